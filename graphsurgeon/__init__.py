@@ -1,0 +1,55 @@
+"""Surgery on TensorFlow graphs, by eye and by hand, in a notebook.
+
+Open a graph, select a part, plan, look at the plan, apply it, undo it:
+
+    >>> import tensorflow as tf
+    >>> import graphsurgeon as gs
+    >>> graph = tf.Graph()
+    >>> with graph.as_default():
+    ...     x = tf.compat.v1.placeholder(tf.float32, [None, 2], name="x")
+    ...     y = tf.square(x, name="y")
+    >>> ed = gs.open(graph)
+    >>> block = ed.select(inputs=["x:0"], outputs=["y:0"])
+    >>> plan = ed.plan().copy(block, to="twin", inputs={"x:0": "x:0"})
+    >>> done = ed.apply(plan)
+    >>> done["y:0"].name
+    'twin/y:0'
+"""
+
+from .applied import Applied
+from .classic import copy_to_graph, copy_variable_to_graph, get_copied
+from .core.boundary import Boundary, Leak
+from .core.graph import Graph
+from .core.plan import Fault, Plan
+from .core.preview import Preview
+from .core.selection import OpView, Selection
+from .editor import Editor, open
+from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    # opening and operating
+    "open",
+    "Editor",
+    "Selection",
+    "Boundary",
+    "Leak",
+    "OpView",
+    "Plan",
+    "Fault",
+    "Preview",
+    "Applied",
+    "Graph",
+    # the 2016 functions
+    "copy_variable_to_graph",
+    "copy_to_graph",
+    "get_copied",
+    # errors
+    "SurgeryError",
+    "OpenError",
+    "SelectionError",
+    "PlanError",
+    "StalePlanError",
+    "LayoutError",
+]

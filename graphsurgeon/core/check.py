@@ -1,0 +1,272 @@
+"""Check: the faults a plan can have, each with its three-part message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import SelectionError, did_you_mean
+from .graph import Graph, Mask, TensorInfo, shape_text
+from .naming import free_scope, taken, valid_scope
+from .walks import backward, components
+
+if TYPE_CHECKING:
+    from .plan import ConnectStep, CopyStep, Fault
+
+Shape = tuple[int | None, ...] | None
+_LOOP_TYPES = ("Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration")
+
+
+def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
+    """Faults of the scope a copy is to get: not a scope, or taken by an op or a scope of the destination."""
+    from .plan import Fault
+
+    asked = f"copy(to={step.to!r})"
+    if not step.to:
+        clash = [n for n in step.selection.names if n.lower() in base.lowered]
+        if clash:
+            return [
+                Fault(
+                    asked,
+                    f"{len(clash)} of the names are taken in {base.title}, {clash[0]!r} first",
+                    f"Copy under a scope: to={free_scope(base, 'copy')!r} is free",
+                )
+            ]
+        return []
+    if not valid_scope(step.to):
+        return [Fault(asked, f"{step.to!r} is not a name scope", "Use letters, digits, '_', '.', '-' and '/' between parts")]
+    if taken(base, step.to):
+        free = free_scope(base, step.to)
+        return [Fault(asked, f"the name {step.to!r} is taken in {base.title}", f"Type to={free!r}, which is free")]
+    return []
+
+
+def step_faults(
+    step: CopyStep,
+    same: bool,
+    *,
+    refused: Sequence[str] = (),
+    unused: Sequence[str] = (),
+    control: Sequence[tuple[str, str]] = (),
+) -> list[Fault]:
+    """Faults of what a copy asks for: nothing selected, tensors left open, a choice that needs one graph."""
+    from .plan import Fault
+
+    asked, out = f"copy(to={step.to!r})", []
+    graph = step.selection.graph
+    if not step.selection.count:
+        out.append(Fault(asked, "the selection is empty", "Select at least one op"))
+    if not same:
+        for what, value in (("unmapped", step.unmapped), ("control", step.control)):
+            if value == "keep":
+                out.append(
+                    Fault(
+                        asked,
+                        f"{what}='keep' would read tensors of {graph.title} from another graph",
+                        "Give the replacements in inputs={...}, or choose 'placeholder' or 'include'"
+                        if what == "unmapped"
+                        else "Choose control='drop' or control='include'",
+                    )
+                )
+        if any(policy == "share" for _, policy in step.variables):
+            out.append(
+                Fault(asked, "variables='share' needs one graph; these are two", "Choose variables='copy' or 'initial'")
+            )
+    if refused:
+        shown = ", ".join(repr(r) for r in refused[:4]) + (f" and {len(refused) - 4} more" if len(refused) > 4 else "")
+        one = refused[0]
+        out.append(
+            Fault(
+                asked,
+                f"{len(refused)} tensor{'s' * (len(refused) > 1)} the copy needs {'are' if len(refused) > 1 else 'is'} not mapped: {shown}",
+                f"Map it: inputs={{{one!r}: 'name:0'}}, or choose unmapped='placeholder', 'include'"
+                + (" or 'keep'" if same else ""),
+            )
+        )
+    if unused:
+        entering = list(step.selection.boundary.inputs)
+        hint = did_you_mean(unused[0], entering) if entering else "Nothing enters this selection at all"
+        if entering and not hint.startswith("Did"):
+            hint = "What enters it: " + ", ".join(repr(e) for e in entering[:6])
+        out.append(Fault(asked, f"inputs names {unused[0]!r}, which does not enter the selection", hint))
+    if control:
+        inside, outside = control[0]
+        more = f" ({len(control)} such edges)" if len(control) > 1 else ""
+        out.append(
+            Fault(
+                asked,
+                f"{inside!r} must run after {outside!r}, which is not copied{more}",
+                "Choose control='drop' to copy without that order, or control='include' to copy it too",
+            )
+        )
+    if not out and not (refused or unused or control):
+        out += loop_faults(graph, step.selection.mask, asked)
+    return out
+
+
+def loop_faults(graph: Graph, mask: Mask, asked: str) -> list[Fault]:
+    """Faults of a selection that cuts through a ``while`` loop; the loop's own inputs and outputs are proposed."""
+    from .plan import Fault
+
+    loops = np.isin(graph.type_array, _LOOP_TYPES)
+    if not (loops & mask).any():
+        return []
+    body = components(graph)
+    turning = np.isin(graph.type_array, ("NextIteration", "RefNextIteration"))
+    for number in sorted(set(body[turning].tolist())):
+        whole = body == number
+        part = whole & mask
+        if part.any() and (whole & ~mask).any():
+            enter = np.isin(graph.type_array, ("Enter", "RefEnter")) & _feeds(graph, whole)
+            leave = np.isin(graph.type_array, ("Exit", "RefExit")) & _reads(graph, whole)
+            ins = [graph.input_names(i)[0] for i in np.flatnonzero(enter).tolist()]
+            outs = [f"{graph.names[i]}:0" for i in np.flatnonzero(leave).tolist()]
+            return [
+                Fault(
+                    asked,
+                    f"the selection cuts through a loop: {int(part.sum())} of its {int(whole.sum())} ops are in it",
+                    f"Take the loop whole: its inputs are {', '.join(ins[:6])}; its outputs are {', '.join(outs[:6])}",
+                )
+            ]
+    return []
+
+
+def _feeds(graph: Graph, whole: Mask) -> Mask:
+    """Ops that ops of `whole` read directly."""
+    from .walks import edge_rows
+
+    out = np.zeros(graph.size, np.bool_)
+    out[graph.data.node[whole[edge_rows(graph.data)]]] = True
+    return out
+
+
+def _reads(graph: Graph, whole: Mask) -> Mask:
+    """Ops that read ops of `whole` directly."""
+    from .walks import edge_rows
+
+    out = np.zeros(graph.size, np.bool_)
+    out[edge_rows(graph.data)[whole[graph.data.node]]] = True
+    return out
+
+
+def mapping_faults(step: CopyStep, base: Graph) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
+    """Reads ``inputs={...}``: source tensor -> destination tensor; and the faults in it: names, dtypes."""
+    from .plan import Fault
+
+    mapping, faults = {}, []
+    graph = step.selection.graph
+    for old, new in step.inputs:
+        asked = f"copy(to={step.to!r}, inputs={{{old!r}: {new!r}}})"
+        try:
+            source = graph.tensor(old, asked)
+            op, port = base.tensor(new, asked)
+        except SelectionError as error:
+            faults.append(Fault(error.asked, error.wrong, error.instead))
+            continue
+        a, b = graph.info(*source), base.info(op, port)
+        if a is not None and b is not None and _bare(a.dtype) != _bare(b.dtype):
+            fits = fitting(base, a)
+            faults.append(
+                Fault(asked, f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ", fits)
+            )
+            continue
+        mapping[source] = (base.names[op], port)
+    return mapping, faults
+
+
+def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
+    """Faults of a connect step: unknown names, no such input, dtype or shape clash, a cycle."""
+    from .plan import Fault
+
+    asked = f"connect({step.tensor!r}, to={step.to!r}, input={step.input})"
+    try:
+        source = graph.tensor(step.tensor, asked)
+        op = graph.find(step.to, asked)
+    except SelectionError as error:
+        return [Fault(error.asked, error.wrong, error.instead)]
+    inputs = graph.input_names(op)
+    if not 0 <= step.input < len(inputs):
+        have = f"it has {len(inputs)} input{'s' * (len(inputs) != 1)}"
+        instead = "Choose input=" + " or ".join(str(i) for i in range(min(len(inputs), 8))) if inputs else "Choose another op"
+        return [Fault(asked, f"op {step.to!r} ({graph.types[op]}) has no input {step.input}; {have}", instead)]
+    old_op, old_port = graph.tensor(inputs[step.input])
+    new, old = graph.info(*source), graph.info(old_op, old_port)
+    if new is not None and old is not None:
+        if _bare(new.dtype) != _bare(old.dtype):
+            return [
+                Fault(
+                    asked,
+                    f"{step.tensor!r} is {new}, but input {step.input} of {step.to!r} takes {old.dtype} "
+                    f"(it reads {inputs[step.input]!r}, {old})",
+                    fitting(graph, old),
+                )
+            ]
+        if shapes_differ(new.shape, old.shape):
+            return [
+                Fault(
+                    asked,
+                    f"{step.tensor!r} is {new}, but input {step.input} of {step.to!r} reads {inputs[step.input]!r}, "
+                    f"{old}: {axis_text(new.shape, old.shape)}",
+                    fitting(graph, old),
+                )
+            ]
+    below = backward(graph, graph.mask([source[0]]))
+    if below[op]:
+        return [
+            Fault(asked, f"that makes a cycle: {step.tensor!r} is computed from {step.to!r}", "Choose a tensor above it")
+        ]
+    return []
+
+
+def shapes_differ(a: Shape, b: Shape) -> bool:
+    """Returns whether two static shapes cannot be the same.
+
+    Example:
+        >>> shapes_differ((None, 3), (5, 4)), shapes_differ((None, 3), (5, 3)), shapes_differ(None, (1,))
+        (True, False, False)
+    """
+    if a is None or b is None:
+        return False
+    if len(a) != len(b):
+        return True
+    return any(x is not None and y is not None and x != y for x, y in zip(a, b, strict=True))
+
+
+def axis_text(a: Shape, b: Shape) -> str:
+    """Returns where two shapes differ, in words.
+
+    Example:
+        >>> axis_text((None, 64), (None, 128))
+        'axis 1 is 64 against 128'
+    """
+    if a is None or b is None:
+        return "one rank is unknown"
+    if len(a) != len(b):
+        return f"rank {len(a)} against rank {len(b)}"
+    for axis, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x is not None and y is not None and x != y:
+            return f"axis {axis} is {x} against {y}"
+    return "they agree"
+
+
+def fitting(graph: Graph, info: TensorInfo, most: int = 4) -> str:
+    """Returns a sentence that names tensors of `graph` with this dtype and a shape that fits."""
+    found = []
+    for i in range(min(graph.size, 20_000)):
+        if graph.types[i] in ("Const", "NoOp", "Assign"):
+            continue
+        for port, other in enumerate(graph.outputs(i) or ()):
+            if other is not None and _bare(other.dtype) == _bare(info.dtype) and not shapes_differ(other.shape, info.shape):
+                found.append(f"{graph.names[i]}:{port}")
+        if len(found) >= most:
+            break
+    if not found:
+        return f"No tensor of {graph.title} is {_bare(info.dtype)} {shape_text(info.shape)}; convert one first"
+    return "These would fit: " + ", ".join(repr(f) for f in found[:most])
+
+
+def _bare(dtype: str) -> str:
+    return dtype.removesuffix("_ref")
+

@@ -1,0 +1,116 @@
+"""Closure: the ops that must come along with a copy, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from .boundary import Tensor
+from .graph import Graph, Mask
+from .state import VARIABLE_TYPES, VariableInfo
+from .walks import backward
+
+_READERS = frozenset({"Identity", "ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"})
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """Ops that came along: how many, why, and a few of their names."""
+
+    count: int
+    why: str
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.count} op{'s' * (self.count != 1)}: {self.why}"
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """The selection and all that must go with it.
+
+    Args:
+        mask: the ops to copy.
+        shared: ops of variables that the copy shares instead.
+        variables: the variables inside, in graph order.
+        pulled: what came along beside the selection.
+    """
+
+    mask: Mask
+    shared: Mask
+    variables: list[VariableInfo]
+    pulled: list[Pulled]
+
+
+def close(
+    graph: Graph, mask: Mask, cuts: frozenset[Tensor], policy: Mapping[str, str], unmapped: str, control: str
+) -> Closure:
+    """Returns the closure of a selection.
+
+    Args:
+        graph: the source.
+        mask: the selected ops.
+        cuts: tensors that are replaced: what lies before them is not pulled in.
+        policy: variable op name -> ``copy``, ``initial`` or ``share``.
+        unmapped: ``include`` pulls in what computes the tensors that enter.
+        control: ``include`` pulls in the control inputs from outside.
+    """
+    pulled: list[Pulled] = []
+    mask = mask.copy()
+    if unmapped == "include" or control == "include":
+        mask = _take(
+            graph, mask, _wider(graph, mask, cuts, unmapped == "include", control == "include"), pulled,
+            "needed by the selection, as include asks",
+        )  # fmt: skip
+    shared = np.zeros(graph.size, np.bool_)
+    done: dict[str, VariableInfo] = {}
+    known = graph.state.variables
+    while True:
+        inside = [i for i in np.flatnonzero(mask & np.isin(graph.type_array, list(VARIABLE_TYPES))).tolist()]
+        fresh = [graph.names[i] for i in inside if graph.names[i] in known and graph.names[i] not in done]
+        if not fresh:
+            break
+        parts = np.zeros(graph.size, np.bool_)
+        for name in fresh:
+            done[name] = known[name]
+            family = variable_parts(graph, known[name])
+            if policy.get(name) == "share":
+                shared |= family
+            else:
+                parts |= family
+        reach = backward(graph, parts) if parts.any() else parts
+        word = "variable" if len(fresh) == 1 else "variables"
+        mask = _take(graph, mask, reach, pulled, f"initial values and readers of {len(fresh)} {word}")
+    mask &= ~shared
+    order = sorted(done.values(), key=lambda v: graph.index[v.op])
+    return Closure(mask, shared, order, pulled)
+
+
+def variable_parts(graph: Graph, variable: VariableInfo) -> Mask:
+    """Returns the ops a `tf.Variable` object is made of: variable, initialiser, snapshot, readers under its name."""
+    names = {variable.op, variable.initializer}
+    names |= {t.partition(":")[0] for t in (variable.snapshot, variable.initial_value)}
+    numbers = [graph.index[n] for n in names if n in graph.index]
+    me = graph.index[variable.op]
+    for reader in graph.consumers.row(me).tolist():
+        if graph.types[reader] in _READERS and graph.names[reader].startswith(variable.op + "/"):
+            numbers.append(reader)
+    return graph.mask(numbers)
+
+
+def _wider(graph: Graph, mask: Mask, cuts: frozenset[Tensor], data: bool, control: bool) -> Mask:
+    if data:
+        return backward(graph, mask, cuts, control=control)
+    outside = [int(c) for i in np.flatnonzero(mask).tolist() for c in graph.control.row(i) if not mask[c]]
+    return backward(graph, graph.mask(outside), cuts)
+
+
+def _take(graph: Graph, mask: Mask, reach: Mask, pulled: list[Pulled], why: str) -> Mask:
+    fresh = reach & ~mask
+    count = int(np.count_nonzero(fresh))
+    if count:
+        names = tuple(graph.names[i] for i in np.flatnonzero(fresh)[:8].tolist())
+        pulled.append(Pulled(count, why, names))
+    return mask | reach

@@ -1,0 +1,222 @@
+"""Plan: what is to be done to a graph, as an immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..errors import PlanError
+from .graph import Graph
+from .selection import Selection
+
+if TYPE_CHECKING:
+    from .effect import Effect
+    from .preview import Preview
+
+UNMAPPED = ("include", "keep", "placeholder", "refuse")
+CONTROL = ("drop", "include", "keep", "refuse")
+VARIABLES = ("copy", "initial", "share")
+COLLECTIONS = ("keep", "none", "rename")
+DEVICES = ("clear", "keep")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A reason why a plan cannot be applied: what was asked, what is wrong, what to type instead."""
+
+    asked: str
+    wrong: str
+    instead: str
+
+    def error(self, more: int = 0) -> PlanError:
+        """Returns the error to raise for this fault; `more` other faults are mentioned."""
+        others = f" (and {more} more: see plan.check())" if more else ""
+        return PlanError(self.asked, self.wrong + others, self.instead)
+
+    def __str__(self) -> str:
+        return str(self.error())
+
+
+@dataclass(frozen=True)
+class CopyStep:
+    """Copy a selection under a name scope; see `Plan.copy`."""
+
+    selection: Selection
+    to: str
+    inputs: tuple[tuple[str, str], ...] = ()
+    unmapped: str = "refuse"
+    control: str = ""
+    variables: tuple[tuple[str, str], ...] = (("*", "copy"),)
+    values: Any = None
+    collections: str = "rename"
+    device: str = "keep"
+
+    @property
+    def text(self) -> str:
+        """The step in words."""
+        return f"copy {self.selection.count} ops of {self.selection.graph.title} to {self.to + '/' if self.to else 'the top'}"
+
+
+@dataclass(frozen=True)
+class ConnectStep:
+    """Set one input of one op; see `Plan.connect`."""
+
+    tensor: str
+    to: str
+    input: int
+
+    @property
+    def text(self) -> str:
+        """The step in words."""
+        return f"connect {self.tensor} to input {self.input} of {self.to}"
+
+
+Step = CopyStep | ConnectStep
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Steps over a destination graph. Each method returns a new plan; nothing changes before `apply`.
+
+    Args:
+        base: snapshot of the destination.
+        steps: what to do, in order.
+        probe: asks TensorFlow's own shape inference about an effect; None where there is no TensorFlow.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+        >>> from graphsurgeon.core.selection import select
+        >>> plan = Plan(g).copy(select(g), to="twin")
+        >>> plan.check(), plan.after().names
+        ((), ['x', 'y', 'twin/x', 'twin/y'])
+    """
+
+    base: Graph
+    steps: tuple[Step, ...] = ()
+    probe: Callable[[Effect], list[Fault]] | None = None
+
+    def copy(
+        self,
+        selection: Selection,
+        to: str = "",
+        *,
+        inputs: Mapping[Any, Any] | None = None,
+        unmapped: str = "refuse",
+        control: str | None = None,
+        variables: str | Mapping[str, str] = "copy",
+        values: Any = None,
+        collections: str = "rename",
+        device: str = "keep",
+    ) -> Plan:
+        """Adds a copy of a selection, of this graph or another, under a name scope.
+
+        Args:
+            selection: the ops to copy; what their variables need comes along.
+            to: the scope: every op is called ``to/`` plus its old name. Empty: the old names.
+            inputs: tensor of the source -> tensor of the destination that takes its place.
+            unmapped: what to do with entering tensors that `inputs` does not name: ``refuse`` the plan,
+                make a ``placeholder``, ``keep`` the original tensor (same graph only), ``include`` what computes it.
+            control: the same for control inputs from outside: ``keep``, ``drop``, ``include``, ``refuse``. Default:
+                keep in the same graph, else refuse.
+            variables: ``copy`` (independent, with current values where `values` has them), ``initial``
+                (independent, with initial values), ``share`` (same graph only); or a mapping of variable name
+                to one of these, with ``"*"`` for all others.
+            values: where current values come from: a session, an editor, or a mapping of variable name to array.
+            collections: ``rename`` (variable and training collections keep their names, others get the scope),
+                ``keep`` all names, or ``none``.
+            device: ``keep`` or ``clear`` the devices the ops ask for.
+
+        Raises:
+            PlanError: an argument is not one of its allowed values. All else is found by `check`.
+        """
+        asked = f"copy(to={to!r})"
+        if not isinstance(selection, Selection):
+            raise PlanError(asked, f"{selection!r} is not a selection", "Make one with ed.select(...)")
+        policy = {"*": variables} if isinstance(variables, str) else {"*": "copy", **variables}
+        for value in policy.values():
+            _one_of(asked, "variables", value, VARIABLES)
+        _one_of(asked, "unmapped", unmapped, UNMAPPED)
+        _one_of(asked, "collections", collections, COLLECTIONS)
+        _one_of(asked, "device", device, DEVICES)
+        if control is None:
+            control = "keep" if selection.graph.owner is self.base.owner else "refuse"
+        _one_of(asked, "control", control, CONTROL)
+        pairs = tuple((tensor_name(a), tensor_name(b)) for a, b in (inputs or {}).items())
+        step = CopyStep(
+            selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, device
+        )
+        return replace(self, steps=(*self.steps, step))
+
+    def connect(self, tensor: Any, *, to: Any, input: int = 0) -> Plan:
+        """Makes input `input` of op `to` read `tensor`; both by their names in the destination after the steps so far.
+
+        An input of an op that the plan itself copies is set before the copy is made. An input of an op that is
+        there already needs the graph to be materialised anew: `mode` says so.
+        """
+        return replace(self, steps=(*self.steps, ConnectStep(tensor_name(tensor), op_name(to), int(input))))
+
+    @cached_property
+    def effect(self) -> Effect:
+        """All that applying this plan would do, worked out once."""
+        from .effect import resolve
+
+        return resolve(self)
+
+    @property
+    def mode(self) -> str:
+        """``append`` (nothing that exists is touched) or ``materialise`` (a new graph is built)."""
+        return self.effect.mode
+
+    @cached_property
+    def _faults(self) -> tuple[Fault, ...]:
+        found = list(self.effect.faults)
+        if not found and self.probe is not None:
+            found = self.probe(self.effect)
+        return tuple(found)
+
+    def check(self) -> tuple[Fault, ...]:
+        """Returns every fault at once; empty when the plan can be applied."""
+        return self._faults
+
+    def after(self) -> Graph:
+        """Returns the destination as it would be after the plan."""
+        return self.effect.after
+
+    def preview(self) -> Preview:
+        """Returns what the plan changes, as text, table and marks; touches no graph."""
+        from .preview import Preview
+
+        return Preview(self)
+
+    def to_code(self) -> str:
+        """Returns Python that makes and applies the same plan."""
+        from .code import plan_code
+
+        return plan_code(self)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __repr__(self) -> str:
+        return f"<Plan for {self.base.title}: " + ("; ".join(s.text for s in self.steps) or "empty") + ">"
+
+    def __str__(self) -> str:
+        return str(self.preview())
+
+
+def tensor_name(thing: Any) -> str:
+    """Returns the name of a tensor given by name or object; an op stands for its output 0."""
+    name = str(getattr(thing, "name", thing))
+    return name if ":" in name else f"{name}:0"
+
+
+def op_name(thing: Any) -> str:
+    """Returns the name of an op given by name, op or one of its tensors."""
+    return str(getattr(thing, "name", thing)).partition(":")[0]
+
+
+def _one_of(asked: str, what: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise PlanError(asked, f"{what}={value!r} is not known", f"Choose one of {', '.join(map(repr, allowed))}")

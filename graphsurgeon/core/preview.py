@@ -1,0 +1,134 @@
+"""Preview: what a plan changes, as text, as a table and as marks on a picture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .effect import Effect
+    from .plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """The effect of a plan, for people. `print` it, or ask for `table()` or `marks`.
+
+    Example:
+        >>> from graphsurgeon.core.graph import Graph
+        >>> from graphsurgeon.core.plan import Plan
+        >>> from graphsurgeon.core.selection import select
+        >>> g = Graph.of([("x", "Const", []), ("y", "Neg", ["x"])], title="tiny")
+        >>> print(Plan(g).copy(select(g), to="twin").preview())
+        plan for tiny
+          1. copy 2 ops of tiny to twin/
+        makes
+          2 ops: 1 Const, 1 Neg
+        nothing that exists is touched
+    """
+
+    plan: Plan
+
+    @property
+    def effect(self) -> Effect:
+        """All that the plan would do."""
+        return self.plan.effect
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How many ops, variables, placeholders and connections the plan makes."""
+        effect = self.effect
+        return {
+            "ops": len(effect.new_names),
+            "variables": len(effect.variables),
+            "placeholders": len(effect.placeholders),
+            "connections": len(effect.connections),
+        }
+
+    @property
+    def marks(self) -> dict[int, str]:
+        """Op number after the plan -> ``new``, or ``changed`` for ops whose inputs are set."""
+        base, after = self.plan.base.size, self.effect.after
+        out = dict.fromkeys(range(base, after.size), "new")
+        out.update({after.index[op]: "changed" for op, _, _ in self.effect.edits})
+        return out
+
+    def table(self) -> list[dict[str, Any]]:
+        """Returns one row for each thing the plan makes or joins: kind, name, what it was, and details."""
+        rows: list[dict[str, Any]] = []
+        for copied in self.effect.copies:
+            source, held = copied.source, {v.name for v in copied.variables}
+            for p in copied.placeholders:
+                rows.append({"kind": "placeholder", "name": p.name, "was": p.was, "what": str(p.info)})
+            for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
+                if name not in held:
+                    rows.append({"kind": "op", "name": name, "was": source.names[number], "what": source.types[number]})
+            for v in copied.variables:
+                what = f"{v.info.dtype} {v.info.shape}, {self.start_of(v.policy, copied.step.values)}"
+                rows.append({"kind": "variable", "name": v.name, "was": v.was, "what": what})
+            for c in copied.collections:
+                rows.append({"kind": "collection", "name": c.name, "was": c.was, "what": f"{c.count} entries"})
+        for c in self.effect.connections:
+            rows.append({"kind": "connection", "name": f"{c.to} input {c.input}", "was": c.was, "what": f"reads {c.tensor}"})
+        return rows
+
+    @staticmethod
+    def start_of(policy: str, values: Any) -> str:
+        """Returns what a variable of the copy starts with, in words."""
+        return "current value" if policy == "copy" and values is not None else "initial value"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        effect, plan = self.effect, self.plan
+        lines = [f"plan for {plan.base.title}"]
+        lines += [f"  {i}. {step.text}" for i, step in enumerate(plan.steps, 1)] or ["  (no steps yet)"]
+        made: list[str] = []
+        for copied in effect.copies:
+            made += _copied_lines(copied)
+        if made:
+            lines += ["makes", *made]
+        if effect.connections:
+            lines.append("connects")
+            lines += _some([f"{c.tensor} -> {c.to} input {c.input}" + (f" (was {c.was})" if c.was else "") for c in effect.connections])
+        if effect.mode == "materialise":
+            lines.append("builds a new graph, because ops that exist get other inputs; the old graph stays usable")
+        elif plan.steps and not effect.faults:
+            lines.append("nothing that exists is touched")
+        if effect.warnings:
+            lines += ["mind", *(f"  {w}" for w in effect.warnings)]
+        faults = plan.check()
+        if faults:
+            lines += ["cannot be applied", *("  " + str(f).replace("\n", "\n    ") for f in faults)]
+        return "\n".join(lines)
+
+
+def _copied_lines(copied: Any) -> list[str]:
+    source = copied.source
+    kinds = Counter(source.types[i] for i in copied.ops.tolist())
+    top = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda p: (-p[1], p[0]))[:5])
+    more = f" and {len(kinds) - 5} more types" if len(kinds) > 5 else ""
+    lines = [f"  {len(copied.ops)} op{'s' * (len(copied.ops) != 1)}: {top}{more}"]
+    if copied.placeholders:
+        lines.append(f"  {len(copied.placeholders)} placeholder{'s' * (len(copied.placeholders) > 1)}:")
+        lines += _some([f"{p.name}  {p.info}  for {p.was}" for p in copied.placeholders], "    ")
+    if copied.variables:
+        lines.append(f"  {len(copied.variables)} variable{'s' * (len(copied.variables) > 1)} of their own:")
+        start = Preview.start_of
+        lines += _some(
+            [f"{v.name}  {v.info.dtype} {v.info.shape}  {start(v.policy, copied.step.values)}" for v in copied.variables],
+            "    ",
+        )
+    if copied.collections:
+        lines.append("  entries in collections:")
+        lines += _some([f"{c.name}  {c.count}" for c in copied.collections], "    ", 8)
+    lines += [f"  came along: {p}" for p in copied.closure.pulled]
+    return lines
+
+
+def _some(items: list[str], indent: str = "  ", most: int = 6) -> list[str]:
+    shown = [indent + item for item in items[:most]]
+    return shown + [f"{indent}… and {len(items) - most} more"] if len(items) > most else shown

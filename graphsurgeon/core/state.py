@@ -1,0 +1,59 @@
+"""What a graph holds beside ops and edges: variables and collections, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"})
+
+#: Ops whose value comes from outside the graph: without an input there, a copy would ask to be fed again.
+FEED_TYPES = frozenset(
+    {
+        "Placeholder", "PlaceholderV2", "_Arg", "IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional",
+        "QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo",
+        "QueueDequeueUpToV2", "ReaderRead", "ReaderReadV2", "ReaderReadUpTo", "ReaderReadUpToV2", "Unstage", "_Recv",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class VariableInfo:
+    """A variable by the names of its parts.
+
+    Args:
+        op: name of the variable's op (``VariableV2``, ``VarHandleOp``).
+        initializer: name of the op that assigns the initial value; empty where there is none.
+        initial_value: name of the tensor with the initial value; empty where there is none.
+        snapshot: name of the tensor that reads the value; empty where there is none.
+        dtype, shape: as people write them.
+        resource: True for resource variables.
+        trainable: as the collections say.
+        collections: names of the collections that hold it.
+    """
+
+    op: str
+    initializer: str = ""
+    initial_value: str = ""
+    snapshot: str = ""
+    dtype: str = ""
+    shape: str = ""
+    resource: bool = False
+    trainable: bool = False
+    collections: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing in a collection: its kind (``op``, ``tensor``, ``variable``, ``other``) and its name."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class State:
+    """Variables by op name, and collections in insertion order."""
+
+    variables: Mapping[str, VariableInfo] = field(default_factory=dict)
+    collections: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)

@@ -1,0 +1,107 @@
+"""Walks over a graph: ancestors, descendants and cycles, by compiled library algorithms, never by recursion."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from .graph import Edges, Graph, Ints, Mask
+
+
+def backward(graph: Graph, start: Mask, cuts: frozenset[tuple[int, int]] = frozenset(), control: bool = True) -> Mask:
+    """Returns the ops in `start` and all they need.
+
+    Args:
+        graph: the snapshot to walk.
+        start: mask of the ops to start from.
+        cuts: tensors (op, output) at which the walk stops: edges that carry them are not followed.
+        control: follow control inputs too.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> backward(g, g.mask([1])).tolist()
+        [True, True, False]
+    """
+    row, col = _pairs(graph.data, kept_edges(graph, cuts))
+    if control:
+        more_row, more_col = _pairs(graph.control, None)
+        row, col = np.concatenate([row, more_row]), np.concatenate([col, more_col])
+    return _reach(row, col, start)
+
+
+def forward(graph: Graph, start: Mask, control: bool = True, within: Mask | None = None) -> Mask:
+    """Returns the ops in `start` and all that need them; only through ops of `within` where that is given.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> forward(g, g.mask([1])).tolist()
+        [False, True, True]
+    """
+    row, col = _pairs(graph.data, None)
+    if control:
+        more_row, more_col = _pairs(graph.control, None)
+        row, col = np.concatenate([row, more_row]), np.concatenate([col, more_col])
+    if within is not None:
+        keep = within[row] & within[col]
+        row, col = row[keep], col[keep]
+    return _reach(col, row, start)
+
+
+def kept_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
+    """Returns a mask over data edges that is false where an edge carries a tensor of `cuts`; None for no cuts."""
+    if not cuts:
+        return None
+    keep = np.ones(len(graph.data.node), np.bool_)
+    for op, port in cuts:
+        keep &= ~((graph.data.node == op) & (graph.data.port == port))
+    return keep
+
+
+def edge_rows(edges: Edges) -> Ints:
+    """Returns for each edge the op whose row it is in (its consumer)."""
+    return np.repeat(np.arange(len(edges.ptr) - 1, dtype=np.int32), np.diff(edges.ptr))
+
+
+def components(graph: Graph) -> NDArray[np.int32]:
+    """Returns for each op the number of its strongly connected component; ops of one loop share one."""
+    row, col = _pairs(graph.data, None)
+    matrix = _matrix(row, col, graph.size)
+    return csgraph.connected_components(matrix, directed=True, connection="strong")[1].astype(np.int32)
+
+
+def path(graph: Graph, start: int, goals: Mask) -> list[int]:
+    """Returns a shortest chain of ops from `start` back along inputs to one of `goals`; empty if there is none."""
+    data_row, data_col = _pairs(graph.data, None)
+    ctrl_row, ctrl_col = _pairs(graph.control, None)
+    matrix = _matrix(np.concatenate([data_row, ctrl_row]), np.concatenate([data_col, ctrl_col]), graph.size)
+    order, before = csgraph.breadth_first_order(matrix, start, directed=True, return_predecessors=True)
+    hits = order[goals[order]]
+    if not len(hits):
+        return []
+    chain = [int(hits[0])]
+    while chain[-1] != start:
+        chain.append(int(before[chain[-1]]))
+    return chain[::-1]
+
+
+def _pairs(edges: Edges, keep: Mask | None) -> tuple[Ints, Ints]:
+    rows = edge_rows(edges)
+    return (rows, edges.node) if keep is None else (rows[keep], edges.node[keep])
+
+
+def _matrix(row: Ints, col: Ints, size: int) -> sparse.csr_matrix:
+    return sparse.csr_matrix((np.ones(len(row), np.int8), (row, col)), shape=(size, size))
+
+
+def _reach(row: Ints, col: Ints, start: Mask) -> Mask:
+    # A virtual op in front of all starts makes it one walk.
+    size = len(start)
+    first = np.flatnonzero(start).astype(np.int32)
+    row = np.concatenate([row, np.full(len(first), size, np.int32)])
+    col = np.concatenate([col, first])
+    order = csgraph.breadth_first_order(_matrix(row, col, size + 1), size, directed=True, return_predecessors=False)
+    out = np.zeros(size + 1, np.bool_)
+    out[order] = True
+    return out[:size]

@@ -1,0 +1,368 @@
+"""Editor: the object a user holds: a graph, its picture, its history."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .applied import Applied
+from .core.effect import Effect
+from .core.graph import Graph
+from .core.plan import Fault, Plan
+from .core.selection import OpView, Selection, select
+from .errors import PlanError, StalePlanError
+from .summary import summary
+
+if TYPE_CHECKING:
+    from .screen import Screen
+
+
+def open(thing: Any, *, tags: Any = None, title: str | None = None) -> Editor:
+    """Opens a TensorFlow graph for looking and operating.
+
+    Args:
+        thing: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; or the path of a ``.pb``,
+            ``.pbtxt`` or ``.meta`` file (also ``.gz``) or of a SavedModel folder of TF1 or TF2.
+        tags: which graph of a SavedModel, where it holds several.
+        title: what to call it in messages and pictures.
+
+    Returns:
+        an `Editor`. The last line of a cell shows it as a widget.
+
+    Raises:
+        OpenError: it cannot be read; the message says what is wrong with it.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> graph = tf.Graph()
+        >>> with graph.as_default():
+        ...     y = tf.square(tf.compat.v1.placeholder(tf.float32, [None], name="x"), name="y")
+        >>> print(open(graph))
+        graph: 2 ops, 1 edge
+          inputs   x  float32 (?,)
+          outputs  y  float32 (?,)
+    """
+    from .tf.opening import opened
+
+    found = opened(thing, tags)
+    return Editor(found.graph, title or found.title, found.code, found.session, found.values)
+
+
+@dataclass
+class Event:
+    """One entry of the history: an applied plan."""
+
+    number: int
+    applied: Applied
+    seconds: float
+    undone: bool = False
+    before: Any = None  # the graph that a materialised plan replaced
+
+    @property
+    def text(self) -> str:
+        """The plan in words."""
+        return "; ".join(step.text for step in self.applied.effect.plan.steps)
+
+    def __repr__(self) -> str:
+        state = " (undone)" if self.undone else ""
+        return f"{self.number}. {self.text}: {len(self.applied.made.ops)} ops{state}"
+
+
+class Editor:
+    """A graph under the knife: select, plan, apply, undo. Make one with `gs.open`.
+
+    Everything before `apply` is a value: selecting and planning change nothing.
+    """
+
+    def __init__(
+        self, graph: Any, title: str = "graph", code: str = "gs.open(graph)", session: Any = None, values: Any = None
+    ) -> None:
+        self.graph = graph
+        self.title = title
+        self._code = code
+        self._session = session
+        self._values = values
+        self._snapshot: Graph | None = None
+        self._events: list[Event] = []
+        self._given: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
+        self._screen: Screen | None = None
+
+    # -- looking ------------------------------------------------------------------------------
+
+    @property
+    def snapshot(self) -> Graph:
+        """The graph as it is now, as an immutable value; read again when the live graph has grown."""
+        from dataclasses import replace
+
+        from .tf.read import snapshot
+
+        previous = self._snapshot
+        current = snapshot(self.graph, previous, self.title)
+        if current is not previous:
+            self._snapshot = current = replace(current, opened_by=self._code)
+        return current
+
+    def __str__(self) -> str:
+        return summary(self.snapshot, self.orphans)
+
+    def __repr__(self) -> str:
+        return f"<Editor of {self.title}: {self.snapshot.size} ops>"
+
+    def __len__(self) -> int:
+        return self.snapshot.size
+
+    def find(self, text: str, most: int = 20) -> list[str]:
+        """Returns names of ops that contain `text` (no regard to case), or fit it as a pattern with ``*``."""
+        from .screen import search
+
+        return search(self.snapshot, text)[:most]
+
+    def op(self, name: str) -> Any:
+        """Returns the live op called `name`; raises SelectionError with the nearest names."""
+        self.snapshot.find(name, f"op({name!r})")
+        return self.graph.get_operation_by_name(name)
+
+    def tensor(self, name: str) -> Any:
+        """Returns the live tensor called `name`; raises SelectionError with the nearest names."""
+        number, port = self.snapshot.tensor(name, f"tensor({name!r})")
+        return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
+
+    @property
+    def orphans(self) -> frozenset[str]:
+        """Names of ops left without a role by an undo; TensorFlow cannot delete ops."""
+        gone = [e for e in self._events if e.undone and e.applied.graph is self.graph]
+        return frozenset(name for e in gone for name in e.applied.made.ops)
+
+    # -- selecting ------------------------------------------------------------------------------
+
+    def select(
+        self,
+        *,
+        scope: str | None = None,
+        op: str | Iterable[str] | None = None,
+        name: str | Iterable[str] | None = None,
+        inputs: Iterable[Any] | Any = None,
+        outputs: Iterable[Any] | Any = None,
+        where: Callable[[OpView], bool] | None = None,
+    ) -> Selection:
+        """Returns the ops that fit all that is given; all ops where nothing is given.
+
+        Args:
+            scope: a name scope, with all below it.
+            op: an op type, or several.
+            name: op names or patterns (``"conv*/W"``).
+            inputs, outputs: boundary tensors, by name or object: the ops that compute `outputs` from `inputs`,
+                with the constants and variables they need.
+            where: a test called with an `OpView` of each op.
+
+        Raises:
+            SelectionError: a name is not there (the nearest are proposed), or the boundary does not connect.
+        """
+        found = select(self.snapshot, scope=scope, op=op, name=name, inputs=inputs, outputs=outputs)
+        return found if where is None else found.where(where)
+
+    @property
+    def selection(self) -> Selection:
+        """What is highlighted in the widget; nothing where there is no widget yet."""
+        return self.screen.selection
+
+    # -- planning and applying ------------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        """Returns an empty plan for this graph."""
+        return Plan(self.snapshot, probe=_probe)
+
+    @property
+    def draft(self) -> Plan:
+        """The plan being made on screen, by hand."""
+        return self.screen.draft
+
+    def apply(self, plan: Plan) -> Applied:
+        """Carries out a plan: all of it, or nothing.
+
+        Args:
+            plan: a plan made by `plan()` of this editor.
+
+        Returns:
+            what was made; ``done[name or object]`` gives the copy of a source op, tensor or variable.
+
+        Raises:
+            PlanError: the plan has a fault, or TensorFlow refuses it; the graph is as it was.
+            StalePlanError: the graph has changed since the plan was made.
+        """
+        from .tf.copying import carry_out, differences
+        from .tf.materialise import materialise
+
+        self._refuse_foreign(plan)
+        faults = plan.check()
+        if faults:
+            raise faults[0].error(len(faults) - 1)
+        start, effect, before = time.perf_counter(), plan.effect, self.graph
+        if plan.mode == "append":
+            made = carry_out(effect, self.graph, values_of)
+        else:
+            made = materialise(effect, values_of)
+            self.graph = made.graph
+        previous, self._snapshot = self._snapshot, (None if plan.mode == "materialise" else self._snapshot)
+        wrong = differences(effect, self.snapshot)
+        if wrong:
+            self.graph, self._snapshot = before, previous
+            raise PlanError("apply(plan)", f"the result is not what was previewed: {wrong[0]}", "Report this, with plan.to_code()")
+        applied = Applied(effect, self.graph, made)
+        replaced = before if before is not self.graph else None
+        self._events = [e for e in self._events if not e.undone or e.before is None]
+        self._events.append(Event(len(self._events) + 1, applied, time.perf_counter() - start, before=replaced))
+        if self._screen is not None:
+            self._screen.graph_changed()
+        return applied
+
+    def _refuse_foreign(self, plan: Plan) -> None:
+        if not isinstance(plan, Plan):
+            raise PlanError(f"apply({plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
+        if plan.base.owner is not self.graph:
+            raise PlanError("apply(plan)", f"the plan was made for {plan.base.title}, not for this graph", "Apply it to its own editor")
+        if plan.base.size != self.snapshot.size:
+            grown = self.snapshot.size - plan.base.size
+            raise StalePlanError(
+                "apply(plan)",
+                f"the graph has {grown} ops more than when the plan was made",
+                "Make the plan again: run the cell that makes it",
+            )
+
+    @property
+    def history(self) -> list[Event]:
+        """The applied plans, oldest first; undone ones say so."""
+        return list(self._events)
+
+    def undo(self) -> Event:
+        """Takes the last applied plan back.
+
+        An appended copy leaves the collections, pictures and saves (its ops stay in TensorFlow's graph as orphans);
+        a materialised plan gives the graph from before back.
+
+        Raises:
+            PlanError: there is nothing to undo.
+        """
+        from .tf.copying import withdraw
+
+        event = next((e for e in reversed(self._events) if not e.undone), None)
+        if event is None:
+            raise PlanError("undo()", "there is nothing to undo", "Apply a plan first")
+        if event.before is not None:
+            self.graph, self._snapshot = event.before, None
+        else:
+            withdraw(event.applied.made)
+            self._forget_state()
+        event.undone = True
+        if self._screen is not None:
+            self._screen.graph_changed()
+        return event
+
+    def redo(self) -> Event:
+        """Does the plan that was undone last again.
+
+        Raises:
+            PlanError: there is nothing to redo.
+        """
+        from .tf.copying import restore
+
+        live = max((e.number for e in self._events if not e.undone), default=0)
+        event = next((e for e in self._events if e.undone and e.number > live), None)
+        if event is None:
+            raise PlanError("redo()", "there is nothing to redo", "Undo a plan first")
+        if event.before is not None:
+            self.graph, self._snapshot = event.applied.graph, None
+        else:
+            restore(event.applied.made)
+            self._forget_state()
+        event.undone = False
+        if self._screen is not None:
+            self._screen.graph_changed()
+        return event
+
+    def _forget_state(self) -> None:
+        """Collections have changed: the snapshot's variables and collections are read again."""
+        from dataclasses import replace
+
+        if self._snapshot is not None:
+            self._snapshot = replace(self._snapshot)
+
+    # -- running ----------------------------------------------------------------------------------
+
+    def session(self, session: Any = None, config: Any = None) -> Any:
+        """Returns a session that sees all edits, with the values the copies are to have.
+
+        Args:
+            session: a session to bring up to date. One of an older graph (before a materialised plan) stays as
+                it is: its values are carried into a new one. Default: the one this editor has, else a new one,
+                with values from the checkpoint the graph was opened with, or else initial values.
+            config: a `tf.compat.v1.ConfigProto` for a new session.
+        """
+        from .tf.sessions import fresh, renewed, settle
+
+        own = session if session is not None else self._session
+        if own is None:
+            own = fresh(self.graph, self._values, config, skip=self._late_names())
+        elif own.graph is not self.graph:
+            own = renewed(own, self.graph, config)
+        given = self._given.setdefault(own, set())
+        for event in self._events:
+            if not event.undone and event.number not in given:
+                settle(own, self.graph, event.applied.made)
+                given.add(event.number)
+        if session is None or self._session is None:
+            self._session = own
+        return own
+
+    def _late_names(self) -> frozenset[str]:
+        return frozenset(name for e in self._events for name in e.applied.made.infos)
+
+    # -- showing ------------------------------------------------------------------------------------
+
+    @property
+    def screen(self) -> Screen:
+        """What the widget shows, as an object: every gesture is a method of it."""
+        if self._screen is None:
+            from .screen import Screen
+
+            self._screen = Screen(self)
+        return self._screen
+
+    def view(self, source: Editor | None = None) -> Any:
+        """Returns the widget. With `source`, that graph is at the left, and its parts are copied into this one."""
+        from .widget.widget import GraphWidget
+
+        if source is not None and source is not self:
+            from .screen import Screen
+
+            self._screen = Screen(self, source)
+        return GraphWidget(self.screen)
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        return self.view()._repr_mimebundle_(**options)
+
+    def to_svg(self, unfolded: Iterable[str] | None = None) -> str:
+        """Returns the picture as a static, self-contained SVG text."""
+        return self.screen.svg() if unfolded is None else self.screen.svg_of(frozenset(unfolded))
+
+    def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
+        """Returns the picture as a labelled `graphviz.Digraph`, to render as you like."""
+        from .view.dot import to_dot
+
+        return to_dot(self.snapshot, self.screen.unfolded if unfolded is None else frozenset(unfolded))
+
+
+def _probe(effect: Effect) -> list[Fault]:
+    from .tf.copying import trial
+
+    return trial(effect)
+
+
+def values_of(values: Any) -> Any:
+    """Returns what a plan's `values` gives: an editor stands for its session."""
+    return values.session() if isinstance(values, Editor) else values
+
+

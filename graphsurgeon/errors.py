@@ -1,0 +1,76 @@
+"""The errors graphsurgeon raises: what was asked, what is wrong, what to type instead."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SurgeryError(Exception):
+    """Base of every error of this package; always carries the three parts of a useful message.
+
+    Args:
+        asked: the request, with the names the caller typed in quotes.
+        wrong: what is wrong with it.
+        instead: what to type or do instead.
+
+    Example:
+        >>> str(SurgeryError("open('a.txt')", "the file is empty", "Give a GraphDef"))
+        "open('a.txt'): the file is empty.\\nGive a GraphDef."
+    """
+
+    def __init__(self, asked: str, wrong: str, instead: str) -> None:
+        self.asked, self.wrong, self.instead = asked, wrong, instead
+        super().__init__(f"{asked}: {_sentence(wrong)}\n{_sentence(instead)}")
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "?", "!")) else text + "."
+
+
+class OpenError(SurgeryError):
+    """A file or object could not be read as a TensorFlow graph."""
+
+
+class SelectionError(SurgeryError):
+    """A selection or boundary names something the graph does not have, or does not hold together."""
+
+
+class PlanError(SurgeryError):
+    """A plan cannot be carried out; the destination is as it was."""
+
+
+class StalePlanError(PlanError):
+    """The graph changed behind the plan's back."""
+
+
+class LayoutError(SurgeryError):
+    """A picture could not be laid out."""
+
+
+def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
+    """Returns the choices that look most like `word`, best first.
+
+    Long lists are thinned by a shared last path part before the costly comparison,
+    so that a typo in a graph of 100,000 names is answered at once.
+
+    Example:
+        >>> nearest("conv2d9", ["conv2d0", "relu", "conv2d1"])
+        ['conv2d1', 'conv2d0']
+    """
+    pool = list(choices)
+    if len(pool) > 2000:
+        head, _, leaf = word.rpartition("/")
+        alike = [c for c in pool if c.rpartition("/")[2][:3].lower() == leaf[:3].lower()]
+        same_scope = [c for c in pool if head and c.startswith(head + "/")]
+        pool = sorted(dict.fromkeys(same_scope + alike), key=lambda c: abs(len(c) - len(word)))[:2000]
+    return difflib.get_close_matches(word, pool, n=most, cutoff=0.6)
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """Returns a sentence that proposes the nearest choices, or says how to list them all."""
+    close = nearest(word, choices)
+    if not close:
+        return "Nothing there has a similar name; ed.find('part of the name') lists what there is"
+    return "Did you mean " + " or ".join(repr(c) for c in close) + "?"

@@ -1,0 +1,61 @@
+"""Summary: a graph in a few lines that a person can read without any widget."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .core.graph import Graph
+from .core.state import VARIABLE_TYPES
+
+_QUIET = ("NoOp", "Assign", "AssignVariableOp", "Assert", "SaveV2", "RestoreV2", "VarIsInitializedOp", "Const")
+
+
+def summary(graph: Graph, orphans: frozenset[str] = frozenset()) -> str:
+    """Returns name, size, inputs, outputs, scopes, variables, collections and op types of a graph."""
+    edges = len(graph.data.node)
+    head = f"{graph.title}: {_n(graph.size, 'op')}, {_n(edges, 'edge')}"
+    if len(graph.control.node):
+        head += f", {_n(len(graph.control.node), 'control edge')}"
+    rows: list[tuple[str, list[str]]] = []
+    rows.append(("inputs", [_tensor(graph, i) for i in range(graph.size) if graph.types[i].startswith("Placeholder")]))
+    rows.append(("outputs", [_tensor(graph, i) for i in _sinks(graph)]))
+    scopes = graph.scopes
+    tops = sorted(scopes.children[0], key=lambda s: -int(scopes.counts[s]))
+    rows.append(("scopes", [f"{scopes.names[s]}/  {_n(int(scopes.counts[s]), 'op')}" for s in tops]))
+    variables = list(graph.state.variables.values())
+    rows.append(("variables", [f"{v.op}  {v.dtype} {v.shape}" for v in variables]))
+    rows.append(("collections", [f"{k}  {len(v)}" for k, v in graph.state.collections.items()]))
+    lines = [head]
+    for word, items in rows:
+        if not items:
+            continue
+        shown = items[:6] if word != "collections" else items[:8]
+        width = max(len(w) for w, i in rows if i)
+        lines += [f"  {word if k == 0 else '':<{width}}  {item}" for k, item in enumerate(shown)]
+        if len(items) > len(shown):
+            lines.append(f"  {'':<{width}}  … {len(items) - len(shown)} more")
+    if graph.size > 12:
+        kinds, counts = np.unique(graph.type_array, return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:8]
+        lines.append("  op types: " + ", ".join(f"{counts[i]} {kinds[i]}" for i in order))
+    if orphans:
+        lines.append(f"  {_n(len(orphans), 'orphan')} left by undo")
+    return "\n".join(lines)
+
+
+def _n(count: int, word: str) -> str:
+    return f"{count:,} {word}" + ("s" if count != 1 else "")
+
+
+def _tensor(graph: Graph, i: int) -> str:
+    info = graph.info(i, 0)
+    return f"{graph.names[i]}  {info}" if info else graph.names[i]
+
+
+def _sinks(graph: Graph) -> list[int]:
+    """Ops with an output that nobody reads; helpers left out."""
+    read = np.zeros(graph.size, np.bool_)
+    read[graph.data.node] = True
+    quiet = np.isin(graph.type_array, [*_QUIET, *VARIABLE_TYPES])
+    candidates = np.flatnonzero(~read & ~quiet).tolist()
+    return [i for i in candidates if graph.outputs(i) is None or graph.outputs(i)]

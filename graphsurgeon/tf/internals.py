@@ -1,0 +1,178 @@
+"""Everything of TensorFlow that is private, in one place; each use was tried on TF 2.16 to 2.21.
+
+Where a private name is missing, `raw_import_works` is False and copies go through `tf.import_graph_def`.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import c_api_util, op_def_registry, ops
+
+tf1 = tf.compat.v1
+
+try:
+    from tensorflow.python.client import pywrap_tf_session as c_api
+except ImportError:  # pragma: no cover - a TensorFlow without the C bindings under this name
+    c_api = None
+
+_NEEDED = (
+    "TF_ImportGraphDefOptionsSetPrefix",
+    "TF_ImportGraphDefOptionsSetUniquifyNames",
+    "TF_ImportGraphDefOptionsSetValidateColocationConstraints",
+    "TF_ImportGraphDefOptionsAddInputMapping",
+    "TF_ImportGraphDefOptionsRemapControlDependency",
+    "TF_GraphImportGraphDefWithResults",
+    "TF_NewBufferFromString",
+    "TF_DeleteBuffer",
+)
+
+
+def raw_import_works() -> bool:
+    """Returns whether this TensorFlow has what the fast import needs."""
+    return (
+        c_api is not None
+        and all(hasattr(c_api, name) for name in _NEEDED)
+        and hasattr(c_api_util, "ScopedTFImportGraphDefOptions")
+        and all(hasattr(tf.Graph, name) for name in ("_mutation_lock", "_add_new_tf_operations", "new_operations"))
+        and hasattr(ops, "SymbolicTensor")
+    )
+
+
+def import_nodes(
+    graph: Any,
+    graph_def: Any,
+    tensors: Mapping[tuple[str, int], Any] | None = None,
+    controls: Mapping[str, Any] | None = None,
+    *,
+    wrap: bool = True,
+) -> None:
+    """Adds nodes with exactly the names they have; all of them or none.
+
+    Args:
+        graph: the destination `tf.Graph`.
+        graph_def: only the new nodes, fully named.
+        tensors: (op name, output) that the nodes read but that is not among them -> tensor of `graph`.
+        controls: op name that the nodes wait for but that is not among them -> op of `graph`.
+        wrap: make the Python operations too; False leaves the graph usable only for a trial.
+
+    Raises:
+        whatever TensorFlow raises on nodes it does not take; the graph then has no new node.
+    """
+    if raw_import_works():
+        _raw_import(graph, graph_def, tensors or {}, controls or {}, wrap)
+    else:
+        _public_import(graph, graph_def, tensors or {}, controls or {})
+
+
+def _raw_import(
+    graph: Any, graph_def: Any, tensors: Mapping[tuple[str, int], Any], controls: Mapping[str, Any], wrap: bool
+) -> None:
+    scoped = c_api_util.ScopedTFImportGraphDefOptions()
+    options = scoped.options
+    c_api.TF_ImportGraphDefOptionsSetPrefix(options, "")
+    c_api.TF_ImportGraphDefOptionsSetUniquifyNames(options, False)
+    c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
+    for (name, port), tensor in tensors.items():
+        c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, port, tensor._as_tf_output())
+    for name, op in controls.items():
+        c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, name, op._c_op)
+    buffer = c_api.TF_NewBufferFromString(graph_def.SerializeToString())
+    before = set(function_names(graph)) if len(graph_def.library.function) else set()
+    with graph._mutation_lock():
+        try:
+            results = c_api.TF_GraphImportGraphDefWithResults(graph, buffer, options)
+            c_api_util.ScopedTFImportGraphDefResults(results)
+        except Exception:
+            # A late failure leaves the functions of the GraphDef behind: take them out again.
+            for function in graph_def.library.function:
+                if function.signature.name not in before:
+                    with suppress(Exception):
+                        c_api.TF_GraphRemoveFunction(graph, function.signature.name)
+            raise
+        finally:
+            c_api.TF_DeleteBuffer(buffer)
+        if wrap:
+            _wrap_new(graph)
+
+
+def _wrap_new(graph: Any) -> None:
+    in_use = graph._names_in_use
+    with gc_paused():
+        for c_op in graph.new_operations():
+            op = ops.Operation(c_op, ops.SymbolicTensor)
+            op._init(graph)
+            in_use.setdefault(op.name.lower(), 1)
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pauses the garbage collector, which doubles the cost of making many small objects at once."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def raw_shape(tensor: Any) -> Any:
+    """Returns the static shape as a value to compare: five times quicker than making a `tf.TensorShape`."""
+    found = getattr(tensor, "_shape", None)
+    return found if isinstance(found, tuple) else tensor.shape.as_proto().SerializeToString()
+
+
+def op_named(graph: Any, name: str) -> Any:
+    """Returns the op of this name; without the checks of the public call, which cost more than the rest of a copy."""
+    return graph._get_operation_by_name(name)
+
+
+def _public_import(
+    graph: Any, graph_def: Any, tensors: Mapping[tuple[str, int], Any], controls: Mapping[str, Any]
+) -> None:
+    mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
+    mapping.update({f"^{name}": op for name, op in controls.items()})
+    with graph.as_default(), quiet_stacks():
+        tf1.import_graph_def(graph_def, input_map=mapping or None, name="")
+
+
+@contextmanager
+def quiet_stacks() -> Iterator[None]:
+    """Clears what the caller's context would add to new ops: control inputs, name scopes, devices."""
+    with tf1.control_dependencies(None), ops.name_scope(None), tf1.device(None):
+        yield
+
+
+def function_names(graph: Any) -> list[str]:
+    """Returns the names of the functions a graph holds."""
+    return list(getattr(graph, "_functions", {}))
+
+
+def known_op(name: str) -> bool:
+    """Returns whether this TensorFlow has an op of this type registered."""
+    return op_def_registry.get(name) is not None
+
+
+def op_types() -> list[str]:
+    """Returns all registered op types."""
+    return sorted(op_def_registry.get_registered_ops()) if hasattr(op_def_registry, "get_registered_ops") else []
+
+
+def op_definition(name: str) -> Any:
+    """Returns the OpDef of an op type, or None."""
+    return op_def_registry.get(name)
+
+
+def names_in_use(graph: Any) -> dict[str, int]:
+    """Returns the table by which Python makes op names unique."""
+    return graph._names_in_use
+
+
+def collections_of(graph: Any) -> dict[str, list[Any]]:
+    """Returns the live collections of a graph, by name."""
+    return {name: graph.get_collection_ref(name) for name in graph.get_all_collection_keys()}

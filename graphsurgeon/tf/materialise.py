@@ -1,0 +1,42 @@
+"""Materialise: build a new graph from an edited one, for rewires that keep their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import tensorflow as tf
+
+from ..core.effect import Effect
+from ..core.graph import Graph
+from ..core.plan import Plan
+from ..core.selection import select
+from .copying import Made, carry_out
+
+
+def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
+    """Returns what a plan makes, in a new `tf.Graph` that also holds everything of the old one.
+
+    Args:
+        effect: a faultless effect; its base is copied whole, every name kept, with the edited inputs.
+        resolve_values: turns the `values` of a step into a session or mapping.
+
+    Raises:
+        PlanError: TensorFlow refuses the edited nodes; the old graph is as it was.
+    """
+    base = effect.plan.base
+    whole = Plan(Graph.of([], owner=object())).copy(select(base), to="", variables="initial", collections="keep")
+    both = Effect(
+        plan=replace(effect.plan, base=whole.base),
+        after=effect.after,
+        copies=[*whole.effect.copies, *effect.copies],
+        connections=effect.connections,
+    )
+    made = carry_out(both, tf.Graph(), resolve_values)
+    # Variables of the base keep the values their session has: they are not the plan's to set.
+    own = {v.name for c in effect.copies for v in c.variables}
+    made.initial = [name for name in made.initial if name in own]
+    made.infos = {name: info for name, info in made.infos.items() if name in own}
+    made.ops = effect.new_names
+    return made

@@ -1,0 +1,198 @@
+"""Open: turn whatever holds a TensorFlow graph into a live `tf.Graph`, and know where its values are."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from google.protobuf.message import Message
+from tensorflow.python.framework import function, ops
+
+from ..errors import OpenError, nearest
+from . import files
+from .internals import import_nodes, known_op
+from .values import CheckpointValues, Values
+
+tf1 = tf.compat.v1
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
+_ACCEPTED = (
+    "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, or the path of a .pb, .pbtxt or .meta file "
+    "or of a SavedModel folder"
+)
+
+
+@dataclass
+class Opened:
+    """What was opened.
+
+    Args:
+        graph: the live graph.
+        title: what to call it.
+        code: the Python that opens it again.
+        session: the session given, if one was.
+        values: where its variables' values come from, if anywhere.
+    """
+
+    graph: Any
+    title: str
+    code: str
+    session: Any = None
+    values: Values | None = None
+
+
+def opened(thing: Any, tags: Any = None) -> Opened:
+    """Opens a graph from what people have.
+
+    Args:
+        thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, or a path.
+        tags: which graph of a SavedModel; not needed where it has one.
+
+    Raises:
+        OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know.
+    """
+    if isinstance(thing, (str, os.PathLike)):
+        return _from_path(Path(thing), tags)
+    if isinstance(thing, tf.Graph):
+        return Opened(thing, "graph", "gs.open(graph)")
+    if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
+        return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
+    if isinstance(thing, Message):
+        return _from_proto(thing, None, f"open({type(thing).__name__})", tags)
+    raise OpenError(f"open({_short(thing)})", f"a {type(thing).__name__} cannot be opened as a graph", _ACCEPTED)
+
+
+def _short(thing: Any) -> str:
+    text = repr(thing)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def _from_path(path: Path, tags: Any) -> Opened:
+    asked = f"open({str(path)!r})"
+    folder = path if path.is_dir() else None
+    if folder is not None:
+        path = files.saved_model_file(folder, asked)
+    proto = files.parse(files.read_bytes(path, asked), path, asked)
+    out = _from_proto(proto, path, asked, tags)
+    out.title = (folder or path).name
+    shown = f"{str(folder or path)!r}"
+    out.code = f"gs.open({shown})" if tags is None else f"gs.open({shown}, tags={tags!r})"
+    return out
+
+
+def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
+    if hasattr(proto, "meta_graphs"):
+        proto = _pick(proto, tags, asked)
+        folder = path.parent if path is not None else None
+        graph = imported(proto.graph_def, asked, proto)
+        return Opened(graph, "saved model", "gs.open(saved_model)", values=_saved_values(proto, folder, graph))
+    if hasattr(proto, "graph_def"):
+        graph = imported(proto.graph_def, asked, proto)
+        return Opened(graph, "meta graph", "gs.open(meta_graph)", values=_checkpoint_values(proto, path, graph))
+    if hasattr(proto, "node"):
+        return Opened(imported(proto, asked), "graph def", "gs.open(graph_def)")
+    raise OpenError(asked, f"a {type(proto).__name__} holds no graph", _ACCEPTED)
+
+
+def _pick(saved: Any, tags: Any, asked: str) -> Any:
+    have = [sorted(m.meta_info_def.tags) for m in saved.meta_graphs]
+    if tags is None:
+        wanted = ["serve"] if ["serve"] in have else have[0]
+        if len(have) > 1 and ["serve"] not in have:
+            raise OpenError(asked, f"it holds {len(have)} graphs", f"Choose one: tags={' or tags='.join(map(str, have))}")
+    else:
+        wanted = sorted([tags] if isinstance(tags, str) else tags)
+    if wanted not in have:
+        raise OpenError(asked, f"it has no graph with tags {wanted}", f"It has tags={' and tags='.join(map(str, have))}")
+    return saved.meta_graphs[have.index(wanted)]
+
+
+def imported(graph_def: Any, asked: str, meta: Any = None) -> Any:
+    """Returns a new `tf.Graph` with these nodes under their own names, and the collections of `meta`.
+
+    Raises:
+        OpenError: an op type is unknown, a name is not allowed, or TensorFlow refuses the nodes.
+    """
+    _refuse_unknown(graph_def, asked)
+    graph = tf.Graph()
+    try:
+        import_nodes(graph, graph_def)
+    except Exception as error:
+        message = str(getattr(error, "message", error)).strip().splitlines()[0]
+        raise OpenError(asked, f"TensorFlow refuses the graph: {message}", "Mend it where it was made") from error
+    if graph_def.library.function and not getattr(graph, "_functions", None):
+        with graph.as_default():
+            for item in function.from_library(graph_def.library):
+                item.add_to_graph(graph)
+    if meta is not None:
+        _fill_collections(graph, meta)
+    return graph
+
+
+def _refuse_unknown(graph_def: Any, asked: str) -> None:
+    own = {f.signature.name for f in graph_def.library.function}
+    kinds: dict[str, str] = {}
+    for node in graph_def.node:
+        kinds.setdefault(node.op, node.name)
+        if not _NAME.fullmatch(node.name):
+            raise OpenError(
+                asked,
+                f"{node.name[:80]!r} is not an op name that TensorFlow takes",
+                "Rename the op where the graph was made: names start with a letter, digit or dot",
+            )
+    unknown = [kind for kind in kinds if kind not in own and not known_op(kind)]
+    if unknown:
+        shown = ", ".join(f"{kind!r} (op {kinds[kind]!r})" for kind in unknown[:4])
+        close = nearest(unknown[0], [n for n in dir(tf.raw_ops) if n[0].isupper()])
+        hint = f"TensorFlow has {' and '.join(map(repr, close))}. " if close else ""
+        raise OpenError(
+            asked,
+            f"this TensorFlow ({tf.__version__}) does not know the op type{'s' * (len(unknown) > 1)} {shown}",
+            f"{hint}If it is a custom op, load it first with tf.load_op_library(...)",
+        )
+
+
+def _fill_collections(graph: Any, meta: Any) -> None:
+    """Puts the collections of a MetaGraph back; an entry that cannot be read is left out, as TensorFlow does."""
+    made: dict[bytes, Any] = {}
+    with graph.as_default():
+        for name, collection in sorted(meta.collection_def.items()):
+            kind = collection.WhichOneof("kind")
+            if kind == "node_list":
+                for value in collection.node_list.value:
+                    graph.add_to_collection(name, graph.as_graph_element(value))
+            elif kind == "bytes_list":
+                proto_type, read = ops.get_collection_proto_type(name), ops.get_from_proto_function(name)
+                for value in collection.bytes_list.value:
+                    if proto_type is None or read is None:
+                        graph.add_to_collection(name, value)
+                        continue
+                    item = made.get(value)
+                    if item is None:
+                        proto = proto_type()
+                        proto.ParseFromString(value)
+                        item = made[value] = read(proto)
+                    graph.add_to_collection(name, item)
+            elif kind is not None:
+                for value in getattr(collection, kind).value:
+                    graph.add_to_collection(name, value)
+
+
+def _checkpoint_values(meta: Any, path: Path | None, graph: Any) -> Values | None:
+    if path is None or not meta.saver_def.restore_op_name:
+        return None
+    prefix = str(path).removesuffix(".gz").removesuffix(".meta")
+    if not (os.path.exists(prefix + ".index") or os.path.exists(prefix)):
+        return None
+    return CheckpointValues(graph, meta.saver_def, prefix)
+
+
+def _saved_values(meta: Any, folder: Path | None, graph: Any) -> Values | None:
+    if folder is None:
+        return None
+    prefix = str(folder / "variables" / "variables")
+    has = os.path.exists(prefix + ".index")
+    return CheckpointValues(graph, meta.saver_def if has else None, prefix, meta, str(folder))

@@ -1,0 +1,84 @@
+"""Read a live graph into a snapshot, and keep the snapshot up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.graph import Graph, TensorInfo
+from ..core.state import Entry, State
+from .internals import collections_of, gc_paused
+from .variables import is_variable, variable_infos
+
+
+def snapshot(graph: Any, previous: Graph | None = None, title: str = "graph") -> Graph:
+    """Returns a snapshot of a live graph; extends `previous` where the graph has only grown.
+
+    Args:
+        graph: a `tf.Graph`.
+        previous: an earlier snapshot of the same graph.
+        title: what to call the graph in messages.
+    """
+    if previous is not None and previous.owner is graph:
+        ops = graph.get_operations()
+        if len(ops) == previous.size:
+            return previous
+        with gc_paused():
+            return previous.extended([op.node_def for op in ops[previous.size :]])
+    with gc_paused():
+        # One by one: the whole GraphDef at once fails above 2 GB.
+        return Graph.read(
+            [op.node_def for op in graph.get_operations()],
+            owner=graph,
+            outputs_of=_Outputs(graph),
+            title=title,
+            state_of=_StateReader(graph),
+        )
+
+
+class _Outputs:
+    """Tells dtype and shape of the outputs of an op, by its number."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+        self._ops: Sequence[Any] = ()
+
+    def __call__(self, number: int) -> Sequence[TensorInfo]:
+        if number >= len(self._ops):
+            self._ops = self._graph.get_operations()
+        return [tensor_info(t) for t in self._ops[number].outputs]
+
+
+def tensor_info(tensor: Any) -> TensorInfo:
+    """Returns dtype and static shape of a `tf.Tensor`."""
+    shape = tensor.shape
+    return TensorInfo(tensor.dtype.name, None if shape.rank is None else tuple(shape.as_list()))
+
+
+class _StateReader:
+    """Reads variables and collections when they are first asked for."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+
+    def __call__(self) -> State:
+        return state(self._graph)
+
+
+def state(graph: Any) -> State:
+    """Returns the variables and collections of a live graph, as plain values."""
+    collections = {}
+    for name, items in collections_of(graph).items():
+        collections[name] = tuple(_entry(graph, item) for item in items)
+    return State(variable_infos(graph), collections)
+
+
+def _entry(graph: Any, item: Any) -> Entry:
+    if is_variable(item):
+        return Entry("variable", item.op.name)
+    if getattr(item, "graph", None) is graph:
+        if hasattr(item, "node_def"):
+            return Entry("op", item.name)
+        if hasattr(item, "value_index"):
+            return Entry("tensor", item.name)
+    return Entry("other", repr(item)[:80])

@@ -1,0 +1,53 @@
+"""Sessions: give a session the values that copies are to have, and carry values between sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from .copying import Made
+from .variables import assign, fetch, initialise, variable_infos
+
+tf1 = tf.compat.v1
+
+
+def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str]) -> Any:
+    """Returns a new session, its variables filled from `values`, or else initialised.
+
+    Args:
+        graph: the live graph.
+        values: a `Values`, or None for initial values.
+        config: a ConfigProto or None.
+        skip: variables that get their values later.
+    """
+    session = tf1.Session(graph=graph, config=config)
+    if values is not None:
+        values.fill(session)
+    else:
+        infos = variable_infos(graph)
+        initialise(session, graph, [info for name, info in infos.items() if name not in skip])
+    return session
+
+
+def settle(session: Any, graph: Any, made: Made) -> None:
+    """Gives the variables that a plan has made their values in `session`."""
+    starters = [made.infos[name] for name in made.initial]
+    initialise(session, graph, starters)
+    assign(session, graph, made.values, made.infos)
+
+
+def renewed(old: Any, graph: Any, config: Any) -> Any:
+    """Returns a session of `graph` with the values that variables of the same names have in `old`.
+
+    Raises:
+        PlanError: a variable of the old session has no value.
+    """
+    session = tf1.Session(graph=graph, config=config)
+    before, now = variable_infos(old.graph), variable_infos(graph)
+    both = [before[name] for name in before if name in now and now[name].initializer]
+    initialise(session, graph, [info for name, info in now.items() if name not in before])
+    for info in both:  # one at a time: the peak is one variable above the two sets of values
+        values = fetch(old, [info], old.graph, "session(old)")
+        assign(session, graph, values, now)
+    return session

@@ -1,0 +1,68 @@
+"""Values: where a graph that came from files finds what its variables hold."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from ..errors import OpenError
+
+tf1 = tf.compat.v1
+
+
+class Values(Protocol):
+    """Something that can fill the variables of a session."""
+
+    def fill(self, session: Any) -> None:
+        """Sets the variables of `session`; raises OpenError where the values cannot be had."""
+
+
+class CheckpointValues:
+    """The checkpoint that belongs to a MetaGraph or SavedModel, restored through the graph's own saver.
+
+    Args:
+        graph: the live graph; it holds the saver's ops.
+        saver: SaverDef, or None where there is nothing to restore.
+        prefix: path of the checkpoint without suffix.
+        meta: MetaGraphDef of a SavedModel, whose init op is run after restoring.
+        folder: the SavedModel folder, for its assets.
+    """
+
+    def __init__(self, graph: Any, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
+        self._graph, self._saver, self._prefix, self._meta, self._folder = graph, saver, prefix, meta, folder
+
+    def fill(self, session: Any) -> None:
+        """Restores all variables of the checkpoint into `session`, then runs the model's own init op.
+
+        Raises:
+            OpenError: a file of the checkpoint is missing or damaged, or it is the checkpoint of another model.
+        """
+        asked = f"values from {self._prefix!r}"
+        if self._saver is not None and self._saver.restore_op_name:
+            if not os.path.exists(self._prefix) and not glob.glob(glob.escape(self._prefix) + ".data-*"):
+                raise OpenError(asked, "the checkpoint's data file is missing", f"Put {self._prefix}.data-* beside it")
+            feed = {self._saver.filename_tensor_name: self._prefix}
+            try:
+                session.run(self._graph.get_operation_by_name(self._saver.restore_op_name), feed)
+            except tf.errors.OpError as error:
+                line = str(error.message).strip().splitlines()[0]
+                raise OpenError(asked, f"the checkpoint does not restore: {line}", "Give the checkpoint of this very graph") from error
+        if self._meta is not None:
+            self._run_init(session)
+
+    def _run_init(self, session: Any) -> None:
+        feeds = {}
+        for asset in self._meta.asset_file_def:
+            feeds[asset.tensor_info.name] = os.path.join(self._folder, "assets", asset.filename)
+        signature = self._meta.signature_def
+        if "__saved_model_init_op" in signature:
+            name = signature["__saved_model_init_op"].outputs["__saved_model_init_op"].name
+            session.run(self._graph.as_graph_element(name), feeds)
+            return
+        for key in ("saved_model_main_op", "legacy_init_op"):
+            for op in self._graph.get_collection(key):
+                session.run(op, feeds)
+                return

@@ -1,0 +1,193 @@
+"""Variables of a graph: what they are made of, how a copy gets its own, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import variable_pb2
+from tensorflow.python.ops import ref_variable, resource_variable_ops
+
+from ..core.graph import shape_text
+from ..core.state import VARIABLE_TYPES, VariableInfo
+from ..errors import PlanError, did_you_mean
+from .internals import collections_of
+
+tf1 = tf.compat.v1
+_ASSIGN = frozenset({"Assign", "AssignVariableOp"})
+
+
+def is_variable(item: Any) -> bool:
+    """Returns whether this is a `tf.Variable` of either kind that can say what it is made of."""
+    return isinstance(item, (ref_variable.RefVariable, resource_variable_ops.BaseResourceVariable))
+
+
+def variable_objects(graph: Any) -> dict[str, Any]:
+    """Returns the `tf.Variable` objects in the collections of a graph, by op name."""
+    found: dict[str, Any] = {}
+    for items in collections_of(graph).values():
+        for item in items:
+            if is_variable(item) and item.graph is graph:
+                found.setdefault(item.op.name, item)
+    return found
+
+
+def variable_infos(graph: Any) -> dict[str, VariableInfo]:
+    """Returns what each variable of a graph is made of, by op name; also of those that no collection holds."""
+    objects = variable_objects(graph)
+    inside: dict[str, list[str]] = {}
+    for name, items in collections_of(graph).items():
+        for item in items:
+            if is_variable(item):
+                inside.setdefault(item.op.name, []).append(name)
+    infos = {}
+    for name, variable in objects.items():
+        proto = _proto(variable)
+        infos[name] = VariableInfo(
+            op=name,
+            initializer=proto.initializer_name,
+            initial_value=proto.initial_value_name,
+            snapshot=proto.snapshot_name,
+            dtype=variable.dtype.base_dtype.name,
+            shape=shape_text(_dims(variable.shape)),
+            resource=proto.is_resource,
+            trainable=tf1.GraphKeys.TRAINABLE_VARIABLES in inside[name],
+            collections=tuple(inside[name]),
+        )
+    for op in graph.get_operations():
+        if op.type in VARIABLE_TYPES and op.name not in infos:
+            infos[op.name] = _info_of_op(op)
+    return infos
+
+
+def _proto(variable: Any) -> Any:
+    # Outside its graph, TensorFlow takes the call for an eager one and refuses.
+    with variable.graph.as_default():
+        return variable.to_proto()
+
+
+def _dims(shape: Any) -> tuple[int | None, ...] | None:
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
+def _info_of_op(op: Any) -> VariableInfo:
+    """A variable that no collection holds: its parts are found among the ops that read it."""
+    assign = snapshot = None
+    for reader in op.outputs[0].consumers():
+        if reader.type in _ASSIGN and reader.inputs[0].op is op:
+            if assign is None or reader.name == op.name + "/Assign":
+                assign = reader
+        elif reader.type in ("Identity", "ReadVariableOp") and reader.name.startswith(op.name + "/"):
+            snapshot = snapshot or reader
+    shape = tf.TensorShape(op.get_attr("shape"))
+    return VariableInfo(
+        op=op.name,
+        initializer=assign.name if assign is not None else "",
+        initial_value=assign.inputs[1].name if assign is not None else "",
+        snapshot=snapshot.outputs[0].name if snapshot is not None else "",
+        dtype=tf.as_dtype(op.get_attr("dtype")).name,
+        shape=shape_text(_dims(shape)),
+        resource=op.type == "VarHandleOp",
+    )
+
+
+def rebuilt(graph: Any, info: VariableInfo, original: Any, rename: Callable[[str], str], scope: str) -> Any:
+    """Returns a `tf.Variable` object over ops that a copy has made; adds no op.
+
+    Args:
+        graph: the destination.
+        info: the variable in the source.
+        original: its object there, or None where no collection held one.
+        rename: source name of an op or tensor -> its name in the destination.
+        scope: the scope of the copy, for the names under which slices are saved.
+
+    Returns:
+        the variable, or None where the parts that an object needs are missing.
+    """
+    if original is not None:
+        proto = _proto(original)
+    elif info.initializer and info.snapshot:
+        proto = variable_pb2.VariableDef(
+            variable_name=info.op + ":0",
+            initializer_name=info.initializer,
+            initial_value_name=info.initial_value,
+            snapshot_name=info.snapshot,
+            is_resource=info.resource,
+            trainable=info.trainable,
+        )
+    else:
+        return None
+    for field in ("variable_name", "initializer_name", "initial_value_name", "snapshot_name"):
+        if getattr(proto, field):
+            setattr(proto, field, rename(getattr(proto, field)))
+    if proto.HasField("save_slice_info_def") and scope:
+        proto.save_slice_info_def.full_name = f"{scope}/{proto.save_slice_info_def.full_name}"
+    kind = resource_variable_ops.ResourceVariable if proto.is_resource else ref_variable.RefVariable
+    with graph.as_default():
+        new = kind.from_proto(proto)
+    constraint = getattr(original, "_constraint", None)
+    if constraint is not None:
+        new._constraint = constraint
+    return new
+
+
+def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) -> dict[str, Any]:
+    """Returns the current values of variables, by op name, in one fetch.
+
+    Args:
+        values: a session of `graph`, or a mapping of variable name to array.
+        infos: the variables wanted.
+        graph: the source graph.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: a variable is not initialised, is not in the mapping, or the session is of another graph.
+    """
+    if not infos:
+        return {}
+    if isinstance(values, Mapping):
+        return {info.op: _given(values, info, asked) for info in infos}
+    if not hasattr(values, "run"):
+        raise PlanError(asked, f"values={values!r} cannot give values", "Give a session, an editor, or {name: array}")
+    if values.graph is not graph:
+        raise PlanError(asked, "values is a session of another graph", "Give a session of the graph that is copied from")
+    tensors = {info.op: graph.as_graph_element(info.snapshot or info.op + ":0") for info in infos}
+    try:
+        return dict(values.run(tensors))
+    except tf.errors.FailedPreconditionError as error:
+        name = next((i.op for i in infos if i.op in str(error)), infos[0].op)
+        raise PlanError(
+            asked,
+            f"variable {name!r} has no value in the session given",
+            "Initialise or restore it there first, or choose variables='initial'",
+        ) from error
+
+
+def _given(values: Mapping[str, Any], info: VariableInfo, asked: str) -> Any:
+    for key in (info.op, info.op + ":0"):
+        if key in values:
+            # A copy of our own: TensorFlow may go on using the memory it is fed.
+            return np.array(values[key])
+    raise PlanError(asked, f"values has nothing for variable {info.op!r}", did_you_mean(info.op, map(str, values)))
+
+
+def assign(session: Any, graph: Any, values: Mapping[str, Any], variables: Mapping[str, VariableInfo]) -> None:
+    """Sets variables through their own initialisers, one after the other; adds no op.
+
+    Args:
+        session: a session of `graph`.
+        values: variable op name -> array.
+        variables: what each is made of, with names in `graph`.
+    """
+    for name, value in values.items():
+        info = variables[name]
+        session.run(graph.get_operation_by_name(info.initializer), {info.initial_value: value})
+
+
+def initialise(session: Any, graph: Any, infos: Iterable[VariableInfo]) -> None:
+    """Runs the initialisers of these variables, all in one run."""
+    ops = [graph.get_operation_by_name(i.initializer) for i in infos if i.initializer]
+    if ops:
+        session.run(ops)
