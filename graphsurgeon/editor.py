@@ -116,7 +116,7 @@ class Editor:
 
     def find(self, text: str, most: int = 20) -> list[str]:
         """Returns names of ops that contain `text` (no regard to case), or fit it as a pattern with ``*``."""
-        from .screen import search
+        from .core.search import search
 
         return search(self.snapshot, text)[:most]
 

@@ -1,0 +1,155 @@
+"""Inspector: what there is to know of one op, scope or series, as rows for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .core.graph import Graph
+from .core.selection import Selection
+from .core.walks import edge_rows
+from .errors import SelectionError, did_you_mean
+from .view.items import ops_named
+
+_MOST = 12
+
+
+def details(graph: Graph, name: str) -> dict[str, Any]:
+    """Returns title, rows, inputs, outputs, control inputs, consumers and documentation of a box.
+
+    Args:
+        graph: the snapshot.
+        name: an op, a scope with a slash at the end, or a series key.
+
+    Raises:
+        SelectionError: there is nothing of that name.
+    """
+    op = graph.index.get(name)
+    if op is not None:
+        return _op(graph, op)
+    mask = ops_named(graph, name)
+    if mask is None:
+        raise SelectionError(f"details({name!r})", f"there is nothing of that name in {graph.title}", did_you_mean(name, graph.index))
+    from .core.selection import Query
+
+    inside = Selection(graph, mask, Query("select"))
+    crossing = inside.boundary
+    rows = [["ops", f"{inside.count:,}"], *([kind, f"{n:,}"] for kind, n in list(inside.types.items())[:8])]
+    if crossing.variables:
+        rows.append(["variables", f"{len(crossing.variables):,}"])
+    return {
+        "title": name.rstrip("/"),
+        "rows": rows,
+        "inputs": [_tensor(graph, t) for t in crossing.inputs[:_MOST]],
+        "outputs": [_tensor(graph, t) for t in crossing.outputs[:_MOST]],
+        "control_inputs": sorted({outside for _, outside in crossing.control_inputs})[:_MOST],
+        "consumers": [],
+        "doc": "",
+    }
+
+
+def _tensor(graph: Graph, name: str) -> dict[str, str]:
+    info = graph.info(*graph.tensor(name))
+    return {"tensor": name, "text": str(info) if info else ""}
+
+
+def _op(graph: Graph, op: int) -> dict[str, Any]:
+    node, kind = graph.nodes[op], graph.types[op]
+    rows: list[list[str]] = [["type", kind]]
+    if getattr(node, "device", ""):
+        rows.append(["device", node.device])
+    for key in sorted(getattr(node, "attr", {})):
+        if key != "_output_shapes":
+            rows.append([key, attribute_text(node.attr[key])])
+    readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
+    waiting = [graph.names[int(r)] for r in edge_rows(graph.control)[graph.control.node == op]]
+    outputs = graph.outputs(op)
+    if outputs is None:
+        ports = np.unique(graph.consumers.port[graph.consumers.ptr[op] : graph.consumers.ptr[op + 1]]).tolist()
+        shown = [{"tensor": f"{graph.names[op]}:{p}", "text": ""} for p in ports or [0]]
+    else:
+        shown = [{"tensor": f"{graph.names[op]}:{p}", "text": str(info)} for p, info in enumerate(outputs)]
+    if waiting:
+        rows.append(["waited for by", f"{len(waiting)} ops"])
+    return {
+        "title": graph.names[op],
+        "rows": rows,
+        "inputs": [_tensor(graph, t) for t in graph.input_names(op)],
+        "outputs": shown,
+        "control_inputs": graph.control_names(op)[:_MOST],
+        "consumers": readers[:_MOST],
+        "doc": _doc(kind),
+    }
+
+
+def attribute_text(value: Any, most: int = 120) -> str:
+    """Returns an AttrValue as a person would write it; long lists, texts and constants are cut, with their size."""
+    kind = value.WhichOneof("value")
+    if kind == "tensor":
+        return _constant(value.tensor)
+    if kind == "type":
+        return _dtype(value.type)
+    if kind == "shape":
+        return _shape(value.shape)
+    if kind == "s":
+        return _cut(repr(bytes(value.s))[1:], most)
+    if kind == "func":
+        return f"function {value.func.name}"
+    if kind == "list":
+        return _cut(_list(value.list), most)
+    return _cut(str(getattr(value, kind)), most) if kind else "none"
+
+
+def _list(items: Any) -> str:
+    for field in ("i", "f", "b"):
+        if getattr(items, field):
+            return "[" + ", ".join(f"{v:g}" if field == "f" else str(v) for v in getattr(items, field)) + "]"
+    if items.s:
+        return "[" + ", ".join(repr(bytes(v))[1:] for v in items.s[:8]) + "]"
+    if items.type:
+        return "[" + ", ".join(_dtype(v) for v in items.type) + "]"
+    if items.shape:
+        return "[" + ", ".join(_shape(v) for v in items.shape) + "]"
+    return "[" + ", ".join(f"function {f.name}" for f in items.func) + "]"
+
+
+def _shape(shape: Any) -> str:
+    if shape.unknown_rank:
+        return "unknown shape"
+    return "(" + ", ".join("?" if d.size < 0 else str(d.size) for d in shape.dim) + ")"
+
+
+def _dtype(number: int) -> str:
+    import tensorflow as tf
+
+    try:
+        return str(tf.as_dtype(number).name)
+    except TypeError:
+        return f"dtype {number}"
+
+
+def _constant(proto: Any) -> str:
+    import tensorflow as tf
+
+    try:
+        array = tf.make_ndarray(proto)
+    except (TypeError, ValueError):
+        return f"a {_dtype(proto.dtype)} constant that cannot be read"
+    head = f"{_dtype(proto.dtype)} {_shape(proto.tensor_shape)}"
+    flat = array.reshape(-1)
+    if not flat.size:
+        return head
+    shown = ", ".join(_cut(repr(v), 40) if v.__class__ is bytes else f"{v:g}" if flat.dtype.kind in "fiu" else str(v) for v in flat[:8])
+    return f"{head}: {shown}" + (f", … {flat.size:,} in all" if flat.size > 8 else "")
+
+
+def _doc(kind: str) -> str:
+    import tensorflow as tf
+
+    text = (getattr(getattr(tf.raw_ops, kind, None), "__doc__", "") or "").strip()
+    return text.split("\n\n")[0].replace("\n", " ")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"

@@ -1,0 +1,448 @@
+"""Screen: what the widget shows and does, as a plain object; every gesture is a method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .core.naming import free_scope
+from .core.plan import Plan, op_name, tensor_name
+from .core.search import search
+from .core.selection import Query, Selection
+from .errors import LayoutError, PlanError, SelectionError, SurgeryError, did_you_mean
+from .inspector import details
+from .shown import boundary_shown, outline_shown, plan_shown
+from .view.items import find_item, keys_to, ops_named
+from .view.layout import PlacedScene, place
+from .view.scene import Scene, build, first_unfolded
+
+if TYPE_CHECKING:
+    from .core.graph import Graph
+    from .editor import Editor
+
+
+class Pane:
+    """One picture: a graph, what is unfolded in it, and the layout of that."""
+
+    def __init__(self) -> None:
+        self.unfolded: frozenset[str] | None = None
+        self.scene: Scene | None = None
+        self.placed: dict[str, Any] | None = None
+        self._key: Any = None
+
+    def draw(self, graph: Graph, marks: dict[int, str], direction: str) -> dict[str, Any]:
+        """Returns the placed scene; laid out again only where something has changed."""
+        if self.unfolded is None:
+            self.unfolded = first_unfolded(graph)
+        key = (id(graph), self.unfolded, tuple(sorted(marks.items())), direction)
+        if key != self._key or self.placed is None:
+            scene = build(graph, self.unfolded, marks)
+            placed: PlacedScene = place(scene, direction=direction)
+            self.scene, self.placed, self._key = scene, placed.to_dict(), key
+        return self.placed
+
+
+class Screen:
+    """The state behind a widget: two panes, what is picked, the boundary, the plan being made.
+
+    Args:
+        destination: the editor that the plan changes.
+        source: the editor whose graph is at the left; the destination itself by default.
+
+    Example:
+        ``screen.mark_input("x:0")``, ``screen.mark_output("y:0")``, ``screen.copy("twin")``, ``screen.apply()`` do
+        what the keys i, o, c and Ctrl+Enter do.
+    """
+
+    def __init__(self, destination: Editor, source: Editor | None = None) -> None:
+        self.destination = destination
+        self.source = source or destination
+        self._panes = {"source": Pane(), "destination": Pane()}
+        self._picked: tuple[str, ...] = ()
+        self._inputs: list[str] = []
+        self._outputs: list[str] = []
+        self._region: Selection | None = None
+        self._problem = ""
+        self._draft: Plan | None = None
+        self._redo: list[Any] = []
+        self._applied = ""
+        self._status = {"text": "", "level": "info"}
+        self._open_rows: set[str] = set()
+        self._direction = "auto"
+        self._callbacks: list[Callable[[], None]] = []
+
+    # -- what there is ------------------------------------------------------------------------
+
+    @property
+    def same(self) -> bool:
+        """True where source and destination are one graph."""
+        return self.source is self.destination
+
+    @property
+    def selection(self) -> Selection:
+        """The ops of all boxes that are picked; the region, where a boundary is marked and nothing is picked."""
+        graph = self.source.snapshot
+        if not self._picked and self._region is not None:
+            return self._region.on(graph)
+        mask = np.zeros(graph.size, np.bool_)
+        for name in self._picked:
+            found = ops_named(graph, name)
+            if found is not None:
+                mask |= found
+        names = tuple(graph.names[int(i)] for i in np.flatnonzero(mask))
+        return Selection(graph, mask, Query("names", names))
+
+    @property
+    def region(self) -> Selection | None:
+        """The ops between the marked boundary tensors, or None."""
+        return self._region
+
+    @property
+    def draft(self) -> Plan:
+        """The plan being made."""
+        if self._draft is None or self._draft.base is not self.destination.snapshot:
+            steps = self._draft.steps if self._draft is not None else ()
+            self._draft = replace(self.destination.plan(), steps=steps)
+        return self._draft
+
+    @property
+    def unfolded(self) -> frozenset[str]:
+        """Fold keys that are open in the source pane."""
+        self._draw("source")
+        return self._panes["source"].unfolded or frozenset()
+
+    # -- what is picked and unfolded ------------------------------------------------------------
+
+    def pick(self, names: list[str], mode: str = "set") -> None:
+        """Picks boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``."""
+        graph = self.source.snapshot
+        for name in names:
+            if ops_named(graph, name) is None:
+                raise SelectionError(f"pick({name!r})", f"there is nothing of that name in {graph.title}", did_you_mean(name, graph.index))
+        old = list(self._picked)
+        if mode == "set":
+            new = list(names)
+        elif mode == "add":
+            new = old + [n for n in names if n not in old]
+        else:
+            new = [n for n in old if n not in names] + [n for n in names if n not in old]
+        self._picked = tuple(dict.fromkeys(new))
+        self._say(f"{self.selection.count:,} ops picked" if self._picked else "nothing picked")
+
+    def unfold(self, name: str, pane: str = "source") -> None:
+        """Opens a closed scope or series in its place."""
+        graph = self._graph(pane)
+        item = find_item(graph, name)
+        if item is None or not item.keys:
+            raise SelectionError(f"unfold({name!r})", "there is no scope or series of that name", did_you_mean(name.rstrip("/"), graph.scopes.names[1:]))
+        key = item.name if item.members else item.keys[-1]
+        self._refold(pane, lambda keys: keys | {key})
+
+    def fold(self, name: str, pane: str = "source") -> None:
+        """Closes an open scope or series, with all that is open inside."""
+        item = find_item(self._graph(pane), name)
+        gone = {name, name.rstrip("/")} | ({item.name, *item.keys} if item is not None else set())
+        path = name.lstrip("~").rstrip("/") + "/"
+        self._refold(pane, lambda keys: frozenset(k for k in keys if k not in gone and not k.lstrip("~").startswith(path)))
+
+    def fold_all(self, pane: str = "source") -> None:
+        """Goes back to the first picture."""
+        self._refold(pane, lambda keys: first_unfolded(self._graph(pane)))
+
+    def _refold(self, pane: str, change: Callable[[frozenset[str]], frozenset[str]]) -> None:
+        self._draw(pane)
+        here = self._panes[pane]
+        before = here.unfolded or frozenset()
+        here.unfolded = frozenset(change(before))
+        try:
+            scene = self._draw(pane)
+        except LayoutError:
+            here.unfolded = before
+            raise
+        self._say(f"{len(scene['boxes'])} boxes" + (f" · {scene['stats']['degraded']}" if scene["stats"].get("degraded") else ""))
+
+    def reveal(self, name: str, pane: str = "source") -> None:
+        """Unfolds what hides an op or scope, and picks it."""
+        graph = self._graph(pane)
+        op = graph.index.get(op_name(name))
+        if op is None:
+            mask = ops_named(graph, name)
+            if mask is None:
+                graph.find(name, f"reveal({name!r})")
+                return
+            op = int(np.flatnonzero(mask)[0])
+            keys = [k for k in keys_to(graph, op) if len(k) < len(name)]
+        else:
+            keys = keys_to(graph, op)
+        self._refold(pane, lambda open_keys: open_keys | set(keys))
+        if pane == "source":
+            self.pick([name])
+
+    def set_direction(self, direction: str) -> None:
+        """Draws top to bottom (``TB``), left to right (``LR``), or as fits best (``auto``)."""
+        self._direction = direction
+        self._say({"TB": "top to bottom", "LR": "left to right"}.get(direction, "the direction that fits"))
+
+    def outline_open(self, name: str) -> None:
+        """Opens a row of the outline."""
+        self._open_rows.add(name)
+        self._changed()
+
+    def outline_close(self, name: str) -> None:
+        """Closes a row of the outline."""
+        self._open_rows.discard(name)
+        self._changed()
+
+    def details(self, name: str, pane: str = "source") -> dict[str, Any]:
+        """Returns what the inspector shows of a box."""
+        return details(self._graph(pane), name)
+
+    def find(self, query: str) -> dict[str, Any]:
+        """Returns the ops that fit a query, with the box that shows or holds each."""
+        graph = self.source.snapshot
+        names = search(graph, query)
+        self._draw("source")
+        scene = self._panes["source"].scene
+        hits = []
+        for name in names[:50]:
+            op = graph.index[name]
+            at = -1 if scene is None else int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.aside_box[op])
+            box = scene.boxes[at].name if scene is not None and at >= 0 else ""
+            hits.append({"name": name, "label": name.rpartition("/")[2], "op": graph.types[op], "inside": box})
+        return {"hits": hits, "total": len(names)}
+
+    def cancel(self) -> None:
+        """Stops what is going on; pictures stay as they are."""
+        self._say("")
+
+    # -- the boundary -----------------------------------------------------------------------------
+
+    def mark_input(self, tensor: Any) -> None:
+        """Marks a tensor as boundary input."""
+        self._mark(tensor, self._inputs, self._outputs)
+
+    def mark_output(self, tensor: Any) -> None:
+        """Marks a tensor as boundary output."""
+        self._mark(tensor, self._outputs, self._inputs)
+
+    def _mark(self, tensor: Any, into: list[str], other: list[str]) -> None:
+        graph = self.source.snapshot
+        name = tensor_name(tensor)
+        op, port = graph.tensor(name, f"mark({name!r})")
+        name = f"{graph.names[op]}:{port}"
+        if name in other:
+            other.remove(name)
+        if name not in into:
+            into.append(name)
+        self._find_region()
+
+    def unmark(self, tensor: Any) -> None:
+        """Takes a tensor out of the boundary."""
+        name = tensor_name(tensor)
+        for marks in (self._inputs, self._outputs):
+            if name in marks:
+                marks.remove(name)
+        self._find_region()
+
+    def clear_boundary(self) -> None:
+        """Takes all tensors out of the boundary."""
+        self._inputs.clear()
+        self._outputs.clear()
+        self._find_region()
+
+    def boundary_of_picked(self) -> None:
+        """Marks the tensors that enter and leave what is picked."""
+        if not self._picked:
+            raise SelectionError("boundary_of_picked()", "nothing is picked", "Click a box first")
+        crossing = self.selection.boundary
+        helpers = ("Const", "Variable", "VariableV2", "VarHandleOp", "ReadVariableOp")
+        graph = self.source.snapshot
+        free = [t for t in crossing.inputs if graph.types[graph.tensor(t)[0]] not in helpers]
+        self._inputs[:] = [t for t in free if not t.endswith("/read:0")]
+        self._outputs[:] = crossing.outputs
+        self._find_region()
+
+    def add_leak(self, tensor: Any) -> None:
+        """Makes a leak a boundary input."""
+        self.mark_input(tensor)
+
+    def _find_region(self) -> None:
+        self._region, self._problem = None, ""
+        if self._outputs:
+            try:
+                self._region = self.source.select(inputs=list(self._inputs) or None, outputs=list(self._outputs))
+            except SelectionError as error:
+                self._problem = f"{error.wrong}. {error.instead}"
+        elif self._inputs:
+            self._problem = "Mark an output: the region is what lies between"
+        if self._region is not None:
+            leaks = len(self._region.boundary.leaks)
+            self._say(
+                f"Boundary: {len(self._inputs)} in, {len(self._outputs)} out, {self._region.count:,} ops, {leaks} leaks",
+                "warn" if leaks else "info",
+            )
+        else:
+            self._say(self._problem, "warn" if self._problem else "info")
+
+    # -- the plan -----------------------------------------------------------------------------------
+
+    def copy(self, to: str | None = None, unmapped: str = "placeholder") -> None:
+        """Adds a copy of the region (or of what is picked) to the plan, under `to` or a free scope."""
+        chosen = self._region if self._region is not None else self.selection
+        if not chosen.count:
+            raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or pick boxes first")
+        scope = to or free_scope(self.draft.after(), "copy")
+        control = None if self.same else "drop"
+        values = self.source if self.source._values is not None or self.source._session is not None else None
+        self._set(self.draft.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values))
+        self._say_plan(f"{chosen.count:,} ops will be copied to {scope}/")
+
+    def connect(self, tensor: Any, to: Any, input: int = 0) -> None:
+        """Adds a connection to the plan: input `input` of op `to` reads `tensor`."""
+        self._set(self.draft.connect(tensor, to=to, input=input))
+        self._say_plan(f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}")
+
+    def undo(self) -> None:
+        """Takes back the last step of the plan; with an empty plan, the last applied plan."""
+        if self.draft.steps:
+            self._redo.append(self.draft.steps[-1])
+            self._draft = replace(self.draft, steps=self.draft.steps[:-1])
+            self._say_plan("step taken back")
+        else:
+            event = self.destination.undo()
+            self._applied = ""
+            self._say(f"undone: {event.text}")
+
+    def redo(self) -> None:
+        """Does again what was undone last."""
+        if self._redo:
+            step = self._redo.pop()
+            self._draft = replace(self.draft, steps=(*self.draft.steps, step))
+            self._say_plan("step done again")
+        else:
+            event = self.destination.redo()
+            self._say(f"done again: {event.text}")
+
+    def apply(self) -> dict[str, Any]:
+        """Applies the plan: all of it or nothing."""
+        if not self.draft.steps:
+            raise PlanError("apply()", "the plan is empty", "Copy a region or connect a tensor first")
+        done = self.destination.apply(self.draft)
+        self._draft, self._redo = None, []
+        counts = done.effect.plan.preview().counts
+        self._applied = f"applied: {counts['ops']:,} new ops, {counts['variables']} variables"
+        self.graph_changed()
+        self._say(self._applied)
+        return {"applied": self._applied}
+
+    def _set(self, plan: Plan) -> None:
+        self._draft, self._redo, self._applied = plan, [], ""
+
+    def _say_plan(self, text: str) -> None:
+        faults = self.draft.check()
+        if faults:
+            self._say(f"{faults[0].asked}: {faults[0].wrong}", "error")
+        else:
+            self._say(text, "warn" if self.draft.effect.warnings else "info")
+
+    def graph_changed(self) -> None:
+        """Called by the editor after an apply, undo or redo."""
+        if self._region is not None:
+            self._find_region()
+        self._changed()
+
+    # -- telling the page -----------------------------------------------------------------------------
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` after each change."""
+        self._callbacks.append(callback)
+
+    def _say(self, text: str, level: str = "info") -> None:
+        self._status = {"text": text, "level": level}
+        self._changed()
+
+    def _changed(self) -> None:
+        for callback in list(self._callbacks):
+            callback()
+
+    def _graph(self, pane: str) -> Graph:
+        return self.source.snapshot if pane == "source" else self.draft.after()
+
+    def _draw(self, pane: str) -> dict[str, Any]:
+        graph = self._graph(pane)
+        marks: dict[int, str] = {}
+        if pane == "destination":
+            marks = self.draft.preview().marks
+            if self._panes[pane].unfolded is None:
+                self._panes[pane].unfolded = self._destination_opening(graph)
+        editor = self.source if pane == "source" else self.destination
+        for name in editor.orphans:
+            marks.setdefault(graph.index[name], "orphan")
+        return self._panes[pane].draw(graph, marks, self._direction)
+
+    def _destination_opening(self, graph: Graph) -> frozenset[str]:
+        """The scopes of the copies are open, so that the ghosts are seen."""
+        copies = [c.step.to for c in self.draft.effect.copies if c.step.to]
+        return first_unfolded(graph) | {f"{to}/" for to in copies}
+
+    def traits(self) -> dict[str, Any]:
+        """Returns everything the page shows."""
+        status, scenes = dict(self._status), {"source": None, "destination": None}
+        for pane in ("source", "destination"):
+            if pane == "destination" and self.same and not self.draft.steps:
+                self._panes[pane] = Pane()
+                continue
+            try:
+                scenes[pane] = self._draw(pane)
+            except SurgeryError as error:
+                scenes[pane] = self._panes[pane].placed
+                status = {"text": str(error), "level": "error"}
+        return {
+            "scenes": scenes,
+            "titles": {"source": self.source.title, "destination": self.destination.title + (" after the plan" if self.draft.steps else "")},
+            "picked": list(self._picked),
+            "boundary": boundary_shown(
+                self.source.snapshot, self._inputs, self._outputs, self._region, self._problem, self._panes["source"].scene
+            ),
+            "plan": plan_shown(self.draft, len(self._redo), self._applied),
+            "status": status,
+            "outline": outline_shown(self.source.snapshot, self._open_rows),
+            "theme": "auto",
+        }
+
+    def svg(self) -> str:
+        """Returns the static picture of the pane that matters: the destination while there is a plan."""
+        from .view.svg import to_svg
+
+        shown = self.traits()
+        pane = "destination" if shown["scenes"]["destination"] is not None and self.draft.steps else "source"
+        scene = shown["scenes"][pane]
+        boundary = shown["boundary"] if pane == "source" else None
+        picked = shown["picked"] if pane == "source" else ()
+        return to_svg(scene, picked=picked, boundary=boundary, title=shown["titles"][pane])
+
+    def svg_of(self, unfolded: frozenset[str]) -> str:
+        """Returns a static picture with just these scopes open; the screen stays as it is."""
+        from .view.svg import to_svg
+
+        scene = place(build(self.source.snapshot, unfolded), direction=self._direction)
+        return to_svg(scene.to_dict(), title=self.source.title)
+
+    def describe(self) -> str:
+        """Returns the state in a few lines of text."""
+        graph = self.source.snapshot
+        scene = self._draw("source")
+        lines = [f"{self.source.title}: {graph.size:,} ops, {len(scene['boxes'])} boxes"]
+        if self._region is not None:
+            lines.append(self._status_of_region())
+        if self.draft.steps:
+            lines.append(str(self.draft))
+        return "\n".join(lines)
+
+    def _status_of_region(self) -> str:
+        assert self._region is not None
+        count = len(self._region.boundary.leaks)
+        return f"boundary: {', '.join(self._inputs) or 'nothing'} to {', '.join(self._outputs)}, {self._region.count:,} ops, {count} leaks"
