@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .core.effect import Copied, Effect
+from .core.copied import Copied
+from .core.effect import Effect
 from .errors import SelectionError, did_you_mean
 
 

@@ -78,7 +78,12 @@ class Editor:
     """
 
     def __init__(
-        self, graph: Any, title: str = "graph", code: str = "gs.open(graph)", session: Any = None, values: Any = None
+        self,
+        graph: Any,
+        title: str = "graph",
+        code: str = "gs.open(graph)",
+        session: Any = None,
+        values: Any = None,
     ) -> None:
         self.graph = graph
         self.title = title
@@ -210,7 +215,11 @@ class Editor:
         wrong = differences(effect, self.snapshot)
         if wrong:
             self.graph, self._snapshot = before, previous
-            raise PlanError("apply(plan)", f"the result is not what was previewed: {wrong[0]}", "Report this, with plan.to_code()")
+            raise PlanError(
+                "apply(plan)",
+                f"the result is not what was previewed: {wrong[0]}",
+                "Report this, with plan.to_code()",
+            )
         applied = Applied(effect, self.graph, made)
         replaced = before if before is not self.graph else None
         self._events = [e for e in self._events if not e.undone or e.before is None]
@@ -223,7 +232,11 @@ class Editor:
         if not isinstance(plan, Plan):
             raise PlanError(f"apply({plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
         if plan.base.owner is not self.graph:
-            raise PlanError("apply(plan)", f"the plan was made for {plan.base.title}, not for this graph", "Apply it to its own editor")
+            raise PlanError(
+                "apply(plan)",
+                f"the plan was made for {plan.base.title}, not for this graph",
+                "Apply it to its own editor",
+            )
         if plan.base.size != self.snapshot.size:
             grown = self.snapshot.size - plan.base.size
             raise StalePlanError(
@@ -364,5 +377,3 @@ def _probe(effect: Effect) -> list[Fault]:
 def values_of(values: Any) -> Any:
     """Returns what a plan's `values` gives: an editor stands for its session."""
     return values.session() if isinstance(values, Editor) else values
-
-

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class SurgeryError(Exception):
-    """Base of every error of this package; always carries the three parts of a useful message.
+    r"""Base of every error of this package; always carries the three parts of a useful message.
 
     Args:
         asked: the request, with the names the caller typed in quotes.
@@ -16,7 +16,7 @@ class SurgeryError(Exception):
 
     Example:
         >>> str(SurgeryError("open('a.txt')", "the file is empty", "Give a GraphDef"))
-        "open('a.txt'): the file is empty.\\nGive a GraphDef."
+        "open('a.txt'): the file is empty.\nGive a GraphDef."
     """
 
     def __init__(self, asked: str, wrong: str, instead: str) -> None:

@@ -30,7 +30,11 @@ def details(graph: Graph, name: str) -> dict[str, Any]:
         return _op(graph, op)
     mask = ops_named(graph, name)
     if mask is None:
-        raise SelectionError(f"details({name!r})", f"there is nothing of that name in {graph.title}", did_you_mean(name, graph.index))
+        raise SelectionError(
+            f"details({name!r})",
+            f"there is nothing of that name in {graph.title}",
+            did_you_mean(name, graph.index),
+        )
     from .core.selection import Query
 
     inside = Selection(graph, mask, Query("select"))
@@ -140,7 +144,10 @@ def _constant(proto: Any) -> str:
     flat = array.reshape(-1)
     if not flat.size:
         return head
-    shown = ", ".join(_cut(repr(v), 40) if v.__class__ is bytes else f"{v:g}" if flat.dtype.kind in "fiu" else str(v) for v in flat[:8])
+    shown = ", ".join(
+        _cut(repr(v), 40) if v.__class__ is bytes else f"{v:g}" if flat.dtype.kind in "fiu" else str(v)
+        for v in flat[:8]
+    )
     return f"{head}: {shown}" + (f", … {flat.size:,} in all" if flat.size > 8 else "")
 
 

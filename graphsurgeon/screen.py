@@ -14,35 +14,16 @@ from .core.search import search
 from .core.selection import Query, Selection
 from .errors import LayoutError, PlanError, SelectionError, SurgeryError, did_you_mean
 from .inspector import details
-from .shown import boundary_shown, outline_shown, plan_shown
+from .marks import Marks
+from .pane import Pane
+from .shown import boundary_shown, hits_shown, outline_shown, plan_shown
 from .view.items import find_item, keys_to, ops_named
-from .view.layout import PlacedScene, place
-from .view.scene import Scene, build, first_unfolded
+from .view.layout import place
+from .view.scene import build, first_unfolded
 
 if TYPE_CHECKING:
     from .core.graph import Graph
     from .editor import Editor
-
-
-class Pane:
-    """One picture: a graph, what is unfolded in it, and the layout of that."""
-
-    def __init__(self) -> None:
-        self.unfolded: frozenset[str] | None = None
-        self.scene: Scene | None = None
-        self.placed: dict[str, Any] | None = None
-        self._key: Any = None
-
-    def draw(self, graph: Graph, marks: dict[int, str], direction: str) -> dict[str, Any]:
-        """Returns the placed scene; laid out again only where something has changed."""
-        if self.unfolded is None:
-            self.unfolded = first_unfolded(graph)
-        key = (id(graph), self.unfolded, tuple(sorted(marks.items())), direction)
-        if key != self._key or self.placed is None:
-            scene = build(graph, self.unfolded, marks)
-            placed: PlacedScene = place(scene, direction=direction)
-            self.scene, self.placed, self._key = scene, placed.to_dict(), key
-        return self.placed
 
 
 class Screen:
@@ -62,8 +43,7 @@ class Screen:
         self.source = source or destination
         self._panes = {"source": Pane(), "destination": Pane()}
         self._picked: tuple[str, ...] = ()
-        self._inputs: list[str] = []
-        self._outputs: list[str] = []
+        self._marks = Marks()
         self._region: Selection | None = None
         self._problem = ""
         self._draft: Plan | None = None
@@ -121,7 +101,11 @@ class Screen:
         graph = self.source.snapshot
         for name in names:
             if ops_named(graph, name) is None:
-                raise SelectionError(f"pick({name!r})", f"there is nothing of that name in {graph.title}", did_you_mean(name, graph.index))
+                raise SelectionError(
+                    f"pick({name!r})",
+                    f"there is nothing of that name in {graph.title}",
+                    did_you_mean(name, graph.index),
+                )
         old = list(self._picked)
         if mode == "set":
             new = list(names)
@@ -137,7 +121,11 @@ class Screen:
         graph = self._graph(pane)
         item = find_item(graph, name)
         if item is None or not item.keys:
-            raise SelectionError(f"unfold({name!r})", "there is no scope or series of that name", did_you_mean(name.rstrip("/"), graph.scopes.names[1:]))
+            raise SelectionError(
+                f"unfold({name!r})",
+                "there is no scope or series of that name",
+                did_you_mean(name.rstrip("/"), graph.scopes.names[1:]),
+            )
         key = item.name if item.members else item.keys[-1]
         self._refold(pane, lambda keys: keys | {key})
 
@@ -146,7 +134,10 @@ class Screen:
         item = find_item(self._graph(pane), name)
         gone = {name, name.rstrip("/")} | ({item.name, *item.keys} if item is not None else set())
         path = name.lstrip("~").rstrip("/") + "/"
-        self._refold(pane, lambda keys: frozenset(k for k in keys if k not in gone and not k.lstrip("~").startswith(path)))
+        self._refold(
+            pane,
+            lambda keys: frozenset(k for k in keys if k not in gone and not k.lstrip("~").startswith(path)),
+        )
 
     def fold_all(self, pane: str = "source") -> None:
         """Goes back to the first picture."""
@@ -162,7 +153,10 @@ class Screen:
         except LayoutError:
             here.unfolded = before
             raise
-        self._say(f"{len(scene['boxes'])} boxes" + (f" · {scene['stats']['degraded']}" if scene["stats"].get("degraded") else ""))
+        self._say(
+            f"{len(scene['boxes'])} boxes"
+            + (f" · {scene['stats']['degraded']}" if scene["stats"].get("degraded") else "")
+        )
 
     def reveal(self, name: str, pane: str = "source") -> None:
         """Unfolds what hides an op or scope, and picks it."""
@@ -203,16 +197,8 @@ class Screen:
     def find(self, query: str) -> dict[str, Any]:
         """Returns the ops that fit a query, with the box that shows or holds each."""
         graph = self.source.snapshot
-        names = search(graph, query)
         self._draw("source")
-        scene = self._panes["source"].scene
-        hits = []
-        for name in names[:50]:
-            op = graph.index[name]
-            at = -1 if scene is None else int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.aside_box[op])
-            box = scene.boxes[at].name if scene is not None and at >= 0 else ""
-            hits.append({"name": name, "label": name.rpartition("/")[2], "op": graph.types[op], "inside": box})
-        return {"hits": hits, "total": len(names)}
+        return hits_shown(graph, search(graph, query), self._panes["source"].scene)
 
     def cancel(self) -> None:
         """Stops what is going on; pictures stay as they are."""
@@ -222,70 +208,44 @@ class Screen:
 
     def mark_input(self, tensor: Any) -> None:
         """Marks a tensor as boundary input."""
-        self._mark(tensor, self._inputs, self._outputs)
+        self._mark(self._marks.with_input(self.source.snapshot, tensor))
 
     def mark_output(self, tensor: Any) -> None:
         """Marks a tensor as boundary output."""
-        self._mark(tensor, self._outputs, self._inputs)
-
-    def _mark(self, tensor: Any, into: list[str], other: list[str]) -> None:
-        graph = self.source.snapshot
-        name = tensor_name(tensor)
-        op, port = graph.tensor(name, f"mark({name!r})")
-        name = f"{graph.names[op]}:{port}"
-        if name in other:
-            other.remove(name)
-        if name not in into:
-            into.append(name)
-        self._find_region()
+        self._mark(self._marks.with_output(self.source.snapshot, tensor))
 
     def unmark(self, tensor: Any) -> None:
         """Takes a tensor out of the boundary."""
-        name = tensor_name(tensor)
-        for marks in (self._inputs, self._outputs):
-            if name in marks:
-                marks.remove(name)
-        self._find_region()
+        self._mark(self._marks.without(tensor))
 
     def clear_boundary(self) -> None:
         """Takes all tensors out of the boundary."""
-        self._inputs.clear()
-        self._outputs.clear()
-        self._find_region()
+        self._mark(Marks())
 
     def boundary_of_picked(self) -> None:
         """Marks the tensors that enter and leave what is picked."""
         if not self._picked:
             raise SelectionError("boundary_of_picked()", "nothing is picked", "Click a box first")
-        crossing = self.selection.boundary
-        helpers = ("Const", "Variable", "VariableV2", "VarHandleOp", "ReadVariableOp")
-        graph = self.source.snapshot
-        free = [t for t in crossing.inputs if graph.types[graph.tensor(t)[0]] not in helpers]
-        self._inputs[:] = [t for t in free if not t.endswith("/read:0")]
-        self._outputs[:] = crossing.outputs
-        self._find_region()
+        self._mark(Marks.around(self.selection))
 
     def add_leak(self, tensor: Any) -> None:
         """Makes a leak a boundary input."""
         self.mark_input(tensor)
 
-    def _find_region(self) -> None:
-        self._region, self._problem = None, ""
-        if self._outputs:
-            try:
-                self._region = self.source.select(inputs=list(self._inputs) or None, outputs=list(self._outputs))
-            except SelectionError as error:
-                self._problem = f"{error.wrong}. {error.instead}"
-        elif self._inputs:
-            self._problem = "Mark an output: the region is what lies between"
+    def _mark(self, marks: Marks) -> None:
+        self._marks = marks
+        self._region, self._problem = marks.region(self.source)
         if self._region is not None:
             leaks = len(self._region.boundary.leaks)
-            self._say(
-                f"Boundary: {len(self._inputs)} in, {len(self._outputs)} out, {self._region.count:,} ops, {leaks} leaks",
-                "warn" if leaks else "info",
-            )
+            self._say(self._boundary_text(), "warn" if leaks else "info")
         else:
             self._say(self._problem, "warn" if self._problem else "info")
+
+    def _boundary_text(self) -> str:
+        assert self._region is not None
+        ins, outs = len(self._marks.inputs), len(self._marks.outputs)
+        leaks = len(self._region.boundary.leaks)
+        return f"Boundary: {ins} in, {outs} out, {self._region.count:,} ops, {leaks} leak{'s' * (leaks != 1)}"
 
     # -- the plan -----------------------------------------------------------------------------------
 
@@ -350,8 +310,7 @@ class Screen:
 
     def graph_changed(self) -> None:
         """Called by the editor after an apply, undo or redo."""
-        if self._region is not None:
-            self._find_region()
+        self._region, self._problem = self._marks.region(self.source)
         self._changed()
 
     # -- telling the page -----------------------------------------------------------------------------
@@ -390,7 +349,8 @@ class Screen:
 
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows."""
-        status, scenes = dict(self._status), {"source": None, "destination": None}
+        status = dict(self._status)
+        scenes: dict[str, Any] = {"source": None, "destination": None}
         for pane in ("source", "destination"):
             if pane == "destination" and self.same and not self.draft.steps:
                 self._panes[pane] = Pane()
@@ -402,10 +362,18 @@ class Screen:
                 status = {"text": str(error), "level": "error"}
         return {
             "scenes": scenes,
-            "titles": {"source": self.source.title, "destination": self.destination.title + (" after the plan" if self.draft.steps else "")},
+            "titles": {
+                "source": self.source.title,
+                "destination": self.destination.title + (" after the plan" if self.draft.steps else ""),
+            },
             "picked": list(self._picked),
             "boundary": boundary_shown(
-                self.source.snapshot, self._inputs, self._outputs, self._region, self._problem, self._panes["source"].scene
+                self.source.snapshot,
+                self._marks.inputs,
+                self._marks.outputs,
+                self._region,
+                self._problem,
+                self._panes["source"].scene,
             ),
             "plan": plan_shown(self.draft, len(self._redo), self._applied),
             "status": status,
@@ -437,12 +405,7 @@ class Screen:
         scene = self._draw("source")
         lines = [f"{self.source.title}: {graph.size:,} ops, {len(scene['boxes'])} boxes"]
         if self._region is not None:
-            lines.append(self._status_of_region())
+            lines.append(self._boundary_text())
         if self.draft.steps:
             lines.append(str(self.draft))
         return "\n".join(lines)
-
-    def _status_of_region(self) -> str:
-        assert self._region is not None
-        count = len(self._region.boundary.leaks)
-        return f"boundary: {', '.join(self._inputs) or 'nothing'} to {', '.join(self._outputs)}, {self._region.count:,} ops, {count} leaks"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,12 @@ def tensor_row(graph: Graph, name: str) -> dict[str, str]:
 
 
 def boundary_shown(
-    graph: Graph, inputs: list[str], outputs: list[str], region: Selection | None, problem: str, scene: Scene | None
+    graph: Graph,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    region: Selection | None,
+    problem: str,
+    scene: Scene | None,
 ) -> dict[str, Any]:
     """Returns the boundary that is marked: its tensors, the size of the region, the leaks, and which boxes hold it."""
     shown: dict[str, Any] = {
@@ -50,9 +56,7 @@ def plan_shown(plan: Plan, redo: int, applied: str) -> dict[str, Any]:
     """Returns the plan bar: steps, faults, warnings, what is made, what is joined, and the code."""
     effect, preview = plan.effect, plan.preview()
     faults = plan.check()
-    new = [
-        {"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders
-    ]
+    new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
             new.append({"name": name, "was": copied.source.names[number], "op": copied.source.types[number]})
@@ -72,7 +76,8 @@ def plan_shown(plan: Plan, redo: int, applied: str) -> dict[str, Any]:
         "new": new[:_MOST],
         "variables": variables[:_MOST],
         "connections": [
-            {"from": c.tensor, "to": c.to, "text": f"{c.tensor} → {c.to} input {c.input}"} for c in effect.connections[:_MOST]
+            {"from": c.tensor, "to": c.to, "text": f"{c.tensor} → {c.to} input {c.input}"}
+            for c in effect.connections[:_MOST]
         ],
         "code": plan.to_code() if plan.steps else "",
         "ready": bool(plan.steps) and not faults,
@@ -97,3 +102,16 @@ def outline_shown(graph: Graph, opened: set[str]) -> dict[str, Any]:
         if here:
             stack.extend((child, depth + 1) for child in reversed(tree.inside(item)))
     return {"rows": rows}
+
+
+def hits_shown(graph: Graph, names: list[str], scene: Scene | None) -> dict[str, Any]:
+    """Returns the first hits of a search, each with the box that shows or holds it, and how many there are."""
+    hits = []
+    for name in names[:50]:
+        op = graph.index[name]
+        at = -1
+        if scene is not None:
+            at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.aside_box[op])
+        box = scene.boxes[at].name if scene is not None and at >= 0 else ""
+        hits.append({"name": name, "label": name.rpartition("/")[2], "op": graph.types[op], "inside": box})
+    return {"hits": hits, "total": len(names)}

@@ -7,7 +7,16 @@ import numpy as np
 from .core.graph import Graph
 from .core.state import VARIABLE_TYPES
 
-_QUIET = ("NoOp", "Assign", "AssignVariableOp", "Assert", "SaveV2", "RestoreV2", "VarIsInitializedOp", "Const")
+_QUIET = (
+    "NoOp",
+    "Assign",
+    "AssignVariableOp",
+    "Assert",
+    "SaveV2",
+    "RestoreV2",
+    "VarIsInitializedOp",
+    "Const",
+)
 
 
 def summary(graph: Graph, orphans: frozenset[str] = frozenset()) -> str:

@@ -24,6 +24,18 @@ def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
     from .plan import Fault
 
     asked = f"copy(to={step.to!r})"
+    if step.reuse is not None:
+        clash = [n for n in step.selection.names if n not in step.reuse and _under(step.to, n) in base.index]
+        if clash:
+            name = _under(step.to, clash[0])
+            return [
+                Fault(
+                    asked,
+                    f"{name!r} is there already and is no copy of {clash[0]!r}",
+                    "Choose another namespace",
+                )
+            ]
+        return []
     if not step.to:
         clash = [n for n in step.selection.names if n.lower() in base.lowered]
         if clash:
@@ -36,11 +48,21 @@ def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
             ]
         return []
     if not valid_scope(step.to):
-        return [Fault(asked, f"{step.to!r} is not a name scope", "Use letters, digits, '_', '.', '-' and '/' between parts")]
+        return [
+            Fault(
+                asked,
+                f"{step.to!r} is not a name scope",
+                "Use letters, digits, '_', '.', '-' and '/' between parts",
+            )
+        ]
     if taken(base, step.to):
         free = free_scope(base, step.to)
         return [Fault(asked, f"the name {step.to!r} is taken in {base.title}", f"Type to={free!r}, which is free")]
     return []
+
+
+def _under(scope: str, name: str) -> str:
+    return f"{scope}/{name}" if scope else name
 
 
 def step_faults(
@@ -72,15 +94,19 @@ def step_faults(
                 )
         if any(policy == "share" for _, policy in step.variables):
             out.append(
-                Fault(asked, "variables='share' needs one graph; these are two", "Choose variables='copy' or 'initial'")
+                Fault(
+                    asked,
+                    "variables='share' needs one graph; these are two",
+                    "Choose variables='copy' or 'initial'",
+                )
             )
     if refused:
         shown = ", ".join(repr(r) for r in refused[:4]) + (f" and {len(refused) - 4} more" if len(refused) > 4 else "")
-        one = refused[0]
+        one, verb = refused[0], "are" if len(refused) > 1 else "is"
         out.append(
             Fault(
                 asked,
-                f"{len(refused)} tensor{'s' * (len(refused) > 1)} the copy needs {'are' if len(refused) > 1 else 'is'} not mapped: {shown}",
+                f"{len(refused)} tensor{'s' * (len(refused) > 1)} the copy needs {verb} not mapped: {shown}",
                 f"Map it: inputs={{{one!r}: 'name:0'}}, or choose unmapped='placeholder', 'include'"
                 + (" or 'keep'" if same else ""),
             )
@@ -169,7 +195,11 @@ def mapping_faults(step: CopyStep, base: Graph) -> tuple[dict[tuple[int, int], t
         if a is not None and b is not None and _bare(a.dtype) != _bare(b.dtype):
             fits = fitting(base, a)
             faults.append(
-                Fault(asked, f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ", fits)
+                Fault(
+                    asked,
+                    f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ",
+                    fits,
+                )
             )
             continue
         mapping[source] = (base.names[op], port)
@@ -189,7 +219,9 @@ def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
     inputs = graph.input_names(op)
     if not 0 <= step.input < len(inputs):
         have = f"it has {len(inputs)} input{'s' * (len(inputs) != 1)}"
-        instead = "Choose input=" + " or ".join(str(i) for i in range(min(len(inputs), 8))) if inputs else "Choose another op"
+        instead = (
+            "Choose input=" + " or ".join(str(i) for i in range(min(len(inputs), 8))) if inputs else "Choose another op"
+        )
         return [Fault(asked, f"op {step.to!r} ({graph.types[op]}) has no input {step.input}; {have}", instead)]
     old_op, old_port = graph.tensor(inputs[step.input])
     new, old = graph.info(*source), graph.info(old_op, old_port)
@@ -215,7 +247,11 @@ def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
     below = backward(graph, graph.mask([source[0]]))
     if below[op]:
         return [
-            Fault(asked, f"that makes a cycle: {step.tensor!r} is computed from {step.to!r}", "Choose a tensor above it")
+            Fault(
+                asked,
+                f"that makes a cycle: {step.tensor!r} is computed from {step.to!r}",
+                "Choose a tensor above it",
+            )
         ]
     return []
 
@@ -258,7 +294,11 @@ def fitting(graph: Graph, info: TensorInfo, most: int = 4) -> str:
         if graph.types[i] in ("Const", "NoOp", "Assign"):
             continue
         for port, other in enumerate(graph.outputs(i) or ()):
-            if other is not None and _bare(other.dtype) == _bare(info.dtype) and not shapes_differ(other.shape, info.shape):
+            if (
+                other is not None
+                and _bare(other.dtype) == _bare(info.dtype)
+                and not shapes_differ(other.shape, info.shape)
+            ):
                 found.append(f"{graph.names[i]}:{port}")
         if len(found) >= most:
             break
@@ -269,4 +309,3 @@ def fitting(graph: Graph, info: TensorInfo, most: int = 4) -> str:
 
 def _bare(dtype: str) -> str:
     return dtype.removesuffix("_ref")
-

@@ -68,7 +68,7 @@ def close(
     done: dict[str, VariableInfo] = {}
     known = graph.state.variables
     while True:
-        inside = [i for i in np.flatnonzero(mask & np.isin(graph.type_array, list(VARIABLE_TYPES))).tolist()]
+        inside = np.flatnonzero(mask & np.isin(graph.type_array, list(VARIABLE_TYPES))).tolist()
         fresh = [graph.names[i] for i in inside if graph.names[i] in known and graph.names[i] not in done]
         if not fresh:
             break
@@ -76,11 +76,14 @@ def close(
         for name in fresh:
             done[name] = known[name]
             family = variable_parts(graph, known[name])
+            start = known[name].initial_value
+            if start and graph.tensor(start) in cuts:
+                family[graph.tensor(start)[0]] = False
             if policy.get(name) == "share":
                 shared |= family
             else:
                 parts |= family
-        reach = backward(graph, parts) if parts.any() else parts
+        reach = backward(graph, parts, cuts) if parts.any() else parts
         word = "variable" if len(fresh) == 1 else "variables"
         mask = _take(graph, mask, reach, pulled, f"initial values and readers of {len(fresh)} {word}")
     mask &= ~shared

@@ -59,7 +59,7 @@ class Graph:
         nodes: NodeDefs by reference, one for each op (never changed here).
         data: row i = producers of the data inputs of op i, in input order.
         control: row i = control inputs of op i.
-        owner: the live graph this was read from, opaque to core.
+        owner: the live graph this was read from, opaque to core; what makes two snapshots one graph.
         outputs_of: op number -> TensorInfo of each of its outputs; None where nobody can say.
         title: what to call the graph in messages.
         state_of: reads its variables and collections, when they are first asked for.
@@ -127,6 +127,7 @@ class Graph:
 
     @classmethod
     def _grow(cls, base: Graph | None, nodes: list[Any], about: dict[str, Any]) -> Graph:
+        about.setdefault("owner", object())
         start = base.size if base else 0
         index = dict(base.index) if base else {}
         names = [n.name for n in nodes]

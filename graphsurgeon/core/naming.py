@@ -21,6 +21,10 @@ COLLECTIONS_KEPT = frozenset(
 )  # fmt: skip
 
 
+#: What "variables" keeps: the two lists that the copier of 2016 did not put under the namespace.
+VARIABLE_LISTS = frozenset({"variables", "trainable_variables"})
+
+
 def valid_scope(scope: str) -> bool:
     """Returns whether TensorFlow takes this as a name scope.
 
@@ -57,7 +61,7 @@ def free_scope(graph: Graph, wish: str) -> str:
 
 
 def placeholder_name(op: str, port: int, used: Container[str]) -> str:
-    """Returns the name of a placeholder that stands in for output `port` of `op`: the op's own name where it is free."""
+    """Returns a name for what stands in for output `port` of `op`: the op's own name where it is free."""
     name = op if port == 0 else f"{op}_{port}"
     base, n = name, 1
     while name in used:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
 CONTROL = ("drop", "include", "keep", "refuse")
 VARIABLES = ("copy", "initial", "share")
-COLLECTIONS = ("keep", "none", "rename")
+COLLECTIONS = ("keep", "none", "rename", "variables")
 DEVICES = ("clear", "keep")
 
 
@@ -52,11 +52,14 @@ class CopyStep:
     values: Any = None
     collections: str = "rename"
     device: str = "keep"
+    reuse: Mapping[str, str] | None = None  # source op -> op of the destination that is its copy already
+    constants: tuple[tuple[str, Any], ...] = ()  # source tensor -> array that takes its place
 
     @property
     def text(self) -> str:
         """The step in words."""
-        return f"copy {self.selection.count} ops of {self.selection.graph.title} to {self.to + '/' if self.to else 'the top'}"
+        place = f"{self.to}/" if self.to else "the top"
+        return f"copy {self.selection.count} ops of {self.selection.graph.title} to {place}"
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ class Plan:
         values: Any = None,
         collections: str = "rename",
         device: str = "keep",
+        reuse: Mapping[str, str] | None = None,
+        constants: Mapping[str, Any] | None = None,
     ) -> Plan:
         """Adds a copy of a selection, of this graph or another, under a name scope.
 
@@ -125,8 +130,11 @@ class Plan:
                 to one of these, with ``"*"`` for all others.
             values: where current values come from: a session, an editor, or a mapping of variable name to array.
             collections: ``rename`` (variable and training collections keep their names, others get the scope),
-                ``keep`` all names, or ``none``.
+                ``keep`` all names, ``variables`` (only the two lists of variables keep their names), or ``none``.
             device: ``keep`` or ``clear`` the devices the ops ask for.
+            reuse: source op -> op of the destination that is its copy already, from an earlier call; given (even
+                empty), the scope may be in use.
+            constants: source tensor -> array: a constant of that value takes its place.
 
         Raises:
             PlanError: an argument is not one of its allowed values. All else is found by `check`.
@@ -145,8 +153,9 @@ class Plan:
         _one_of(asked, "control", control, CONTROL)
         pairs = tuple((tensor_name(a), tensor_name(b)) for a, b in (inputs or {}).items())
         step = CopyStep(
-            selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, device
-        )
+            selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, device,
+            reuse, tuple((constants or {}).items()),
+        )  # fmt: skip
         return replace(self, steps=(*self.steps, step))
 
     def connect(self, tensor: Any, *, to: Any, input: int = 0) -> Plan:

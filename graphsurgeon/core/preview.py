@@ -64,14 +64,29 @@ class Preview:
                 rows.append({"kind": "placeholder", "name": p.name, "was": p.was, "what": str(p.info)})
             for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
                 if name not in held:
-                    rows.append({"kind": "op", "name": name, "was": source.names[number], "what": source.types[number]})
+                    rows.append(
+                        {
+                            "kind": "op",
+                            "name": name,
+                            "was": source.names[number],
+                            "what": source.types[number],
+                        }
+                    )
             for v in copied.variables:
                 what = f"{v.info.dtype} {v.info.shape}, {self.start_of(v.policy, copied.step.values)}"
                 rows.append({"kind": "variable", "name": v.name, "was": v.was, "what": what})
-            for c in copied.collections:
-                rows.append({"kind": "collection", "name": c.name, "was": c.was, "what": f"{c.count} entries"})
+            for held_in in copied.collections:
+                what = f"{held_in.count} entries"
+                rows.append({"kind": "collection", "name": held_in.name, "was": held_in.was, "what": what})
         for c in self.effect.connections:
-            rows.append({"kind": "connection", "name": f"{c.to} input {c.input}", "was": c.was, "what": f"reads {c.tensor}"})
+            rows.append(
+                {
+                    "kind": "connection",
+                    "name": f"{c.to} input {c.input}",
+                    "was": c.was,
+                    "what": f"reads {c.tensor}",
+                }
+            )
         return rows
 
     @staticmethod
@@ -93,7 +108,12 @@ class Preview:
             lines += ["makes", *made]
         if effect.connections:
             lines.append("connects")
-            lines += _some([f"{c.tensor} -> {c.to} input {c.input}" + (f" (was {c.was})" if c.was else "") for c in effect.connections])
+            lines += _some(
+                [
+                    f"{c.tensor} -> {c.to} input {c.input}" + (f" (was {c.was})" if c.was else "")
+                    for c in effect.connections
+                ]
+            )
         if effect.mode == "materialise":
             lines.append("builds a new graph, because ops that exist get other inputs; the old graph stays usable")
         elif plan.steps and not effect.faults:
@@ -119,7 +139,10 @@ def _copied_lines(copied: Any) -> list[str]:
         lines.append(f"  {len(copied.variables)} variable{'s' * (len(copied.variables) > 1)} of their own:")
         start = Preview.start_of
         lines += _some(
-            [f"{v.name}  {v.info.dtype} {v.info.shape}  {start(v.policy, copied.step.values)}" for v in copied.variables],
+            [
+                f"{v.name}  {v.info.dtype} {v.info.shape}  {start(v.policy, copied.step.values)}"
+                for v in copied.variables
+            ],
             "    ",
         )
     if copied.collections:
@@ -131,4 +154,4 @@ def _copied_lines(copied: Any) -> list[str]:
 
 def _some(items: list[str], indent: str = "  ", most: int = 6) -> list[str]:
     shown = [indent + item for item in items[:most]]
-    return shown + [f"{indent}… and {len(items) - most} more"] if len(items) > most else shown
+    return [*shown, f"{indent}… and {len(items) - most} more"] if len(items) > most else shown

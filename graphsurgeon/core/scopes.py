@@ -23,7 +23,7 @@ class Scopes:
 
     Example:
         >>> s = Scopes.of(["a/b", "a/c/d"])
-        >>> s.names, list(s.home)
+        >>> s.names, s.home.tolist()
         (['', 'a', 'a/c'], [1, 2])
     """
 

@@ -40,7 +40,9 @@ def search(graph: Graph, query: str) -> list[str]:
                 pattern = re.compile(word[1:-1])
             except re.error as error:
                 raise SelectionError(
-                    f"find({query!r})", f"{word!r} is not a regular expression: {error}", "Escape special characters with \\"
+                    f"find({query!r})",
+                    f"{word!r} is not a regular expression: {error}",
+                    "Escape special characters with \\",
                 ) from None
             hits = [i for i in hits if pattern.search(graph.names[i])]
         elif any(c in word for c in "*?"):

@@ -60,7 +60,7 @@ class OpView:
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """dtype and shape of each output; empty where unknown."""
+        """Dtype and shape of each output; empty where unknown."""
         return self.graph.outputs(self.number) or ()
 
 
@@ -251,7 +251,10 @@ def select(
     ins = None if inputs is None else _words(inputs)
     outs = None if outputs is None else _words(outputs)
     shown = [("scope", scope), ("op", _single(kinds)), ("name", _single(patterns))]
-    shown += [("inputs", list(ins) if ins is not None else None), ("outputs", list(outs) if outs is not None else None)]
+    shown += [
+        ("inputs", list(ins) if ins is not None else None),
+        ("outputs", list(outs) if outs is not None else None),
+    ]
     given = tuple((key, value) for key, value in shown if value is not None)
     asked = "select(" + ", ".join(f"{key}={value!r}" for key, value in given) + ")"
     if not given:
@@ -277,7 +280,7 @@ def select(
 def _words(given: str | Iterable[Any] | None) -> tuple[str, ...] | None:
     if given is None:
         return None
-    items = [given] if isinstance(given, str) or hasattr(given, "name") else list(given)
+    items: list[Any] = [given] if isinstance(given, str) or hasattr(given, "name") else list(given)
     return tuple(i if isinstance(i, str) else str(i.name) for i in items)
 
 
@@ -311,7 +314,9 @@ def _types(graph: Graph, kinds: Iterable[str], asked: str) -> Mask:
         if not hit.any():
             there = sorted(set(graph.types))
             close = nearest(kind, there)
-            hint = "Did you mean " + " or ".join(repr(c) for c in close) + "?" if close else f"It has {', '.join(there)}"
+            hint = (
+                "Did you mean " + " or ".join(repr(c) for c in close) + "?" if close else f"It has {', '.join(there)}"
+            )
             raise SelectionError(asked, f"{graph.title} has no op of type {kind!r}", hint)
         mask |= hit
     return mask

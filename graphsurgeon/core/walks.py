@@ -68,7 +68,8 @@ def components(graph: Graph) -> NDArray[np.int32]:
     """Returns for each op the number of its strongly connected component; ops of one loop share one."""
     row, col = _pairs(graph.data, None)
     matrix = _matrix(row, col, graph.size)
-    return csgraph.connected_components(matrix, directed=True, connection="strong")[1].astype(np.int32)
+    labels: Ints = csgraph.connected_components(matrix, directed=True, connection="strong")[1].astype(np.int32)
+    return labels
 
 
 def path(graph: Graph, start: int, goals: Mask) -> list[int]:

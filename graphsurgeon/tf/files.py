@@ -118,7 +118,9 @@ def _parse_text(text: str, order: list[Any], asked: str) -> Any:
     where = problems[0].replace("tensorflow.", "") if problems else "no op in it"
     if not looks_alike:
         raise OpenError(asked, f"this is text, but not of a TensorFlow graph ({where})", f"Give {_KINDS}")
-    raise OpenError(asked, f"the text is broken at line and column {where}", "Mend it there, or write the graph out again")
+    raise OpenError(
+        asked, f"the text is broken at line and column {where}", "Mend it there, or write the graph out again"
+    )
 
 
 def _makes_sense(proto: Any) -> bool:
@@ -169,7 +171,8 @@ def _why_broken(data: bytes, asked: str) -> OpenError:
             except (DecodeError, UnicodeDecodeError):
                 return OpenError(
                     asked,
-                    f"op number {count + 1}, at byte {start}, is damaged" + (f" (the one before is {last!r})" if last else ""),
+                    f"op number {count + 1}, at byte {start}, is damaged"
+                    + (f" (the one before is {last!r})" if last else ""),
                     "Fetch or write the file again",
                 )
             count += 1

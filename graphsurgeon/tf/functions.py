@@ -76,10 +76,6 @@ def added(new: list[Any], graph: Any) -> Iterator[None]:
         raise
 
 
-def write_library(effect: Effect, graph_def: Any) -> None:
-    """Functions travel as Python objects (see `added`), so that gradients go along; nothing to write here."""
-
-
 def keep_gradients(pairs: list[tuple[Any, Any]]) -> None:
     """Gives copies of function calls the gradient function that Python keeps on the original op."""
     for old, new in pairs:

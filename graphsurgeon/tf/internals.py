@@ -50,6 +50,7 @@ def import_nodes(
     controls: Mapping[str, Any] | None = None,
     *,
     wrap: bool = True,
+    within: str = "",
 ) -> None:
     """Adds nodes with exactly the names they have; all of them or none.
 
@@ -59,22 +60,31 @@ def import_nodes(
         tensors: (op name, output) that the nodes read but that is not among them -> tensor of `graph`.
         controls: op name that the nodes wait for but that is not among them -> op of `graph`.
         wrap: make the Python operations too; False leaves the graph usable only for a trial.
+        within: a scope all names are under. TensorFlow refuses an op named like a scope that is there, unless the
+            scope around both is given as a prefix.
 
     Raises:
         whatever TensorFlow raises on nodes it does not take; the graph then has no new node.
     """
     if raw_import_works():
-        _raw_import(graph, graph_def, tensors or {}, controls or {}, wrap)
+        _raw_import(graph, graph_def, tensors or {}, controls or {}, wrap, within)
     else:
         _public_import(graph, graph_def, tensors or {}, controls or {})
 
 
 def _raw_import(
-    graph: Any, graph_def: Any, tensors: Mapping[tuple[str, int], Any], controls: Mapping[str, Any], wrap: bool
+    graph: Any,
+    graph_def: Any,
+    tensors: Mapping[tuple[str, int], Any],
+    controls: Mapping[str, Any],
+    wrap: bool,
+    within: str,
 ) -> None:
     scoped = c_api_util.ScopedTFImportGraphDefOptions()
     options = scoped.options
-    c_api.TF_ImportGraphDefOptionsSetPrefix(options, "")
+    c_api.TF_ImportGraphDefOptionsSetPrefix(options, within)
+    if within:
+        graph_def = _without_prefix(graph_def, within + "/", tensors, controls)
     c_api.TF_ImportGraphDefOptionsSetUniquifyNames(options, False)
     c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
     for (name, port), tensor in tensors.items():
@@ -98,6 +108,29 @@ def _raw_import(
             c_api.TF_DeleteBuffer(buffer)
         if wrap:
             _wrap_new(graph)
+
+
+def _without_prefix(
+    graph_def: Any, prefix: str, tensors: Mapping[tuple[str, int], Any], controls: Mapping[str, Any]
+) -> Any:
+    """Takes a prefix from the names of nodes; what they read from outside keeps its full name."""
+    out = type(graph_def)()
+    out.CopyFrom(graph_def)
+    own = {n.name for n in graph_def.node}
+
+    def cut(text: str) -> str:
+        mark = "^" if text.startswith("^") else ""
+        name = text[len(mark) :]
+        return mark + (name.removeprefix(prefix) if name.partition(":")[0] in own else name)
+
+    for node in out.node:
+        node.name = node.name.removeprefix(prefix)
+        node.input[:] = [cut(text) for text in node.input]
+        if "_class" in node.attr:
+            places = node.attr["_class"].list.s
+            lead = b"loc:@" + prefix.encode()
+            places[:] = [b"loc:@" + p.removeprefix(lead) if p.startswith(lead) else p for p in places]
+    return out
 
 
 def _wrap_new(graph: Any) -> None:

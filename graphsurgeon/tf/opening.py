@@ -102,11 +102,15 @@ def _pick(saved: Any, tags: Any, asked: str) -> Any:
     if tags is None:
         wanted = ["serve"] if ["serve"] in have else have[0]
         if len(have) > 1 and ["serve"] not in have:
-            raise OpenError(asked, f"it holds {len(have)} graphs", f"Choose one: tags={' or tags='.join(map(str, have))}")
+            raise OpenError(
+                asked, f"it holds {len(have)} graphs", f"Choose one: tags={' or tags='.join(map(str, have))}"
+            )
     else:
         wanted = sorted([tags] if isinstance(tags, str) else tags)
     if wanted not in have:
-        raise OpenError(asked, f"it has no graph with tags {wanted}", f"It has tags={' and tags='.join(map(str, have))}")
+        raise OpenError(
+            asked, f"it has no graph with tags {wanted}", f"It has tags={' and tags='.join(map(str, have))}"
+        )
     return saved.meta_graphs[have.index(wanted)]
 
 

@@ -49,7 +49,11 @@ class CheckpointValues:
                 session.run(self._graph.get_operation_by_name(self._saver.restore_op_name), feed)
             except tf.errors.OpError as error:
                 line = str(error.message).strip().splitlines()[0]
-                raise OpenError(asked, f"the checkpoint does not restore: {line}", "Give the checkpoint of this very graph") from error
+                raise OpenError(
+                    asked,
+                    f"the checkpoint does not restore: {line}",
+                    "Give the checkpoint of this very graph",
+                ) from error
         if self._meta is not None:
             self._run_init(session)
 

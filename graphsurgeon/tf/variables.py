@@ -152,7 +152,9 @@ def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) ->
     if not hasattr(values, "run"):
         raise PlanError(asked, f"values={values!r} cannot give values", "Give a session, an editor, or {name: array}")
     if values.graph is not graph:
-        raise PlanError(asked, "values is a session of another graph", "Give a session of the graph that is copied from")
+        raise PlanError(
+            asked, "values is a session of another graph", "Give a session of the graph that is copied from"
+        )
     tensors = {info.op: graph.as_graph_element(info.snapshot or info.op + ":0") for info in infos}
     try:
         return dict(values.run(tensors))

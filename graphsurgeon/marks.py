@@ -1,0 +1,77 @@
+"""Marks: the boundary tensors marked on screen, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from .core.graph import Graph
+from .core.plan import tensor_name
+from .core.selection import Selection
+from .core.state import VARIABLE_TYPES
+from .errors import SelectionError
+
+if TYPE_CHECKING:
+    from .editor import Editor
+
+_HELPERS = VARIABLE_TYPES | {"Const", "ReadVariableOp"}
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Names of the marked tensors, in the order they were marked; each method returns new marks.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+        >>> Marks().with_input(g, "x").with_output(g, "y:0")
+        Marks(inputs=('x:0',), outputs=('y:0',))
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+    def with_input(self, graph: Graph, tensor: Any) -> Marks:
+        """Returns marks with one input more; raises SelectionError where there is no such tensor."""
+        name = _checked(graph, tensor, "mark_input")
+        less = self.without(name) if name in self.outputs else self
+        return less if name in less.inputs else replace(less, inputs=(*less.inputs, name))
+
+    def with_output(self, graph: Graph, tensor: Any) -> Marks:
+        """Returns marks with one output more; raises SelectionError where there is no such tensor."""
+        name = _checked(graph, tensor, "mark_output")
+        less = self.without(name) if name in self.inputs else self
+        return less if name in less.outputs else replace(less, outputs=(*less.outputs, name))
+
+    def without(self, tensor: Any) -> Marks:
+        """Returns marks without this tensor."""
+        name = tensor_name(tensor)
+        return Marks(tuple(t for t in self.inputs if t != name), tuple(t for t in self.outputs if t != name))
+
+    @classmethod
+    def around(cls, selection: Selection) -> Marks:
+        """Returns the tensors that enter and leave a selection; constants and variables are not inputs."""
+        graph = selection.graph
+
+        def given(tensor: str) -> bool:
+            op = graph.tensor(tensor)[0]
+            above = graph.data.row(op)
+            read = graph.types[op] == "Identity" and len(above) == 1 and graph.types[int(above[0])] in VARIABLE_TYPES
+            return graph.types[op] not in _HELPERS and not read
+
+        crossing = selection.boundary
+        return cls(tuple(t for t in crossing.inputs if given(t)), crossing.outputs)
+
+    def region(self, editor: Editor) -> tuple[Selection | None, str]:
+        """Returns the ops between the marks, or None and what is wrong with them."""
+        if not self.outputs:
+            return None, "Mark an output: the region is what lies between" if self.inputs else ""
+        try:
+            return editor.select(inputs=self.inputs or None, outputs=self.outputs), ""
+        except SelectionError as error:
+            return None, f"{error.wrong}. {error.instead}"
+
+
+def _checked(graph: Graph, tensor: Any, verb: str) -> str:
+    name = tensor_name(tensor)
+    op, port = graph.tensor(name, f"{verb}({name!r})")
+    return f"{graph.names[op]}:{port}"

@@ -1,0 +1,83 @@
+"""Attaching: what Python keeps beside the nodes: shapes, gradients, guards, variables, collections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from ..core.copied import Copied
+from . import functions
+from .internals import collections_of, op_named, raw_shape
+from .variables import rebuilt, variable_objects
+
+
+def attach(copied: Copied, graph: Any, made: Any) -> None:
+    """Gives the copy what Python keeps beside the nodes: shapes, gradients, variables, collections."""
+    source = copied.source.owner
+    inside = {copied.source.names[i] for i in copied.ops.tolist()}
+    pairs = [
+        (op_named(source, copied.source.names[i]), op_named(graph, name))
+        for i, name in zip(copied.ops.tolist(), copied.names, strict=True)
+    ]
+    if not _shapes_changed(copied, graph):
+        _keep_shapes(pairs)
+    functions.keep_gradients(pairs)
+    _keep_guards(source, graph, pairs)
+    originals = variable_objects(source)
+    for variable in copied.variables:
+        new = rebuilt(graph, variable.info, originals.get(variable.was), copied.renamed, copied.step.to)
+        if new is not None:
+            made.variables[variable.name] = new
+    by_original = {v.was: made.variables.get(v.name) for v in copied.variables}
+    targets = {c.was: c.name for c in copied.collections}
+    for was, items in collections_of(source).items():
+        if was not in targets:
+            continue
+        # A copy inside one graph adds to the very lists it reads.
+        for item in list(items):
+            new = _moved_item(item, copied, graph, inside, by_original)
+            if new is not None:
+                graph.add_to_collection(targets[was], new)
+                made.collections.append((targets[was], new))
+
+
+def _moved_item(item: Any, copied: Copied, graph: Any, inside: set[str], variables: dict[str, Any]) -> Any:
+    if getattr(item, "graph", None) is not copied.source.owner:
+        return None
+    if isinstance(item, tf.Variable) or hasattr(item, "initializer"):
+        return variables.get(item.op.name)
+    if hasattr(item, "node_def"):
+        return graph.get_operation_by_name(copied.renamed(item.name)) if item.name in inside else None
+    if hasattr(item, "value_index"):
+        return graph.get_tensor_by_name(copied.renamed(item.name)) if item.op.name in inside else None
+    return None
+
+
+def _shapes_changed(copied: Copied, graph: Any) -> bool:
+    """Whether a replaced input has another static shape: then the copy's own shapes are the right ones."""
+    for (op, port), (name, new_port) in copied.external.items():
+        old = copied.source.owner.get_operation_by_name(copied.source.names[op]).outputs[port]
+        if old.shape.as_proto() != graph.get_operation_by_name(name).outputs[new_port].shape.as_proto():
+            return True
+    return False
+
+
+def _keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
+    """Shapes set by hand (`set_shape`) are not in the nodes: set them on the copies too."""
+    for old, new in pairs:
+        for a, b in zip(old.outputs, new.outputs, strict=True):
+            if raw_shape(a) != raw_shape(b):
+                b.set_shape(a.shape)
+
+
+def _keep_guards(source: Any, graph: Any, pairs: list[tuple[Any, Any]]) -> None:
+    """Tensors and ops that TensorFlow forbids to feed or fetch stay forbidden in the copy."""
+    ops = getattr(source, "_unfetchable_ops", None)
+    tensors = getattr(source, "_unfeedable_tensors", None)
+    for old, new in pairs if ops or tensors else ():
+        if ops and old in ops:
+            graph.prevent_fetching(new)
+        for a, b in zip(old.outputs, new.outputs, strict=True) if tensors else ():
+            if any(a is t for t in tensors or ()):
+                graph.prevent_feeding(b)

@@ -1,0 +1,181 @@
+"""Compiling: write the new nodes of an effect into one GraphDef, with everything in them that makes a copy right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2
+
+from ..core.copied import Copied
+from ..core.effect import Effect
+from ..errors import StalePlanError
+from .internals import op_named
+
+
+def compiled(effect: Effect, graph: Any) -> tuple[Any, dict[tuple[str, int], Any], dict[str, Any]]:
+    """Writes all new nodes of an effect into one GraphDef, fully named.
+
+    Returns:
+        the GraphDef, the tensors and the control inputs that its nodes take from `graph`.
+    """
+    graph_def = graph_pb2.GraphDef()
+    tensors: dict[tuple[str, int], Any] = {}
+    controls: dict[str, Any] = {}
+    fresh = set(effect.new_names)
+    for copied in effect.copies:
+        for placeholder in copied.placeholders:
+            graph_def.node.append(_placeholder(copied, placeholder.was, placeholder.name))
+        for constant in copied.constants:
+            graph_def.node.append(_constant(copied, constant.was, constant.name, constant.value))
+        graph_def.node.extend(_nodes(copied, _External(copied, fresh, graph, tensors, controls)))
+    _set_inputs(effect, graph_def, fresh, graph, tensors)
+    _set_versions(effect, graph_def, graph)
+    return graph_def, tensors, controls
+
+
+class _External:
+    """How the nodes of one copy name what they read from outside; notes what must be mapped."""
+
+    def __init__(
+        self,
+        copied: Copied,
+        fresh: set[str],
+        graph: Any,
+        tensors: dict[tuple[str, int], Any],
+        controls: dict[str, Any],
+    ) -> None:
+        source = copied.source
+        self.texts: dict[str, str] = {}
+        for (op, port), (name, new_port) in copied.external.items():
+            new = name if new_port == 0 else f"{name}:{new_port}"
+            old = source.names[op]
+            self.texts[f"{old}:{port}"] = new
+            if port == 0:
+                self.texts[old] = new
+            if name not in fresh:
+                tensors[name, new_port] = graph.get_operation_by_name(name).outputs[new_port]
+        self.controls = {source.names[i]: new for i, new in copied.control_kept.items()}
+        for name in self.controls.values():
+            if name not in fresh:
+                controls[name] = graph.get_operation_by_name(name)
+        # An op that a mapped tensor replaces is where its colocated ops go.
+        self.places = {source.names[op]: name for (op, _), (name, _) in copied.external.items()}
+        self.places.update(self.controls)
+
+
+def _nodes(copied: Copied, external: _External) -> list[Any]:
+    source, live = copied.source, copied.source.owner
+    prefix = f"{copied.step.to}/" if copied.step.to else ""
+    inside = {source.names[i] for i in copied.ops.tolist()}
+    texts, keep_controls = external.texts, external.controls
+    encoded = prefix.encode()
+    clear = copied.step.device == "clear"
+    stale: list[str] = []
+    out = []
+    for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
+        node = op_named(live, source.names[number]).node_def
+        if node != source.nodes[number] and _differs(node, source.nodes[number]):
+            stale.append(source.names[number])
+        node.name = name
+        if node.input:
+            inputs = []
+            for text in node.input:
+                if text[0] == "^":
+                    if text[1:] in inside:
+                        inputs.append(f"^{prefix}{text[1:]}")
+                    elif text[1:] in keep_controls:
+                        inputs.append(f"^{keep_controls[text[1:]]}")
+                else:
+                    new = texts.get(text)
+                    inputs.append(prefix + text if new is None else new)
+            node.input[:] = inputs
+        attributes = node.attr
+        if "_class" in attributes:
+            _colocate(node, inside, encoded, external.places)
+        if encoded and "shared_name" in attributes:
+            shared = attributes["shared_name"]
+            if shared.s or node.op == "VarHandleOp":
+                shared.s = encoded + (shared.s or source.names[number].encode())
+        if encoded and "frame_name" in attributes:
+            attributes["frame_name"].s = encoded + attributes["frame_name"].s
+        if clear:
+            node.device = ""
+        out.append(node)
+    if stale:
+        raise StalePlanError(
+            f"apply: {copied.step.text}",
+            f"{len(stale)} op{'s' * (len(stale) > 1)} changed since the plan was made, {stale[0]!r} first",
+            "Open the graph again and make the plan anew",
+        )
+    return out
+
+
+def _differs(now: Any, then: Any) -> bool:
+    """Whether a node has really changed: TensorFlow writes control inputs in no fixed order."""
+    a, b = node_def_pb2.NodeDef(), node_def_pb2.NodeDef()
+    for copy, node in ((a, now), (b, then)):
+        copy.CopyFrom(node)
+        copy.input[:] = [i for i in node.input if i[0] != "^"] + sorted(i for i in node.input if i[0] == "^")
+    return bool(a != b)
+
+
+def _colocate(node: Any, inside: set[str], prefix: bytes, places: dict[str, str]) -> None:
+    kept = []
+    for place in node.attr["_class"].list.s:
+        if not place.startswith(b"loc:@"):
+            kept.append(place)
+            continue
+        name = place[5:].decode()
+        if name in inside:
+            kept.append(b"loc:@" + prefix + place[5:])
+        elif name in places:
+            kept.append(b"loc:@" + places[name].encode())
+    if kept:
+        node.attr["_class"].list.s[:] = kept
+    else:
+        del node.attr["_class"]
+
+
+def _placeholder(copied: Copied, was: str, name: str) -> Any:
+    tensor = copied.source.owner.as_graph_element(was)
+    node = node_def_pb2.NodeDef(name=name, op="Placeholder")
+    node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
+    node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
+    return node
+
+
+def _constant(copied: Copied, was: str, name: str, value: Any) -> Any:
+    tensor = copied.source.owner.as_graph_element(was)
+    dtype = tensor.dtype.base_dtype
+    node = node_def_pb2.NodeDef(name=name, op="Const")
+    node.attr["dtype"].type = dtype.as_datatype_enum
+    node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, dtype=dtype))
+    return node
+
+
+def _set_inputs(
+    effect: Effect, graph_def: Any, fresh: set[str], graph: Any, tensors: dict[tuple[str, int], Any]
+) -> None:
+    wanted = [c for c in effect.connections if c.to in fresh]
+    if not wanted:
+        return
+    nodes = {n.name: n for n in graph_def.node}
+    for connection in wanted:
+        name, _, port = connection.tensor.rpartition(":")
+        node = nodes[connection.to]
+        node.input[connection.input] = name if port == "0" else f"{name}:{port}"
+        if name not in fresh:
+            tensors[name, int(port)] = graph.get_operation_by_name(name).outputs[int(port)]
+
+
+def _set_versions(effect: Effect, graph_def: Any, graph: Any) -> None:
+    # A lower producer than the graph's own would lower the graph's: its shapes would be inferred by old rules.
+    versions = graph.graph_def_versions
+    if effect.plan.base.size == 0 and effect.copies:
+        versions = effect.copies[0].source.owner.graph_def_versions
+        for copied in effect.copies[1:]:
+            other = copied.source.owner.graph_def_versions
+            if other.producer > versions.producer:
+                versions = other
+    graph_def.versions.CopyFrom(versions)
