@@ -1,0 +1,61 @@
+# Each target does its own set-up in .venv; nothing is installed twice.
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip install -qq --disable-pip-version-check
+LAB_OPTIONS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
+
+# TensorFlow's start-up log is noise here; its warnings still show.
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.PHONY: help lab test check notebooks bench build clean
+help:
+	@echo "make lab        open JupyterLab on the notebooks"
+	@echo "make test       run every check and test"
+	@echo "make check      ruff and mypy alone"
+	@echo "make notebooks  run the notebooks and store their outputs (all, or NOTEBOOKS='notebooks/00*.ipynb')"
+	@echo "make bench      measure against the peers (all, or BENCH='copy walks')"
+	@echo "make build      rebuild the widget's front end (needs Node)"
+	@echo "make clean      remove .venv and everything built"
+
+lab: $(VENV)/lab
+	$(PY) -m jupyterlab $(LAB_OPTIONS) notebooks
+
+test: $(VENV)/test check
+	@tools/setup.sh chromium
+	@tools/setup.sh frontend
+	$(PY) -m pytest -q --no-tensorflow tests/core
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+check: $(VENV)/test
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+notebooks: $(VENV)/test
+	$(PY) tools/write_references.py $(or $(NOTEBOOKS),$(wildcard notebooks/*.ipynb))
+
+bench: $(VENV)/test
+	$(PY) -m benchmarks $(BENCH)
+
+build:
+	@tools/setup.sh frontend
+	npm --prefix graphsurgeon/widget/frontend run build
+
+clean:
+	rm -rf $(VENV) build dist graphsurgeon/widget/frontend/node_modules
+
+# Stamps: a package list that did not change is not installed again.
+$(VENV)/python:
+	@tools/setup.sh venv "$(PYTHON)" $(VENV)
+	@touch $@
+
+$(VENV)/lab: pyproject.toml | $(VENV)/python
+	@echo "Installing graphsurgeon for JupyterLab (TensorFlow is large: some minutes)."
+	@$(PIP) -e '.[lab]'
+	@touch $@
+
+$(VENV)/test: pyproject.toml | $(VENV)/python
+	@echo "Installing graphsurgeon with what its tests need (TensorFlow is large: some minutes)."
+	@$(PIP) -e '.[lab,test]'
+	@touch $@ $(VENV)/lab

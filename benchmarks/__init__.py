@@ -1,0 +1,1 @@
+"""What the package promises, measured against its peers in one run: python -m benchmarks."""

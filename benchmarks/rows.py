@@ -1,0 +1,76 @@
+"""Row: one promise, measured; and `seconds`, the stopwatch that all benchmarks share."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement beside what it is compared with.
+
+    Args:
+        name: what was measured, and at which size.
+        measured: our value, in `unit`.
+        against: the peer's value in the same unit and run, or None for a promise in absolute terms.
+        target: the largest good ratio measured / against; the largest good value where there is no peer.
+        peer: what the peer is.
+        unit: of both values.
+
+    Example:
+        >>> row = Row("copy, 10k ops", 0.2, 0.4, 0.8, "tf.import_graph_def")
+        >>> row.ratio, row.ok
+        (0.5, True)
+    """
+
+    name: str
+    measured: float
+    against: float | None
+    target: float
+    peer: str = ""
+    unit: str = "s"
+
+    @property
+    def ratio(self) -> float | None:
+        """Returns measured / against, or None without a peer."""
+        return None if self.against is None else self.measured / self.against
+
+    @property
+    def ok(self) -> bool:
+        """Tells whether the target is met."""
+        return (self.measured if self.ratio is None else self.ratio) <= self.target
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the row for results.json."""
+        return {
+            "name": self.name,
+            "measured": self.measured,
+            "against": self.against,
+            "ratio": self.ratio,
+            "target": self.target,
+            "ok": self.ok,
+            "peer": self.peer,
+            "unit": self.unit,
+        }
+
+
+def seconds(call: Callable[[], object], repeat: int = 5) -> float:
+    """Returns the shortest of `repeat` runs of `call`, in seconds; the garbage collector rests meanwhile.
+
+    The shortest run is the one that the rest of the machine disturbed least.
+    """
+    best = float("inf")
+    for _ in range(repeat):
+        gc.collect()
+        gc.disable()
+        try:
+            start = time.perf_counter()
+            call()
+            best = min(best, time.perf_counter() - start)
+        finally:
+            gc.enable()
+    return best

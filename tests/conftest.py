@@ -1,0 +1,164 @@
+"""Fixtures: a browser, its pages, JupyterLab, Notebook 7, the corpus; and how two workers share the tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+from hypothesis import settings
+
+from tests.corpus import Corpus, open_corpus
+from tests.lab import Server
+from tests.needs import ROOT, need
+
+_CHROMIUM = [
+    *("--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-extensions", "--disable-sync", "--no-first-run"),
+    *("--force-color-profile=srgb", "--font-render-hinting=none"),
+]
+_BROWSER_FOLDER = "tests/browser/"
+_BROWSER_FIXTURES = {"browser", "page", "lab", "notebook7"}
+_HERE = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:", "about:")
+# Notebook 7 logs this by itself, with no settings and no widget.
+_NOT_OURS = re.compile(r"Cannot read properties of undefined \(reading 'schema'\)")
+
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-tensorflow",
+        action="store_true",
+        help="make any import of tensorflow an error: proves that the core does without",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--no-tensorflow"):
+        sys.meta_path.insert(0, _NoTensorFlow())
+
+
+class _NoTensorFlow:
+    """An importer that refuses TensorFlow."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name.partition(".")[0] in ("tensorflow", "keras"):
+            raise ImportError(f"{name} was imported in a run with --no-tensorflow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks the browser tests; with two workers they start first, since together they take longest."""
+    for item in items:
+        if _BROWSER_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("browser")
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist loadfile a file stays in one piece, and tests/browser shares one browser and one server."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return _BROWSER_FOLDER if file.startswith(_BROWSER_FOLDER) else file
+
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    """Lets the page fixture know whether its test failed."""
+    report = yield
+    if report.when == "call":
+        item.stash[_FAILED] = report.failed
+    return report
+
+
+_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    """The real graphs beside the checkout."""
+    return open_corpus()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium, headless."""
+    path = need("chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, headless=True, args=_CHROMIUM)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A fresh page that reaches this machine only. Errors on it, and requests elsewhere, fail the test.
+
+    `page.errors` and `page.blocked` collect them; a test that means them empties the list.
+    A failed test leaves a screenshot in build/screenshots.
+    """
+    context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
+    page = context.new_page()
+    page.errors, page.blocked = [], []
+
+    def note(text: str) -> None:
+        if not _NOT_OURS.search(text):
+            page.errors.append(text)
+
+    def route(route: Any) -> None:
+        url = route.request.url
+        if url.startswith(_HERE):
+            route.continue_()
+        else:
+            page.blocked.append(url)
+            route.abort()
+
+    page.on("pageerror", lambda error: note(str(error)))
+    page.on("console", lambda message: note(message.text) if message.type == "error" else None)
+    page.route("**/*", route)
+    yield page
+    if request.node.stash.get(_FAILED, True):
+        folder = ROOT / "build" / "screenshots"
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=folder / (re.sub(r"\W+", "-", request.node.name) + ".png"))
+    errors, blocked = list(page.errors), list(page.blocked)
+    context.close()
+    assert not errors, f"errors on the page: {errors}"
+    assert not blocked, f"the page asked for addresses outside this machine: {blocked}"
+
+
+@pytest.fixture(scope="session")
+def lab(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A JupyterLab in a folder of its own."""
+    yield from _serve(tmp_path_factory.mktemp("lab"), "lab")
+
+
+@pytest.fixture(scope="session")
+def notebook7(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A Notebook 7 in a folder of its own."""
+    yield from _serve(tmp_path_factory.mktemp("notebook7"), "notebook")
+
+
+def _serve(folder: Path, kind: str) -> Iterator[Server]:
+    server = Server(folder, kind)
+    yield server
+    server.stop()

@@ -1,0 +1,95 @@
+"""The corpus: real graphs that nobody here wrote. It lies beside the checkout, never in it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tests.needs import _corpus, need
+
+Item = dict[str, Any]
+
+
+class Corpus:
+    """Access to the items of one corpus folder; reads files only, TensorFlow is imported by `load` alone."""
+
+    def __init__(self, root: str) -> None:
+        self.root = Path(root)
+        items: list[Item] = json.loads((self.root / "manifest.json").read_text())["items"]
+        self.items = {item["id"]: item for item in items}
+
+    def ids(self, where: Callable[[Item], bool] = lambda item: True) -> list[str]:
+        """Returns the ids of the items for which `where(item)` is true, smallest graph first."""
+        chosen = [item for item in self.items.values() if where(item)]
+        return [item["id"] for item in sorted(chosen, key=lambda item: (item["n_ops"] or 0, item["id"]))]
+
+    def item(self, id: str) -> Item:
+        """Returns the manifest record; its fields are described in the corpus's README."""
+        return self.items[id]
+
+    def path(self, id: str) -> Path:
+        """Returns the file or folder to open."""
+        return self.root / "items" / id / self.items[id]["run"]["path"]
+
+    def checkpoint(self, id: str) -> Path | None:
+        """Returns the checkpoint prefix, or None."""
+        prefix = self.items[id]["run"].get("checkpoint")
+        return self.root / "items" / id / prefix if prefix else None
+
+    def golden(self, id: str, training: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Returns what to feed and what must come out, by tensor name."""
+        name = "golden_train.npz" if training else "golden.npz"
+        with np.load(self.root / "items" / id / name, allow_pickle=False) as arrays:
+            values = {key: arrays[key] for key in arrays.files}
+        return tuple(  # type: ignore[return-value]
+            {key.removeprefix(kind): value for key, value in values.items() if key.startswith(kind)}
+            for kind in ("feed::", "fetch::")
+        )
+
+    def load(self, id: str) -> tuple[Any, Any, Any]:
+        """Returns (graph, session, saver) loaded by plain TensorFlow, the variables set as documented."""
+        return self._reader.load(id)  # type: ignore[no-any-return]
+
+    def compare(self, id: str, got: dict[str, Any]) -> None:
+        """Asserts that `got` (tensor name -> array) is what the golden says, within the item's tolerance."""
+        equal, difference = self._reader.compare(id, got)
+        assert equal, f"{id}: {difference}"
+
+    def fill_value(self, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Returns the documented value of a variable that has no checkpoint."""
+        return self._module.fill_value(name, shape, dtype)
+
+    @property
+    def _module(self) -> ModuleType:
+        spec = importlib.util.spec_from_file_location("corpus_reader", self.root / "corpus.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    @property
+    def _reader(self) -> Any:
+        return self._module.Corpus(str(self.root))
+
+
+def open_corpus() -> Corpus:
+    """Returns the corpus; without one the test is skipped, or fails in CI."""
+    return Corpus(need("corpus"))
+
+
+def corpus_ids(where: Callable[[Item], bool] = lambda item: True) -> list[str]:
+    """Returns ids to parametrise with; without a corpus a stand-in, so that the test can say so.
+
+    Example:
+        >>> @pytest.mark.parametrize("id", corpus_ids(lambda item: item["n_ops"] < 500))  # doctest: +SKIP
+        ... def test_opens(corpus, id): ...
+    """
+    root = _corpus()
+    return Corpus(root).ids(where) if root else ["no-corpus"]

@@ -1,0 +1,243 @@
+"""A real JupyterLab or Notebook 7 for browser tests, and a second client on each notebook's kernel."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_client import BlockingKernelClient
+
+from tests.needs import ROOT
+
+_APPS = {  # kind: (module, class of the application, page of a notebook)
+    "lab": ("jupyterlab", "LabApp", "lab/tree/{}?reset"),
+    "notebook": ("notebook", "JupyterNotebookApp", "notebooks/{}"),
+}
+_SETTINGS = {  # without these, boxes that ask about news cover the page
+    "apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+    },
+    "docmanager-extension/plugin": {"autosave": False},
+}
+_CONNECTED = """() => {
+    const panel = window.jupyterapp?.shell.currentWidget;
+    return panel?.context?.sessionContext?.session?.kernel?.connectionStatus === 'connected';
+}"""
+_RUN_ALL = """() => {
+    window.ranAll = '';
+    window.jupyterapp.commands.execute('notebook:run-all-cells')
+        .then(() => { window.ranAll = 'done'; }, (why) => { window.ranAll = String(why); });
+}"""
+_FAILED = """() => window.jupyterapp.shell.currentWidget.content.widgets.flatMap((cell) =>
+    (cell.model.sharedModel.outputs ?? []).filter((o) => o.output_type === 'error')
+        .map((o) => o.ename + ': ' + o.evalue))"""
+
+
+class Server:
+    """One server in a folder of its own: no prompts, no news, no other network than this machine's loopback.
+
+    Args:
+        folder: an empty folder; `root` inside it holds the notebooks.
+        kind: "lab" or "notebook".
+    """
+
+    def __init__(self, folder: Path, kind: str = "lab") -> None:
+        self.folder, self.kind, self.root = folder, kind, folder / "root"
+        self.root.mkdir()
+        self.token, self.port = secrets.token_hex(16), _free_port()
+        settings = {k: v for k, v in _SETTINGS.items() if kind == "lab" or not k.startswith("docmanager")}
+        for name, value in settings.items():
+            file = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(value))
+        module, app, _ = _APPS[kind]
+        command = [
+            *(sys.executable, "-m", module, "--no-browser", "--allow-root", "--ip=127.0.0.1"),
+            *(f"--port={self.port}", "--ServerApp.port_retries=0", f"--IdentityProvider.token={self.token}"),
+            *(f"--ServerApp.root_dir={self.root}", "--ServerApp.terminals_enabled=False"),
+            *("--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
+            *("--LabApp.extension_manager=readonly", f"--{app}.expose_app_in_browser=True"),
+            "--ServerApp.log_level=WARN",
+        ]
+        self._log = (folder / "server.log").open("wb")
+        self._process = subprocess.Popen(
+            command, env=self._environment(), cwd=self.root, stdout=self._log, stderr=subprocess.STDOUT
+        )
+        if not until(self._answers, timeout=90):
+            self.stop()
+            raise RuntimeError(f"{module} did not start:\n{(folder / 'server.log').read_text()}")
+
+    def _environment(self) -> dict[str, str]:
+        places = {
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_DATA_DIR": "data",
+            "JUPYTER_RUNTIME_DIR": "runtime",
+            "JUPYTERLAB_SETTINGS_DIR": "settings",
+            "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+            "IPYTHONDIR": "ipython",
+        }
+        # the kernel is no test: pytest's variable would switch off parts of ipykernel
+        kept = {key: value for key, value in os.environ.items() if key != "PYTEST_CURRENT_TEST"}
+        return {
+            **kept,
+            **{key: str(self.folder / name) for key, name in places.items()},
+            "PYTHONPATH": str(ROOT),
+            "NO_PROXY": "127.0.0.1,localhost",
+            "no_proxy": "127.0.0.1,localhost",
+        }
+
+    def _answers(self) -> bool:
+        if self._process.poll() is not None:
+            raise RuntimeError(f"the server ended:\n{(self.folder / 'server.log').read_text()}")
+        try:
+            self.api("status")
+        except OSError:
+            return False
+        return True
+
+    def url(self, path: str) -> str:
+        """Returns the address of a page, token included."""
+        return f"http://127.0.0.1:{self.port}/{path}{'&' if '?' in path else '?'}token={self.token}"
+
+    def page_of(self, notebook: str) -> str:
+        """Returns the address of a notebook in this server's own interface."""
+        return self.url(_APPS[self.kind][2].format(notebook))
+
+    def api(self, path: str, method: str = "GET") -> Any:
+        """Returns the JSON answer of the server's REST interface."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/{path}", method=method)
+        request.add_header("Authorization", f"token {self.token}")
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=20) as answer:
+            body = answer.read()
+        return json.loads(body) if body else None
+
+    def client(self, kernel: str) -> BlockingKernelClient:
+        """Returns a second client on a running kernel, to ask Python what it saw."""
+        file = self.folder / "runtime" / f"kernel-{kernel}.json"
+        client = BlockingKernelClient(connection_file=str(file))
+        client.load_connection_file()
+        client.start_channels()
+        client.wait_for_ready(timeout=60)
+        return client
+
+    def stop(self) -> None:
+        """Ends the kernels and the server."""
+        with contextlib.suppress(Exception):
+            for kernel in self.api("kernels"):
+                self.api(f"kernels/{kernel['id']}", "DELETE")
+        self._process.terminate()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+
+class Opened:
+    """A notebook open in the browser: the page, and the kernel behind it."""
+
+    def __init__(self, page: Any, server: Server, name: str) -> None:
+        self.page, self.server, self.name = page, server, name
+        sessions = until(lambda: [s for s in server.api("sessions") if s["path"] == name and s.get("kernel")])
+        self.kernel: str = sessions[0]["kernel"]["id"]
+        self.client = server.client(self.kernel)
+
+    def ask(self, expression: str, timeout: float = 60) -> Any:
+        """Returns the value of a Python expression in the notebook's kernel."""
+        return ask(self.client, expression, timeout)
+
+    def run(self, code: str, timeout: float = 120) -> None:
+        """Runs code in the notebook's kernel, beside its cells; an error there is an error here."""
+        content = self.client.execute(code, reply=True, timeout=timeout, store_history=False)["content"]
+        if content["status"] != "ok":
+            raise RuntimeError("\n".join(content.get("traceback", [content["status"]])))
+
+    def run_all(self, timeout: float = 120) -> None:
+        """Runs all cells by command and waits for the last; a cell that raises fails the test."""
+        self.page.evaluate(_RUN_ALL)
+        self.page.wait_for_function("() => window.ranAll", timeout=timeout * 1000)
+        assert self.page.evaluate("() => window.ranAll") == "done", self.page.evaluate("() => window.ranAll")
+        failed = self.page.evaluate(_FAILED)
+        assert not failed, failed
+
+    def close(self) -> None:
+        """Leaves the page and ends the kernel."""
+        self.client.stop_channels()
+        with contextlib.suppress(Exception):
+            self.page.goto("about:blank")
+        with contextlib.suppress(Exception):
+            self.server.api(f"kernels/{self.kernel}", "DELETE")
+
+
+def open_notebook(
+    page: Any, server: Server, cells: list[str], name: str = "", run: bool = True, timeout: float = 120
+) -> Opened:
+    """Writes a notebook, opens it in the server's own interface, and runs all its cells.
+
+    Args:
+        page: the Playwright page (fixture `page`).
+        server: fixture `lab` or `notebook7`.
+        cells: the source of each code cell.
+        name: file name; by default one that was not used yet.
+        run: False leaves the cells for the test to run.
+        timeout: seconds for all the cells together.
+    """
+    name = name or f"test{len(list(server.root.glob('*.ipynb')))}.ipynb"
+    write_notebook(server.root / name, cells)
+    page.goto(server.page_of(name), wait_until="domcontentloaded")
+    page.wait_for_function("() => window.jupyterapp?.restored", timeout=90_000)
+    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+    page.wait_for_function(_CONNECTED, timeout=90_000)
+    opened = Opened(page, server, name)
+    if run:
+        opened.run_all(timeout)
+    return opened
+
+
+def write_notebook(path: Path, cells: list[str]) -> None:
+    """Writes a notebook of code cells."""
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    code = [nbformat.v4.new_code_cell(source, id=f"cell-{i}") for i, source in enumerate(cells)]
+    nbformat.write(nbformat.v4.new_notebook(cells=code, metadata={"kernelspec": kernel}), path)
+
+
+def ask(client: BlockingKernelClient, expression: str, timeout: float = 60) -> Any:
+    """Returns the value of a Python expression in a kernel, as JSON has it: tuples and sets come as lists."""
+    dumped = f"__import__('json').dumps({expression}, default=sorted)"
+    answer = client.execute(
+        "", user_expressions={"v": dumped}, reply=True, timeout=timeout, store_history=False
+    )
+    value = answer["content"]["user_expressions"]["v"]
+    if value["status"] != "ok":
+        raise RuntimeError(f"{expression}: {value['ename']}: {value['evalue']}")
+    return json.loads(ast.literal_eval(value["data"]["text/plain"]))
+
+
+def until(true: Callable[[], Any], timeout: float = 10, step: float = 0.05) -> Any:
+    """Calls `true` until its value counts as true, `timeout` seconds at most; returns the last value."""
+    end = time.monotonic() + timeout
+    while not (value := true()) and time.monotonic() < end:
+        time.sleep(step)
+    return value
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

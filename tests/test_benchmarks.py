@@ -1,0 +1,65 @@
+"""The frame of the benchmarks: rows, the table, the results file, the exit code."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+
+import pytest
+
+from benchmarks import __main__ as frame
+from benchmarks import rows as rows_module
+from benchmarks.rows import Row, seconds
+
+
+@pytest.mark.parametrize("module", [frame, rows_module], ids=["frame", "rows"])
+def test_examples(module):
+    assert doctest.testmod(module).failed == 0
+
+
+def test_a_row_is_judged_by_its_ratio_or_by_its_value():
+    assert Row("a", 1.0, 2.0, 0.5).ok
+    assert not Row("a", 1.1, 2.0, 0.5).ok
+    assert Row("a", 0.3, None, 0.3).ok
+    assert not Row("a", 0.4, None, 0.3).ok
+
+
+def test_seconds_calls_as_often_as_asked():
+    calls: list[int] = []
+    assert seconds(lambda: calls.append(1), repeat=3) >= 0
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize(("target", "code"), [(0.8, 0), (0.1, 1)])
+def test_a_run_writes_the_table_and_the_file(target, code, monkeypatch, tmp_path, capsys):
+    row = {"bench": "copy", **Row("copy, 10k ops", 0.2, 0.4, target, "import").as_dict()}
+    monkeypatch.setattr(frame, "available", lambda: ["copy"])
+    monkeypatch.setattr(frame, "run", lambda name, results: results.append(row) or True)
+    file = tmp_path / "results.json"
+    assert frame.main(["copy", "--json", str(file)]) == code
+    assert ("| yes |" if code == 0 else "| NO |") in capsys.readouterr().out
+    written = json.loads(file.read_text())
+    assert written["rows"] == [row]
+    assert written["versions"]["cores"]
+
+
+def test_a_benchmark_that_ends_with_an_error_fails_the_run(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(frame, "available", lambda: ["copy"])
+    monkeypatch.setattr(frame, "run", lambda name, results: False)
+    assert frame.main(["--json", str(tmp_path / "r.json")]) == 1
+    assert "bench_copy ended with an error" in capsys.readouterr().err
+
+
+def test_an_unknown_name_shows_the_known_ones(monkeypatch, capsys):
+    monkeypatch.setattr(frame, "available", lambda: ["copy", "walks"])
+    with pytest.raises(SystemExit):
+        frame.main(["wlaks"])
+    assert "no benchmark wlaks; there are: copy, walks" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", frame.available())
+def test_each_benchmark_has_rows_and_a_reason(name):
+    module = importlib.import_module(f"benchmarks.bench_{name}")
+    assert callable(module.rows)
+    assert module.__doc__

@@ -1,0 +1,93 @@
+"""House rules that no linter knows: short files, docstrings where people look, nobody's machine."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.needs import ROOT
+
+PACKAGE = ROOT / "graphsurgeon"
+MOST_LINES = 400
+# folders that exist on somebody's machine only; written so that this file does not match itself
+MACHINE = re.compile(
+    r"(?<![\w.])/(?:work|root|farm|home/\w+|Users/\w+|tmp/v|tmp/lab|tmp/bash_jobs)(?:/|\b(?=[\"'`\s]))"
+)
+TEXT = {
+    ".py",
+    ".md",
+    ".toml",
+    ".yml",
+    ".yaml",
+    ".cfg",
+    ".sh",
+    ".ts",
+    ".js",
+    ".mjs",
+    ".css",
+    ".json",
+    ".ipynb",
+    "",
+}
+
+
+def modules() -> list[Path]:
+    """Returns the Python files of the package."""
+    return sorted(p for p in PACKAGE.rglob("*.py") if "node_modules" not in p.parts)
+
+
+def tracked() -> list[Path]:
+    """Returns the text files that are, or would be, committed."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    paths = [ROOT / name for name in listed.stdout.split("\0") if name]
+    return [p for p in paths if p.is_file() and p.suffix in TEXT]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_module(path):
+    source = path.read_text()
+    lines = source.count("\n")
+    assert lines <= MOST_LINES, f"{lines} lines: which second thing moved in?"
+    if not source.strip() and path.name == "__init__.py":
+        return
+    tree = ast.parse(source)
+    assert ast.get_docstring(tree), "the first line of a module says what it is for"
+    bare = [f"line {node.lineno}: {node.name}" for node in public(tree) if not ast.get_docstring(node)]
+    assert not bare, f"without a docstring: {bare}"
+
+
+def public(tree: ast.Module) -> list[ast.FunctionDef | ast.ClassDef]:
+    """Returns the functions and classes of a module that do not start with an underscore."""
+    return [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name[0] != "_"]
+
+
+def test_no_machine_path_is_committed():
+    found = []
+    for path in tracked():
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            if MACHINE.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}")
+    assert not found, "\n".join(found)
+
+
+def test_the_path_check_sees_one():
+    assert MACHINE.search("open('/" + "work/main/x.pb')")
+    assert MACHINE.search('"/' + 'home/ann/x"')
+    assert not MACHINE.search("https://example.org/home/ann/x, docs/home/ann/x, ./home/ann/x")
+
+
+def test_node_packages_come_from_the_public_registry():
+    for lock in PACKAGE.glob("widget/frontend/package-lock.json"):
+        packages = json.loads(lock.read_text()).get("packages", {})
+        hosts = {p["resolved"].split("/")[2] for p in packages.values() if "://" in p.get("resolved", "")}
+        assert hosts <= {"registry.npmjs.org"}, hosts

