@@ -92,8 +92,7 @@ def table(results: Sequence[dict[str, Any]]) -> str:
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     lines.insert(1, ["-" * width for width in widths])
     text = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
-        for line in lines
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
     ]
     text[1] = text[1].replace("| ", "|-").replace(" |", "-|")
     return "\n".join(text)

@@ -25,6 +25,7 @@ from .core.preview import Preview
 from .core.selection import OpView, Selection
 from .editor import Editor, open
 from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError
+from .view.engines import doctor
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ __all__ = [
     "Preview",
     "Applied",
     "Graph",
+    "doctor",
     # the 2016 functions
     "copy_variable_to_graph",
     "copy_to_graph",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .core.effect import Effect
 from .core.graph import Graph
 from .view.layout import place
-from .view.scene import Scene, build, first_unfolded
+from .view.opening import first_unfolded
+from .view.scene import Scene, build
+from .view.svg import to_svg
 
 
 class Pane:
@@ -28,3 +31,25 @@ class Pane:
             placed = place(scene, direction=direction)
             self.scene, self.placed, self._key = scene, placed.to_dict(), key
         return self.placed
+
+
+def opening_of_copies(graph: Graph, effect: Effect, unfolded: frozenset[str], same: bool) -> frozenset[str]:
+    """Returns what to unfold in a first picture of a destination: the copies, as far as the source shows them.
+
+    Args:
+        graph: the destination after the plan.
+        effect: what the plan makes.
+        unfolded: fold keys open in the source pane.
+        same: the copies go into the source itself: then the rest of it stays folded.
+    """
+    keys = set() if same else set(first_unfolded(graph))
+    for copied in effect.copies:
+        lead = f"{copied.step.to}/" if copied.step.to else ""
+        inside = {lead} | {lead + key for key in unfolded if not key.startswith("~") and not key.endswith("+")}
+        keys |= {key for key in inside if key.rstrip("/") in graph.scopes.index}
+    return frozenset(keys - {""})
+
+
+def static_picture(graph: Graph, unfolded: frozenset[str], direction: str = "auto") -> str:
+    """Returns a static SVG of a graph with these scopes open."""
+    return to_svg(place(build(graph, unfolded), direction=direction).to_dict(), title=graph.title)

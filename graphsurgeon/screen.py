@@ -15,11 +15,10 @@ from .core.selection import Query, Selection
 from .errors import LayoutError, PlanError, SelectionError, SurgeryError, did_you_mean
 from .inspector import details
 from .marks import Marks
-from .pane import Pane
+from .pane import Pane, opening_of_copies, static_picture
 from .shown import boundary_shown, hits_shown, outline_shown, plan_shown
 from .view.items import find_item, keys_to, ops_named
-from .view.layout import place
-from .view.scene import build, first_unfolded
+from .view.opening import first_unfolded
 
 if TYPE_CHECKING:
     from .core.graph import Graph
@@ -336,16 +335,11 @@ class Screen:
         if pane == "destination":
             marks = self.draft.preview().marks
             if self._panes[pane].unfolded is None:
-                self._panes[pane].unfolded = self._destination_opening(graph)
+                self._panes[pane].unfolded = opening_of_copies(graph, self.draft.effect, self.unfolded, self.same)
         editor = self.source if pane == "source" else self.destination
         for name in editor.orphans:
             marks.setdefault(graph.index[name], "orphan")
         return self._panes[pane].draw(graph, marks, self._direction)
-
-    def _destination_opening(self, graph: Graph) -> frozenset[str]:
-        """The scopes of the copies are open, so that the ghosts are seen."""
-        copies = [c.step.to for c in self.draft.effect.copies if c.step.to]
-        return first_unfolded(graph) | {f"{to}/" for to in copies}
 
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows."""
@@ -394,10 +388,7 @@ class Screen:
 
     def svg_of(self, unfolded: frozenset[str]) -> str:
         """Returns a static picture with just these scopes open; the screen stays as it is."""
-        from .view.svg import to_svg
-
-        scene = place(build(self.source.snapshot, unfolded), direction=self._direction)
-        return to_svg(scene.to_dict(), title=self.source.title)
+        return static_picture(self.source.snapshot, unfolded, self._direction)
 
     def describe(self) -> str:
         """Returns the state in a few lines of text."""

@@ -43,7 +43,9 @@ def boundary_shown(
         crossing = region.boundary
         shown["ops"] = region.count
         shown["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MOST]]
-        shown["control_leaks"] = [f"{a} after {b}" for a, b in crossing.control_inputs[:_MOST]]
+        shown["control_leaks"] = [
+            {"tensor": b, "text": f"{a} must run after {b}"} for a, b in crossing.control_inputs[:_MOST]
+        ]
         shown["variables"] = len(crossing.variables)
         if scene is not None:
             at = np.where(scene.op_box >= 0, scene.op_box, scene.aside_box)[region.mask]

@@ -13,6 +13,8 @@ from .state import FEED_TYPES, VARIABLE_TYPES
 from .walks import backward, edge_rows, forward, kept_edges
 
 Tensor = tuple[int, int]
+#: Ops that set or ask a variable: that nobody reads them does not make them outputs.
+_QUIET = VARIABLE_TYPES | {"Assign", "IsVariableInitialized", "VarIsInitializedOp"}
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def leaving(graph: Graph, mask: Mask) -> list[Tensor]:
     read[graph.data.node] = True
     for op in np.flatnonzero(mask & ~read).tolist():
         outputs = graph.outputs(op)
-        if outputs and graph.types[op] not in VARIABLE_TYPES:
+        if outputs and graph.types[op] not in _QUIET:
             pairs.setdefault((op, 0))
     return sorted(pairs)
 

@@ -137,7 +137,7 @@ def loop_faults(graph: Graph, mask: Mask, asked: str) -> list[Fault]:
     from .plan import Fault
 
     loops = np.isin(graph.type_array, _LOOP_TYPES)
-    if not (loops & mask).any():
+    if not loops.any():
         return []
     body = components(graph)
     turning = np.isin(graph.type_array, ("NextIteration", "RefNextIteration"))

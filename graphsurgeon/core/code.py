@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .graph import Graph
 from .plan import ConnectStep, CopyStep
 from .selection import Query
@@ -18,7 +20,7 @@ def plan_code(plan: Plan) -> str:
     """Returns Python source that opens the graphs, makes the plan and applies it.
 
     A graph that was opened from a file is opened from it again; a live one is called ``graph``, ``source_graph``.
-    A session given for values is called ``session``.
+    A session given for values is called ``session``; arrays too long to print are called ``values``, ``constants``.
     """
     names = _Names(plan)
     lines = ["import graphsurgeon as gs", "", *names.openings, ""]
@@ -80,7 +82,8 @@ def query_code(query: Query, owner: str) -> str:
     if query.verb == "not":
         return f"~{parts[0]}"
     control = "" if query.args[0] else "control=False"
-    return f"{parts[0]}.{query.verb}({control})"
+    over = f"({parts[0]})" if query.over[0].verb == "not" else parts[0]
+    return f"{over}.{query.verb}({control})"
 
 
 def _copy_code(step: CopyStep, word: str, names: _Names) -> str:
@@ -101,6 +104,10 @@ def _copy_code(step: CopyStep, word: str, names: _Names) -> str:
         args.append(f"collections={step.collections!r}")
     if step.device != "keep":
         args.append(f"device={step.device!r}")
+    if step.reuse is not None:
+        args.append(f"reuse={dict(step.reuse)!r}")
+    if step.constants:
+        args.append(f"constants={_constants_code(dict(step.constants))}")
     return f".copy({', '.join(args)})"
 
 
@@ -109,6 +116,13 @@ def _values_code(values: Any, names: _Names) -> str:
     if isinstance(snapshot, Graph):
         return names.of(snapshot)
     return "session" if hasattr(values, "run") else "values"
+
+
+def _constants_code(constants: dict[str, Any]) -> str:
+    arrays = {name: np.asarray(value) for name, value in constants.items()}
+    if sum(a.size for a in arrays.values()) > 100:
+        return "constants"
+    return repr({name: a.tolist() for name, a in arrays.items()})
 
 
 def _connect_code(step: ConnectStep) -> str:

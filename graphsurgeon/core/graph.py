@@ -134,15 +134,20 @@ class Graph:
         index.update(zip(names, range(start, start + len(names)), strict=True))
         data_ptr, data_node, data_port = [0], [], []
         ctrl_ptr, ctrl_node = [0], []
+        find, to_data, to_port = index.get, data_node.append, data_port.append
         try:
             for node in nodes:
                 for text in node.input:
-                    if text[0] == "^":
+                    number = find(text)  # most inputs are output 0 of an op, written as its bare name
+                    if number is not None:
+                        to_data(number)
+                        to_port(0)
+                    elif text[0] == "^":
                         ctrl_node.append(index[text[1:]])
                     else:
-                        name, _, port = text.partition(":")
-                        data_node.append(index[name])
-                        data_port.append(int(port) if port else 0)
+                        name, _, port = text.rpartition(":")
+                        to_data(index[name])
+                        to_port(int(port))
                 data_ptr.append(len(data_node))
                 ctrl_ptr.append(len(ctrl_node))
         except (KeyError, IndexError, ValueError):

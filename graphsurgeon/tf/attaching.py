@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from ..core.copied import Copied
 from . import functions
-from .internals import collections_of, op_named, raw_shape
+from .internals import collections_of, op_finder, same_shape
 from .variables import rebuilt, variable_objects
 
 
@@ -16,10 +16,8 @@ def attach(copied: Copied, graph: Any, made: Any) -> None:
     """Gives the copy what Python keeps beside the nodes: shapes, gradients, variables, collections."""
     source = copied.source.owner
     inside = {copied.source.names[i] for i in copied.ops.tolist()}
-    pairs = [
-        (op_named(source, copied.source.names[i]), op_named(graph, name))
-        for i, name in zip(copied.ops.tolist(), copied.names, strict=True)
-    ]
+    old_op, new_op, old_names = op_finder(source), op_finder(graph), copied.source.names
+    pairs = [(old_op(old_names[i]), new_op(name)) for i, name in zip(copied.ops.tolist(), copied.names, strict=True)]
     if not _shapes_changed(copied, graph):
         _keep_shapes(pairs)
     functions.keep_gradients(pairs)
@@ -58,7 +56,7 @@ def _shapes_changed(copied: Copied, graph: Any) -> bool:
     """Whether a replaced input has another static shape: then the copy's own shapes are the right ones."""
     for (op, port), (name, new_port) in copied.external.items():
         old = copied.source.owner.get_operation_by_name(copied.source.names[op]).outputs[port]
-        if old.shape.as_proto() != graph.get_operation_by_name(name).outputs[new_port].shape.as_proto():
+        if not same_shape(old, graph.get_operation_by_name(name).outputs[new_port]):
             return True
     return False
 
@@ -67,7 +65,7 @@ def _keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
     """Shapes set by hand (`set_shape`) are not in the nodes: set them on the copies too."""
     for old, new in pairs:
         for a, b in zip(old.outputs, new.outputs, strict=True):
-            if raw_shape(a) != raw_shape(b):
+            if not same_shape(a, b):
                 b.set_shape(a.shape)
 
 

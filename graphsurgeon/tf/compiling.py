@@ -10,7 +10,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ..core.copied import Copied
 from ..core.effect import Effect
 from ..errors import StalePlanError
-from .internals import op_named
+from .internals import op_finder, read_node
 
 
 def compiled(effect: Effect, graph: Any) -> tuple[Any, dict[tuple[str, int], Any], dict[str, Any]]:
@@ -28,7 +28,7 @@ def compiled(effect: Effect, graph: Any) -> tuple[Any, dict[tuple[str, int], Any
             graph_def.node.append(_placeholder(copied, placeholder.was, placeholder.name))
         for constant in copied.constants:
             graph_def.node.append(_constant(copied, constant.was, constant.name, constant.value))
-        graph_def.node.extend(_nodes(copied, _External(copied, fresh, graph, tensors, controls)))
+        _add_nodes(copied, _External(copied, fresh, graph, tensors, controls), graph_def)
     _set_inputs(effect, graph_def, fresh, graph, tensors)
     _set_versions(effect, graph_def, graph)
     return graph_def, tensors, controls
@@ -64,19 +64,20 @@ class _External:
         self.places.update(self.controls)
 
 
-def _nodes(copied: Copied, external: _External) -> list[Any]:
-    source, live = copied.source, copied.source.owner
+def _add_nodes(copied: Copied, external: _External, graph_def: Any) -> None:
+    source, op_of = copied.source, op_finder(copied.source.owner)
     prefix = f"{copied.step.to}/" if copied.step.to else ""
     inside = {source.names[i] for i in copied.ops.tolist()}
     texts, keep_controls = external.texts, external.controls
     encoded = prefix.encode()
     clear = copied.step.device == "clear"
     stale: list[str] = []
-    out = []
+    then, names, add = source.nodes, source.names, graph_def.node.add
     for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
-        node = op_named(live, source.names[number]).node_def
-        if node != source.nodes[number] and _differs(node, source.nodes[number]):
-            stale.append(source.names[number])
+        node = add()
+        read_node(op_of(names[number]), node)
+        if node != then[number] and _differs(node, then[number]):
+            stale.append(names[number])
         node.name = name
         if node.input:
             inputs = []
@@ -96,19 +97,17 @@ def _nodes(copied: Copied, external: _External) -> list[Any]:
         if encoded and "shared_name" in attributes:
             shared = attributes["shared_name"]
             if shared.s or node.op == "VarHandleOp":
-                shared.s = encoded + (shared.s or source.names[number].encode())
+                shared.s = encoded + (shared.s or names[number].encode())
         if encoded and "frame_name" in attributes:
             attributes["frame_name"].s = encoded + attributes["frame_name"].s
         if clear:
             node.device = ""
-        out.append(node)
     if stale:
         raise StalePlanError(
             f"apply: {copied.step.text}",
             f"{len(stale)} op{'s' * (len(stale) > 1)} changed since the plan was made, {stale[0]!r} first",
             "Open the graph again and make the plan anew",
         )
-    return out
 
 
 def _differs(now: Any, then: Any) -> bool:

@@ -78,6 +78,8 @@ def added(new: list[Any], graph: Any) -> Iterator[None]:
 
 def keep_gradients(pairs: list[tuple[Any, Any]]) -> None:
     """Gives copies of function calls the gradient function that Python keeps on the original op."""
+    if not pairs or not function_names(pairs[0][0].graph):
+        return
     for old, new in pairs:
         gradient = getattr(old, "_gradient_function", None)
         if gradient is not None:

@@ -6,7 +6,7 @@ Where a private name is missing, `raw_import_works` is False and copies go throu
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -30,6 +30,10 @@ _NEEDED = (
     "TF_NewBufferFromString",
     "TF_DeleteBuffer",
 )
+
+
+#: `Tensor._shape` is the C++ side's (dimensions, unknown rank): five times quicker than `Tensor.shape`.
+_RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
 
 
 def raw_import_works() -> bool:
@@ -154,15 +158,26 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-def raw_shape(tensor: Any) -> Any:
-    """Returns the static shape as a value to compare: five times quicker than making a `tf.TensorShape`."""
-    found = getattr(tensor, "_shape", None)
-    return found if isinstance(found, tuple) else tensor.shape.as_proto().SerializeToString()
+def same_shape(a: Any, b: Any) -> bool:
+    """Returns whether two tensors have equal static shapes, without making `tf.TensorShape` objects."""
+    if _RAW_SHAPES:
+        return bool(a._shape == b._shape)
+    return bool(a.shape.as_proto() == b.shape.as_proto())
 
 
-def op_named(graph: Any, name: str) -> Any:
-    """Returns the op of this name; without the checks of the public call, which cost more than the rest of a copy."""
-    return graph._get_operation_by_name(name)
+def read_node(op: Any, into: Any) -> None:
+    """Reads the NodeDef of an op into a message; quicker than a new one."""
+    raw = getattr(op, "_node_def", None)
+    if isinstance(raw, bytes):
+        into.ParseFromString(raw)
+    else:
+        into.CopyFrom(op.node_def)
+
+
+def op_finder(graph: Any) -> Callable[[str], Any]:
+    """Returns a call that finds an op by name, without the checks of the public one, which cost more than a copy."""
+    found: Callable[[str], Any] = getattr(graph, "_get_operation_by_name", graph.get_operation_by_name)
+    return found
 
 
 def _public_import(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..core.graph import Graph, TensorInfo
@@ -24,16 +25,25 @@ def snapshot(graph: Any, previous: Graph | None = None, title: str = "graph") ->
         if len(ops) == previous.size:
             return previous
         with gc_paused():
-            return previous.extended([op.node_def for op in ops[previous.size :]])
+            return previous.extended(_new_nodes(graph, ops, previous.size))
     with gc_paused():
-        # One by one: the whole GraphDef at once fails above 2 GB.
         return Graph.read(
-            [op.node_def for op in graph.get_operations()],
+            _new_nodes(graph, graph.get_operations(), 0),
             owner=graph,
             outputs_of=_Outputs(graph),
             title=title,
             state_of=_StateReader(graph),
         )
+
+
+def _new_nodes(graph: Any, ops: Sequence[Any], first: int) -> list[Any]:
+    """NodeDefs from op number `first` on: all at once where most are new, else one by one."""
+    if 2 * first < len(ops):
+        with suppress(Exception):  # the whole GraphDef at once fails above 2 GB
+            nodes = list(graph.as_graph_def().node)
+            if len(nodes) == len(ops):
+                return nodes[first:]
+    return [op.node_def for op in ops[first:]]
 
 
 class _Outputs:

@@ -1,0 +1,221 @@
+"""Asides: ops that help others and step aside in a picture: constants, variables, initialisers, savers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.graph import Graph, Ints, Mask
+
+Counts = NDArray[np.intp]
+
+KINDS = ("", "constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops")
+"""What an op steps aside as; the number in `Asides.kind` is the place in this list."""
+CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE = range(1, 8)
+
+VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable", "TemporaryVariable"})
+"""Op types that hold a variable."""
+SMALL = 12
+"""A graph of at most this many ops is shown whole."""
+
+_SAVERS = frozenset({"Save", "SaveV2", "SaveSlices", "Restore", "RestoreV2", "RestoreSlice"})
+_SAVE_SCOPE = re.compile(r"save(_\d+)?")
+_NEVER = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")  # an input is never a mere helper
+_LIVE = frozenset({*_NEVER, "IteratorGetNext", "QueueDequeueV2", "QueueDequeueManyV2", "Switch", "Merge", "Enter"})
+_HANDLED = re.compile(
+    r"(Assign\w*|Destroy)(Variable|Resource)Op|Resource(Apply|Gather|Scatter)\w*"
+    r"|VarIsInitializedOp|VariableShape"
+)
+_DT_RESOURCE = 20
+_MOST_INSIDE = 64  # a variable's scope of more ops than this is a scope of its own
+
+_BEHIND = re.compile(
+    r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|metrics|checkpoint|init).*"
+    r"|train(ing)?|save|restore"
+    r"|adam\w*|rmsprop|momentum|sgd|adagrad|adadelta|ftrl|gradientdescent|report_\w+|global_step"
+    r"|regulari[sz]\w+|(total_)?loss(es)?(_\d+)?|accuracy|eval\w*|assert\w*|exponentialmovingaverage|clip\w*"
+)
+
+
+def counted(n: int, kind: str) -> str:
+    """Returns a count in words; `kind` is one of KINDS or another plural.
+
+    Example:
+        >>> counted(1, "summaries"), counted(2000, "constants")
+        ('1 summary', '2,000 constants')
+    """
+    one = kind[:-3] + "y" if kind.endswith("ies") else kind.removesuffix("s")
+    return f"{n:,} {kind if n != 1 else one}"
+
+
+def behind(leaf: str) -> bool:
+    """Returns whether a scope of this name is gradients, an optimiser, a loss or the like, not the model.
+
+    Example:
+        >>> behind("gradients"), behind("Adam"), behind("block1")
+        (True, True, False)
+    """
+    return _BEHIND.fullmatch(leaf) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Asides:
+    """Which ops step aside, and on behalf of what.
+
+    Args:
+        kind: for each op, its place in KINDS; 0 for ops that are drawn.
+        thing: for each op, the op that stands for it: a variable for its read, assign and initialiser.
+
+    Example:
+        >>> g = Graph.of([("c", "Const", []), ("x", "Placeholder", []), ("y", "Add", ["x", "c"])])
+        >>> Asides.of(g).kind.tolist()
+        [1, 0, 0]
+    """
+
+    kind: NDArray[np.int8]
+    thing: Ints
+
+    @classmethod
+    def of(cls, graph: Graph) -> Asides:
+        """Finds them, in time linear in the edges."""
+        kind = np.zeros(graph.size, np.int8)
+        thing = np.arange(graph.size, dtype=np.int32)
+        types = graph.type_array
+        known, number = np.unique(types, return_inverse=True)
+
+        def is_type(*wanted: str) -> Mask:
+            return np.asarray(np.isin(known, wanted)[number], np.bool_)
+
+        makers, readers = graph.data.node, _rows(graph.data.ptr)
+        consumers: Counts = np.bincount(makers, minlength=graph.size)
+        const = is_type("Const")
+        if graph.size > SMALL:
+            inputs = np.diff(graph.data.ptr) + np.diff(graph.control.ptr)
+            touched = consumers + inputs + np.bincount(graph.control.node, minlength=graph.size)
+            kind[touched == 0] = LONE
+        kind[const] = CONSTANT
+        kind[is_type("NoOp", "ControlTrigger")] = NOOP
+        summary = np.array([k.endswith(("Summary", "SummaryV2")) for k in known.tolist()], np.bool_)
+        kind[summary[number] if graph.size else []] = SUMMARY
+        _variables(graph, is_type(*VARIABLES), kind, thing)
+        _captured(graph, is_type("_Arg", "Placeholder"), kind)
+        checks = is_type("VarIsInitializedOp", "IsVariableInitialized")
+        _reads(
+            graph,
+            is_type("Identity", "ReadVariableOp") | checks,
+            (consumers > 0) | ~is_type("Identity"),
+            kind,
+            thing,
+        )
+        _savers(graph, is_type(*_SAVERS), kind)
+        _given(graph, is_type("Assign", "AssignVariableOp"), consumers, kind)
+        _initialisers(kind, makers, readers, consumers, ~is_type(*_NEVER))
+        return cls(kind, thing)
+
+
+def _rows(ptr: Ints) -> Ints:
+    return np.repeat(np.arange(len(ptr) - 1, dtype=np.int32), np.diff(ptr))
+
+
+def _variables(graph: Graph, held: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
+    """A variable and all that lives in the scope of its name are one thing."""
+    kind[held] = VARIABLE
+    scopes = graph.scopes
+    own = np.full(len(scopes.names), -1, np.int32)
+    counts = scopes.counts
+    for op in np.flatnonzero(held).tolist():
+        scope = scopes.index.get(graph.names[op])
+        if scope and counts[scope] <= _MOST_INSIDE:
+            own[scope] = op
+    if (own < 0).all():
+        return
+    outer = own.tolist()
+    for scope, parent in enumerate(scopes.parents.tolist()):
+        if parent > 0 and outer[parent] >= 0:
+            outer[scope] = outer[parent]
+    of_op = np.asarray(outer, np.int32)[scopes.home]
+    inside = of_op >= 0
+    kind[inside] = VARIABLE
+    thing[inside] = of_op[inside]
+
+
+def _captured(graph: Graph, inputs: Mask, kind: NDArray[np.int8]) -> None:
+    """In the graph of a function, a variable is an input that hands over its resource."""
+    consumers = graph.consumers
+    data = graph.data
+    for op in np.flatnonzero(inputs & (kind == 0)).tolist():
+        for reader in consumers.row(op).tolist():
+            word = graph.types[reader]
+            first = data.row(reader)[0] == op
+            slot = word.startswith("ResourceApply") and _is_resource(graph.nodes[op])
+            if word == "ReadVariableOp" or slot or (first and _HANDLED.fullmatch(word)):
+                kind[op] = VARIABLE
+
+
+def _is_resource(node: object) -> bool:
+    attr = getattr(node, "attr", None)
+    if not attr:
+        return False
+    return any(key in attr and attr[key].type == _DT_RESOURCE for key in ("dtype", "T"))
+
+
+def _reads(graph: Graph, readers: Mask, used: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
+    """A plain read of a constant or variable belongs to it."""
+    ptr = graph.data.ptr
+    some = np.flatnonzero(readers & used & (kind == 0) & (np.diff(ptr) == 1) & (np.diff(graph.control.ptr) == 0))
+    source = graph.data.node[ptr[some]]
+    reading_variable = kind[source] == VARIABLE
+    plain = np.array([graph.names[i].endswith("/read") for i in some.tolist()], np.bool_)
+    keep = reading_variable | ((kind[source] == CONSTANT) & plain) if len(some) else reading_variable
+    kind[some[keep]] = kind[source[keep]]
+    thing[some[keep]] = thing[source[keep]]
+
+
+def _given(graph: Graph, assigns: Mask, consumers: Counts, kind: NDArray[np.int8]) -> None:
+    """An assignment that ends there, of a value that hangs on no input and no variable, initialises."""
+    data = graph.data
+    known: dict[int, bool] = {}
+    for op in np.flatnonzero(assigns & (kind == 0) & (consumers == 0)).tolist():
+        row = data.row(op)
+        if len(row) < 2 or kind[row[0]] != VARIABLE:
+            continue
+        seen, stack, fixed = set(), [int(row[1])], True
+        while stack and fixed:
+            i = stack.pop()
+            if i in seen or known.get(i):
+                continue
+            seen.add(i)
+            fixed = len(seen) <= _MOST_INSIDE and kind[i] != VARIABLE and graph.types[i] not in _LIVE
+            stack.extend(data.row(i).tolist())
+        if fixed:
+            kind[op] = INITIALISER
+            known.update(dict.fromkeys(seen, True))
+
+
+def _savers(graph: Graph, savers: Mask, kind: NDArray[np.int8]) -> None:
+    scopes = graph.scopes
+    for home in np.unique(scopes.home[savers]).tolist():
+        while home > 0 and not _SAVE_SCOPE.fullmatch(scopes.names[home].rpartition("/")[2]):
+            home = int(scopes.parents[home])
+        if home > 0:
+            inside = graph.scope_mask(scopes.names[home])
+            kind[inside & (kind != VARIABLE)] = SAVING
+
+
+def _initialisers(kind: NDArray[np.int8], makers: Ints, readers: Ints, consumers: Counts, may: Mask) -> None:
+    """What is read by variables and their initialisers only, is an initialiser."""
+    open_ = (kind == 0) & may & (consumers > 0)
+    makers_of = open_[makers]
+    makers, readers = makers[makers_of], readers[makers_of]
+    while len(makers):
+        outside = ~np.isin(kind[readers], (VARIABLE, INITIALISER))
+        free = open_ & (np.bincount(makers[outside], minlength=len(kind)) == 0)
+        if not free.any():
+            return
+        kind[free] = INITIALISER
+        open_ &= ~free
+        keep = open_[makers]
+        makers, readers = makers[keep], readers[keep]

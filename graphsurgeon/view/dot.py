@@ -1,0 +1,82 @@
+"""Dot: a graph as a labelled graphviz object, for people to render, save and change as they like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..core.graph import Graph
+from .families import COLOURS
+from .scene import Scene, build
+from .text import clean
+
+if TYPE_CHECKING:
+    import graphviz
+
+
+def quoted(text: str) -> Any:
+    r"""Returns `text` so that DOT shows it as it is: no escape, no HTML label, no broken quote.
+
+    Example:
+        >>> print(quoted(r"a\N<b>"))
+        a\\N<b>
+    """
+    import graphviz
+
+    return graphviz.escape(clean(text))
+
+
+def to_dot(graph: Graph, unfolded: Iterable[str] = frozenset()) -> graphviz.Digraph:
+    """Returns what a picture shows as a `graphviz.Digraph`, with labels and scopes as clusters.
+
+    Nodes are called b0, b1, ... in reading order; labels and tooltips hold the names.
+
+    Args:
+        graph: the snapshot.
+        unfolded: fold keys of what is open, see `graphsurgeon.view.scene.build`.
+
+    Raises:
+        LayoutError: there would be more than 400 boxes.
+
+    Example:
+        >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])
+        >>> "b0 -> b1" in to_dot(g).source
+        True
+    """
+    import graphviz
+
+    scene = build(graph, unfolded)
+    font = {"fontname": "Helvetica,Arial,sans-serif"}
+    out = graphviz.Digraph(
+        "graph",
+        graph_attr={"rankdir": "TB", "nslimit": "2", "nslimit1": "2", **font},
+        node_attr={"shape": "box", "style": "rounded,filled", "fontsize": "12", **font},
+        edge_attr={"arrowsize": "0.7", "fontsize": "10", "color": "#8B96A3", **font},
+    )
+    _fill(out, scene, -1)
+    for edge in scene.edges:
+        style = {"style": "dashed"} if edge.control else {}
+        label = f"×{edge.n}" if edge.n > 1 else ""
+        out.edge(edge.source, edge.target, label=label, tooltip=quoted(", ".join(edge.tensors)), **style)
+    return out
+
+
+def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
+    """Adds the boxes and clusters of one level; depth is that of the unfolded scopes."""
+    for box in scene.boxes:
+        if box.group == group:
+            ink = COLOURS[box.family]
+            label = quoted(f"{box.label}\n{box.sub}")
+            into.node(
+                box.id,
+                label,
+                tooltip=quoted(box.name),
+                fillcolor=ink.fill,
+                color=ink.line,
+                fontcolor=ink.text,
+            )
+    for i, inner in enumerate(scene.groups):
+        if inner.group == group:
+            with into.subgraph(name=f"cluster_{i}") as cluster:
+                cluster.attr(label=quoted(inner.label), tooltip=quoted(inner.name), labeljust="l", style="rounded")
+                _fill(cluster, scene, i)

@@ -1,0 +1,107 @@
+"""Families: which colour an op type has, and why."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Ink(NamedTuple):
+    """Fill, outline and text colour of a family in the light theme (CSS class ``gs-f-<family>``)."""
+
+    fill: str
+    line: str
+    text: str
+
+
+COLOURS: dict[str, Ink] = {
+    "conv": Ink("#DCE9F9", "#4E7FB8", "#1B2A3D"),
+    "norm": Ink("#E3F1E6", "#5B9A6C", "#1B3323"),
+    "activation": Ink("#FBE9DC", "#C0794A", "#40240F"),
+    "math": Ink("#EEE7F6", "#8A6DB3", "#2C1F40"),
+    "shape": Ink("#F0F0EC", "#8C8C80", "#2C2C28"),
+    "state": Ink("#FBF3D3", "#B09430", "#3A310C"),
+    "control": Ink("#F7E1E8", "#B56A85", "#3F1A28"),
+    "other": Ink("#F5F6F8", "#8A93A0", "#222A35"),
+    "scope": Ink("#FFFFFF", "#7C8796", "#1C2430"),
+}
+"""Colours of the light theme, one for each family, in the order of the legend."""
+
+WORDS: dict[str, str] = {
+    "conv": "convolution, matmul",
+    "norm": "normalisation",
+    "activation": "activation",
+    "math": "arithmetic",
+    "shape": "shape, slice, concat",
+    "state": "variable, constant, input",
+    "control": "control flow",
+    "other": "other op",
+    "scope": "folded ops",
+}
+"""What the legend says of each family."""
+
+_EXACT: dict[str, str] = {
+    op: family
+    for family, ops in {
+        "conv": "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 SparseMatMul Einsum",
+        "norm": "LRN L2Normalize Dropout L2Loss",
+        "activation": "Relu Relu6 LeakyRelu Elu Selu Sigmoid Tanh Softmax LogSoftmax Softplus Softsign",
+        "math": "Add AddV2 AddN Sub Mul Div RealDiv FloorDiv Mod FloorMod Pow Sqrt Rsqrt Square Neg Abs "
+        "Exp Log Log1p Sum Mean Max Min Prod Any All Maximum Minimum ArgMax ArgMin Cast Round "
+        "Floor Ceil Sign Cumsum BiasAdd BiasAddGrad BiasAddV1 SquaredDifference Less LessEqual "
+        "Greater GreaterEqual Equal NotEqual LogicalAnd LogicalOr LogicalNot Select SelectV2 "
+        "Reciprocal DivNoNan AccumulateNV2 Erf Sin Cos",
+        "shape": "Reshape Transpose Concat ConcatV2 ConcatOffset Split SplitV Slice StridedSlice Pack "
+        "Unpack Pad PadV2 MirrorPad Squeeze ExpandDims Tile Shape ShapeN Rank Size Fill Gather "
+        "GatherV2 GatherNd ReverseV2 ReverseSequence OneHot Range ZerosLike OnesLike BroadcastTo "
+        "ResizeBilinear SpaceToBatchND BatchToSpaceND Identity IdentityN StopGradient Bitcast "
+        "Where ScatterNd DynamicStitch DynamicPartition",
+        "state": "Const Placeholder PlaceholderV2 PlaceholderWithDefault Variable VariableV2 VarHandleOp "
+        "AutoReloadVariable TemporaryVariable ReadVariableOp Assign AssignAdd AssignSub "
+        "AssignVariableOp AssignAddVariableOp AssignSubVariableOp IsVariableInitialized "
+        "VarIsInitializedOp DestroyResourceOp",
+        "control": "Switch RefSwitch Merge RefMerge Enter RefEnter Exit RefExit NextIteration "
+        "RefNextIteration LoopCond While StatelessWhile If StatelessIf Case StatelessCase NoOp "
+        "ControlTrigger Assert PartitionedCall StatefulPartitionedCall SymbolicGradient "
+        "RemoteCall For Abort",
+    }.items()
+    for op in ops.split()
+}
+_PARTS: tuple[tuple[str, str], ...] = (
+    ("Conv", "conv"),
+    ("BatchNorm", "norm"),
+    ("Norm", "norm"),
+    ("Pool", "norm"),
+    ("CrossEntropy", "activation"),
+    ("Relu", "activation"),
+    ("HashTable", "state"),
+    ("LookupTable", "state"),
+    ("Queue", "state"),
+    ("Iterator", "state"),
+    ("TensorArray", "state"),
+    ("Stack", "state"),
+    ("ResourceApply", "state"),
+    ("Apply", "state"),
+    ("Scatter", "state"),
+    ("Summary", "other"),
+    ("Save", "other"),
+    ("Restore", "other"),
+)
+
+
+@lru_cache(maxsize=4096)
+def family(op_type: str) -> str:
+    """Returns the family of an op type: conv, norm, activation, math, shape, state, control or other.
+
+    A gradient has the family of what it is the gradient of.
+
+    Example:
+        >>> family("Conv2D"), family("Conv2DBackpropFilter"), family("ReluGrad"), family("NoSuchOp")
+        ('conv', 'conv', 'activation', 'other')
+    """
+    known = _EXACT.get(op_type)
+    if known is None and op_type.endswith("Grad"):
+        known = _EXACT.get(op_type.removesuffix("Grad"))
+    if known is None:
+        known = next((kin for part, kin in _PARTS if part in op_type), "other")
+    return known

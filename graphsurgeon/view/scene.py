@@ -1,0 +1,219 @@
+"""Scene: which boxes, groups and edges a picture shows, before anybody says where."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.graph import Graph, Ints, shape_text
+from ..errors import LayoutError
+from .asides import KINDS, counted
+from .families import family
+from .opening import first_unfolded
+from .shapes import Box, Edge, Group
+from .states import Marks, mark
+from .text import elide
+from .tree import Item, Tree, tree_of
+from .wires import hush, wires
+
+__all__ = ["Box", "Edge", "Group", "Marks", "Scene", "box_of", "build", "first_unfolded"]
+
+MOST = 400
+"""A picture of more boxes than this is refused."""
+_DTYPES = {
+    1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 7: "string", 8: "complex64",
+    9: "int64", 10: "bool", 14: "bfloat16", 17: "uint16", 18: "complex128", 19: "float16", 20: "resource",
+    21: "variant", 22: "uint32", 23: "uint64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What a picture shows. `op_box` and `aside_box` give the place in `boxes` of each op, or -1."""
+
+    rev: str
+    boxes: list[Box]
+    groups: list[Group]
+    edges: list[Edge]
+    stats: dict[str, Any]
+    op_box: Ints
+    aside_box: Ints
+
+
+def box_of(scene: Scene, op: int) -> str | None:
+    """Returns the id of the box that shows op number `op`; for an op set aside, of the box it helps.
+
+    Example:
+        >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])
+        >>> box_of(build(g, frozenset()), 1)
+        'b1'
+    """
+    at = int(scene.op_box[op])
+    if at < 0:
+        at = int(scene.aside_box[op])
+    return scene.boxes[at].id if at >= 0 else None
+
+
+def build(graph: Graph, unfolded: Iterable[str] = frozenset(), marks: Marks | None = None, budget: int = 200) -> Scene:
+    """Finds what to draw of a graph.
+
+    Args:
+        graph: the snapshot.
+        unfolded: keys of what is open: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
+            ``"a/b/+"`` what steps aside in that scope (``"+"`` at the root).
+        marks: op number -> new, orphan, changed or conflict.
+        budget: number of boxes that still reads well; more are counted in ``stats["over budget"]``.
+
+    Raises:
+        LayoutError: there would be more than 400 boxes.
+
+    Example:
+        >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
+        >>> [(b.kind, b.label, b.sub) for b in build(g).boxes]
+        [('scope', 'a', '2 ops'), ('op', 'z', 'Neg')]
+    """
+    tree = tree_of(graph)
+    keys = frozenset(_plain(k) for k in unfolded)
+    boxes, groups, items = _walk(tree, keys)
+    op_box = np.full(graph.size, -1, np.int32)
+    for i, item in enumerate(items):
+        op_box[tree.ops_of(item, helpers=False)] = i
+    aside_box, aside = _set_aside(tree, boxes, op_box)
+    edges, hidden = wires(graph, boxes, op_box)
+    hush(boxes, items, edges)
+    if hidden:
+        aside["control edges"] = hidden
+    if marks:
+        mark(marks, boxes, groups, edges, op_box)
+    for box in boxes:
+        box.detail = _detail(box)
+    stats: dict[str, Any] = {
+        "ops": graph.size, "boxes": len(boxes), "edges": len(edges), "aside": aside, "degraded": "",
+    }  # fmt: skip
+    if len(boxes) > budget:
+        stats["over budget"] = len(boxes) - budget
+    told = [graph.fingerprint, *sorted(keys), *(f"{k}={v}" for k, v in sorted((marks or {}).items()))]
+    rev = hashlib.blake2b("\n".join(told).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    return Scene(rev, boxes, groups, edges, stats, op_box, aside_box)
+
+
+def _plain(key: str) -> str:
+    return key.rstrip("/") if key.startswith("~") else key
+
+
+def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], list[Item]]:
+    """Lists boxes in reading order, opening what `keys` names."""
+    boxes: list[Box] = []
+    groups: list[Group] = []
+    shown: list[Item] = []
+    stack = [(item, -1) for item in reversed(tree.inside(tree.root, "+" in keys))]
+    total = len(stack)
+    while stack:
+        item, group = stack.pop()
+        opened = next((k for k in item.keys if _plain(k) in keys or k + "+" in keys), None)
+        below = tree.inside(item, any(k + "+" in keys for k in item.keys)) if opened is not None else []
+        if below:
+            total += len(below) - 1
+            if total > MOST:
+                raise _too_many(total, item)
+            depth = groups[group].depth + 1 if group >= 0 else 0
+            count = len(tree.ops_of(item))
+            label = elide(item.label)
+            groups.append(Group(f"g{len(groups)}", item.name, label, count, depth, group))
+            stack.extend((child, len(groups) - 1) for child in reversed(below))
+        else:
+            boxes.append(_box(tree, item, f"b{len(boxes)}", group))
+            shown.append(item)
+    return boxes, groups, shown
+
+
+def _too_many(count: int, item: Item) -> LayoutError:
+    return LayoutError(
+        f"unfolding {elide(item.name, 80)!r}",
+        f"the picture would have {count} boxes or more, and {MOST} is the most that can be read",
+        "Fold something first, select a part with ed.select(scope=...), or take the whole with ed.to_dot()",
+    )
+
+
+def _box(tree: Tree, item: Item, number: str, group: int) -> Box:
+    graph = tree.graph
+    kind, label, count, outputs = item.kind, elide(item.label), len(tree.ops_of(item)), 0
+    if kind == "op":
+        sub, kin, count = graph.types[item.op], family(graph.types[item.op]), 1
+        known = graph.outputs(item.op)
+        outputs = len(known) if known is not None else _outputs_used(graph, item.op)
+    elif kind == "variable":
+        sub, kin = f"{graph.types[item.op]} · {_variable(graph, item.op)}".rstrip(" ·"), "state"
+    elif kind == "series" and item.alike:
+        alike = item.flat()
+        one = alike[0]
+        of = graph.types[one.op] if one.kind == "op" else _ops(len(tree.ops_of(one)))
+        sub = f"{len(alike):,} × {of}"
+        kin = family(graph.types[one.op]) if one.kind == "op" else "scope"
+    else:
+        sub, kin = _ops(count), "scope"
+    return Box(number, kind, item.name, label, elide(sub), count, kin, group, outputs=outputs)
+
+
+def _ops(count: int) -> str:
+    return "1 op" if count == 1 else f"{count:,} ops"
+
+
+def _outputs_used(graph: Graph, op: int) -> int:
+    a, b = graph.consumers.ptr[op], graph.consumers.ptr[op + 1]
+    return int(graph.consumers.port[a:b].max()) + 1 if b > a else 0
+
+
+def _variable(graph: Graph, op: int) -> str:
+    """Returns dtype and shape of a variable as far as anybody can say."""
+    attr = getattr(graph.nodes[op], "attr", None)
+    if attr is not None and "dtype" in attr:
+        name = _DTYPES.get(attr["dtype"].type, "")
+        shape = attr["shape"].shape if "shape" in attr else None
+        dims = None
+        if shape is not None and not shape.unknown_rank:
+            dims = tuple(d.size if d.size >= 0 else None for d in shape.dim)
+        return f"{name} {shape_text(dims)}"
+    info = graph.info(op, 0)
+    return f"{info.dtype.removesuffix('_ref')} {shape_text(info.shape)}" if info else ""
+
+
+def _detail(box: Box) -> str:
+    helped = ", ".join(counted(n, kind) for kind, n in box.aside.items())
+    return " · ".join(part for part in (elide(box.name, 400), box.sub, f"with {helped}" if helped else "") if part)
+
+
+def _set_aside(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, int]]:
+    """Counts what is not drawn, in all and at each box it helps."""
+    graph, asides = tree.graph, tree.asides
+    away = op_box < 0
+    aside_box = np.full(graph.size, -1, np.int32)
+    things = asides.thing[away]
+    lone, first = np.unique(things, return_index=True)
+    kinds = asides.kind[np.flatnonzero(away)[first]]
+    counts = np.bincount(kinds, minlength=len(KINDS))
+    totals = {KINDS[k]: int(counts[k]) for k in range(1, len(KINDS)) if counts[k]}
+    if not len(lone):
+        return aside_box, totals
+    readers = np.repeat(np.arange(graph.size, dtype=np.int32), np.diff(graph.data.ptr))
+    makers = graph.data.node
+    out = away[makers] & ~away[readers]
+    back = ~away[makers] & away[readers]
+    helper = np.concatenate([makers[out], readers[back]])
+    box = np.concatenate([op_box[readers[out]], op_box[makers[back]]])
+    pairs = np.unique(asides.thing[helper].astype(np.int64) * len(boxes) + box)
+    thing, at = pairs // len(boxes), pairs % len(boxes)
+    of_thing = np.full(graph.size, -1, np.int32)
+    of_thing[thing[::-1]] = at[::-1]
+    aside_box[away] = of_thing[things]
+    kind_of = np.zeros(graph.size, np.int8)
+    kind_of[lone] = kinds
+    sums = np.zeros((len(boxes), len(KINDS)), np.int64)
+    np.add.at(sums, (at, kind_of[thing]), 1)
+    for i in np.flatnonzero(sums.any(axis=1)).tolist():
+        boxes[i].aside = {KINDS[k]: int(sums[i, k]) for k in range(1, len(KINDS)) if sums[i, k]}
+    return aside_box, totals

@@ -1,0 +1,62 @@
+"""Shapes: what a picture is made of: boxes, groups (unfolded scopes) and edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Box:
+    """A rectangle that stands for an op, a scope, a series or a variable; sizes in px."""
+
+    id: str
+    kind: str
+    name: str
+    label: str
+    sub: str
+    count: int
+    family: str
+    group: int = -1
+    state: str = ""
+    outputs: int = 0
+    aside: dict[str, int] = field(default_factory=dict)
+    detail: str = ""
+    x: float = 0.0
+    y: float = 0.0
+    w: float = 0.0
+    h: float = 0.0
+
+
+@dataclass
+class Group:
+    """An unfolded scope or series, drawn as a frame with a heading; `group` is the one around it."""
+
+    id: str
+    name: str
+    label: str
+    count: int
+    depth: int
+    group: int = -1
+    state: str = ""
+    x: float = 0.0
+    y: float = 0.0
+    w: float = 0.0
+    h: float = 0.0
+
+
+@dataclass
+class Edge:
+    """All tensors (or control inputs) that go from one box to another; `quiet` ones are drawn faint."""
+
+    id: str
+    source: str
+    target: str
+    n: int
+    control: bool
+    tensors: list[str]
+    state: str = ""
+    label: str = ""
+    quiet: bool = False
+    d: str = ""
+    lx: float = 0.0
+    ly: float = 0.0

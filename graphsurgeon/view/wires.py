@@ -1,0 +1,81 @@
+"""Wires: one edge for all tensors between two boxes; control edges where they say something new."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..core.graph import Graph, Ints
+from .asides import behind
+from .shapes import Box, Edge
+from .tree import Item
+
+CONTROL_MOST = 4
+"""Most control edges drawn at one box."""
+HUB = 4
+"""From so many edges on, those of a box of gradients or of an optimiser are drawn faint."""
+CROSSROADS = 10
+"""From so many edges on, those of any box are drawn faint."""
+TENSORS = 8
+"""Most tensor names told of one edge."""
+
+
+def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int]:
+    """Returns one edge for each pair of boxes, and how many control inputs are not drawn."""
+    n = max(1, len(boxes))
+    out: list[Edge] = []
+    between: set[tuple[int, int]] = set()
+    for (a, b), found in _pairs(graph, graph.data.ptr, graph.data.node, graph.data.port, op_box, n):
+        between |= {(a, b), (b, a)}
+        names = [f"{graph.names[op]}:{port}" for op, port in found[:TENSORS]]
+        label = f"×{len(found)}" if len(found) > 1 else ""
+        if not label:
+            info = graph.info(*found[0])
+            label = str(info) if info and info.shape is not None else ""
+        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), False, names, label=label))
+    hidden, at = 0, [0] * n
+    control = graph.control
+    for (a, b), found in _pairs(graph, control.ptr, control.node, control.port, op_box, n):
+        if (a, b) in between or at[a] >= CONTROL_MOST or at[b] >= CONTROL_MOST:
+            hidden += len(found)
+            continue
+        at[a] += 1
+        at[b] += 1
+        names = [f"^{graph.names[op]}" for op, _ in found[:TENSORS]]
+        label = f"×{len(found)}" if len(found) > 1 else ""
+        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), True, names, label=label))
+    return out, hidden
+
+
+def hush(boxes: Sequence[Box], items: Sequence[Item], edges: list[Edge]) -> None:
+    """Makes edges quiet that go from all over the picture to one box, gradients and optimisers first."""
+    back = {b.id for b, item in zip(boxes, items, strict=True) if behind(item.leaf)}
+    ends = Counter(end for e in edges for end in (e.source, e.target))
+    for edge in edges:
+        pair = (edge.source, edge.target)
+        edge.quiet = any(ends[end] >= (HUB if end in back else CROSSROADS) for end in pair)
+
+
+def _pairs(
+    graph: Graph, ptr: Ints, makers: Ints, ports: Ints, op_box: Ints, n: int
+) -> Iterator[tuple[tuple[int, int], list[tuple[int, int]]]]:
+    """Yields ((from box, to box), [(op, port), ...]) with each tensor once for each pair, in order."""
+    a = op_box[makers]
+    b = np.repeat(op_box, np.diff(ptr))
+    keep = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
+    if not len(keep):
+        return
+    table = np.empty((len(keep), 3), np.int64)
+    table[:, 0] = a[keep].astype(np.int64) * n + b[keep]
+    table[:, 1], table[:, 2] = makers[keep], ports[keep]
+    table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
+    new = np.ones(len(table), np.bool_)
+    new[1:] = (table[1:] != table[:-1]).any(axis=1)
+    table = table[new]
+    starts = np.flatnonzero(np.r_[True, table[1:, 0] != table[:-1, 0]]).tolist()
+    for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
+        pair = int(table[start, 0])
+        rows = table[start:end, 1:].tolist()
+        yield (pair // n, pair % n), [(int(op), int(port)) for op, port in rows]

@@ -1,0 +1,217 @@
+// What each gesture and key does: mostly, which verb it sends.
+import type { Api } from "./api";
+import { Refused } from "./api";
+import type { Inspector } from "./inspector";
+import type { Action } from "./keys";
+import type { Pane } from "./pane";
+import { isFold, neighbour, type Step } from "./places";
+import type { PlanBar } from "./planbar";
+import type { Popup } from "./popup";
+import type { Search } from "./search";
+import { edgeTitle } from "./shapes";
+import type { StatusBar } from "./statusbar";
+import type { Box, Edge, Group, Mode, Model, PaneName, Results, Unmapped, Verbs } from "./types";
+
+export interface Parts {
+  model: Model; api: Api; panes: Record<PaneName, Pane>; inspector: Inspector; plan: PlanBar; status: StatusBar; popup: Popup; search: Search;
+  active(): Pane;
+  redraw(): void;
+}
+
+export class Acts {
+  /** What is highlighted, by pane; the source's is Python's `picked`, ahead of it by the answers that are on their way. */
+  readonly picked: Record<PaneName, Set<string>> = { source: new Set(), destination: new Set() };
+  /** The tensor a connection starts from. */
+  armed: { tensor: string; pane: PaneName; box: string } | null = null;
+  private asked = 0;
+  private edge: Edge | null = null;
+
+  constructor(private p: Parts) {}
+
+  /** Sends a verb; what Python refuses is said in the status line. */
+  async send<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<(V extends keyof Results ? Results[V] : unknown) | null> {
+    try {
+      return (await this.p.api.call(verb, args)) as V extends keyof Results ? Results[V] : unknown;
+    } catch (error) {
+      if (error instanceof Refused) this.p.status.say(error.message, "error");
+      else throw error;
+      return null;
+    }
+  }
+
+  /** Takes Python's picks, unless picks of ours are on their way. */
+  adopt(first = false): void {
+    if (this.p.api.pending("pick")) return;
+    const old = this.picked.source, now = new Set(this.p.model.get("picked"));
+    this.picked.source = now;
+    this.p.redraw();
+    if (!first && (old.size !== now.size || [...now].some(n => !old.has(n)))) void this.inspect(this.p.panes.source);
+  }
+
+  pick(pane: Pane, names: string[], mode: Mode): void {
+    const old = this.picked[pane.name], next = new Set(mode === "set" ? [] : old);
+    for (const name of names) {
+      if (mode === "toggle" && next.has(name)) next.delete(name);
+      else next.add(name);
+    }
+    const same = next.size === old.size && [...next].every(n => old.has(n));
+    this.picked[pane.name] = next;
+    this.edge = null;
+    this.p.redraw();
+    if (!same && pane.name === "source") void this.send("pick", { names, mode }).then(() => this.adopt());
+    void this.inspect(pane);
+  }
+
+  /** Shows in the inspector what is picked. */
+  async inspect(pane: Pane): Promise<void> {
+    const names = [...this.picked[pane.name]], name = names[0];
+    const asked = ++this.asked;
+    if (name === undefined) return this.p.inspector.nothing();
+    if (names.length > 1) return this.p.inspector.several(names);
+    this.p.inspector.waiting(name);
+    const details = await this.send("details", { pane: pane.name, name });
+    if (details && asked === this.asked) this.p.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
+  }
+
+  showEdge(pane: Pane, edge: Edge): void {
+    this.picked[pane.name] = new Set(pane.name === "source" ? this.picked.source : []);
+    this.asked++;
+    this.edge = edge;
+    this.p.redraw();
+    this.p.inspector.edge(edgeTitle(edge), edge.tensors, edge.n - edge.tensors.length);
+  }
+
+  get chosenEdge(): Edge | null { return this.edge; }
+
+  open(pane: Pane, item: Box | Group): void {
+    if (!isFold(item)) return;
+    pane.keep(item.name);
+    void this.send("kind" in item ? "unfold" : "fold", { pane: pane.name, name: item.name });
+  }
+
+  /** Goes to a box, wherever it is folded away; `focus` false leaves the keyboard where it is. */
+  reveal(pane: PaneName, name: string, focus = true): void {
+    // the scene may come long after the answer: a layout takes its time
+    this.p.panes[pane].goTo(name, focus);
+    void this.send("reveal", { pane, name }).then(() => this.p.panes[pane].arrive());
+  }
+
+  /** The tensor that a key on the current box means; says why when there is none. */
+  tensor(pane: Pane): string | null {
+    if (this.edge) return this.edge.tensors[0] ?? null;
+    const of = pane.current?.of;
+    if (!of) this.p.status.say("Pick an op first.", "warn");
+    else if (isFold(of)) this.p.status.say(`'${of.name.slice(0, 80)}' is a scope: unfold it (Enter) and pick an op, or press Shift+B for the boundary of what is picked.`, "warn");
+    else if ("outputs" in of && of.kind === "op" && of.outputs === 0) this.p.status.say(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
+    else return this.p.inspector.tensorOf(of.name);
+    return null;
+  }
+
+  mark(tensor: string, as: "input" | "output"): void {
+    void this.send(as === "input" ? "mark_input" : "mark_output", { tensor });
+  }
+
+  async copy(to: string | null, unmapped: Unmapped): Promise<void> {
+    if ((await this.send("copy", { to, unmapped })) !== null) this.p.plan.show(this.p.model.get("plan").faults.length ? "problems" : "steps");
+  }
+
+  /** First m takes the tensor, second m the op that shall read it. */
+  async connect(pane: Pane): Promise<void> {
+    if (!this.armed) {
+      const tensor = this.tensor(pane), box = pane.current?.of.name;
+      if (!tensor || box === undefined) return;
+      this.armed = { tensor, pane: pane.name, box };
+      this.p.status.say(`Connect ${tensor.slice(0, 80)}: go to the op that shall read it and press m again; Esc gives up.`);
+      return this.p.redraw();
+    }
+    const of = pane.current?.of;
+    if (!of || isFold(of)) return this.p.status.say("The second m needs an op: unfold the scope (Enter) and pick the op that shall read the tensor.", "warn");
+    const details = await this.send("details", { pane: pane.name, name: of.name });
+    if (!details || !this.armed) return;
+    const { tensor } = this.armed;
+    const join = (input: number) => {
+      this.armed = null;
+      this.p.redraw();
+      void this.send("connect", { tensor, to: of.name, input });
+    };
+    if (!details.inputs.length) this.p.status.say(`'${of.name.slice(0, 80)}' has no inputs: pick another op.`, "warn");
+    else if (details.inputs.length === 1) join(0);
+    else this.p.popup.choose("Which input shall read it?", details.inputs.map((t, i) => ({ text: `${i}: ${t.tensor}  ${t.text}`, run: () => join(i) })));
+  }
+
+  apply(): void {
+    const plan = this.p.model.get("plan");
+    if (!plan.ready) {
+      this.p.status.say(plan.faults.length ? "The plan has faults: see below." : "There is no plan to apply.", "warn");
+      if (plan.faults.length) this.p.plan.show("problems");
+      return;
+    }
+    const go = () => void this.send("apply", {});
+    if (!plan.warnings.length) return go();
+    this.p.popup.confirm(`Apply with ${plan.warnings.length === 1 ? "a warning" : `${plan.warnings.length} warnings`}?`, plan.warnings, "Apply", go);
+  }
+
+  /** Does the action of a key; false when it has nothing to do here. */
+  do(action: Action): boolean {
+    const { p } = this, pane = p.active(), item = pane.current, scene = pane.scene;
+    switch (action) {
+      case "up": case "down": case "left": case "right": {
+        const next = scene && item && neighbour(scene, item.of, action as Step);
+        const found = next && pane.drawing.named(next.name);
+        if (found) pane.focus(found);
+        break;
+      }
+      case "first": case "last": {
+        const list = [...pane.drawing.root.querySelectorAll<SVGGElement>(".gs-layer-boxes > .gs-item")];
+        const found = pane.drawing.at(list[action === "first" ? 0 : list.length - 1] ?? null);
+        if (found && "g" in found) pane.focus(found);
+        break;
+      }
+      case "pick": if (item) this.pick(pane, [item.of.name], "set"); break;
+      case "toggle": if (item) this.pick(pane, [item.of.name], "toggle"); break;
+      case "open": if (item) { if (isFold(item.of)) this.open(pane, item.of); else this.pick(pane, [item.of.name], "set"); } break;
+      case "input": case "output": { const tensor = this.tensor(pane); if (tensor) this.mark(tensor, action); break; }
+      case "boundary": p.plan.focusSummary(); break;
+      case "around": void this.send("boundary_of_picked", {}); break;
+      case "copy": p.plan.copy(); break;
+      case "connect": void this.connect(pane); break;
+      case "undo": void this.send("undo", {}); break;
+      case "redo": void this.send("redo", {}); break;
+      case "apply": this.apply(); break;
+      case "search": p.search.focus(); break;
+      case "fit": pane.fit(); break;
+      case "in": pane.zoom(1.25); break;
+      case "out": pane.zoom(1 / 1.25); break;
+      case "actual": pane.zoom(1 / pane.view.k); break;
+      case "menu": if (item) { const r = item.g.getBoundingClientRect(); this.menu(pane, item.of, r.left + 12, r.bottom); } break;
+      case "escape": this.escape(pane); break;
+      case "help": p.popup.help(); break;
+    }
+    return true;
+  }
+
+  /** Esc takes back the nearest thing: a connection begun, a layout that runs, then the picks. */
+  private escape(pane: Pane): void {
+    if (this.armed) {
+      this.armed = null;
+      this.p.status.say("Nothing is connected.");
+      this.p.redraw();
+    } else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) void this.send("cancel", {});
+    else this.pick(pane, [], "set");
+  }
+
+  menu(pane: Pane, of: Box | Group, x: number, y: number): void {
+    const fold = isFold(of), act = (action: Action) => () => void this.do(action);
+    const choices = [
+      fold && { text: "kind" in of ? "Unfold" : "Fold", key: "Enter", run: () => this.open(pane, of) },
+      { text: "Pick", key: "Space", run: act("pick") },
+      !fold && { text: "Mark as boundary input", key: "i", run: act("input") },
+      !fold && { text: "Mark as boundary output", key: "o", run: act("output") },
+      pane.name === "source" && { text: "Boundary of what is picked", key: "Shift+B", run: () => { if (!this.picked.source.size) this.pick(pane, [of.name], "set"); this.do("around"); } },
+      { text: "Copy the region", key: "c", run: act("copy"), off: !this.p.model.get("boundary").ops },
+      !fold && { text: this.armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") },
+    ];
+    this.p.popup.choose(of.label || of.name, choices.filter(c => !!c), { x, y });
+  }
+}
+

@@ -1,0 +1,181 @@
+// Puts the parts of the screen together and keeps them in step with the model.
+import { Acts } from "./acts";
+import { Api } from "./api";
+import { count, h } from "./dom";
+import { Inspector } from "./inspector";
+import { actionOf } from "./keys";
+import { Outline } from "./outline";
+import { Pane, type PaneEvents } from "./pane";
+import { PlanBar } from "./planbar";
+import { Popup } from "./popup";
+import { Search } from "./search";
+import { StatusBar } from "./statusbar";
+import { followTheme } from "./theme";
+import { TopBar } from "./topbar";
+import type { Model, PaneName, State } from "./types";
+
+const NARROW = 900, SMALL = 620;
+
+/** Shows `model` in `host`; returns what takes everything away again. */
+export function mount(model: Model, host: HTMLElement): () => void {
+  // ids are page-global: two views must not share one
+  const id = "gs" + Math.random().toString(36).slice(2, 9);
+  const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon" });
+  host.append(root);
+  let active: PaneName = "source", outlineOn = true, inspectorOn = true, sidesChosen = false;
+
+  const status = new StatusBar(() => void acts.send("cancel", {}));
+  const api = new Api(model, () => status.pending(api.pending()));
+  const popup = new Popup(root);
+  const events: PaneEvents = {
+    picked: (pane, names, mode) => acts.pick(pane, names, mode),
+    opened: (pane, item) => acts.open(pane, item),
+    edge: (pane, edge) => acts.showEdge(pane, edge),
+    menu: (pane, item, x, y) => acts.menu(pane, item.of, x, y),
+    looked: pane => { if (pane.name === active) top.zoomed(pane.view.k); },
+    focused: pane => activate(pane.name),
+  };
+  const panes = { source: new Pane("source", events), destination: new Pane("destination", events) };
+  const inspector = new Inspector(id, {
+    marked: (tensor, as) => acts.mark(tensor, as),
+    unmarked: tensor => void acts.send("unmark", { tensor }),
+    revealed: name => acts.reveal(active, name),
+    around: () => void acts.send("boundary_of_picked", {}),
+    said: text => status.say(text),
+  });
+  const plan = new PlanBar(id, {
+    copied: (to, unmapped) => void acts.copy(to, unmapped),
+    undone: () => void acts.send("undo", {}),
+    redone: () => void acts.send("redo", {}),
+    applied: () => acts.apply(),
+    unmarked: tensor => void acts.send("unmark", { tensor }),
+    leakAdded: tensor => void acts.send("add_leak", { tensor }),
+    cleared: () => void acts.send("clear_boundary", {}),
+    said: text => status.say(text),
+  });
+  const outline = new Outline({
+    toggled: row => void acts.send(row.open ? "outline_close" : "outline_open", { name: row.name }),
+    revealed: row => acts.reveal("source", row.name, false),
+    picked: (row, mode) => acts.pick(panes.source, [row.name], mode),
+  });
+  const search = new Search(id, query => api.call("find", { query }), hit => acts.reveal("source", hit.name), () => focusPane());
+  const top = new TopBar({
+    foldAll: () => void acts.send("fold_all", { pane: active }),
+    fit: () => panes[active].fit(),
+    zoom: factor => panes[active].zoom(factor),
+    actual: () => panes[active].zoom(1 / panes[active].view.k),
+    turn: direction => void acts.send("set_direction", { direction }),
+    outline: () => { outlineOn = !outlineOn; sidesChosen = true; sides(); },
+    inspector: () => { inspectorOn = !inspectorOn; sidesChosen = true; sides(); },
+    help: () => popup.help(),
+  }, search.element);
+  const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
+  const acts: Acts = new Acts({ model, api, panes, inspector, plan, status, popup, search, active: () => panes[active], redraw: highlight });
+
+  const main = h("div", { class: "gs-main" }, outline.element,
+    h("div", { class: "gs-panes" }, paneTabs, h("div", { class: "gs-pane-row" }, panes.source.element, panes.destination.element)), inspector.element);
+  root.append(top.element, main, plan.element, status.element, popup.layer);
+
+  function activate(name: PaneName): void {
+    if (active === name) return;
+    active = name;
+    top.zoomed(panes[name].view.k);
+    tabs();
+  }
+
+  function focusPane(): void {
+    const item = panes[active].current;
+    if (item) panes[active].focus(item, false);
+  }
+
+  /** Picks, marks and the start of a connection: all that changes without a new scene. */
+  function highlight(): void {
+    for (const pane of [panes.source, panes.destination]) {
+      pane.drawing.pick(acts.picked[pane.name]);
+      pane.drawing.mark(pane.name === "source" ? model.get("boundary") : null, acts.armed?.pane === pane.name ? acts.armed.box : null);
+      pane.drawing.lightEdge(acts.chosenEdge);
+    }
+    outline.pick(acts.picked.source);
+  }
+
+  function tabs(): void {
+    const two = !!model.get("scenes").destination;
+    root.classList.toggle("gs-two", two);
+    root.dataset.pane = active;
+    const titles = { source: "Source", destination: "Destination" };
+    paneTabs.replaceChildren(...(["source", "destination"] as const).map(name =>
+      h("button", { type: "button", class: "gs-tab", "aria-pressed": String(active === name), on: { click: () => { activate(name); focusPane(); } } }, titles[name])));
+  }
+
+  function sides(): void {
+    root.classList.toggle("gs-no-outline", !outlineOn);
+    root.classList.toggle("gs-no-inspector", !inspectorOn);
+    top.sides(outlineOn, inspectorOn);
+  }
+
+  function draw(): void {
+    const { source, destination } = model.get("scenes"), titles = model.get("titles");
+    if (!destination && active === "destination") active = "source";
+    tabs();
+    panes.source.update(source ?? null, titles.source ?? "");
+    panes.destination.update(destination ?? null, titles.destination ?? "");
+    const stats = source?.stats;
+    const aside = Object.entries(stats?.aside ?? {}).filter(([, n]) => n).map(([what, n]) => `${n.toLocaleString("en")} ${what} aside`);
+    const figures = stats ? [count(stats.ops, "op"), ...aside, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
+    top.update(titles.source ?? "", figures, source?.direction ?? "TB");
+    status.families([source, destination]);
+    highlight();
+  }
+
+  const listen: [keyof State, () => void][] = [
+    ["scenes", draw], ["titles", draw], ["picked", () => acts.adopt()],
+    ["boundary", () => { highlight(); inspector.update(model.get("boundary")); plan.update(model.get("boundary"), model.get("plan")); }],
+    ["plan", () => plan.update(model.get("boundary"), model.get("plan"))],
+    ["status", () => status.update(model.get("status"))],
+    ["outline", () => outline.update(model.get("outline").rows, acts.picked.source)],
+    ["theme", () => theme.update()],
+  ];
+  for (const [name, call] of listen) model.on(`change:${name}`, call);
+
+  root.addEventListener("keydown", e => {
+    const target = e.target as HTMLElement, typing = target.matches("input:not([type=radio]), textarea, select");
+    const action = actionOf(e);
+    if (!action || (typing && action !== "escape" && action !== "apply")) return;
+    // buttons and links keep their own Enter, Space and arrows
+    const inDrawing = !!target.closest(".gs-canvas");
+    if (!inDrawing && ["open", "pick", "toggle", "up", "down", "left", "right", "first", "last", "menu"].includes(action)) return;
+    e.preventDefault();
+    e.stopPropagation();
+    if (typing && action === "escape") focusPane();
+    else acts.do(action);
+  });
+
+  const theme = followTheme(root, () => model.get("theme") ?? "auto");
+  const size = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(() => {
+    const width = root.clientWidth;
+    root.classList.toggle("gs-w-narrow", width < NARROW);
+    root.classList.toggle("gs-w-small", width < SMALL);
+    if (!sidesChosen) { outlineOn = width >= NARROW; inspectorOn = width >= SMALL; sides(); }
+    panes.source.resized();
+    panes.destination.resized();
+  });
+  size?.observe(root);
+
+  sides();
+  outline.update(model.get("outline").rows ?? [], acts.picked.source);
+  plan.update(model.get("boundary"), model.get("plan"));
+  inspector.update(model.get("boundary"));
+  status.update(model.get("status"));
+  draw();
+  acts.adopt(true);
+
+  return () => {
+    for (const [name, call] of listen) model.off(`change:${name}`, call);
+    size?.disconnect();
+    theme.stop();
+    search.stop();
+    status.close();
+    api.close();
+    root.remove();
+  };
+}

@@ -1,0 +1,34 @@
+// Icons as strokes on a 16 x 16 grid.
+import { s } from "./dom";
+
+const PATHS = {
+  fit: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
+  plus: "M8 3v10M3 8h10",
+  minus: "M3 8h10",
+  fold: "M4 2.5l4 3.5 4-3.5M4 13.5L8 10l4 3.5M2.5 8h11",
+  undo: "M5.5 3L2.5 6l3 3M2.5 6H10a3.5 3.5 0 0 1 0 7H6",
+  redo: "M10.5 3l3 3-3 3M13.5 6H6a3.5 3.5 0 0 0 0 7h4",
+  close: "M4 4l8 8M12 4l-8 8",
+  search: "M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9M10.5 10.5l3 3",
+  left: "M2.5 3h11v10h-11zM6 3v10",
+  right: "M2.5 3h11v10h-11zM10 3v10",
+  down: "M8 2.5v10M4 9l4 4 4-4",
+  across: "M2.5 8h10M9 4l4 4-4 4",
+  help: "M6 6.2A2 2 0 1 1 8.8 8c-.6.3-.8.7-.8 1.4M8 12v.2M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8",
+  copy: "M5.5 5.5h8v8h-8zM3.5 10.5h-1v-8h8v1",
+  check: "M3 8.5l3.5 3.5L13 4.5",
+  warn: "M8 2.5l6 11H2zM8 6.5v3.5M8 12v.1",
+  input: "M3.5 3.5v9l8-4.5z",
+  output: "M12.5 3.5v9l-8-4.5z",
+  closed: "M6 4l4 4-4 4",
+  open: "M4 6l4 4 4-4",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+/** The icon, hidden from screen readers: what it means is in the label of its button. */
+export function icon(name: IconName): SVGSVGElement {
+  const svg = s("svg", { class: `gs-icon gs-icon-${name}`, viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", focusable: "false" });
+  svg.append(s("path", { d: PATHS[name] }));
+  return svg;
+}

@@ -1,0 +1,118 @@
+// The inspector at the right: what is picked, its tensors, and their mark buttons.
+import { button, count, fill, h, toClipboard } from "./dom";
+import { icon } from "./icons";
+import { opOf } from "./places";
+import type { Boundary, Details, TensorText } from "./types";
+
+export interface InspectorEvents {
+  marked(tensor: string, as: "input" | "output"): void;
+  unmarked(tensor: string): void;
+  revealed(name: string): void;
+  around(): void;
+  said(text: string): void;
+}
+
+const MOST = 60;
+
+export class Inspector {
+  private readonly body = h("div", { class: "gs-inspect-body" });
+  readonly element = h("aside", { class: "gs-inspector", "aria-label": "Inspector" }, this.body);
+  private chosen = new Map<string, string>();
+  private again: (() => void) | null = null;
+  private boundary: Boundary | null = null;
+
+  constructor(private id: string, private events: InspectorEvents) { this.nothing(); }
+
+  /** The tensor that i and o mark for an op: the one chosen here, or its first output. */
+  tensorOf(op: string): string { return this.chosen.get(op) ?? `${op}:0`; }
+
+  update(boundary: Boundary): void {
+    this.boundary = boundary;
+    this.again?.();
+  }
+
+  nothing(): void {
+    this.put(() => [h("p", { class: "gs-muted" }, "Pick an op to see its type, its attributes and its tensors.")]);
+  }
+
+  waiting(name: string): void {
+    this.put(() => [this.heading(name, ""), h("p", { class: "gs-muted" }, "\u2026")]);
+  }
+
+  several(names: string[]): void {
+    this.put(() => [
+      h("h3", { class: "gs-inspect-title" }, `${names.length} picked`),
+      h("div", { class: "gs-row" }, button({ text: "Boundary of these", press: () => this.events.around(), title: "Shift+B" })),
+      this.list("", names.map(n => this.link(n))),
+    ]);
+  }
+
+  edge(title: string, tensors: string[], more: number): void {
+    this.put(() => [
+      h("h3", { class: "gs-inspect-title" }, title),
+      this.list("", tensors.map(t => this.tensor({ tensor: t, text: "" }))),
+      more > 0 && h("p", { class: "gs-muted" }, `and ${more} more`),
+    ]);
+  }
+
+  show(name: string, d: Details, isOp: boolean): void {
+    this.put(() => [
+      this.heading(name, d.title),
+      d.doc && h("p", { class: "gs-doc" }, d.doc),
+      d.rows.length > 0 && h("dl", { class: "gs-facts" }, ...d.rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)])),
+      this.list(isOp ? "Outputs" : "Leaves by", d.outputs.map(t => this.tensor(t, isOp ? name : "", d.outputs.length > 1))),
+      this.list(isOp ? "Inputs" : "Enters by", d.inputs.map(t => this.tensor(t))),
+      this.list("Control inputs", d.control_inputs.map(n => this.link(n))),
+      this.list("Consumers", d.consumers.map(n => this.link(n))),
+    ]);
+  }
+
+  private put(make: () => (Node | false | string | null)[]): void {
+    this.again = () => {
+      // a mark button that was pressed is made anew: the focus goes to its successor
+      const old = this.body.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.focus : undefined;
+      fill(this.body, ...make());
+      if (old) [...this.body.querySelectorAll<HTMLElement>("[data-focus]")].find(e => e.dataset.focus === old)?.focus({ preventScroll: true });
+    };
+    this.again();
+  }
+
+  private heading(name: string, title: string): HTMLElement {
+    const leaf = name.replace(/\/$/, "").split("/").pop() ?? name, path = name.slice(0, name.length - leaf.length).replace(/^\/$/, "");
+    const copy = button({ icon: icon("copy"), label: "Copy the name", kind: "quiet",
+      press: async () => this.events.said((await toClipboard(name)) ? "Name copied." : "This page may not write to the clipboard.") });
+    return h("header", { class: "gs-inspect-head" },
+      h("h3", { class: "gs-inspect-title" }, path && path !== name && !name.endsWith("/") ? h("span", { class: "gs-path" }, path) : null, name.endsWith("/") ? name : leaf), copy,
+      title && title !== name && h("div", { class: "gs-type" }, title));
+  }
+
+  private list(title: string, items: HTMLElement[]): HTMLElement | null {
+    if (!items.length) return null;
+    const rest = items.length - MOST;
+    return h("section", { class: "gs-inspect-list" },
+      title && h("h4", {}, title, h("span", { class: "gs-n" }, String(items.length))),
+      h("ul", {}, ...items.slice(0, MOST).map(i => h("li", {}, i)), rest > 0 && h("li", { class: "gs-muted" }, `and ${count(rest, "more", "more")}`)));
+  }
+
+  private link(name: string): HTMLElement {
+    return h("button", { type: "button", class: "gs-link", title: name.slice(0, 300), on: { click: () => this.events.revealed(name) } }, name);
+  }
+
+  /** One tensor; of the op's own outputs the number says enough, and where there are several one is chosen for i and o. */
+  private tensor(t: TensorText, op = "", choice = false): HTMLElement {
+    const index = /:(\d+)$/.exec(t.tensor)?.[1] ?? "0", isControl = t.tensor.startsWith("^");
+    const own = op && t.tensor.startsWith(op + ":");
+    const name = own && !choice ? h("span", { class: "gs-tensor-name", title: t.tensor.slice(0, 300) }, `:${index}`)
+      : own ? h("label", { class: "gs-tensor-name" }, h("input", { type: "radio", name: this.id + "-output", checked: this.tensorOf(op) === t.tensor,
+          on: { change: () => this.chosen.set(op, t.tensor) } }), `:${index}`)
+      : h("button", { type: "button", class: "gs-link gs-tensor-name", title: t.tensor.slice(0, 300), on: { click: () => this.events.revealed(opOf(t.tensor)) } }, t.tensor);
+    return h("div", { class: "gs-tensor" }, name, t.text && h("span", { class: "gs-tensor-text" }, t.text),
+      !isControl && h("span", { class: "gs-tensor-marks" }, this.mark(t.tensor, "input"), this.mark(t.tensor, "output")));
+  }
+
+  private mark(tensor: string, as: "input" | "output"): HTMLElement {
+    const on = (as === "input" ? this.boundary?.inputs : this.boundary?.outputs)?.some(t => t.tensor === tensor) ?? false;
+    return button({ icon: icon(as), kind: as === "input" ? "mark-in" : "mark-out", label: `Boundary ${as} ${tensor}`.slice(0, 300), "aria-pressed": String(on),
+      "data-focus": `${as} ${tensor}`.slice(0, 300), press: () => (on ? this.events.unmarked(tensor) : this.events.marked(tensor, as)) });
+  }
+}

@@ -1,0 +1,52 @@
+// Which key does what; the help overlay prints the same table.
+
+export type Action =
+  | "open" | "pick" | "toggle" | "input" | "output" | "boundary" | "around" | "copy" | "connect" | "undo" | "redo" | "apply"
+  | "search" | "fit" | "in" | "out" | "actual" | "up" | "down" | "left" | "right" | "first" | "last" | "escape" | "help" | "menu";
+
+interface Binding { action: Action; keys: string[]; show: string; text: string }
+
+export const BINDINGS: Binding[] = [
+  { action: "down", keys: ["ArrowDown"], show: "Arrows", text: "move between boxes, along edges where there are any" },
+  { action: "up", keys: ["ArrowUp"], show: "", text: "" },
+  { action: "left", keys: ["ArrowLeft"], show: "", text: "" },
+  { action: "right", keys: ["ArrowRight"], show: "", text: "" },
+  { action: "first", keys: ["Home"], show: "Home, End", text: "first and last box" },
+  { action: "last", keys: ["End"], show: "", text: "" },
+  { action: "pick", keys: [" "], show: "Space, click", text: "pick a box" },
+  { action: "toggle", keys: ["Ctrl+ "], show: "Ctrl+Space, Ctrl+click", text: "add it or take it away; Shift+drag picks by a frame" },
+  { action: "open", keys: ["Enter"], show: "Enter, double click", text: "unfold a box, fold an open group" },
+  { action: "input", keys: ["i"], show: "i", text: "mark the op's output as a boundary input" },
+  { action: "output", keys: ["o"], show: "o", text: "mark the op's output as a boundary output" },
+  { action: "boundary", keys: ["b"], show: "b", text: "go to the boundary: region and leaks" },
+  { action: "around", keys: ["Shift+B"], show: "Shift+B", text: "make the boundary of what is picked" },
+  { action: "copy", keys: ["c"], show: "c", text: "copy the region" },
+  { action: "connect", keys: ["m"], show: "m, then m", text: "connect: first the tensor, then the op that shall read it" },
+  { action: "undo", keys: ["Ctrl+z"], show: "Ctrl+Z", text: "take back a step" },
+  { action: "redo", keys: ["Ctrl+Shift+Z", "Ctrl+y"], show: "Ctrl+Shift+Z", text: "do it again" },
+  { action: "apply", keys: ["Ctrl+Enter"], show: "Ctrl+Enter", text: "apply the plan" },
+  { action: "search", keys: ["/"], show: "/", text: "search" },
+  { action: "fit", keys: ["f"], show: "f", text: "fit the picture" },
+  { action: "in", keys: ["+", "="], show: "+, \u2212, 0", text: "zoom; also Ctrl+wheel. Drag to pan" },
+  { action: "out", keys: ["-"], show: "", text: "" },
+  { action: "actual", keys: ["0"], show: "", text: "" },
+  { action: "menu", keys: ["ContextMenu", "Shift+F10"], show: "right click", text: "all that can be done with a box" },
+  { action: "escape", keys: ["Escape"], show: "Esc", text: "cancel, clear" },
+  { action: "help", keys: ["?"], show: "?", text: "this list" },
+];
+
+const BY_KEY = new Map(BINDINGS.flatMap(b => b.keys.map(k => [k, b.action] as const)));
+
+type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">;
+
+/** The action of a key press, or null. Cmd counts as Ctrl. */
+export function actionOf(e: Pressed): Action | null {
+  if (e.altKey) return null;
+  const command = e.ctrlKey || e.metaKey;
+  let key = e.key;
+  if (command && key.length === 1 && e.shiftKey) key = key.toUpperCase();
+  else if (!e.shiftKey && key.length === 1) key = key.toLowerCase();
+  // signs that need Shift on some keyboards ("+", "?", "/") are taken as they are
+  const shift = e.shiftKey && (key.length > 1 || /[A-Z]/.test(key));
+  return BY_KEY.get(`${command ? "Ctrl+" : ""}${shift ? "Shift+" : ""}${key}`) ?? null;
+}

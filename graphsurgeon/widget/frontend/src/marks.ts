@@ -1,0 +1,85 @@
+// What is marked on the boxes of a scene: boundary tensors, leaks, the region, and what stands in their labels.
+import { placeOf, opOf } from "./places";
+import type { Boundary, Box, Group, Mark, Scene } from "./types";
+
+export interface BoxMarks {
+  inputs: number[];
+  outputs: number[];
+  leaks: number;
+  /** ops of the region inside; 0 when it is outside */
+  region: number;
+}
+
+export interface Chip { kind: "in" | "out" | "leak" | "from"; text: string }
+
+/** Box or group name -> its marks. */
+export function marksOf(scene: Scene, boundary: Boundary | null): Map<string, BoxMarks> {
+  const marks = new Map<string, BoxMarks>();
+  if (!boundary) return marks;
+  const at = (name: string) => {
+    let m = marks.get(name);
+    if (!m) marks.set(name, (m = { inputs: [], outputs: [], leaks: 0, region: 0 }));
+    return m;
+  };
+  const of = (tensor: string) => placeOf(scene, opOf(tensor))?.name;
+  for (const [name, n] of Object.entries(boundary.boxes)) if (n) at(name).region = n;
+  boundary.inputs.forEach((t, i) => { const name = of(t.tensor); if (name !== undefined) at(name).inputs.push(i + 1); });
+  boundary.outputs.forEach((t, i) => { const name = of(t.tensor); if (name !== undefined) at(name).outputs.push(i + 1); });
+  for (const t of [...boundary.leaks, ...boundary.control_leaks]) {
+    const name = of(t.tensor);
+    if (name !== undefined) at(name).leaks += 1;
+  }
+  return marks;
+}
+
+/** The small labels that hang on a box. */
+export function chipsOf(marks: BoxMarks | undefined, armed: boolean): Chip[] {
+  const chips: Chip[] = [];
+  if (marks?.inputs.length) chips.push({ kind: "in", text: "\u25b7 " + numbered("in", marks.inputs) });
+  if (marks?.leaks) chips.push({ kind: "leak", text: "\u26a0 " + (marks.leaks > 1 ? `${marks.leaks} leaks` : "leak") });
+  if (marks?.outputs.length) chips.push({ kind: "out", text: "\u25c1 " + numbered("out", marks.outputs) });
+  if (armed) chips.push({ kind: "from", text: "\u2192 from" });
+  return chips;
+}
+
+function numbered(word: string, numbers: number[]): string {
+  if (numbers.length <= 2) return `${word} ${numbers.join(", ")}`;
+  return `${numbers.length} ${word}`;
+}
+
+export const SIGN: Record<Mark, string> = { "": "", new: "+", orphan: "\u00d7", changed: "\u0394", conflict: "\u26a0", removed: "\u00d7" };
+const WORDS: Record<Mark, string> = { "": "", new: "new", orphan: "orphan", changed: "changed", conflict: "in conflict", removed: "removed" };
+
+/** What a screen reader says of a box or group: first what is seen on it, then what the drawing shows by shape. */
+export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: Chip[], neighbours: [number, number]): string {
+  const words = "kind" in item ? [item.label, item.sub] : [item.label, count(item)];
+  if (marks && isPart(marks, item)) words.push(share(marks.region, item));
+  words.push(...chips.map(c => c.text));
+  const said = [words.filter(Boolean).join(" ")];
+  if (item.name !== item.label) said.push(item.name);
+  if ("kind" in item) {
+    if (item.kind !== "op") said.push(item.kind);
+    said.push(`${neighbours[0]} in, ${neighbours[1]} out`);
+    for (const [what, n] of Object.entries(item.aside ?? {})) said.push(`${n} ${what} aside`);
+  } else said.push("open scope");
+  if (marks?.inputs.length) said.push("boundary input");
+  if (marks?.outputs.length) said.push("boundary output");
+  if (marks?.region) said.push(isPart(marks, item) ? `${marks.region} of ${item.count} ops in the region` : "in the region");
+  if (item.state) said.push(WORDS[item.state]);
+  return said.filter(Boolean).join(", ");
+}
+
+/** Whether a fold lies in the region with some of its ops only. */
+export function isPart(marks: BoxMarks, item: Box | Group): boolean {
+  return marks.region > 0 && marks.region < item.count;
+}
+
+/** How much of a folded box is in the region: "3/8". */
+export function share(inside: number, item: Box | Group): string {
+  return `${inside}/${item.count}`;
+}
+
+/** The second part of a group's heading. */
+export function count(group: Group): string {
+  return `${group.count} op${group.count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,216 @@
+// One pane: a drawing, its view, and the mouse. It decides nothing: it tells its owner what was pointed at.
+import { fill, h, s } from "./dom";
+import { isFold, nearest, overlap } from "./places";
+import { Drawing, type Item } from "./scene";
+import type { Box, Edge, Group, Mode, PaneName, Rect, Scene } from "./types";
+import { View } from "./view";
+
+export interface PaneEvents {
+  picked(pane: Pane, names: string[], mode: Mode): void;
+  opened(pane: Pane, item: Box | Group): void;
+  edge(pane: Pane, edge: Edge): void;
+  menu(pane: Pane, item: Item, x: number, y: number): void;
+  looked(pane: Pane): void;
+  focused(pane: Pane): void;
+}
+
+const STILL = 4;
+
+export class Pane {
+  readonly drawing = new Drawing();
+  readonly view = new View(() => this.look());
+  readonly svg = s("svg", { class: "gs-svg", role: "tree", "aria-multiselectable": "true" });
+  readonly element: HTMLElement;
+  private readonly title = h("div", { class: "gs-pane-title" });
+  private readonly empty = h("div", { class: "gs-empty" });
+  private readonly band = h("div", { class: "gs-band", hidden: true });
+  private readonly canvas: HTMLElement;
+  private active: string | null = null;
+  private anchor: string | null = null;
+  private goal: { name: string; focus: boolean } | null = null;
+  private shown = false;
+  private width = 0;
+
+  constructor(readonly name: PaneName, private events: PaneEvents) {
+    this.svg.append(this.drawing.root);
+    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.empty, this.band);
+    this.element = h("section", { class: `gs-pane gs-pane-${name}`, "aria-label": name }, this.title, this.canvas);
+    this.listen();
+  }
+
+  get scene(): Scene | null { return this.drawing.scene; }
+  get size(): [number, number] { return [this.canvas.clientWidth, this.canvas.clientHeight]; }
+
+  /** Shows a scene; what was clicked, or else what is in the middle, stays where it is on screen. */
+  update(scene: Scene | null, title: string): void {
+    fill(this.title, title);
+    this.title.title = title.slice(0, 300);
+    this.svg.setAttribute("aria-label", `${this.name} graph ${title}`.slice(0, 300));
+    this.element.classList.toggle("gs-nothing", !scene?.boxes.length);
+    fill(this.empty, scene && !scene.boxes.length ? "This graph has no ops." : "");
+    if (!scene) return;
+    const had = this.svg.contains(document.activeElement);
+    const still = this.drawing.scene ? this.holdOn(scene) : null;
+    this.drawing.draw(scene);
+    if (still) {
+      const to = this.drawing.named(still.name)!.of;
+      this.view.pan((still.x - to.x) * this.view.k, (still.y - to.y) * this.view.k);
+    }
+    this.anchor = null;
+    // a box that was unfolded is a group now, and the other way round: the focus stays on it
+    const other = this.active && (this.active.startsWith("b:") ? "g:" : "b:") + this.active.slice(2);
+    const next = [this.active, other, this.drawing.items.keys().next().value].find(k => k && this.drawing.items.has(k));
+    this.rove(next ?? null, had);
+    this.resized();
+    this.arrive();
+  }
+
+  /** Goes to `name` as soon as a scene shows it. */
+  goTo(name: string, focus: boolean): void { this.goal = { name, focus }; }
+
+  /** Looks whether the goal is there now. */
+  arrive(): void {
+    const item = this.goal && this.drawing.named(this.goal.name);
+    if (!this.goal || !item) return;
+    this.focus(item, true, this.goal.focus);
+    this.goal = null;
+  }
+
+  /** Takes the first look once the pane has a size; later keeps the middle in the middle. */
+  resized(): void {
+    const [w, hh] = this.size;
+    if (!this.scene || !w || !hh) return;
+    if (!this.shown) this.view.first(this.scene, w, hh);
+    else if (w !== this.width) this.view.pan((w - this.width) / 2, 0);
+    this.shown = true;
+    this.width = w;
+  }
+
+  /** The item that keys act on. */
+  get current(): Item | null {
+    return (this.active && this.drawing.items.get(this.active)) || null;
+  }
+
+  /** Makes `item` the one that Tab stops at, and focuses it when asked. */
+  focus(item: Item, show = true, keyboard = true): void {
+    this.rove(item.key, keyboard);
+    if (show) {
+      const of = item.of;
+      this.view.show("kind" in of ? of : { ...of, h: Math.min(of.h, 60) }, ...this.size);
+    }
+  }
+
+  /** Remembers that `name` shall not move when the next scene comes. */
+  keep(name: string): void { this.anchor = name; }
+
+  fit(): void { if (this.scene) this.view.fit(this.scene, ...this.size); }
+  zoom(factor: number): void { this.view.zoom(factor, this.size[0] / 2, this.size[1] / 2); }
+
+  private rove(key: string | null, focus: boolean): void {
+    for (const [k, item] of this.drawing.items) item.g.setAttribute("tabindex", k === key ? "0" : "-1");
+    this.active = key;
+    if (focus && key) this.drawing.items.get(key)?.g.focus({ preventScroll: true });
+  }
+
+  private holdOn(next: Scene): { name: string; x: number; y: number } | null {
+    const names = new Set([...next.boxes, ...next.groups].map(b => b.name));
+    const at = (name: string | null | undefined) => {
+      const item = name != null && names.has(name) ? this.drawing.named(name) : undefined;
+      return item ? { name: item.of.name, x: item.of.x, y: item.of.y } : null;
+    };
+    const [w, hh] = this.size, [x, y] = this.view.toScene(w / 2, hh / 2);
+    const common = [...this.drawing.items.values()].map(i => i.of).filter(of => "kind" in of && names.has(of.name));
+    return at(this.anchor) ?? at(nearest({ x, y, w: 0, h: 0 }, common)?.name);
+  }
+
+  private look(): void {
+    const { x, y, k } = this.view;
+    this.drawing.root.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${k.toFixed(4)})`);
+    this.svg.classList.toggle("gs-far", k < 0.3);
+    this.events.looked(this);
+  }
+
+  private listen(): void {
+    let from: { x: number; y: number; band: boolean; mode: Mode; id: number } | null = null, last = { x: 0, y: 0 }, moved = false;
+    const local = (e: MouseEvent): [number, number] => {
+      const r = this.canvas.getBoundingClientRect();
+      return [e.clientX - r.left, e.clientY - r.top];
+    };
+    this.canvas.addEventListener("pointerdown", e => {
+      if (e.button !== 0) return;
+      from = { x: e.clientX, y: e.clientY, band: e.shiftKey, mode: e.ctrlKey || e.metaKey ? "add" : "set", id: e.pointerId };
+      last = { x: e.clientX, y: e.clientY };
+      moved = false;
+      this.goal = null;
+    });
+    this.canvas.addEventListener("pointermove", e => {
+      if (!from) return;
+      if (!moved && Math.hypot(e.clientX - from.x, e.clientY - from.y) < STILL) return;
+      if (!moved) this.canvas.setPointerCapture?.(from.id);
+      moved = true;
+      this.canvas.classList.toggle("gs-panning", !from.band);
+      if (from.band) this.drawBand(from, e);
+      else this.view.pan(e.clientX - last.x, e.clientY - last.y);
+      last = { x: e.clientX, y: e.clientY };
+    });
+    const end = (e: PointerEvent) => {
+      if (from && moved && from.band && e.type === "pointerup") {
+        const a = this.toScene(from.x, from.y), b = this.toScene(e.clientX, e.clientY);
+        const r: Rect = { x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), w: Math.abs(a[0] - b[0]), h: Math.abs(a[1] - b[1]) };
+        this.events.picked(this, (this.scene?.boxes ?? []).filter(box => overlap(r, box)).map(box => box.name), from.mode);
+      }
+      from = null;
+      this.band.hidden = true;
+      this.canvas.classList.remove("gs-panning");
+    };
+    this.canvas.addEventListener("pointerup", end);
+    this.canvas.addEventListener("pointercancel", end);
+    this.canvas.addEventListener("click", e => {
+      if (moved) { moved = false; return; }
+      const found = this.drawing.at(e.target);
+      if (found && "g" in found) {
+        this.rove(found.key, true);
+        this.events.picked(this, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : "set");
+      } else if (found) this.events.edge(this, found);
+      else { this.current?.g.focus({ preventScroll: true }); this.events.picked(this, [], "set"); }
+    });
+    this.canvas.addEventListener("dblclick", e => {
+      const found = this.drawing.at(e.target);
+      if (found && "g" in found && isFold(found.of)) this.events.opened(this, found.of);
+    });
+    this.canvas.addEventListener("contextmenu", e => {
+      const found = this.drawing.at(e.target);
+      if (!found || !("g" in found)) return;
+      e.preventDefault();
+      // notebooks open a menu of their own further up
+      e.stopPropagation();
+      this.rove(found.key, true);
+      this.events.menu(this, found, e.clientX, e.clientY);
+    });
+    this.canvas.addEventListener("wheel", e => {
+      if (!e.ctrlKey && !e.metaKey) return;
+      e.preventDefault();
+      this.view.zoom(Math.exp(-e.deltaY * 0.002), ...local(e));
+    }, { passive: false });
+    // on the HTML element: a focus listener on an <svg> makes it a tab stop of its own
+    this.canvas.addEventListener("focusin", e => {
+      const found = this.drawing.at(e.target);
+      if (found && "g" in found && found.key !== this.active) this.rove(found.key, false);
+      this.events.focused(this);
+    });
+  }
+
+  private toScene(clientX: number, clientY: number): [number, number] {
+    const r = this.canvas.getBoundingClientRect();
+    return this.view.toScene(clientX - r.left, clientY - r.top);
+  }
+
+  private drawBand(from: { x: number; y: number }, e: PointerEvent): void {
+    const r = this.canvas.getBoundingClientRect(), style = this.band.style;
+    this.band.hidden = false;
+    style.left = `${Math.min(from.x, e.clientX) - r.left}px`;
+    style.top = `${Math.min(from.y, e.clientY) - r.top}px`;
+    style.width = `${Math.abs(from.x - e.clientX)}px`;
+    style.height = `${Math.abs(from.y - e.clientY)}px`;
+  }
+}

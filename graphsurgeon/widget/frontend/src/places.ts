@@ -1,0 +1,78 @@
+// Where things are in a scene: which box shows an op, which box lies next to another.
+import type { Box, Group, Rect, Scene } from "./types";
+
+/** The op of a tensor: "a/b:0" -> "a/b". */
+export function opOf(tensor: string): string {
+  return tensor.replace(/^\^/, "").replace(/:\d+$/, "");
+}
+
+/** The box that shows an op: its own, or the folded one it is in, or the innermost open group. */
+export function placeOf(scene: Scene, op: string): Box | Group | null {
+  let best: Box | Group | null = null;
+  for (const box of scene.boxes) {
+    if (box.name === op) return box;
+    if (holds(box.name, op) && (!best || box.name.length > best.name.length)) best = box;
+  }
+  if (best) return best;
+  for (const group of scene.groups) if (holds(group.name, op) && (!best || group.name.length > best.name.length)) best = group;
+  return best;
+}
+
+/** Whether a fold key ("a/b/" or "~a/block_[0..11]/") has the op inside. */
+export function holds(key: string, op: string): boolean {
+  if (!key.startsWith("~")) return key.endsWith("/") && op.startsWith(key);
+  const parts = /^~(.*)\[(\d+)\.\.(\d+)\](.*)$/s.exec(key);
+  if (!parts) return false;
+  const [, head = "", low, high, tail = ""] = parts;
+  if (!op.startsWith(head)) return false;
+  const number = /^\d+/.exec(op.slice(head.length))?.[0];
+  if (number === undefined || +number < +low! || +number > +high!) return false;
+  const rest = op.slice(head.length + number.length);
+  return tail.endsWith("/") ? rest.startsWith(tail) : rest === tail;
+}
+
+/** Whether a box or group opens or closes. */
+export function isFold(item: Box | Group): boolean {
+  return !("kind" in item) || item.kind === "scope" || item.kind === "series";
+}
+
+export type Step = "up" | "down" | "left" | "right";
+
+/** The box reached from `from` by an arrow key: along an edge where there is one that way, else the nearest. */
+export function neighbour(scene: Scene, from: Box | Group, step: Step): Box | null {
+  const along = scene.direction === "TB" ? { up: -1, down: 1, left: 0, right: 0 }[step] : { up: 0, down: 0, left: -1, right: 1 }[step];
+  const byId = new Map(scene.boxes.map(b => [b.id, b]));
+  if (along && "kind" in from) {
+    const next = scene.edges
+      .filter(e => (along > 0 ? e.from : e.to) === from.id)
+      .map(e => byId.get(along > 0 ? e.to : e.from))
+      .filter((b): b is Box => !!b && b !== from);
+    if (next.length) return nearest(from, next);
+  }
+  const [cx, cy] = centre(from);
+  const across = step === "left" || step === "right";
+  const sign = step === "left" || step === "up" ? -1 : 1;
+  const there = scene.boxes.filter(b => {
+    const [x, y] = centre(b);
+    return b !== from && (across ? (x - cx) * sign > 1 : (y - cy) * sign > 1);
+  });
+  // going sideways prefers the same row, going up and down the same column
+  return nearest(from, there, across ? [1, 4] : [4, 1]);
+}
+
+/** The item whose centre is nearest. */
+export function nearest<T extends Rect>(from: Rect, items: T[], weight: [number, number] = [1, 1]): T | null {
+  const [cx, cy] = centre(from);
+  const far = (r: T) => { const [x, y] = centre(r); return Math.abs(x - cx) * weight[0] + Math.abs(y - cy) * weight[1]; };
+  let best: T | null = null;
+  for (const item of items) if (!best || far(item) < far(best)) best = item;
+  return best;
+}
+
+export function centre(r: Rect): [number, number] {
+  return [r.x + r.w / 2, r.y + r.h / 2];
+}
+
+export function overlap(a: Rect, b: Rect): boolean {
+  return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+}

@@ -1,0 +1,96 @@
+// Small floating lists inside the widget: the context menu, the choice of an input, the help.
+import { button, h } from "./dom";
+import { BINDINGS } from "./keys";
+
+export interface Choice { text: string; key?: string; run(): void; off?: boolean }
+
+/** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
+export class Popup {
+  readonly layer = h("div", { class: "gs-popups" });
+  private back: Element | null = null;
+  private shut: (() => void) | null = null;
+
+  constructor(private host: HTMLElement) {
+    host.addEventListener("pointerdown", e => { if (this.open && !this.layer.contains(e.target as Node)) this.close(false); }, true);
+  }
+
+  get open(): boolean { return this.layer.childElementCount > 0; }
+
+  close(restore = true): void {
+    if (!this.open) return;
+    const inside = this.layer.contains(document.activeElement);
+    this.layer.replaceChildren();
+    const shut = this.shut;
+    this.shut = null;
+    if (restore && inside) (this.back as HTMLElement | null)?.focus({ preventScroll: true });
+    shut?.();
+  }
+
+  /** A list of choices at a point of the window, or in the middle. */
+  choose(title: string, choices: Choice[], at?: { x: number; y: number }): void {
+    const items = choices.map(c =>
+      h("button", { type: "button", role: "menuitem", class: "gs-choice", tabindex: -1, disabled: c.off,
+        on: { click: () => { this.close(); c.run(); } } }, h("span", {}, c.text), c.key && h("kbd", { "aria-hidden": "true" }, c.key)));
+    const menu = h("div", { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => this.walk(e, items) } },
+      h("div", { class: "gs-popup-title", role: "presentation" }, title), ...items);
+    this.show(menu, items.find(i => !i.disabled) ?? menu, at);
+  }
+
+  /** A question with two answers. */
+  confirm(text: string, lines: string[], yes: string, run: () => void): void {
+    const go = button({ text: yes, kind: "primary", press: () => { this.close(); run(); } });
+    const box = h("div", { class: "gs-popup gs-dialog", role: "alertdialog", "aria-modal": "true", "aria-label": text },
+      h("div", { class: "gs-popup-title" }, text),
+      h("ul", {}, ...lines.map(l => h("li", {}, l))),
+      h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), go));
+    this.show(box, go);
+  }
+
+  /** The keys. */
+  help(): void {
+    const close = button({ text: "Close", press: () => this.close() });
+    const rows = BINDINGS.filter(b => b.text).flatMap(b => [h("dt", {}, h("kbd", {}, b.show)), h("dd", {}, b.text)]);
+    const signs = ([["in", "\u25b7 in", "boundary input"], ["out", "\u25c1 out", "boundary output"], ["leak", "\u26a0 leak", "needed, but no boundary input covers it"]] as const)
+      .flatMap(([kind, sign, text]) => [h("dt", {}, h("span", { class: `gs-tag gs-tag-${kind}` }, sign)), h("dd", {}, text)]);
+    const states = ([["+", "new: copied by the plan, dashed outline"], ["\u0394", "changed by the plan"], ["\u00d7", "orphan: nothing uses it any more"], ["\u26a0", "in conflict, double outline"]] as const)
+      .flatMap(([sign, text]) => [h("dt", {}, h("kbd", {}, sign)), h("dd", {}, text)]);
+    const scroll = h("div", { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of keys and signs" },
+      h("dl", { class: "gs-keys" }, ...rows), h("div", { class: "gs-popup-title" }, "Signs"), h("dl", { class: "gs-keys" }, ...signs, ...states));
+    this.show(h("div", { class: "gs-popup gs-dialog gs-help", role: "dialog", "aria-modal": "true", "aria-label": "Keys and signs" },
+      h("div", { class: "gs-popup-title" }, "Keys"), scroll, h("div", { class: "gs-row gs-end" }, close)), close);
+  }
+
+  private show(element: HTMLElement, focus: HTMLElement, at?: { x: number; y: number }): void {
+    if (!this.open) this.back = document.activeElement;
+    this.layer.replaceChildren(element);
+    this.layer.classList.toggle("gs-behind", element.classList.contains("gs-dialog"));
+    if (at) {
+      const r = this.host.getBoundingClientRect();
+      element.classList.add("gs-at");
+      element.style.left = `${Math.max(4, Math.min(at.x - r.left, r.width - element.offsetWidth - 8))}px`;
+      element.style.top = `${Math.max(4, Math.min(at.y - r.top, r.height - element.offsetHeight - 8))}px`;
+    }
+    element.addEventListener("keydown", e => {
+      if (e.key === "Escape") { e.preventDefault(); this.close(); }
+      else if (e.key === "Tab") this.trap(e, element);
+      // no key reaches the drawing behind
+      e.stopPropagation();
+    });
+    focus.focus({ preventScroll: true });
+  }
+
+  private walk(e: KeyboardEvent, items: HTMLButtonElement[]): void {
+    const live = items.filter(i => !i.disabled), at = live.indexOf(document.activeElement as HTMLButtonElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: live.length - 1 }[e.key];
+    if (to === undefined || !live.length) return;
+    e.preventDefault();
+    live[(to + live.length) % live.length]!.focus();
+  }
+
+  private trap(e: KeyboardEvent, element: HTMLElement): void {
+    const stops = [...element.querySelectorAll<HTMLElement>("button:not([disabled]), [tabindex='0']")];
+    const first = stops[0], last = stops[stops.length - 1];
+    if (e.shiftKey && document.activeElement === first) { e.preventDefault(); last?.focus(); }
+    else if (!e.shiftKey && document.activeElement === last) { e.preventDefault(); first?.focus(); }
+  }
+}

@@ -1,0 +1,172 @@
+// Draws a scene into a <g>. Elements are kept by name from one scene to the next, so that focus and looks stay.
+import { clean, s } from "./dom";
+import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "./marks";
+import { isFold } from "./places";
+import { drawBox, drawChips, drawEdge, drawGroup, drawShare } from "./shapes";
+import type { Boundary, Box, Edge, Group, Scene } from "./types";
+
+export interface Item { key: string; g: SVGGElement; of: Box | Group; drawn: string }
+
+export class Drawing {
+  readonly root = s("g", { class: "gs-root", role: "presentation" });
+  readonly items = new Map<string, Item>();
+  scene: Scene | null = null;
+  private byElement = new WeakMap<Element, Item | Edge>();
+  private edges: { g: SVGGElement; of: Edge }[] = [];
+  private marks = new Map<string, BoxMarks>();
+  private ends = new Map<string, [number, number]>();
+  private layers = Object.fromEntries(
+    ["hull", "edges", "groups", "boxes"].map(name => [name, s("g", { class: `gs-layer-${name}`, role: "presentation" })]),
+  ) as Record<"groups" | "hull" | "edges" | "boxes", SVGGElement>;
+
+  constructor() {
+    this.layers.edges.setAttribute("aria-hidden", "true");
+    this.layers.hull.setAttribute("aria-hidden", "true");
+    // groups are see-through and lie above the edges, so that no edge covers a heading
+    this.root.append(this.layers.hull, this.layers.edges, this.layers.groups, this.layers.boxes);
+  }
+
+  /** Replaces the scene. Marks and picks are put on by the next calls of `mark` and `pick`. */
+  draw(scene: Scene): void {
+    this.scene = scene;
+    this.ends.clear();
+    for (const e of scene.edges) {
+      this.end(e.from)[1] += e.n;
+      this.end(e.to)[0] += e.n;
+    }
+    const seen = new Set<string>();
+    const put = (key: string, of: Box | Group, layer: SVGGElement) => {
+      seen.add(key);
+      let item = this.items.get(key);
+      if (!item) {
+        // Lumino looks at the focused element itself for this attribute before it runs a notebook's key binding
+        const g = s("g", { role: "treeitem", tabindex: -1, "data-lm-suppress-shortcuts": "true", "data-name": of.name.slice(0, 2000) });
+        item = { key, g, of, drawn: "" };
+        this.items.set(key, item);
+      }
+      item.of = of;
+      this.byElement.set(item.g, item);
+      const drawn = JSON.stringify({ ...of, x: 0, y: 0 });
+      if (drawn !== item.drawn) {
+        if ("kind" in of) drawBox(item.g, of);
+        else drawGroup(item.g, of);
+        item.drawn = drawn;
+        item.g.setAttribute("class", classOf(of));
+        item.g.setAttribute("aria-level", String(levelOf(of)));
+        if (isFold(of)) item.g.setAttribute("aria-expanded", String(!("kind" in of)));
+      }
+      item.g.setAttribute("transform", `translate(${of.x},${of.y})`);
+      // re-appending a focused element would blur it: only what is out of place moves
+      if (item.g.parentNode !== layer) layer.append(item.g);
+    };
+    for (const group of [...scene.groups].sort((a, b) => a.depth - b.depth)) put("g:" + group.name, group, this.layers.groups);
+    for (const box of scene.boxes) put("b:" + box.name, box, this.layers.boxes);
+    for (const [key, item] of this.items) if (!seen.has(key)) { item.g.remove(); this.items.delete(key); }
+    this.order(scene);
+    this.drawEdges(scene);
+  }
+
+  /** Shows the boundary, and the box a connection starts from. */
+  mark(boundary: Boundary | null, armed: string | null = null): void {
+    if (!this.scene) return;
+    this.marks = marksOf(this.scene, boundary);
+    for (const item of this.items.values()) {
+      const marks = this.marks.get(item.of.name), chips = chipsOf(marks, item.of.name === armed);
+      const list = item.g.classList;
+      list.toggle("gs-in", !!marks?.inputs.length);
+      list.toggle("gs-out", !!marks?.outputs.length);
+      list.toggle("gs-leak", !!marks?.leaks);
+      list.toggle("gs-region", !!marks?.region);
+      list.toggle("gs-armed", item.of.name === armed);
+      item.g.querySelectorAll(":scope > .gs-chips, :scope > .gs-share").forEach(e => e.remove());
+      if (marks && isPart(marks, item.of)) item.g.append(" ", drawShare(marks.region, item.of));
+      if (chips.length) item.g.append(drawChips(chips, item.of));
+      const ends = "kind" in item.of ? this.end(item.of.id) : ([0, 0] as [number, number]);
+      item.g.setAttribute("aria-label", clean(labelOf(item.of, marks, chips, ends)).slice(0, 2000));
+    }
+    this.hull(this.scene);
+  }
+
+  /** Highlights the picked boxes; called at once on a click, before Python hears of it. */
+  pick(names: ReadonlySet<string>): void {
+    for (const item of this.items.values()) {
+      const on = names.has(item.of.name);
+      item.g.classList.toggle("gs-picked", on);
+      item.g.setAttribute("aria-selected", String(on));
+    }
+    for (const { g, of } of this.edges) {
+      g.classList.toggle("gs-lit", this.idPicked(of.from, names) || this.idPicked(of.to, names));
+    }
+  }
+
+  /** The box, group or edge an event happened on; of a group only its heading counts. */
+  at(target: EventTarget | null): Item | Edge | null {
+    for (let e = target as Element | null; e && e !== this.root; e = e.parentElement) {
+      const found = this.byElement.get(e);
+      if (!found) continue;
+      if ("g" in found && !("kind" in found.of) && !(target as Element).closest(".gs-head, .gs-heading, .gs-chips") && target !== found.g) return null;
+      return found;
+    }
+    return null;
+  }
+
+  /** The item of a name, box or group. */
+  named(name: string): Item | undefined {
+    return this.items.get("b:" + name) ?? this.items.get("g:" + name);
+  }
+
+  lightEdge(edge: Edge | null): void {
+    for (const { g, of } of this.edges) g.classList.toggle("gs-chosen", of === edge);
+  }
+
+  private drawEdges(scene: Scene): void {
+    this.edges = scene.edges.map(of => {
+      const g = s("g", { class: ["gs-edge", of.control && "gs-control", of.state && `gs-is-${of.state}`].filter(Boolean).join(" ") });
+      drawEdge(g, of);
+      this.byElement.set(g, of);
+      return { g, of };
+    });
+    this.layers.edges.replaceChildren(...this.edges.map(e => e.g));
+  }
+
+  /** One soft shape around all boxes of the region and the edges between them. */
+  private hull(scene: Scene): void {
+    const inside = scene.boxes.filter(b => this.marks.get(b.name)?.region);
+    const ids = new Set(inside.map(b => b.id));
+    this.layers.hull.replaceChildren(
+      ...scene.edges.filter(e => ids.has(e.from) && ids.has(e.to) && !e.control).map(e => s("path", { d: e.d })),
+      ...inside.map(b => s("rect", { x: b.x - 9, y: b.y - 9, width: b.w + 18, height: b.h + 18, rx: 13 })),
+    );
+  }
+
+  /** Reading order is document order: screen readers and Tab follow it. */
+  private order(scene: Scene): void {
+    for (const [layer, list] of [[this.layers.boxes, scene.boxes], [this.layers.groups, scene.groups]] as const) {
+      if (layer.contains(document.activeElement)) continue;
+      const sorted = [...list].sort((a, b) => ("depth" in a && "depth" in b ? a.depth - b.depth : 0) || a.y - b.y || a.x - b.x);
+      const wanted = sorted.map(b => this.items.get(("kind" in b ? "b:" : "g:") + b.name)!.g);
+      if (wanted.some((g, i) => layer.children[i] !== g)) layer.append(...wanted);
+    }
+  }
+
+  private end(id: string): [number, number] {
+    let e = this.ends.get(id);
+    if (!e) this.ends.set(id, (e = [0, 0]));
+    return e;
+  }
+
+  private idPicked(id: string, names: ReadonlySet<string>): boolean {
+    const box = this.scene?.boxes.find(b => b.id === id);
+    return !!box && names.has(box.name);
+  }
+}
+
+function classOf(of: Box | Group): string {
+  const state = of.state ? ` gs-is-${of.state}` : "";
+  if (!("kind" in of)) return `gs-item gs-group${state}`;
+  return `gs-item gs-box gs-${of.kind} gs-f-${/^[a-z]+$/.test(of.family) ? of.family : "other"}${state}`;
+}
+
+function levelOf(of: Box | Group): number {
+  return of.name.replace(/\/$/, "").split("/").length;
+}

@@ -1,0 +1,108 @@
+// Draws one box, one group heading, one edge, into an element that is kept.
+import { clean, s } from "./dom";
+import { type Chip, count, share, SIGN } from "./marks";
+import type { Box, Edge, Group } from "./types";
+
+const CHIP = 17;
+
+/** A box: outline, name, second line, and a sign for its state. */
+export function drawBox(g: SVGGElement, b: Box): void {
+  const parts: Node[] = [];
+  const folded = b.kind === "series" ? 2 : b.kind === "scope" ? 1 : 0;
+  const round = b.kind === "variable" ? b.h / 2 : 6;
+  // sheets behind a folded box say that there is more inside
+  for (let i = folded; i > 0; i--) parts.push(s("rect", { class: "gs-sheet", x: 3 * i, y: 3 * i, width: b.w, height: b.h, rx: round }));
+  parts.push(s("rect", { class: "gs-ring", x: -5, y: -5, width: b.w + 10, height: b.h + 10, rx: round + 5 }));
+  parts.push(s("rect", { class: "gs-body", width: b.w, height: b.h, rx: round }));
+  if (b.state === "conflict") parts.push(s("rect", { class: "gs-second", x: 3, y: 3, width: b.w - 6, height: b.h - 6, rx: Math.max(2, round - 3) }));
+  const middle = b.h / 2;
+  parts.push(s("text", { class: "gs-label", x: b.w / 2, y: b.sub ? middle - 3.5 : middle + 4 }, b.label));
+  if (b.sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: middle + 12 }, b.sub));
+  if (b.state) parts.push(badge(b.w, 0, b.state));
+  g.replaceChildren(...parts);
+}
+
+/** Keeps the words of neighbouring texts apart for those who read the text and do not see it. */
+function space(): Text {
+  return document.createTextNode(" ");
+}
+
+/** An open scope: a frame with a heading. */
+export function drawGroup(g: SVGGElement, b: Group): void {
+  const heading = s("text", { class: "gs-heading", x: 10, y: 17 });
+  heading.append(s("tspan", { class: "gs-label" }, b.label), " ", s("tspan", { class: "gs-sub", dx: 4 }, count(b)));
+  g.replaceChildren(
+    s("rect", { class: "gs-ring", x: -3, y: -3, width: b.w + 6, height: b.h + 6, rx: 12 }),
+    s("rect", { class: "gs-body", width: b.w, height: b.h, rx: 9 }),
+    s("rect", { class: "gs-head", width: b.w, height: Math.min(26, b.h), rx: 9 }),
+    heading,
+    ...(b.state ? [badge(b.w, 0, b.state)] : []),
+  );
+}
+
+function badge(x: number, y: number, state: Box["state"]): SVGGElement {
+  const g = s("g", { class: `gs-badge gs-badge-${state}`, transform: `translate(${x},${y})`, "aria-hidden": "true" });
+  g.append(s("circle", { r: 8 }), s("text", { y: 4 }, SIGN[state]));
+  return g;
+}
+
+/** The chips under a box, inputs from the left, outputs from the right; on a heading they stand at the right. */
+export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
+  const g = s("g", { class: "gs-chips", "aria-hidden": "true" });
+  const y = "kind" in item ? item.h - 5 : 5;
+  let left = "kind" in item ? -6 : 0, right = item.w + ("kind" in item ? 6 : -8);
+  for (const chip of chips) {
+    const w = chip.text.length * 6.1 + 14;
+    const fromLeft = "kind" in item && (chip.kind === "in" || chip.kind === "leak");
+    const x = fromLeft ? left : right - w;
+    if (fromLeft) left += w + 3;
+    else right -= w + 3;
+    const one = s("g", { class: `gs-chip gs-chip-${chip.kind}`, transform: `translate(${round(x)},${round(y)})` });
+    one.append(s("rect", { width: round(w), height: CHIP, rx: CHIP / 2 }), s("text", { x: round(w / 2), y: 12 }, chip.text));
+    g.append(space(), one);
+  }
+  return g;
+}
+
+/** How much of a folded box is in the region. */
+export function drawShare(inside: number, item: Box | Group): SVGElement {
+  return s("text", { class: "gs-share", x: item.w - 6, y: "kind" in item ? -3 : 17, "aria-hidden": "true" }, share(inside, item));
+}
+
+/** An edge: line, arrow head, label; the wide invisible line is easier to hit. */
+export function drawEdge(g: SVGGElement, e: Edge): void {
+  const wide = e.control ? 1 : Math.min(6, 1.25 + Math.log2(Math.max(1, e.n)) * 0.75);
+  const parts: SVGElement[] = [
+    s("path", { class: "gs-edge-hit", d: e.d }),
+    s("path", { class: "gs-line", d: e.d, "stroke-width": wide.toFixed(2) }),
+  ];
+  const head = arrow(e.d, e.state === "new" ? 9 : 6 + wide);
+  if (head) parts.push(s("path", { class: "gs-arrow", d: head }));
+  if (e.state === "removed") parts.push(s("text", { class: "gs-cross", x: e.lx, y: e.ly + 4 }, "\u00d7"));
+  if (e.label) parts.push(s("text", { class: "gs-edge-label", x: e.lx + (e.state === "removed" ? 14 : 0), y: e.ly + 4 }, e.label));
+  g.replaceChildren(...parts);
+}
+
+/** The arrow head at the end of a path, along its last control point. */
+export function arrow(d: string, size: number): string | null {
+  const n = (d.match(/-?\d+(?:\.\d+)?(?:e-?\d+)?/g) ?? []).map(Number);
+  if (n.length < 4) return null;
+  const x = n[n.length - 2]!, y = n[n.length - 1]!;
+  let dx = 0, dy = 0;
+  for (let i = n.length - 4; i >= 0 && Math.hypot(dx, dy) < 0.5; i -= 2) { dx = x - n[i]!; dy = y - n[i + 1]!; }
+  const long = Math.hypot(dx, dy);
+  if (!long) return null;
+  dx /= long; dy /= long;
+  const bx = x - dx * size, by = y - dy * size, half = size * 0.42;
+  return `M${round(bx - dy * half)},${round(by + dx * half)}L${round(x)},${round(y)}L${round(bx + dy * half)},${round(by - dx * half)}`;
+}
+
+export function round(x: number): number {
+  return Math.round(x * 10) / 10;
+}
+
+/** The title of an edge in the inspector. */
+export function edgeTitle(e: Edge): string {
+  const what = e.control ? "control edge" : "tensor";
+  return clean(e.n === 1 ? what : `${e.n} ${what}s`);
+}

@@ -1,0 +1,57 @@
+// The last line: what Python says, what the page says, the wait for the kernel, and the legend of the colours.
+import { button, fill, h } from "./dom";
+import type { Scene, Status } from "./types";
+
+const FAMILIES: [string, string][] = [
+  ["conv", "convolution, matmul"], ["norm", "normalisation"], ["activation", "activation"], ["math", "arithmetic"],
+  ["shape", "shape"], ["state", "variable, constant"], ["control", "control"], ["other", "other"], ["scope", "scope"],
+];
+const SLOW = 300, LATE = 1000;
+
+export class StatusBar {
+  private readonly text = h("div", { class: "gs-status-text", role: "status", "aria-live": "polite" });
+  private readonly stop = button({ text: "Cancel", kind: "small", hidden: true, press: () => this.cancel() });
+  private readonly legend = h("ul", { class: "gs-legend", "aria-label": "Colours" });
+  readonly element = h("footer", { class: "gs-status" }, this.text, this.stop, this.legend);
+  private said: Status | null = null;
+  private own: Status | null = null;
+  private slow = 0;
+  private late = 0;
+  private waits = false;
+
+  constructor(private cancel: () => void) {}
+
+  /** What Python says replaces what the page said. */
+  update(status: Status): void { this.said = status; this.own = null; this.draw(); }
+
+  say(text: string, level: Status["level"] = "info"): void { this.own = { text, level }; this.draw(); }
+
+  /** The number of requests that wait for the kernel. */
+  pending(n: number): void {
+    clearTimeout(this.slow);
+    clearTimeout(this.late);
+    if (n) {
+      this.slow = window.setTimeout(() => { this.waits = true; this.draw(); }, SLOW);
+      this.late = window.setTimeout(() => { this.stop.hidden = false; }, LATE);
+    } else { this.waits = false; this.draw(); }
+  }
+
+  families(scenes: (Scene | null)[]): void {
+    const there = new Set(scenes.flatMap(s => s?.boxes.map(b => b.family) ?? []));
+    fill(this.legend, ...FAMILIES.filter(([f]) => there.has(f)).map(([f, text]) =>
+      h("li", { class: `gs-f-${f}` }, h("span", { class: "gs-swatch" }), text)));
+  }
+
+  close(): void { clearTimeout(this.slow); clearTimeout(this.late); }
+
+  private draw(): void {
+    const status = this.own ?? this.said;
+    const busy = this.waits || this.said?.level === "busy";
+    const shown = this.waits && status?.level !== "busy" ? { text: "Waiting for the kernel\u2026", level: "busy" } : status;
+    this.element.className = `gs-status gs-level-${shown?.level ?? "info"}`;
+    const text = shown?.text ?? "";
+    if (this.text.textContent !== text) fill(this.text, text);
+    this.text.title = text.slice(0, 1000);
+    this.stop.hidden = !busy;
+  }
+}

@@ -1,0 +1,62 @@
+// The bar at the top: title, view, direction, search.
+import { button, fill, h } from "./dom";
+import { icon } from "./icons";
+import type { Direction } from "./types";
+
+export interface TopEvents {
+  foldAll(): void;
+  fit(): void;
+  zoom(factor: number): void;
+  actual(): void;
+  turn(direction: Direction): void;
+  outline(): void;
+  inspector(): void;
+  help(): void;
+}
+
+export class TopBar {
+  private readonly title = h("div", { class: "gs-title" });
+  private readonly figures = h("span", { class: "gs-muted gs-title-figures" });
+  private readonly scale = button({ text: "100%", label: "Full size (0)", kind: "quiet", class: "gs-scale", press: () => this.events.actual() });
+  private readonly outline = button({ icon: icon("left"), label: "Outline", kind: "quiet", "aria-pressed": "true", press: () => this.events.outline() });
+  private readonly inspector = button({ icon: icon("right"), label: "Inspector", kind: "quiet", "aria-pressed": "true", press: () => this.events.inspector() });
+  private readonly turn = button({ icon: icon("down"), label: "Direction", kind: "quiet", press: () => this.events.turn(this.direction === "TB" ? "LR" : "TB") });
+  readonly element: HTMLElement;
+  private direction: Direction = "TB";
+
+  constructor(private events: TopEvents, search: HTMLElement) {
+    this.element = h("header", { class: "gs-top" },
+      this.outline, this.title, this.figures,
+      h("div", { class: "gs-tools", role: "toolbar", "aria-label": "View" },
+        button({ icon: icon("fold"), label: "Fold all", kind: "quiet", press: () => events.foldAll() }), this.turn,
+        h("span", { class: "gs-rule" }),
+        button({ icon: icon("fit"), label: "Fit the picture (f)", kind: "quiet", press: () => events.fit() }),
+        button({ icon: icon("minus"), label: "Zoom out (-)", kind: "quiet", press: () => events.zoom(1 / 1.25) }), this.scale,
+        button({ icon: icon("plus"), label: "Zoom in (+)", kind: "quiet", press: () => events.zoom(1.25) })),
+      search,
+      button({ icon: icon("help"), label: "Keys and signs (?)", kind: "quiet", press: () => events.help() }), this.inspector);
+  }
+
+  update(title: string, figures: string, direction: Direction): void {
+    fill(this.title, title);
+    this.title.title = title.slice(0, 300);
+    fill(this.figures, figures);
+    if (direction !== this.direction || !this.turn.title) {
+      this.direction = direction;
+      this.turn.replaceChildren(icon(direction === "TB" ? "down" : "across"));
+    }
+    const label = direction === "TB" ? "Draw from left to right" : "Draw from top to bottom";
+    this.turn.setAttribute("aria-label", label);
+    this.turn.title = label;
+  }
+
+  zoomed(k: number): void {
+    const text = `${Math.round(k * 100)}%`;
+    if (this.scale.textContent !== text) fill(this.scale, h("span", {}, text));
+  }
+
+  sides(outline: boolean, inspector: boolean): void {
+    this.outline.setAttribute("aria-pressed", String(outline));
+    this.inspector.setAttribute("aria-pressed", String(inspector));
+  }
+}

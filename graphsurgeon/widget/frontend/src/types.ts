@@ -1,0 +1,104 @@
+// What Python sends: the traits of the widget and the results of verbs. See ../../protocol.py for the verbs.
+
+export type PaneName = "source" | "destination";
+export type Mode = "set" | "add" | "toggle";
+export type Unmapped = "placeholder" | "keep" | "include" | "refuse";
+export type Direction = "TB" | "LR";
+export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed";
+
+export interface Rect { x: number; y: number; w: number; h: number }
+
+export interface Box extends Rect {
+  id: string; kind: "op" | "scope" | "series" | "variable"; name: string; label: string; sub: string; count: number;
+  family: string; state: Mark; outputs: number; aside: Record<string, number>; detail: string;
+}
+
+export interface Group extends Rect { id: string; name: string; label: string; count: number; depth: number; state: Mark }
+
+export interface Edge {
+  id: string; from: string; to: string; d: string; n: number; control: boolean; state: Mark;
+  label: string; lx: number; ly: number; tensors: string[];
+}
+
+export interface Scene {
+  rev: string; w: number; h: number; direction: Direction; boxes: Box[]; groups: Group[]; edges: Edge[];
+  stats: { ops: number; boxes: number; edges: number; aside: Record<string, number>; degraded: string };
+}
+
+export interface TensorText { tensor: string; text: string }
+
+export interface Boundary {
+  inputs: TensorText[]; outputs: TensorText[]; ops: number; boxes: Record<string, number>;
+  leaks: TensorText[]; control_leaks: TensorText[]; variables: number; problem: string;
+}
+
+export interface ErrorParts { asked: string; wrong: string; instead: string }
+
+export interface Plan {
+  steps: { text: string }[]; redo: number; faults: ErrorParts[]; warnings: string[];
+  counts: { ops: number; variables: number; placeholders: number; connections: number };
+  new: { name: string; was: string; op: string }[];
+  variables: { name: string; was: string; dtype: string; shape: string; policy: string; values: string }[];
+  connections: { from: string; to: string; text: string }[];
+  code: string; ready: boolean; applied: string;
+}
+
+export interface Status { text: string; level: "info" | "busy" | "warn" | "error" }
+
+export interface Row { name: string; label: string; kind: string; count: number; depth: number; open: boolean }
+
+export interface State {
+  protocol: number; scenes: { source: Scene | null; destination: Scene | null };
+  titles: { source: string; destination: string }; picked: string[]; boundary: Boundary; plan: Plan;
+  status: Status; outline: { rows: Row[] }; theme: "auto" | "light" | "dark";
+}
+
+export interface Details {
+  title: string; rows: [string, string][]; inputs: TensorText[]; outputs: TensorText[];
+  control_inputs: string[]; consumers: string[]; doc: string;
+}
+
+export interface Hit { name: string; label: string; op: string; inside: string }
+
+/** Verb -> its arguments. */
+export interface Verbs {
+  pick: { names: string[]; mode: Mode };
+  unfold: { pane: PaneName; name: string };
+  fold: { pane: PaneName; name: string };
+  fold_all: { pane: PaneName };
+  details: { pane: PaneName; name: string };
+  mark_input: { tensor: string };
+  mark_output: { tensor: string };
+  unmark: { tensor: string };
+  clear_boundary: Record<string, never>;
+  boundary_of_picked: Record<string, never>;
+  add_leak: { tensor: string };
+  copy: { to: string | null; unmapped: Unmapped };
+  connect: { tensor: string; to: string; input: number };
+  undo: Record<string, never>;
+  redo: Record<string, never>;
+  apply: Record<string, never>;
+  find: { query: string };
+  reveal: { pane: PaneName; name: string };
+  outline_open: { name: string };
+  outline_close: { name: string };
+  cancel: Record<string, never>;
+  set_direction: { direction: Direction };
+}
+
+/** Verb -> what it answers, for the verbs that answer something. */
+export interface Results {
+  details: Details;
+  find: { hits: Hit[]; total: number };
+  apply: { applied: string };
+}
+
+export type Result<V extends keyof Verbs> = V extends keyof Results ? Results[V] : unknown;
+
+/** What anywidget gives us, as far as we use it. */
+export interface Model {
+  get<K extends keyof State>(name: K): State[K];
+  on(event: string, callback: (...args: any[]) => void): void;
+  off(event: string, callback: (...args: any[]) => void): void;
+  send(content: unknown): void;
+}

@@ -1,0 +1,68 @@
+// Pan and zoom of one pane. Local only: nothing here ever sends a message.
+import type { Rect, Scene } from "./types";
+
+export const LEAST = 0.1, MOST = 3, FIRST_LEAST = 0.75;
+const MARGIN = 20;
+
+export class View {
+  x = 0;
+  y = 0;
+  k = 1;
+  constructor(private changed: () => void) {}
+
+  /** The first look: full size when it fits, else as large as fits, but never too small to read. */
+  first(scene: Scene, width: number, height: number): void {
+    const k = Math.max(FIRST_LEAST, Math.min(1, fitting(scene, width, height)));
+    this.put(scene, width, height, k);
+  }
+
+  /** The whole scene in the pane. */
+  fit(scene: Scene, width: number, height: number): void {
+    this.put(scene, width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
+  }
+
+  private put(scene: Scene, width: number, height: number, k: number): void {
+    const w = scene.w * k, hh = scene.h * k;
+    const along = scene.direction === "LR";
+    this.k = k;
+    this.x = along && w > width ? MARGIN : (width - w) / 2;
+    this.y = !along && hh > height ? MARGIN : (height - hh) / 2;
+    this.changed();
+  }
+
+  pan(dx: number, dy: number): void {
+    this.x += dx;
+    this.y += dy;
+    this.changed();
+  }
+
+  /** Zooms by a factor around a point of the pane, which stays where it is. */
+  zoom(factor: number, px: number, py: number): void {
+    const k = Math.max(LEAST, Math.min(MOST, this.k * factor));
+    this.x = px - ((px - this.x) / this.k) * k;
+    this.y = py - ((py - this.y) / this.k) * k;
+    this.k = k;
+    this.changed();
+  }
+
+  /** Pans as little as shows `r` whole, or its top left corner where it is too large. */
+  show(r: Rect, width: number, height: number): void {
+    const [x, y] = this.toPane(r.x, r.y), w = r.w * this.k, hh = r.h * this.k;
+    const shift = (at: number, size: number, room: number) =>
+      at < MARGIN ? MARGIN - at : at + size > room - MARGIN ? Math.max(MARGIN - at, room - MARGIN - at - size) : 0;
+    const dx = shift(x, w, width), dy = shift(y, hh, height);
+    if (dx || dy) this.pan(dx, dy);
+  }
+
+  toPane(x: number, y: number): [number, number] {
+    return [x * this.k + this.x, y * this.k + this.y];
+  }
+
+  toScene(px: number, py: number): [number, number] {
+    return [(px - this.x) / this.k, (py - this.y) / this.k];
+  }
+}
+
+function fitting(scene: Scene, width: number, height: number): number {
+  return Math.min((width - 2 * MARGIN) / scene.w, (height - 2 * MARGIN) / scene.h);
+}

@@ -1,0 +1,48 @@
+import { expect, test, vi } from "vitest";
+import examples from "../../../../tests/widget/protocol_examples.json";
+import { Api, Refused } from "../src/api";
+import { FakeModel } from "./fake";
+
+test.each(examples.valid)("$verb is sent as the protocol has it", example => {
+  const model = new FakeModel(), api = new Api(model);
+  void api.call(example.verb as any, example.args as any);
+  expect(model.sent[0]).toEqual({ v: 1, id: expect.any(Number), verb: example.verb, args: example.args });
+  expect(Number.isSafeInteger(model.sent[0].id)).toBe(true);
+});
+
+test("an answer settles its own request", async () => {
+  const model = new FakeModel(), changed = vi.fn(), api = new Api(model, changed);
+  const first = api.call("undo", {}), second = api.call("find", { query: "x" });
+  expect(api.pending()).toBe(2);
+  expect(api.pending("find")).toBe(1);
+  model.answer("find", { hits: [], total: 0 });
+  expect(await second).toEqual({ hits: [], total: 0 });
+  model.answer("undo");
+  expect(await first).toBe(null);
+  expect(changed).toHaveBeenCalledTimes(4);
+});
+
+test.each(examples.invalid.slice(0, 3))("a refusal has three parts", async ({ error }) => {
+  const model = new FakeModel(), api = new Api(model), asked = api.call("undo", {});
+  model.emit("msg:custom", { v: 1, id: model.sent[0].id, ok: false, error });
+  const refused: Refused = await asked.then(() => null, e => e) as any;
+  expect(refused).toBeInstanceOf(Refused);
+  expect(refused.parts).toEqual(error);
+  expect(refused.message).toContain(`${error.asked}: ${error.wrong}`);
+});
+
+test("answers to others, of other versions, and rubbish are ignored", () => {
+  const model = new FakeModel(), api = new Api(model);
+  void api.call("undo", {});
+  for (const message of [null, {}, { v: 2, id: model.sent[0].id, ok: true }, { v: 1, id: 1, ok: true }]) model.emit("msg:custom", message);
+  expect(api.pending()).toBe(1);
+  api.close();
+  expect(model.heard.get("msg:custom")!.size).toBe(0);
+});
+
+test("two views of a model do not use the same numbers", () => {
+  const model = new FakeModel();
+  void new Api(model).call("undo", {});
+  void new Api(model).call("undo", {});
+  expect(model.sent[0].id).not.toBe(model.sent[1].id);
+});

@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { mount } from "../src/app";
+import { brightness } from "../src/theme";
+import { box, edge, FakeModel, group, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
+
+let model: FakeModel, host: HTMLElement, close: () => void;
+
+function start(state = {}): void {
+  model = new FakeModel(state);
+  host = document.body.appendChild(document.createElement("div"));
+  close = mount(model, host);
+}
+const item = (label: string) => [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
+const click = (e: Element, more = {}) => e.dispatchEvent(new MouseEvent("click", { bubbles: true, ...more }));
+const key = (e: Element, name: string, more = {}) => e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
+const settled = () => new Promise(done => setTimeout(done));
+
+beforeEach(() => start());
+afterEach(() => { close(); host.remove(); });
+
+test("a click highlights at once, then tells Python", () => {
+  click(item("a"));
+  expect(item("a").classList.contains("gs-picked")).toBe(true);
+  expect(model.verbs).toEqual([["pick", { names: ["a"], mode: "set" }], ["details", { pane: "source", name: "a" }]]);
+});
+
+test("Python's picks win once our own are answered", async () => {
+  click(item("a"));
+  model.put({ picked: [] });
+  expect(item("a").classList.contains("gs-picked")).toBe(true);
+  model.put({ picked: ["b"] });
+  model.answer("pick");
+  await settled();
+  expect(item("a").classList.contains("gs-picked")).toBe(false);
+  expect(item("b").classList.contains("gs-picked")).toBe(true);
+});
+
+test("a pick that is refused is taken back and said", async () => {
+  click(item("a"));
+  model.emit("msg:custom", { v: 1, id: model.sent[0].id, ok: false, error: { asked: "pick", wrong: "no", instead: "yes" } });
+  await settled();
+  expect(item("a").classList.contains("gs-picked")).toBe(false);
+  expect(host.querySelector(".gs-status-text")!.textContent).toBe("pick: no. yes.");
+});
+
+test("i, o and Enter on what has the focus", () => {
+  start({ scenes: { source: scene([box("a"), box("s/"), box("n", { outputs: 0 })]), destination: null } });
+  item("a").focus();
+  key(item("a"), "i");
+  key(item("a"), "o");
+  item("s/").focus();
+  key(item("s/"), "i");
+  expect(host.querySelector(".gs-status-text")!.textContent).toContain("is a scope");
+  key(item("s/"), "Enter");
+  item("n").focus();
+  key(item("n"), "o");
+  expect(host.querySelector(".gs-status-text")!.textContent).toContain("no output tensor");
+  expect(model.verbs).toEqual([["mark_input", { tensor: "a:0" }], ["mark_output", { tensor: "a:0" }], ["unfold", { pane: "source", name: "s/" }]]);
+});
+
+test("typing in a field is not a command", () => {
+  const field = host.querySelector<HTMLInputElement>(".gs-copy-to")!;
+  field.focus();
+  key(field, "c");
+  key(field, "i");
+  key(field, "z", { ctrlKey: true });
+  expect(model.verbs).toEqual([]);
+  field.value = "grafted";
+  key(field, "Enter");
+  expect(model.verbs).toEqual([["copy", { to: "grafted", unmapped: "placeholder" }]]);
+});
+
+test("apply is not sent for a plan with faults", () => {
+  model.put({ plan: { ...NO_PLAN, steps: [{ text: "x" }], faults: [{ asked: "copy", wrong: "taken", instead: "other" }] } });
+  item("a").focus();
+  key(item("a"), "Enter", { ctrlKey: true });
+  expect(model.verbs).toEqual([]);
+  expect(host.querySelector(".gs-panel")!.textContent).toContain("taken");
+});
+
+test("m twice connects; Esc gives up", async () => {
+  item("a").focus();
+  key(item("a"), "m");
+  expect(item("a").classList.contains("gs-armed")).toBe(true);
+  key(item("a"), "Escape");
+  expect(item("a").classList.contains("gs-armed")).toBe(false);
+  key(item("a"), "m");
+  item("b").focus();
+  key(item("b"), "m");
+  model.answer("details", { title: "", rows: [], inputs: [{ tensor: "x:0", text: "" }], outputs: [], control_inputs: [], consumers: [], doc: "" });
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["connect", { tensor: "a:0", to: "b", input: 0 }]);
+});
+
+test("the focus stays on a scope that becomes a group", () => {
+  start({ scenes: { source: scene([box("s/"), box("b")]), destination: null } });
+  item("s/").focus();
+  model.put({ scenes: { source: scene([box("s/x"), box("b")], [], [group("s/")]), destination: null } });
+  expect(document.activeElement).toBe(item("s/"));
+  expect(item("s/").getAttribute("aria-expanded")).toBe("true");
+});
+
+test("a click on an edge shows its tensors", () => {
+  click(host.querySelector(".gs-edge-hit")!);
+  expect(host.querySelector(".gs-inspector")!.textContent).toContain("a:0");
+  expect(model.verbs).toEqual([]);
+});
+
+test("marks in the boundary are pressed buttons in the inspector", async () => {
+  click(item("a"));
+  model.answer("details", { title: "Relu", rows: [["T", "float32"]], inputs: [], outputs: [{ tensor: "a:0", text: "float32" }], control_inputs: ["c"], consumers: ["b"], doc: "" });
+  await settled();
+  const press = () => host.querySelector<HTMLElement>('[aria-label="Boundary input a:0"]')!;
+  expect(press().getAttribute("aria-pressed")).toBe("false");
+  model.put({ boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "a:0", text: "float32" }] } });
+  expect(press().getAttribute("aria-pressed")).toBe("true");
+  click(press());
+  expect(model.verbs.at(-1)).toEqual(["unmark", { tensor: "a:0" }]);
+});
+
+test("a reveal goes to the box when its scene comes, even after the answer", async () => {
+  model.put({ outline: { rows: [{ name: "s/x", label: "x", kind: "op", count: 1, depth: 0, open: false }] } });
+  click(host.querySelector(".gs-entry")!);
+  model.answer("reveal");
+  await settled();
+  model.put({ scenes: { source: scene([box("a"), box("s/x", { label: "x" })]), destination: null }, picked: ["s/x"] });
+  expect(item("x").getAttribute("tabindex")).toBe("0");
+  expect(item("x").classList.contains("gs-picked")).toBe(true);
+  expect(model.verbs.at(-1)).toEqual(["details", { pane: "source", name: "s/x" }]);
+});
+
+test("the outline is a tree that keys walk", () => {
+  model.put({ outline: { rows: [{ name: "s/", label: "s", kind: "scope", count: 2, depth: 0, open: true }, { name: "s/x", label: "x", kind: "op", count: 1, depth: 1, open: false }] } });
+  const rows = [...host.querySelectorAll<HTMLElement>(".gs-entry")];
+  expect(rows.map(r => [r.getAttribute("aria-level"), r.getAttribute("aria-expanded"), r.tabIndex])).toEqual([["1", "true", 0], ["2", null, -1]]);
+  rows[0]!.focus();
+  key(rows[0]!, "ArrowDown");
+  expect(document.activeElement).toBe(rows[1]);
+  key(rows[1]!, "ArrowLeft");
+  key(rows[0]!, "ArrowLeft");
+  expect(model.verbs).toEqual([["outline_close", { name: "s/" }]]);
+});
+
+test("a slow kernel is said, with a way out", () => {
+  vi.useFakeTimers();
+  click(item("a"));
+  vi.advanceTimersByTime(400);
+  expect(host.querySelector(".gs-status-text")!.textContent).toContain("Waiting for the kernel");
+  vi.useRealTimers();
+});
+
+test("everything is taken away at the end", () => {
+  close();
+  expect([...model.heard.values()].every(calls => calls.size === 0)).toBe(true);
+  expect(host.childElementCount).toBe(0);
+  start();
+});
+
+test("brightness of colours", () => {
+  expect(brightness("#fff")).toBe(1);
+  expect(brightness(" #111111 ")!).toBeLessThan(0.1);
+  expect(brightness("rgb(0, 0, 0)")).toBe(0);
+  expect(brightness("rgba(0, 0, 0, 0)")).toBe(null);
+  expect(brightness("var(--x)")).toBe(null);
+});
+
+test("an edge that is new or removed says so", () => {
+  model.put({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { state: "new", n: 4 })]), destination: null } });
+  expect(host.querySelector(".gs-edge.gs-is-new")).not.toBe(null);
+});

@@ -1,0 +1,116 @@
+import { expect, test } from "vitest";
+import { clean } from "../src/dom";
+import { chipsOf, marksOf } from "../src/marks";
+import { holds, neighbour, placeOf } from "../src/places";
+import { Drawing } from "../src/scene";
+import { arrow } from "../src/shapes";
+import { View } from "../src/view";
+import { box, edge, group, NO_BOUNDARY, scene } from "./fake";
+
+const HOSTILE = ["<img src=x onerror=alert(1)>", "</text><script>alert(1)</script>", 'a" onload="alert(1)', "javascript:alert(1)", "&lt;b&gt;", "\u202egnp.exe", "x".repeat(100_000), "nul\u0000"];
+
+test("elements are kept by name from scene to scene", () => {
+  const d = new Drawing();
+  d.draw(scene([box("a"), box("s/")]));
+  const a = d.named("a")!.g;
+  d.draw(scene([box("a", { x: 50 }), box("s/x")], [], [group("s/")]));
+  expect(d.named("a")!.g).toBe(a);
+  expect(a.getAttribute("transform")).toBe("translate(50,0)");
+  expect(d.named("s/")!.g.classList.contains("gs-group")).toBe(true);
+  expect(d.root.querySelectorAll(".gs-item").length).toBe(3);
+});
+
+test("a box that changes is drawn anew in its element", () => {
+  const d = new Drawing();
+  d.draw(scene([box("a")]));
+  d.draw(scene([box("a", { state: "new", label: "A" })]));
+  const g = d.named("a")!.g;
+  expect(g.querySelector(".gs-label")!.textContent).toBe("A");
+  expect(g.querySelector(".gs-badge")!.textContent).toBe("+");
+  expect(g.classList.contains("gs-is-new")).toBe(true);
+});
+
+test.each(HOSTILE.map(n => [n.slice(0, 20), n]))("a hostile name stays text: %s", (_, name) => {
+  const d = new Drawing();
+  d.draw(scene([box(name!)], [], [group(name + "/")]));
+  d.mark({ ...NO_BOUNDARY, outputs: [{ tensor: name + ":0", text: name! }] });
+  expect(d.root.querySelector("script, img, a")).toBe(null);
+  expect(d.named(name!)!.g.querySelector(".gs-label")!.textContent).toBe(clean(name!));
+  expect([...d.root.querySelectorAll("*")].flatMap(e => [...e.attributes]).filter(a => /^on|href/.test(a.name))).toEqual([]);
+});
+
+test("control characters and those that reorder text are shown as such", () => {
+  expect(clean("a\u202eb\u0000c\ud800d\u{1f600}")).toBe("a\ufffdb\ufffdc\ufffdd\u{1f600}");
+});
+
+test("each state has a class and a second sign", () => {
+  const d = new Drawing();
+  d.draw(scene([box("i"), box("o"), box("s/", { count: 8 }), box("l"), box("c", { state: "conflict" })], [edge("i", "o", { state: "removed" })]));
+  d.mark({ ...NO_BOUNDARY, inputs: [{ tensor: "i:0", text: "" }], outputs: [{ tensor: "o:0", text: "" }, { tensor: "s/x:0", text: "" }], leaks: [{ tensor: "l:0", text: "" }], boxes: { "s/": 3 } }, "i");
+  const text = (name: string) => d.named(name)!.g.textContent;
+  expect(text("i")).toContain("\u25b7 in 1");
+  expect(text("i")).toContain("from");
+  expect(text("o")).toContain("\u25c1 out 1");
+  expect(text("s/")).toContain("3/8");
+  expect(text("s/")).toContain("out 2");
+  expect(text("l")).toContain("\u26a0 leak");
+  expect(d.named("c")!.g.querySelector(".gs-second")).not.toBe(null);
+  expect(d.root.querySelector(".gs-cross")!.textContent).toBe("\u00d7");
+  expect(d.root.querySelectorAll(".gs-layer-hull rect").length).toBe(1);
+  for (const item of d.items.values()) expect(item.g.getAttribute("aria-label")).toMatch(/^\S/);
+});
+
+test("picking lights the box and its edges", () => {
+  const d = new Drawing();
+  d.draw(scene([box("a"), box("b"), box("c")], [edge("a", "b"), edge("b", "c")]));
+  d.pick(new Set(["a"]));
+  expect(d.named("a")!.g.getAttribute("aria-selected")).toBe("true");
+  expect(d.root.querySelectorAll(".gs-lit").length).toBe(1);
+});
+
+test("a tensor is shown at its box, at the fold it is in, or at the group", () => {
+  const s = scene([box("a/b"), box("a/c/"), box("~net/block_[0..11]/", { kind: "series" })], [], [group("a/")]);
+  expect(placeOf(s, "a/b")!.name).toBe("a/b");
+  expect(placeOf(s, "a/c/d/e")!.name).toBe("a/c/");
+  expect(placeOf(s, "net/block_7/x")!.name).toBe("~net/block_[0..11]/");
+  expect(placeOf(s, "net/block_12/x")).toBe(null);
+  expect(placeOf(s, "a/hidden")!.name).toBe("a/");
+  expect(holds("~x_[2..4]", "x_3")).toBe(true);
+  expect(holds("~x_[2..4]", "x_3/y")).toBe(false);
+});
+
+test("many marks on one box are counted", () => {
+  const s = scene([box("a/")]);
+  const marks = marksOf(s, { ...NO_BOUNDARY, inputs: [1, 2, 3].map(i => ({ tensor: `a/${i}:0`, text: "" })) });
+  expect(chipsOf(marks.get("a/"), false)).toEqual([{ kind: "in", text: "\u25b7 3 in" }]);
+});
+
+test("arrows follow edges, and go to the nearest box where there is none", () => {
+  const s = scene([box("a"), box("b", { x: 500, y: 100 }), box("near", { y: 100 }), box("side", { x: 200 })], [edge("a", "b")]);
+  const [a, b] = [s.boxes[0]!, s.boxes[1]!];
+  expect(neighbour(s, a, "down")!.name).toBe("b");
+  expect(neighbour(s, b, "up")!.name).toBe("a");
+  expect(neighbour(s, a, "right")!.name).toBe("side");
+  expect(neighbour(s, s.boxes[3]!, "down")!.name).toBe("near");
+});
+
+test("the arrow head lies at the end of the path, along it", () => {
+  expect(arrow("M0,0C0,10 0,20 0,30", 10)).toBe("M-4.2,20L0,30L4.2,20");
+  expect(arrow("M0,0", 10)).toBe(null);
+});
+
+test("the first view is full size when it fits and never too small to read", () => {
+  const view = new View(() => {}), s = scene([]);
+  view.first(s, 800, 600);
+  expect([view.k, view.x]).toEqual([1, 250]);
+  view.first({ ...s, h: 5000 }, 800, 600);
+  expect([view.k, view.y]).toEqual([0.75, 20]);
+});
+
+test("zoom keeps the point under the pointer", () => {
+  const view = new View(() => {});
+  view.pan(30, 40);
+  const before = view.toScene(200, 100);
+  view.zoom(1.7, 200, 100);
+  expect(view.toScene(200, 100).map(Math.round)).toEqual(before.map(Math.round));
+});

@@ -1,0 +1,145 @@
+"""The Jupyter widget: shows a screen's state and forwards the page's verbs to it; it decides nothing."""
+
+from __future__ import annotations
+
+import base64
+import html
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import anywidget
+import traitlets
+
+from graphsurgeon.errors import SurgeryError
+
+from .protocol import VERSION, answer, parse, parts, refusal
+
+_STATIC = Path(__file__).parent / "static"
+_SHOWN = ("scenes", "titles", "picked", "boundary", "plan", "status", "outline", "theme")
+
+
+class Screen(Protocol):
+    """What the widget needs of a screen; its verbs are the methods named in `protocol.VERBS`."""
+
+    def traits(self) -> dict[str, Any]:
+        """Returns everything the page shows."""
+
+    def on_change(self, callback: Callable[[], None]) -> Any:
+        """Calls `callback`, from any thread, after the state has changed."""
+
+    def svg(self) -> str:
+        """Returns the static picture."""
+
+    def describe(self) -> str:
+        """Returns the state as a few lines of text."""
+
+
+def _shown(trait: Any) -> Any:
+    """A trait that only Python sets."""
+    return trait.tag(sync=True, echo_update=False)
+
+
+class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
+    """The interactive picture of a screen.
+
+    Args:
+        screen: holds the state, has the verbs.
+
+    Attributes:
+        last_error: the last exception a verb raised, with its traceback; None when there was none.
+
+    Example:
+        >>> widget = GraphWidget(screen)                                 # doctest: +SKIP
+        >>> widget.simulate("mark_input", tensor="conv0:0")["ok"]        # doctest: +SKIP
+        True
+    """
+
+    _esm = _STATIC / "widget.js"
+    _css = _STATIC / "widget.css"
+
+    protocol = _shown(traitlets.Int(VERSION))
+    scenes = _shown(traitlets.Dict())
+    titles = _shown(traitlets.Dict())
+    picked = _shown(traitlets.List())
+    boundary = _shown(traitlets.Dict())
+    plan = _shown(traitlets.Dict())
+    status = _shown(traitlets.Dict())
+    outline = _shown(traitlets.Dict())
+    theme = _shown(traitlets.Unicode("auto"))
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self.last_error: BaseException | None = None
+        self._lock = threading.Lock()
+        self._pushing = self._stale = False
+        super().__init__(**{name: value for name, value in screen.traits().items() if name in _SHOWN})
+        self.on_msg(self._on_message)
+        screen.on_change(self.push)
+
+    def push(self) -> None:
+        """Sends the screen's state to the page, once for each burst of changes; callable from any thread."""
+        with self._lock:
+            self._stale = True
+            if self._pushing:
+                return
+            self._pushing = True
+        # no lock is held while the screen is asked: it may hold one of its own
+        while True:
+            with self._lock:
+                if not self._stale:
+                    self._pushing = False
+                    return
+                self._stale = False
+            try:
+                state = self._screen.traits()
+                with self.hold_sync():
+                    for name in _SHOWN:
+                        if name in state:
+                            setattr(self, name, state[name])
+            except Exception as error:
+                self._keep(error, "show the state")
+
+    def simulate(self, verb: str, **args: Any) -> dict[str, Any]:
+        """Does what the page does for `verb`, through the same handler, and returns the answer.
+
+        Example:
+            >>> widget.simulate("pick", names=["conv0"], mode="set")        # doctest: +SKIP
+            {'v': 1, 'id': 1, 'ok': True, 'result': None}
+        """
+        message = {"v": VERSION, "id": 1, "verb": verb, "args": args}
+        return self._on_message(self, message, [], tell=False)
+
+    def _on_message(self, _widget: Any, message: Any, _buffers: Any, tell: bool = True) -> dict[str, Any]:
+        """Does what a message asks and answers it; nothing that goes wrong is lost."""
+        id, asked = 0, "a message of the page"
+        try:
+            request = parse(message)
+            id, asked = request.id, request.verb
+            reply = answer(id, getattr(self._screen, request.verb)(**request.args))
+        except Exception as error:
+            self._keep(error, asked)
+            reply = refusal(getattr(error, "id", id), error, asked)
+        if tell:
+            self.send(reply)
+        return reply
+
+    def _keep(self, error: Exception, asked: str) -> None:
+        """Keeps an error and shows it in the status line."""
+        self.last_error = error
+        text = str(SurgeryError(**parts(error, asked))).replace("\n", " ")
+        self.status = {"text": text, "level": "error"}
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Returns the live view, and pictures for where there is no kernel."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is None:
+            return None
+        data, metadata = bundle
+        picture, text = self._screen.svg(), self._screen.describe()
+        coded = base64.b64encode(picture.encode()).decode()
+        data["text/html"] = f'<img alt="{html.escape(text)}" src="data:image/svg+xml;base64,{coded}">'
+        data["image/svg+xml"] = picture
+        data["text/plain"] = text
+        return data, metadata

@@ -1,0 +1,113 @@
+"""Plans are values; what their arguments may be."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from graphsurgeon.core.plan import Fault, Plan, op_name, tensor_name
+from graphsurgeon.core.selection import select
+from graphsurgeon.errors import PlanError
+from tests.core.plain import net
+from tests.refusal import reads, refuses
+
+
+def test_each_verb_returns_a_new_plan():
+    g = net()
+    empty = Plan(g)
+    one = empty.copy(select(g, scope="net"), to="twin", unmapped="placeholder")
+    two = one.connect("x:0", to="twin/net/mm", input=0)
+    assert (len(empty), len(one), len(two)) == (0, 1, 2)
+    assert (empty.steps, two.steps[0]) == ((), one.steps[0])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.steps = ()
+
+
+def test_planning_twice_changes_nothing_twice():
+    g = net()
+    before = g.fingerprint
+    plans = [Plan(g).copy(select(g, scope="net"), to="twin", unmapped="keep") for _ in range(2)]
+    assert plans[0].after().fingerprint == plans[1].after().fingerprint
+    assert plans[0].check() == plans[1].check() == ()
+    assert g.fingerprint == before
+    assert plans[0].after() is plans[0].after()
+
+
+def test_an_empty_plan():
+    g = net()
+    plan = Plan(g)
+    assert plan.check() == ()
+    assert plan.mode == "append"
+    assert plan.after() is g
+    assert repr(plan) == "<Plan for net: empty>"
+    assert "(no steps yet)" in str(plan)
+
+
+def test_as_text():
+    g = net()
+    plan = Plan(g).copy(select(g, scope="net"), to="twin", unmapped="keep").connect("x", to="twin/net/mm")
+    assert repr(plan) == "<Plan for net: copy 6 ops of net to twin/; connect x:0 to input 0 of twin/net/mm>"
+    assert Plan(g).copy(select(g), to="").steps[0].text == "copy 11 ops of net to the top"
+
+
+def test_objects_stand_for_their_names():
+    class Named:
+        name = "a/b:1"
+
+    assert (tensor_name(Named()), op_name(Named())) == ("a/b:1", "a/b")
+    assert (tensor_name("a/b"), op_name("a/b:3")) == ("a/b:0", "a/b")
+    g = net()
+    step = Plan(g).copy(select(g, name="out"), to="t", inputs={Named(): "x"}).steps[0]
+    assert step.inputs == (("a/b:1", "x:0"),)
+
+
+def test_control_defaults_to_what_the_two_graphs_allow():
+    g = net()
+    assert Plan(g).copy(select(g), to="t").steps[0].control == "keep"
+    assert Plan(net()).copy(select(g), to="t").steps[0].control == "refuse"
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "choices"),
+    [
+        ("unmapped", "drop", "'include', 'keep', 'placeholder', 'refuse'"),
+        ("control", "placeholder", "'drop', 'include', 'keep', 'refuse'"),
+        ("variables", "freeze", "'copy', 'initial', 'share'"),
+        ("variables", {"net/w": "steal"}, "'copy', 'initial', 'share'"),
+        ("collections", "all", "'keep', 'none', 'rename', 'variables'"),
+        ("device", "/gpu:0", "'clear', 'keep'"),
+    ],
+)
+def test_a_choice_that_is_none(argument, value, choices):
+    g = net()
+    shown = value if isinstance(value, str) else "steal"
+    with refuses(PlanError, "copy(to='t')", f"{argument}={shown!r} is not known", f"Choose one of {choices}"):
+        Plan(g).copy(select(g), to="t", **{argument: value})
+
+
+def test_only_selections_are_copied():
+    with refuses(PlanError, "copy(to='t'): 'net/mm' is not a selection", "ed.select(...)"):
+        Plan(net()).copy("net/mm", to="t")
+
+
+def test_a_fault_becomes_an_error_that_counts_the_others():
+    fault = Fault("copy()", "nothing is there", "Pick something")
+    reads(fault, "copy(): nothing is there.\nPick something.")
+    reads(fault.error(2), "nothing is there (and 2 more: see plan.check())")
+
+
+def test_the_probe_is_asked_only_of_a_faultless_plan():
+    g, asked = net(), []
+
+    def probe(effect):
+        asked.append(effect)
+        return [Fault("apply", "TensorFlow says no", "Do not")]
+
+    good = Plan(g, probe=probe).copy(select(g, scope="net"), to="t", unmapped="keep")
+    assert [f.wrong for f in good.check()] == ["TensorFlow says no"]
+    assert good.check() is good.check()
+    assert asked == [good.effect]
+    bad = Plan(g, probe=probe).copy(select(g, scope="net"), to="net")
+    assert "is taken" in bad.check()[0].wrong
+    assert asked == [good.effect]

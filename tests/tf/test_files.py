@@ -1,0 +1,206 @@
+"""Files that are no graph: every one is refused with a message that says what it is, or where it is broken."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import zipfile
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from google.protobuf import text_format
+
+import graphsurgeon as gs
+from graphsurgeon.errors import OpenError
+from tests.graphs import tiny
+from tests.refusal import refuses
+
+
+def binary() -> bytes:
+    return tiny().as_graph_def().SerializeToString()
+
+
+def text() -> str:
+    return text_format.MessageToString(tiny().as_graph_def())
+
+
+def put(folder, name: str, data: bytes | str) -> str:
+    path = folder / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return str(path)
+
+
+def test_a_missing_file(tmp_path):
+    put(tmp_path, "model.pb", binary())
+    path = str(tmp_path / "modle.pb")
+    with refuses(OpenError, f"open({path!r}): there is no such file", f"Did you mean {str(tmp_path / 'model.pb')!r}?"):
+        gs.open(path)
+    with refuses(OpenError, "there is no such file", f"{str(tmp_path)!r} holds model.pb"):
+        gs.open(tmp_path / "zzzzzzzzz")
+    gone = str(tmp_path / "gone")
+    with refuses(OpenError, f"There is no folder {gone!r} either; check the path"):
+        gs.open(gone + "/model.pb")
+    (tmp_path / "bare").mkdir()
+    with refuses(OpenError, "holds nothing"):
+        gs.open(tmp_path / "bare" / "model.pb")
+
+
+def test_a_file_that_may_not_be_read(tmp_path):
+    path = put(tmp_path, "model.pb", binary())
+    if os.geteuid():
+        os.chmod(path, 0)
+        words = ("the file cannot be read (Permission denied)", "Check its permissions")
+        with refuses(OpenError, *words):
+            gs.open(path)
+        os.chmod(path, stat.S_IRUSR | stat.S_IWUSR)
+    (tmp_path / "folder.pb").mkdir()
+    with refuses(OpenError, "this folder is no SavedModel"):
+        gs.open(tmp_path / "folder.pb")
+
+
+def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
+    path = put(tmp_path, "model.pb", binary())
+
+    def no(self):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", no)
+    with refuses(OpenError, "the file cannot be read (Input/output error)", "Check its permissions"):
+        gs.open(path)
+
+
+def _zip() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("config.json", "{}")
+    return out.getvalue()
+
+
+def _npy() -> bytes:
+    out = io.BytesIO()
+    np.save(out, np.zeros(3))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", ["the file is empty", "Give a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder"]),
+        (b"\x89HDF\r\n\x1a\n" + bytes(64), ["this is an HDF5 file (old Keras weights), not a TensorFlow graph"]),
+        (_zip(), ["this is a zip file (a .keras model or an archive)"]),
+        (_npy(), ["this is a NumPy file"]),
+        (b"\x1c\x00\x00\x00TFL3" + bytes(64), ["this is a TensorFlow Lite model", "Give the graph it was converted"]),
+        (b"\x89PNG\r\n\x1a\n" + bytes(64), ["this is a PNG picture"]),
+        (b"GGUF" + bytes(64), ["this is a GGUF model"]),
+        (b"\x7fELF" + bytes(64), ["this is a program"]),
+        (b"%PDF-1.7\n", ["this is a PDF"]),
+        (gzip.compress(gzip.compress(binary())), ["this is a gzip file inside a gzip file"]),
+        (b"Dear reader,\nthis is a letter.\n", ["this is text, but not of a TensorFlow graph (1:"]),
+        (b'{"a": 1}', ["this is"]),
+        (bytes(range(256)) * 8, ["this is not a TensorFlow graph"]),
+        (b"\xff" * 300, ["this is not a TensorFlow graph"]),
+        (b"\x00" * 300, ["this is not a TensorFlow graph"]),
+        (b"\x08\x96\x01", ["this is not a TensorFlow graph"]),
+    ],
+    ids=lambda v: str(v)[:40],
+)
+@pytest.mark.parametrize("name", ["model.pb", "model.meta", "model.pbtxt"])
+def test_another_format(tmp_path, data, words, name):
+    path = put(tmp_path, name, data)
+    with refuses(OpenError, f"open({path!r}): ", *words):
+        gs.open(path)
+
+
+def test_a_file_cut_short_says_where(tmp_path):
+    data = binary()
+    names = [n.name for n in tiny().as_graph_def().node]
+    for size in range(8, len(data), 37):
+        path = put(tmp_path, "model.pb", data[:size])
+        try:
+            opened = gs.open(path)
+        except OpenError as error:
+            assert "cut short" in error.wrong or "damaged" in error.wrong or "not a TensorFlow graph" in error.wrong
+        else:  # cut between two ops: what is left is a graph
+            assert opened.snapshot.names == names[: opened.snapshot.size]
+    cut = tf.compat.v1.GraphDef()
+    cut.node.extend(tiny().as_graph_def().node[:3])
+    path = put(tmp_path, "model.pb", cut.SerializeToString()[:-10])
+    with refuses(OpenError, "the file is cut short: part 3, which", "needs 10 bytes more than the", "Fetch or write"):
+        gs.open(path)
+    half = cut.SerializeToString()
+    path = put(tmp_path, "model.pb", half + data[len(half) : len(half) + 9])
+    with refuses(OpenError, f"part 4, which starts at byte {len(half)}, after op {names[2]!r}"):
+        gs.open(path)
+
+
+def test_a_damaged_op_says_which(tmp_path):
+    nodes = tiny().as_graph_def().node
+    head = tf.compat.v1.GraphDef()
+    head.node.extend(nodes[:2])
+    start = head.SerializeToString()
+    bad = b"\x0a\x06\x0a\x7f\x0a\x0a\x0a\x0a"
+    path = put(tmp_path, "model.pb", start + bad)
+    with refuses(OpenError, f"op number 3, at byte {len(start)}, is damaged (the one before is 'k')"):
+        gs.open(path)
+    path = put(tmp_path, "model.pb", start + b"\xff\xff\xff\xff")
+    with refuses(OpenError, "is damaged, after op 'k'"):
+        gs.open(path)
+
+
+def test_every_byte_may_be_damaged(tmp_path):
+    """Whatever a flipped byte does, the answer is a graph or an OpenError."""
+    data = bytearray(binary())
+    rng = np.random.RandomState(0)
+    for at in rng.choice(len(data), 60, replace=False):
+        broken = bytearray(data)
+        broken[at] ^= 1 << int(rng.randint(8))
+        path = put(tmp_path, "model.pb", bytes(broken))
+        try:
+            gs.open(path)
+        except OpenError as error:
+            assert error.instead, at
+
+
+def test_a_broken_gzip(tmp_path):
+    packed = gzip.compress(binary())
+    path = put(tmp_path, "model.pb.gz", packed[:-12])
+    with refuses(OpenError, "the gzip file is broken (", "Fetch or pack it again"):
+        gs.open(path)
+    path = put(tmp_path, "model.pb.gz", packed[:30] + b"\x00\x00\x00\x00" + packed[34:])
+    with refuses(OpenError, "the gzip file is broken ("):
+        gs.open(path)
+    path = put(tmp_path, "model.pb.gz", b"\x1f\x8bnonsense")
+    with refuses(OpenError, "the gzip file is broken ("):
+        gs.open(path)
+
+
+def test_broken_text_says_the_line(tmp_path):
+    lines = text().splitlines()
+    lines[2] = lines[2] + " oops"
+    path = put(tmp_path, "model.pbtxt", "\n".join(lines))
+    with refuses(OpenError, "the text is broken at line and column 3:", "Mend it there"):
+        gs.open(path)
+    path = put(tmp_path, "model.pbtxt", "\n".join(text().splitlines()[:-2]))
+    with refuses(OpenError, "the text is broken at line and column "):
+        gs.open(path)
+    path = put(tmp_path, "model.pbtxt", text().replace('op: "Square"', 'opp: "Square"'))
+    with refuses(OpenError, 'has no field named "opp"'):
+        gs.open(path)
+
+
+def test_text_without_ops(tmp_path):
+    path = put(tmp_path, "model.pbtxt", "versions { producer: 22 }")
+    with refuses(OpenError, "this is text, but not of a TensorFlow graph"):
+        gs.open(path)
+
+
+def test_a_folder_that_is_no_saved_model(tmp_path):
+    with refuses(OpenError, "this folder is no SavedModel: it has no saved_model.pb", "Give a GraphDef"):
+        gs.open(tmp_path)
+    put(tmp_path, "frozen.pb", binary())
+    put(tmp_path, "readme.txt", "hello")
+    with refuses(OpenError, f"Open {str(tmp_path / 'frozen.pb')!r} in it"):
+        gs.open(tmp_path)

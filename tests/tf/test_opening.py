@@ -1,0 +1,294 @@
+"""Opening what people have: live graphs, sessions, protos, files and folders."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from google.protobuf import text_format
+from tensorflow.core.protobuf import saved_model_pb2
+
+import graphsurgeon as gs
+from graphsurgeon.errors import OpenError
+from tests.graphs import KINDS, look, model, run, tiny
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+TWO = np.array([[1.0, 2.0]], np.float32)
+
+
+def test_a_live_graph_is_used_as_it_is():
+    graph = tiny()
+    before = look(graph)
+    ed = gs.open(graph)
+    assert ed.graph is graph
+    assert ed.snapshot.names == [op.name for op in graph.get_operations()]
+    assert (len(ed), ed.title) == (5, "graph")
+    assert gs.open(graph, title="mine").title == "mine"
+    assert look(graph) == before
+
+
+def test_a_session_brings_its_values():
+    m = model()
+    m.train_steps()
+    ed = gs.open(m.session)
+    assert ed.graph is m.graph
+    assert ed.session() is m.session
+    interactive = tf1.InteractiveSession(graph=m.graph)
+    try:
+        assert gs.open(interactive).graph is m.graph
+    finally:
+        interactive.close()
+
+
+FORMS = {
+    "model.pb": lambda g: g.SerializeToString(),
+    "model.pbtxt": lambda g: text_format.MessageToString(g).encode(),
+    "model.pb.txt": lambda g: text_format.MessageToString(g).encode(),
+    "model.pb.gz": lambda g: gzip.compress(g.SerializeToString()),
+    "model.pbtxt.gz": lambda g: gzip.compress(text_format.MessageToString(g).encode()),
+    "text_inside.pb": lambda g: text_format.MessageToString(g).encode(),
+    "binary_inside.pbtxt": lambda g: g.SerializeToString(),
+    "no_suffix": lambda g: g.SerializeToString(),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_graph_def_files(tmp_path, name):
+    graph = tiny()
+    path = tmp_path / name
+    path.write_bytes(FORMS[name](graph.as_graph_def()))
+    for given in (path, str(path)):
+        ed = gs.open(given)
+        assert ed.title == name
+        assert ed.graph.as_graph_def() == graph.as_graph_def()
+        assert run(ed.graph, "z:0", {"x:0": TWO}).tolist() == [[2.0, 5.0]]
+        assert f"ed = gs.open({str(path)!r})" in ed.plan().to_code()
+
+
+def test_protos():
+    graph = tiny()
+    proto = graph.as_graph_def()
+    before = proto.SerializeToString(deterministic=True)
+    ed = gs.open(proto)
+    assert ed.graph.as_graph_def() == graph.as_graph_def()
+    assert proto.SerializeToString(deterministic=True) == before
+    assert gs.open(tf1.train.export_meta_graph(graph=graph)).snapshot.names == ed.snapshot.names
+    with refuses(OpenError, "open(NodeDef): a NodeDef holds no graph", "Give a tf.Graph, a session"):
+        gs.open(proto.node[0])
+
+
+def test_the_producer_version_is_kept():
+    proto = tiny().as_graph_def()
+    proto.versions.producer = 27
+    assert gs.open(proto).graph.graph_def_versions.producer == 27
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("suffix", [".meta", ".meta.gz"])
+def test_meta_graph_with_its_checkpoint(tmp_path, kind, suffix):
+    m = model(kind)
+    m.train_steps()
+    with m.graph.as_default():
+        prefix = tf1.train.Saver().save(m.session, str(tmp_path / "model"))
+    path = tmp_path / ("model" + suffix)
+    if suffix.endswith(".gz"):
+        path.write_bytes(gzip.compress((tmp_path / "model.meta").read_bytes()))
+        (tmp_path / "model.meta").unlink()
+    ed = gs.open(path)
+    assert (tmp_path / "model.index").exists(), prefix
+    with m.graph.as_default():
+        names = [v.name for v in tf1.global_variables()]
+    with ed.graph.as_default():
+        variables = tf1.global_variables()
+        assert [v.name for v in variables] == names
+        assert {type(v).__name__ for v in variables} == {"RefVariable" if kind == "ref" else "ResourceVariable"}
+    session = ed.session()
+    for variable, name in zip(variables, names, strict=True):
+        np.testing.assert_array_equal(session.run(variable), m.session.run(m.graph.get_tensor_by_name(name))
+                                      if kind == "ref" else m.session.run(_read(m.graph, name)))  # fmt: skip
+    assert session.run("loss:0", {t.name: v for t, v in m.feed().items()}) == m.session.run(m.loss, m.feed())
+
+
+def _read(graph, name):
+    with graph.as_default():
+        return next(v for v in tf1.global_variables() if v.name == name)
+
+
+def test_meta_graph_without_a_checkpoint_starts_from_initial_values(tmp_path):
+    m = model("ref")
+    start = m.session.run(m.w)
+    m.train_steps()
+    with m.graph.as_default():
+        tf1.train.Saver()
+        tf1.train.export_meta_graph(str(tmp_path / "model.meta"))
+    ed = gs.open(tmp_path / "model.meta")
+    np.testing.assert_array_equal(ed.session().run("net/w:0"), start)
+    assert [c for c in ed.graph.get_all_collection_keys() if c == "mine"] == ["mine"]
+    assert ed.graph.get_collection("mine")[0].name == "net/y:0"
+
+
+def test_a_checkpoint_that_is_broken(tmp_path):
+    m = model("ref")
+    with m.graph.as_default():
+        tf1.train.Saver().save(m.session, str(tmp_path / "model"))
+    data = next(tmp_path.glob("model.data-*"))
+    held = data.read_bytes()
+    data.unlink()
+    prefix = str(tmp_path / "model")
+    ed = gs.open(tmp_path / "model.meta")
+    assert ed.snapshot.size == len(m.graph.get_operations())
+    with refuses(OpenError, f"values from {prefix!r}: the checkpoint's data file is missing",
+                 f"Put {prefix}.data-* beside it"):  # fmt: skip
+        ed.session()
+    data.write_bytes(held[: len(held) // 2])
+    with refuses(OpenError, "the checkpoint does not restore: ", "Give the checkpoint of this very graph"):
+        gs.open(tmp_path / "model.meta").session()
+
+
+def save(m, folder):
+    with m.graph.as_default():
+        tf1.saved_model.simple_save(m.session, str(folder), {"x": m.x}, {"y": m.y})
+
+
+def test_saved_model_of_tf1(tmp_path):
+    m = model("resource")
+    m.train_steps()
+    save(m, tmp_path / "sm")
+    ed = gs.open(tmp_path / "sm")
+    assert ed.title == "sm"
+    feed = m.feed()[m.x]
+    np.testing.assert_array_equal(ed.session().run("net/y:0", {"x:0": feed}), m.session.run(m.y, {m.x: feed}))
+    again = gs.open(str(tmp_path / "sm"), tags="serve")
+    assert again.snapshot.fingerprint == ed.snapshot.fingerprint
+    assert f"gs.open({str(tmp_path / 'sm')!r}, tags='serve')" in again.plan().to_code()
+
+
+def test_saved_model_as_text(tmp_path):
+    m = model("resource")
+    save(m, tmp_path / "sm")
+    binary = tmp_path / "sm" / "saved_model.pb"
+    proto = saved_model_pb2.SavedModel.FromString(binary.read_bytes())
+    binary.unlink()
+    (tmp_path / "sm" / "saved_model.pbtxt").write_text(text_format.MessageToString(proto))
+    ed = gs.open(tmp_path / "sm")
+    feed = m.feed()[m.x]
+    np.testing.assert_array_equal(ed.session().run("net/y:0", {"x:0": feed}), m.session.run(m.y, {m.x: feed}))
+    assert gs.open(proto).snapshot.fingerprint == ed.snapshot.fingerprint
+
+
+def test_saved_model_of_tf2(tmp_path):
+    class Net(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="w")
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+        def __call__(self, x):
+            return {"y": tf.matmul(x, self.w)}
+
+    net = Net()
+    net.w.assign(net.w + 0.5)
+    tf.saved_model.save(net, str(tmp_path / "sm"), signatures=net.__call__)
+    ed = gs.open(tmp_path / "sm")
+    session = ed.session()
+    handle = ed.select(op="VarHandleOp").names
+    assert handle == ["w"]
+    got = session.run("StatefulPartitionedCall:0", {"serving_default_x:0": TWO})
+    np.testing.assert_array_equal(got, net(TWO)["y"])
+
+
+def test_the_values_of_a_saved_model_may_be_missing(tmp_path):
+    m = model("ref")
+    save(m, tmp_path / "sm")
+    next((tmp_path / "sm" / "variables").glob("*.data-*")).unlink()
+    ed = gs.open(tmp_path / "sm")
+    with refuses(OpenError, "the checkpoint's data file is missing"):
+        ed.session()
+
+
+def test_several_graphs_in_one_saved_model(tmp_path):
+    proto = saved_model_pb2.SavedModel(saved_model_schema_version=1)
+    for tags in (["train"], ["serve", "gpu"]):
+        meta = proto.meta_graphs.add()
+        meta.graph_def.CopyFrom(tiny().as_graph_def())
+        meta.meta_info_def.tags.extend(tags)
+    (tmp_path / "saved_model.pb").write_bytes(proto.SerializeToString())
+    with refuses(OpenError, "it holds 2 graphs", "Choose one: tags=['train'] or tags=['gpu', 'serve']"):
+        gs.open(tmp_path)
+    with refuses(OpenError, "it has no graph with tags ['serve']", "It has tags=['train'] and tags=['gpu', 'serve']"):
+        gs.open(tmp_path, tags="serve")
+    assert gs.open(tmp_path, tags=["serve", "gpu"]).snapshot.size == 5
+    assert gs.open(tmp_path, tags="train").snapshot.size == 5
+
+
+@pytest.mark.parametrize("thing", [None, 3, object(), ["a"], b"bytes"])
+def test_what_is_no_graph(thing):
+    with refuses(OpenError, f"a {type(thing).__name__} cannot be opened as a graph", "Give a tf.Graph, a session"):
+        gs.open(thing)
+
+
+def test_a_long_thing_is_cut():
+    with refuses(OpenError, "..."):
+        gs.open(list(range(1000)))
+
+
+def test_an_unknown_op_type():
+    proto = tiny().as_graph_def()
+    proto.node[3].op = "Sqare"
+    with refuses(OpenError, f"this TensorFlow ({tf.__version__}) does not know the op type 'Sqare'", "'Square'",
+                 "If it is a custom op, load it first with tf.load_op_library(...)"):  # fmt: skip
+        gs.open(proto)
+    for node in proto.node:
+        node.op = "Zz" + node.op
+    with refuses(OpenError, "does not know the op types 'ZzPlaceholder' (op 'x')"):
+        gs.open(proto)
+
+
+@pytest.mark.parametrize("name", ["a b", "-x", "", "/x", "é", "x:0", "^x", "<script>"])
+def test_names_tensorflow_does_not_take(name):
+    proto = tiny().as_graph_def()
+    proto.node[1].name = name
+    with refuses(OpenError, f"{name!r} is not an op name that TensorFlow takes", "Rename the op"):
+        gs.open(proto)
+
+
+def test_what_tensorflow_refuses():
+    proto = tiny().as_graph_def()
+    proto.node.add(name="x", op="NoOp")
+    with refuses(OpenError, "TensorFlow refuses the graph: ", "Mend it where it was made"):
+        gs.open(proto)
+    proto = tiny().as_graph_def()
+    proto.node[3].input[0] = "nowhere"
+    with refuses(OpenError, "TensorFlow refuses the graph: ", "nowhere"):
+        gs.open(proto)
+    proto = tiny().as_graph_def()
+    proto.node[3].input[0] = "k"
+    with refuses(OpenError, "TensorFlow refuses the graph: "):
+        gs.open(proto)
+
+
+def test_functions_of_a_file_can_be_called():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [None, 2], name="x")
+        tf.identity(tf.function(lambda t: t * 3.0)(x), name="y")
+    ed = gs.open(graph.as_graph_def())
+    assert run(ed.graph, "y:0", {"x:0": TWO}).tolist() == [[3.0, 6.0]]
+
+
+def test_collections_of_a_meta_graph(tmp_path):
+    m = model("ref")
+    with m.graph.as_default():
+        m.graph.add_to_collection("words", "text")
+        m.graph.add_to_collection("numbers", 3)
+        m.graph.add_to_collection("ops", m.train)
+        meta = tf1.train.export_meta_graph(graph=m.graph)
+    graph = gs.open(meta).graph
+    assert graph.get_collection("ops") == [graph.get_operation_by_name("train")]
+    assert graph.get_collection("numbers") == [3]
+    assert [v.name for v in graph.get_collection("trainable_variables")] == ["net/w:0", "net/b:0"]
+    assert graph.get_collection("trainable_variables")[0] is graph.get_collection("variables")[0]
+    assert graph.get_collection("losses") == [graph.get_tensor_by_name("loss:0")]

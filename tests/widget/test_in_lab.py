@@ -1,0 +1,51 @@
+"""The widget in a real JupyterLab and Notebook 7: a round trip, and keys that the notebook would like to have."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lab import open_notebook
+
+CELLS = [
+    "from tests.widget.fake_screen import FakeScreen\nfrom graphsurgeon.widget.widget import GraphWidget\n"
+    "screen = FakeScreen(); w = GraphWidget(screen); w"
+]
+
+
+@pytest.fixture(params=["lab", "notebook7"])
+def server(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_round_trip(page, server):
+    opened = open_notebook(page, server, CELLS)
+    page.wait_for_selector(".gs-box")
+    page.locator('.gs-box[aria-label^="split"]').click()
+    page.wait_for_selector(".gs-inspector h3")
+    assert opened.ask("w.picked") == ["split"]
+    for key in ("i", "ArrowDown", "ArrowLeft", "ArrowRight", "x", "d", "d", "0"):
+        page.keyboard.press(key)
+    page.wait_for_selector(".gs-chip-in")
+    assert opened.ask("screen.inputs") == ["split:0"]
+    # none of those keys cut, deleted, moved or restarted anything in the notebook
+    assert page.locator(".jp-CodeCell:visible").count() == 1
+    assert page.locator(".jp-Dialog").count() == 0
+    page.locator('.gs-box[aria-label*="mixed/"]').dblclick()
+    page.wait_for_selector('.gs-group[aria-label*="mixed/"]')
+    opened.run("screen.pick(['images'], 'set')")
+    page.wait_for_selector('.gs-box.gs-picked[aria-label^="images"]')
+    opened.close()
+
+
+def test_the_theme_is_followed_live(page, lab):
+    opened = open_notebook(page, lab, CELLS)
+    page.wait_for_selector(".gs-box")
+    ground = "() => getComputedStyle(document.querySelector('.gs')).backgroundColor"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})")
+    page.wait_for_selector(".gs.gs-dark")
+    page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
+    assert page.evaluate(ground) == "rgb(17, 17, 17)"
+    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
+    page.wait_for_function("() => document.body.dataset.jpThemeLight === 'true'")
+    opened.close()

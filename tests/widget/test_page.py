@@ -1,0 +1,323 @@
+"""The built bundle in Chromium, on a plain page: gestures, keys, what is sent and what is not, accessibility."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.widget.fake_screen import HOSTILE, FakeScreen
+
+BOX = "() => document.querySelector('.gs-layer-boxes .gs-item[aria-label*=\"%s\"]').getBoundingClientRect().toJSON()"
+
+
+def settle(shown, verb=None):
+    """Waits until every message is answered; with a verb, until one of it has been sent."""
+    if verb:
+        shown.page.wait_for_function("verb => sent.some(m => m.verb === verb)", arg=verb)
+    shown.page.wait_for_timeout(60)
+
+
+def marked(screen=None):
+    """A screen with a boundary that leaks, and a plan."""
+    screen = screen or FakeScreen()
+    screen.unfolded["source"] = {"conv0/", "mixed/"}
+    for tensor in ("split:0", "split:1"):
+        screen.mark_input(tensor)
+    screen.mark_output("head/BiasAdd:0")
+    screen.copy("grafted", "placeholder")
+    return screen
+
+
+def test_click_picks_and_inspects(widget_page):
+    shown = widget_page()
+    shown.item("softmax2").click()
+    settle(shown)
+    assert shown.sent == [
+        ("pick", {"names": ["softmax2"], "mode": "set"}),
+        ("details", {"pane": "source", "name": "softmax2"}),
+    ]
+    assert shown.page.locator(".gs-inspector h3").inner_text() == "softmax2"
+    assert shown.widget._screen.picked == ["softmax2"]
+
+
+def test_highlight_is_there_before_any_answer(widget_page):
+    shown = widget_page(answered=False)
+    lit = shown.page.evaluate(
+        """() => new Promise(done => {
+          const box = document.querySelector('.gs-item[aria-label^="softmax2"]');
+          box.dispatchEvent(new MouseEvent("click", {bubbles: true}));
+          requestAnimationFrame(() => done([box.classList.contains("gs-picked"), box.getAttribute("aria-selected")]));
+        })"""
+    )
+    assert lit == [True, "true"]
+
+
+def test_ctrl_click_toggles(widget_page):
+    shown = widget_page()
+    shown.item("softmax2").click()
+    shown.item("images").click(modifiers=["Control"])
+    settle(shown)
+    assert shown.widget._screen.picked == ["softmax2", "images"]
+    assert shown.page.locator(".gs-box.gs-picked").count() == 2
+    shown.item("images").click(modifiers=["Control"])
+    settle(shown)
+    assert shown.widget._screen.picked == ["softmax2"]
+
+
+def test_pan_and_zoom_send_nothing(widget_page):
+    shown = widget_page()
+    mouse = shown.page.mouse
+    before = shown.page.evaluate("() => document.querySelector('.gs-root').getAttribute('transform')")
+    mouse.move(300, 300)
+    mouse.down()
+    mouse.move(360, 340, steps=4)
+    mouse.up()
+    shown.page.keyboard.down("Control")
+    mouse.wheel(0, -200)
+    shown.page.keyboard.up("Control")
+    for name in ("Zoom in", "Zoom out", "Fit the picture", "%"):
+        shown.page.get_by_role("button", name=name).click()
+    shown.item("softmax2").focus()
+    for key in "+-0f":
+        shown.page.keyboard.press(key)
+    after = shown.page.evaluate("() => document.querySelector('.gs-root').getAttribute('transform')")
+    assert before != after
+    assert shown.sent == []
+
+
+def test_plain_wheel_is_left_to_the_notebook(widget_page):
+    shown = widget_page()
+    before = shown.page.evaluate("() => document.querySelector('.gs-root').getAttribute('transform')")
+    stopped = shown.page.evaluate(
+        """() => !document.querySelector('.gs-canvas')
+          .dispatchEvent(new WheelEvent('wheel', {deltaY: 9, cancelable: true}))"""
+    )
+    assert not stopped
+    assert before == shown.page.evaluate("() => document.querySelector('.gs-root').getAttribute('transform')")
+
+
+def test_shift_drag_picks_what_the_frame_touches(widget_page):
+    shown = widget_page()
+    a, b = shown.page.evaluate(BOX % "images"), shown.page.evaluate(BOX % "keep_prob")
+    mouse = shown.page.mouse
+    mouse.move(a["x"] - 12, a["y"] - 10)
+    shown.page.keyboard.down("Shift")
+    mouse.down()
+    mouse.move(b["x"] + b["width"] + 8, b["y"] + b["height"] + 6, steps=5)
+    mouse.up()
+    shown.page.keyboard.up("Shift")
+    settle(shown, "pick")
+    assert set(shown.widget._screen.picked) == {"images", "keep_prob"}
+
+
+def test_double_click_unfolds_in_place_and_folds_again(widget_page):
+    shown = widget_page()
+    box = shown.page.evaluate(BOX % "mixed/")
+    kept = shown.page.evaluate("() => { window.kept = document.querySelector('[aria-label^=\"images\"]'); }")
+    shown.item("mixed/").dblclick()
+    shown.page.wait_for_selector('.gs-group[aria-label*="mixed/"]')
+    group = shown.page.evaluate(
+        "() => document.querySelector('.gs-group[aria-label*=\"mixed/\"] .gs-body').getBoundingClientRect().toJSON()"
+    )
+    body = shown.sent[-1]
+    assert body == ("unfold", {"pane": "source", "name": "mixed/"})
+    assert abs(group["x"] - box["x"]) < 8
+    assert abs(group["y"] - box["y"]) < 8
+    assert shown.page.evaluate("() => window.kept.isConnected"), kept
+    assert "mixed/" in shown.page.evaluate("() => document.activeElement.getAttribute('aria-label')")
+    shown.page.locator('.gs-group[aria-label*="mixed/"] .gs-heading').dblclick()
+    shown.page.wait_for_selector('.gs-box[aria-label*="mixed/"]')
+    assert shown.sent[-1] == ("fold", {"pane": "source", "name": "mixed/"})
+
+
+def test_keys_from_boundary_to_apply(widget_page):
+    shown = widget_page()
+    press = shown.page.keyboard.press
+    shown.page.keyboard.press("Tab")
+    shown.item("split").focus()
+    press("i")
+    settle(shown, "mark_input")
+    shown.item("softmax2").focus()
+    press("o")
+    settle(shown, "mark_output")
+    assert shown.page.locator(".gs-summary").inner_text().replace("\n", " ").startswith("▷ 1 in ◁ 1 out")
+    press("c")
+    settle(shown, "copy")
+    assert shown.page.locator(".gs-pane-destination").is_visible()
+    shown.page.locator('.gs-pane-source .gs-item[aria-label^="softmax2"]').focus()
+    press("Control+z")
+    settle(shown, "undo")
+    press("Control+Shift+Z")
+    settle(shown, "redo")
+    press("Control+Enter")
+    settle(shown, "apply")
+    verbs = [verb for verb, _ in shown.sent]
+    assert verbs == ["mark_input", "mark_output", "copy", "undo", "redo", "apply"]
+    assert shown.widget._screen.applied == "1 steps applied"
+
+
+def test_the_output_chosen_in_the_inspector_is_the_one_marked(widget_page):
+    shown = widget_page()
+    shown.item("split").click()
+    shown.page.get_by_role("radio", name=":1").check()
+    shown.item("split").focus()
+    shown.page.keyboard.press("i")
+    settle(shown, "mark_input")
+    assert shown.sent[-1] == ("mark_input", {"tensor": "split:1"})
+
+
+def test_m_and_m_connect_and_ask_for_the_input(widget_page):
+    shown = widget_page(marked())
+    shown.page.get_by_role("button", name="Fit the picture").click()
+    shown.page.locator('.gs-pane-destination .gs-item[aria-label^="scale"]').focus()
+    shown.page.keyboard.press("m")
+    assert "scale:0" in shown.page.locator(".gs-status-text").inner_text()
+    shown.widget.simulate("unfold", pane="destination", name="grafted/head/")
+    shown.push()
+    shown.page.locator('.gs-pane-destination .gs-item[aria-label*="grafted/head/MatMul"]').focus()
+    shown.page.keyboard.press("m")
+    shown.page.get_by_role("menuitem").nth(1).click()
+    settle(shown, "connect")
+    assert shown.sent[-1] == ("connect", {"tensor": "scale:0", "to": "grafted/head/MatMul", "input": 1})
+
+
+def test_apply_asks_when_there_are_warnings(widget_page):
+    screen = marked()
+    screen.warnings = ["2 variables keep their initial values only"]
+    shown = widget_page(screen)
+    shown.page.get_by_role("button", name="Apply").click()
+    dialog = shown.page.get_by_role("alertdialog")
+    assert "initial values only" in dialog.inner_text()
+    assert shown.sent == []
+    dialog.get_by_role("button", name="Apply").click()
+    settle(shown, "apply")
+    assert shown.sent == [("apply", {})]
+
+
+def test_search_reveals(widget_page):
+    shown = widget_page()
+    shown.item("images").focus()
+    shown.page.keyboard.press("/")
+    shown.page.keyboard.type("Dropout")
+    shown.page.wait_for_selector(".gs-hit")
+    shown.page.keyboard.press("Enter")
+    settle(shown, "reveal")
+    assert ("reveal", {"pane": "source", "name": "mixed/b/Dropout"}) in shown.sent
+    shown.page.wait_for_function("() => document.activeElement.getAttribute('aria-label')?.includes('mixed/b/Dropout')")
+
+
+def test_a_leak_becomes_an_input_by_its_button(widget_page):
+    shown = widget_page(marked())
+    shown.page.get_by_role("tab", name="Boundary").click()
+    shown.page.get_by_role("button", name="Add as input keep_prob:0").click()
+    settle(shown, "add_leak")
+    assert shown.page.locator(".gs-tag-leak").count() == 0
+
+
+def test_a_refused_verb_is_said(widget_page):
+    shown = widget_page()
+    shown.item("images").focus()
+    shown.page.keyboard.press("Control+z")
+    settle(shown, "undo")
+    assert "there is nothing to take back" in shown.page.locator(".gs-status-text").inner_text()
+
+
+def test_a_busy_kernel_is_said_and_can_be_cancelled(widget_page):
+    shown = widget_page(answered=False)
+    shown.item("mixed/").dblclick()
+    shown.page.wait_for_function("() => document.querySelector('.gs-status-text').textContent.startsWith('Waiting')")
+    shown.page.locator(".gs-status").get_by_role("button", name="Cancel").click()
+    assert shown.sent[-1] == ("cancel", {})
+
+
+def test_hostile_names_stay_text(widget_page):
+    names = [f"{i}{text}" for i, text in enumerate(HOSTILE)]
+    screen = FakeScreen([(name, name, []) for name in names], [(name, name, []) for name in names])
+    screen.mark_output(names[0] + ":0")
+    screen.steps = [{"verb": "copy", "to": HOSTILE[0], "text": HOSTILE[1]}]
+    screen.warnings = list(HOSTILE)
+    shown = widget_page(screen)
+    for name in names:
+        shown.page.evaluate(
+            """i => document.querySelectorAll('.gs-pane-source .gs-box')[i]
+              .dispatchEvent(new MouseEvent('click', {bubbles: true}))""",
+            names.index(name),
+        )
+        settle(shown)
+    for tab in ("Warnings", "Steps", "New ops", "Boundary"):
+        shown.page.get_by_role("tab", name=tab).click()
+    found = shown.page.evaluate(
+        """() => [window.hacked ?? null,
+          host.querySelectorAll("img, script, a, iframe, foreignObject, image, use").length,
+          [...host.querySelectorAll("*")].flatMap(e => [...e.attributes])
+            .filter(a => /^on|href|^src$/.test(a.name)).length,
+          /[\\u202a-\\u202e\\u0000]/.test(host.textContent)]"""
+    )
+    assert found == [None, 0, 0, False]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe(widget_page, axe, dark):
+    screen = marked()
+    screen.warnings = ["2 variables keep their initial values only"]
+    shown = widget_page(screen, dark=dark)
+    shown.page.get_by_role("button", name="Fit the picture").click()
+    shown.item("images").click()
+    settle(shown)
+    assert shown.axe() == []
+    for tab in ("Boundary", "Warnings", "Steps", "Variables", "Code"):
+        shown.page.get_by_role("tab", name=tab).click()
+        assert shown.axe() == [], tab
+    shown.page.keyboard.press("?")
+    assert shown.axe() == []
+
+
+def test_every_focusable_element_keeps_the_notebooks_keys_away(widget_page):
+    shown = widget_page(marked())
+    bare = shown.page.evaluate(
+        """() => [...host.querySelectorAll("button, input, select, textarea, [tabindex]")]
+          .filter(e => e.getAttribute("data-lm-suppress-shortcuts") !== "true").map(e => e.outerHTML.slice(0, 120))"""
+    )
+    assert bare == []
+
+
+def test_one_tab_stop_for_each_tree(widget_page):
+    shown = widget_page(marked())
+    counts = shown.page.evaluate(
+        "() => [...host.querySelectorAll('[role=tree]')].map(t => t.querySelectorAll('[tabindex=\"0\"]').length)"
+    )
+    assert counts == [1, 1, 1]
+
+
+def test_arrows_follow_edges(widget_page):
+    shown = widget_page()
+    shown.item("images").focus()
+    seen = []
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
+        shown.page.keyboard.press(key)
+        seen.append(shown.page.evaluate("() => document.activeElement.querySelector('.gs-label').textContent"))
+    assert seen == ["conv0", "split", "mixed", "split"]
+    assert shown.sent == []
+
+
+@pytest.mark.parametrize(("width", "both"), [(1300, True), (760, False)])
+def test_panes_become_tabs_in_a_narrow_cell(widget_page, width, both):
+    shown = widget_page(marked())
+    shown.page.set_viewport_size({"width": width, "height": 800})
+    shown.page.wait_for_timeout(100)
+    assert shown.page.locator(".gs-pane-source").is_visible()
+    assert shown.page.locator(".gs-pane-destination").is_visible() == both
+    if not both:
+        shown.page.get_by_role("button", name="Destination").click()
+        assert shown.page.locator(".gs-pane-destination").is_visible()
+
+
+def test_the_first_view_is_full_size_when_it_fits(widget_page):
+    shown = widget_page(FakeScreen([("a", "NoOp", []), ("b", "NoOp", [])]))
+    assert "scale(1.0000)" in shown.page.locator(".gs-pane-source .gs-root").get_attribute("transform")
+
+
+def test_closing_the_view_leaves_no_listener(widget_page):
+    shown = widget_page()
+    shown.page.evaluate("close()")
+    assert shown.page.evaluate("Object.values(heard).every(list => list.length === 0)")
+    assert shown.page.evaluate("host.childElementCount") == 0

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from graphsurgeon.errors import PlanError
+from graphsurgeon.widget.protocol import VERBS, VERSION, ProtocolError, answer, parse, parts, refusal, usage
+
+EXAMPLES = json.loads((Path(__file__).parent / "protocol_examples.json").read_text())
+
+
+@pytest.mark.parametrize("example", EXAMPLES["valid"], ids=lambda e: e["verb"])
+def test_valid(example):
+    request = parse({"v": VERSION, "id": 5, **example})
+    assert (request.id, request.verb, request.args) == (5, example["verb"], example["args"])
+
+
+def test_examples_cover_every_verb():
+    assert {e["verb"] for e in EXAMPLES["valid"]} == set(VERBS)
+
+
+@pytest.mark.parametrize("example", EXAMPLES["defaults"], ids=lambda e: e["verb"])
+def test_defaults(example):
+    assert parse({"v": 1, "id": 1, "verb": example["verb"], "args": example["args"]}).args == example["full"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES["invalid"], ids=lambda e: e["error"]["wrong"])
+def test_invalid(example):
+    with pytest.raises(ProtocolError) as caught:
+        parse(example["message"])
+    assert refusal(caught.value.id, caught.value) == {
+        "v": 1,
+        "id": example["id"],
+        "ok": False,
+        "error": example["error"],
+    }
+
+
+def test_a_long_value_is_shortened_in_the_message():
+    with pytest.raises(ProtocolError) as caught:
+        parse({"v": 1, "id": 1, "verb": "x" * 100_000, "args": {}})
+    assert len(str(caught.value)) < 600
+
+
+def test_a_long_name_is_an_argument_like_any_other():
+    assert (
+        len(parse({"v": 1, "id": 1, "verb": "mark_input", "args": {"tensor": "x" * 100_000}}).args["tensor"]) == 100_000
+    )
+
+
+def test_answer():
+    assert answer(3, {"hits": []}) == {"v": 1, "id": 3, "ok": True, "result": {"hits": []}}
+
+
+@pytest.mark.parametrize(
+    ("result", "said"), [(float("nan"), "Out of range float"), (object(), "not JSON serializable")]
+)
+def test_answer_is_json(result, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        answer(3, result)
+
+
+def test_parts_of_our_errors():
+    assert parts(PlanError("copy('a')", "it is taken", "Try 'b'")) == {
+        "asked": "copy('a')", "wrong": "it is taken", "instead": "Try 'b'",
+    }  # fmt: skip
+
+
+def test_parts_of_a_fault_of_ours():
+    assert parts(KeyError("x"), "undo") == {
+        "asked": "undo",
+        "wrong": "KeyError: 'x'",
+        "instead": "This is a fault of graphsurgeon: the widget's last_error has the traceback to report",
+    }
+
+
+def test_usage():
+    assert usage("connect") == "connect(tensor, to, input)"
+    assert usage("copy") == "copy(to=None, unmapped='placeholder')"

@@ -1,0 +1,83 @@
+"""Runs notebooks and stores their outputs the way nbval reads them: python tools/write_references.py FILE...
+
+- What C++ writes to the terminal stays out, as it does when nbval runs the cells.
+- Widget views are taken out of the stored outputs: without their state a viewer shows an error in their
+  place, while the static picture beside them shows everywhere. Whoever runs the cell gets the widget.
+- Times, versions and execution metadata are not stored, so that a second run changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+import nbformat
+from nbclient import NotebookClient
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def run(notebook: Any, folder: Path, timeout: int = 120) -> Any:
+    """Executes the notebook in place and returns it; the first cell that raises ends it with that error.
+
+    Args:
+        notebook: what nbformat read.
+        folder: where the cells run.
+        timeout: seconds for one cell.
+    """
+    options = ["--IPKernelApp.capture_fd_output=False"]
+    client = NotebookClient(
+        notebook,
+        timeout=timeout,
+        record_timing=False,
+        store_widget_state=False,
+        extra_arguments=options,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    client.execute()
+    return notebook
+
+
+def tidy(notebook: Any) -> Any:
+    """Takes out what differs from run to run or from machine to machine, and returns the notebook."""
+    notebook.metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"
+        cell.metadata = {k: v for k, v in cell.metadata.items() if k == "tags"}
+        for output in cell.get("outputs", []):
+            output.get("data", {}).pop(WIDGET_VIEW, None)
+            output.get("metadata", {}).pop(WIDGET_VIEW, None)
+    notebook.nbformat_minor = 5
+    return notebook
+
+
+def write(path: Path) -> None:
+    """Runs one notebook and stores its outputs."""
+    start = time.perf_counter()
+    notebook = tidy(run(nbformat.read(path, as_version=4), path.parent))
+    nbformat.validate(notebook)
+    nbformat.write(notebook, path)
+    print(f"{path}: {time.perf_counter() - start:.1f} s")
+
+
+def main(arguments: list[str]) -> int:
+    """Writes each notebook named; returns the exit code."""
+    if not arguments:
+        print("No notebook named: python tools/write_references.py notebooks/00_start_here.ipynb")
+        return 2
+    for name in arguments:
+        write(Path(name))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
