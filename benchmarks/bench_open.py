@@ -13,7 +13,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from benchmarks.graphs import layered, tf1
 from benchmarks.rows import Row, seconds
-from tests.needs import _corpus
+from tests.needs import corpus_folder
 
 LARGEST = "items/slim_resnet152_16tower_train/model.meta.gz"
 
@@ -26,7 +26,7 @@ def rows() -> Iterator[Row]:
         theirs = seconds(lambda: _bare(file), 2)
         ours = seconds(lambda: gs.open(file).snapshot, 2)
         yield Row("gs.open and snapshot, 100,000 ops", ours, theirs, 1.3, "parse + import_graph_def")
-    corpus = _corpus()
+    corpus = corpus_folder()
     if corpus:
         large = Path(corpus) / LARGEST
         yield Row("largest corpus graph: gs.open to a picture", seconds(lambda: _picture(large), 2), None, 5.0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .core.graph import Graph
-from .core.state import VARIABLE_TYPES
+from .core.state import FEED_TYPES, VARIABLE_TYPES
+from .core.walks import forward
 
 _QUIET = (
     "NoOp",
@@ -66,5 +67,8 @@ def _sinks(graph: Graph) -> list[int]:
     read = np.zeros(graph.size, np.bool_)
     read[graph.data.node] = True
     quiet = np.isin(graph.type_array, [*_QUIET, *VARIABLE_TYPES])
-    candidates = np.flatnonzero(~read & ~quiet).tolist()
-    return [i for i in candidates if graph.outputs(i) is None or graph.outputs(i)]
+    candidates = np.flatnonzero(~read & ~quiet)
+    # What hangs on a feed comes first: these are the answers, the rest are helpers that nobody fetched.
+    fed = forward(graph, np.isin(graph.type_array, list(FEED_TYPES)), control=False)
+    order = [*candidates[fed[candidates]].tolist(), *candidates[~fed[candidates]].tolist()]
+    return [i for i in order if graph.outputs(i) is None or graph.outputs(i)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.needs import _corpus, need
+from tests.needs import corpus_folder, need
 
 Item = dict[str, Any]
 
@@ -91,5 +91,5 @@ def corpus_ids(where: Callable[[Item], bool] = lambda item: True) -> list[str]:
         >>> @pytest.mark.parametrize("id", corpus_ids(lambda item: item["n_ops"] < 500))  # doctest: +SKIP
         ... def test_opens(corpus, id): ...
     """
-    root = _corpus()
+    root = corpus_folder()
     return Corpus(root).ids(where) if root else ["no-corpus"]

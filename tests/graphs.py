@@ -99,3 +99,8 @@ def model(kind: str = "resource", optimizer: str | None = "adam", graph: Any = N
         session = tf1.Session(graph=graph)
         session.run(tf1.global_variables_initializer())
     return Model(graph, x, target, w, b, y, loss, train, session)
+
+
+def put(variable: Any, value: Any, session: Any) -> None:
+    """Sets a variable to `value` everywhere, through its own initialiser."""
+    session.run(variable.initializer, {variable.initializer.inputs[1]: np.full(variable.shape, value, np.float32)})

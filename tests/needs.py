@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def _program(variable: str, *names: str) -> str | None:
     return found if found and Path(found).exists() else None
 
 
-def _corpus() -> str | None:
+def corpus_folder() -> str | None:
     """Returns the folder of real graphs, beside the checkout or where GRAPHSURGEON_CORPUS says."""
     folder = Path(os.environ.get("GRAPHSURGEON_CORPUS") or ROOT.parent / "shared" / "corpus")
     return str(folder) if (folder / "manifest.json").exists() else None
@@ -29,12 +30,12 @@ def _front_end() -> str | None:
     return str(folder) if shutil.which("npm") and (folder / "node_modules").is_dir() else None
 
 
-_FIND = {
+_FIND: dict[str, tuple[Callable[[], str | None], str]] = {
     "chromium": (
         lambda: _program("GRAPHSURGEON_CHROMIUM", "chromium", "chromium-browser", "google-chrome"),
         "apt-get install chromium, or set GRAPHSURGEON_CHROMIUM",
     ),
-    "corpus": (_corpus, "set GRAPHSURGEON_CORPUS to the folder that holds its manifest.json"),
+    "corpus": (corpus_folder, "set GRAPHSURGEON_CORPUS to the folder that holds its manifest.json"),
     "front end": (_front_end, "install Node, then: tools/setup.sh frontend"),
     "dot": (lambda: _program("GRAPHSURGEON_DOT", "dot"), "apt-get install graphviz"),
 }

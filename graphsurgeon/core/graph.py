@@ -132,8 +132,10 @@ class Graph:
         index = dict(base.index) if base else {}
         names = [n.name for n in nodes]
         index.update(zip(names, range(start, start + len(names)), strict=True))
-        data_ptr, data_node, data_port = [0], [], []
-        ctrl_ptr, ctrl_node = [0], []
+        data_ptr, ctrl_ptr = [0], [0]
+        data_node: list[int] = []
+        data_port: list[int] = []
+        ctrl_node: list[int] = []
         find, to_data, to_port = index.get, data_node.append, data_port.append
         try:
             for node in nodes:

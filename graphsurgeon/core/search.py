@@ -12,7 +12,7 @@ from .graph import Graph
 
 
 def search(graph: Graph, query: str) -> list[str]:
-    """Returns names of ops that fit all words of a query, best first.
+    """Returns names of ops that fit all words of a query, best first; those that fit a pattern in graph order.
 
     Args:
         graph: the snapshot.
@@ -54,6 +54,9 @@ def search(graph: Graph, query: str) -> list[str]:
     if not words:
         return []
     last = words[-1].lower()
+
+    if any(c in last for c in "*?") or last.startswith(("op:", "type:", "/")):
+        return [graph.names[i] for i in hits]
 
     def rank(i: int) -> tuple[int, int, int]:
         name = graph.names[i].lower()
