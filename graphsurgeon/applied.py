@@ -53,6 +53,8 @@ class Applied:
         number = copied.source.index.get(op)
         if number is None:
             return None
+        if colon:
+            copied.source.tensor(name, f"done[{name!r}]")
         if colon and (number, int(port)) in copied.external:
             new, new_port = copied.external[number, int(port)]
             return self.graph.get_operation_by_name(new).outputs[new_port]

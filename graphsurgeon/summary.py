@@ -17,6 +17,8 @@ _QUIET = (
     "RestoreV2",
     "VarIsInitializedOp",
     "Const",
+    "Placeholder",
+    "PlaceholderV2",
 )
 
 

@@ -13,8 +13,8 @@ from .state import FEED_TYPES, VARIABLE_TYPES
 from .walks import backward, edge_rows, forward, kept_edges
 
 Tensor = tuple[int, int]
-#: Ops that set or ask a variable: that nobody reads them does not make them outputs.
-_QUIET = VARIABLE_TYPES | {"Assign", "IsVariableInitialized", "VarIsInitializedOp"}
+#: Ops that set or ask a variable, or feed: that nobody reads them does not make them outputs.
+_QUIET = VARIABLE_TYPES | {"Assign", "IsVariableInitialized", "VarIsInitializedOp", "Placeholder", "PlaceholderV2"}
 
 
 @dataclass(frozen=True)

@@ -35,17 +35,89 @@ class NewConstant:
 
 
 @dataclass(frozen=True)
+class NewOp:
+    """An op that is no copy: part of the means to set a variable that has none in the source.
+
+    Args:
+        name: its name in the destination.
+        op: its type.
+        inputs: names of the ops it reads (their output 0), in the destination.
+        of: name of the variable's op in the source, for dtype and shape.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    of: str
+
+
+@dataclass(frozen=True)
 class NewVariable:
-    """A variable of the copy: which one it was and what it starts with."""
+    """A variable of the copy: which one it was and what it starts with.
+
+    Args:
+        name: its op in the destination.
+        info: what it is made of in the source.
+        policy: ``copy`` or ``initial``.
+        made: what it is made of in the destination.
+        setter: ops added to set it, where the source has none (variables of a TF2 SavedModel).
+    """
 
     name: str
     info: VariableInfo
-    policy: str  # copy | initial
+    policy: str
+    made: VariableInfo
+    setter: tuple[NewOp, ...] = ()
 
     @property
     def was(self) -> str:
         """Name of the variable's op in the source."""
         return self.info.op
+
+
+def new_variable(info: VariableInfo, policy: str, scope: str, taken: set[str], settable: bool) -> NewVariable:
+    """Returns the copy of a variable under a scope.
+
+    Args:
+        info: the variable in the source.
+        policy: ``copy`` or ``initial``.
+        scope: the scope of the copy.
+        taken: names inside the scope that are in use; names of added ops are put there.
+        settable: it is to get a value: ops for that are added where it has no initialiser.
+    """
+    lead = f"{scope}/" if scope else ""
+
+    def new(name: str) -> str:
+        return lead + name if name else ""
+
+    made = replace(
+        info,
+        op=new(info.op),
+        initializer=new(info.initializer),
+        initial_value=new(info.initial_value),
+        snapshot=new(info.snapshot),
+        collections=(),
+    )
+    if info.initializer or not settable:
+        return NewVariable(made.op, info, policy, made)
+    added = []
+
+    def add(leaf: str, op: str, *inputs: str) -> str:
+        name = f"{info.op}/{leaf}"
+        while name in taken:
+            name += "_set"
+        taken.add(name)
+        added.append(NewOp(lead + name, op, inputs, info.op))
+        return lead + name
+
+    value = add("Initializer/value", "Placeholder")
+    assign = add("Assign", "AssignVariableOp" if info.resource else "Assign", made.op, value)
+    snapshot = made.snapshot
+    if not snapshot:
+        read = ("Read/ReadVariableOp", "ReadVariableOp") if info.resource else ("read", "Identity")
+        snapshot = add(*read, made.op) + ":0"
+    made = replace(made, initializer=assign, initial_value=value + ":0", snapshot=snapshot)
+    return NewVariable(made.op, info, policy, made, tuple(added))
 
 
 @dataclass(frozen=True)
@@ -151,7 +223,32 @@ def appended(base: Graph, copied: Copied) -> Graph:
             return [stand_ins[i - first].info]
         return graph.outputs(int(ops[i - first - lead]))
 
-    return replace(after, outputs_of=outputs_of)
+    return _with_setters(replace(after, outputs_of=outputs_of), copied)
+
+
+def _with_setters(after: Graph, copied: Copied) -> Graph:
+    """Adds the ops that set variables; they come after the copies."""
+    added = [op for v in copied.variables for op in v.setter]
+    if not added:
+        return after
+    index = {op.name: after.size + i for i, op in enumerate(added)}
+    reads = [[index[name] if name in index else after.index[name] for name in op.inputs] for op in added]
+    ptr = np.cumsum([0, *map(len, reads)]).astype(np.int32)
+    node = np.array([n for row in reads for n in row], np.int32)
+    nothing = Edges(np.zeros(len(added) + 1, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
+    first, back = after.size, after.outputs_of
+
+    def outputs_of(i: int) -> Sequence[TensorInfo] | None:
+        return back(i) if i < first and back else None
+
+    grown = after.appended(
+        [op.name for op in added],
+        [op.op for op in added],
+        [None] * len(added),
+        Edges(ptr, node, np.zeros(len(node), np.int32)),
+        nothing,
+    )
+    return replace(grown, outputs_of=outputs_of)
 
 
 def _rows(edges: Edges, ops: Ints) -> tuple[Ints, Ints]:

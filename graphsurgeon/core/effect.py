@@ -10,7 +10,7 @@ import numpy as np
 from .boundary import Tensor, control_entering, entering
 from .check import connect_faults, mapping_faults, namespace_faults, step_faults
 from .closure import close
-from .copied import Connection, Copied, NewConstant, NewEntries, NewPlaceholder, NewVariable, appended
+from .copied import Connection, Copied, NewConstant, NewEntries, NewPlaceholder, NewVariable, appended, new_variable
 from .graph import Graph, Mask, TensorInfo
 from .naming import COLLECTIONS_KEPT, VARIABLE_LISTS, placeholder_name
 from .plan import ConnectStep, CopyStep, Fault, Plan
@@ -138,7 +138,7 @@ def _copy(effect: Effect, step: CopyStep) -> None:
     place = np.full(graph.size, -1, np.int32)
     place[ops] = base.size + len(placeholders) + len(constants) + np.arange(len(ops), dtype=np.int32)
     variables = [
-        NewVariable(f"{step.to}/{v.op}" if step.to else v.op, v, policy[v.op])
+        new_variable(v, policy[v.op], step.to, taken, policy[v.op] == "copy" and step.values is not None)
         for v in closure.variables
         if policy[v.op] != "share" and mask[graph.index[v.op]]
     ]
@@ -218,7 +218,13 @@ def _copy_warnings(copied: Copied, selection: object) -> list[str]:
     if copied.dropped:
         out.append(f"{len(copied.dropped)} control input{'s' * (len(copied.dropped) > 1)} from outside dropped: "
                    + _some([f"{a} after {b}" for a, b in copied.dropped]))  # fmt: skip
-    mute = [v.name for v in copied.variables if v.policy == "copy" and copied.step.values is None]
+    empty = [v.name for v in copied.variables if not v.made.initializer]
+    if empty:
+        has = "has" if len(empty) == 1 else "have"
+        out.append(f"{_some(empty)} {has} no initial value in the source: give values, or set it yourself")
+    mute = [
+        v.name for v in copied.variables if v.policy == "copy" and copied.step.values is None and v.info.initializer
+    ]
     if mute:
         out.append(f"no values given: {len(mute)} variable{'s' * (len(mute) > 1)} will start from initial values")
     return out

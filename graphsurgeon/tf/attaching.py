@@ -24,7 +24,7 @@ def attach(copied: Copied, graph: Any, made: Any) -> None:
     _keep_guards(source, graph, pairs)
     originals = variable_objects(source)
     for variable in copied.variables:
-        new = rebuilt(graph, variable.info, originals.get(variable.was), copied.renamed, copied.step.to)
+        new = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to)
         if new is not None:
             made.variables[variable.name] = new
     by_original = {v.was: made.variables.get(v.name) for v in copied.variables}

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
-from ..core.copied import Copied
+from ..core.copied import Copied, NewOp
 from ..core.effect import Effect
 from ..errors import StalePlanError
 from .internals import op_finder, read_node
@@ -29,6 +29,8 @@ def compiled(effect: Effect, graph: Any) -> tuple[Any, dict[tuple[str, int], Any
         for constant in copied.constants:
             graph_def.node.append(_constant(copied, constant.was, constant.name, constant.value))
         _add_nodes(copied, _External(copied, fresh, graph, tensors, controls), graph_def)
+        for variable in copied.variables:
+            graph_def.node.extend(_setter_node(copied, op) for op in variable.setter)
     _set_inputs(effect, graph_def, fresh, graph, tensors)
     _set_versions(effect, graph_def, graph)
     return graph_def, tensors, controls
@@ -150,6 +152,18 @@ def _constant(copied: Copied, was: str, name: str, value: Any) -> Any:
     node = node_def_pb2.NodeDef(name=name, op="Const")
     node.attr["dtype"].type = dtype.as_datatype_enum
     node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, dtype=dtype))
+    return node
+
+
+def _setter_node(copied: Copied, new: NewOp) -> Any:
+    node = node_def_pb2.NodeDef(name=new.name, op=new.op, input=new.inputs)
+    about = copied.source.owner.get_operation_by_name(new.of)
+    dtype = about.get_attr("dtype").as_datatype_enum
+    node.attr["T" if new.op in ("Assign", "Identity") else "dtype"].type = dtype
+    if new.op == "Placeholder":
+        node.attr["shape"].shape.CopyFrom(about.get_attr("shape"))
+    else:
+        node.attr["_class"].list.s.append(b"loc:@" + new.inputs[0].encode())
     return node
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.check import axis_text, fitting
-from ..core.copied import Copied, NewVariable
+from ..core.copied import Copied
 from ..core.effect import Effect
 from ..core.graph import Graph
 from ..core.plan import Fault
@@ -141,7 +141,7 @@ def trial(effect: Effect) -> list[Fault]:
 
 def _read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any]) -> None:
     source = resolve_values(copied.step.values) if copied.step.values is not None else None
-    wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.info.initializer]
+    wanted = [v for v in copied.variables if v.policy == "copy" and source is not None]
     asked = f"copy(to={copied.step.to!r}, values=...)"
     values = fetch(source, [v.info for v in wanted], copied.source.owner, asked) if wanted else {}
     for variable in copied.variables:
@@ -149,25 +149,7 @@ def _read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any
             made.values[variable.name] = values[variable.was]
         else:
             made.initial.append(variable.name)
-        made.infos[variable.name] = _moved(variable, copied)
-
-
-def _moved(variable: NewVariable, copied: Copied) -> VariableInfo:
-    info = variable.info
-
-    def new(name: str) -> str:
-        return copied.renamed(name) if name else ""
-
-    return VariableInfo(
-        op=new(info.op),
-        initializer=new(info.initializer),
-        initial_value=new(info.initial_value),
-        snapshot=new(info.snapshot),
-        dtype=info.dtype,
-        shape=info.shape,
-        resource=info.resource,
-        trainable=info.trainable,
-    )
+        made.infos[variable.name] = variable.made
 
 
 def _reserve(graph: Any, effect: Effect) -> None:

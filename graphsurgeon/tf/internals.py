@@ -185,8 +185,25 @@ def _public_import(
 ) -> None:
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
     mapping.update({f"^{name}": op for name, op in controls.items()})
+    graph_def, places = _without_far_places(graph_def)
     with graph.as_default(), quiet_stacks():
         tf1.import_graph_def(graph_def, input_map=mapping or None, name="")
+    for name, value in places.items():
+        graph.get_operation_by_name(name)._set_attr("_class", value)
+
+
+def _without_far_places(graph_def: Any) -> tuple[Any, dict[str, Any]]:
+    """Takes out colocations with ops that are not among the nodes: the public import refuses them."""
+    out = type(graph_def)()
+    out.CopyFrom(graph_def)
+    own = {b"loc:@" + n.name.encode() for n in out.node}
+    places = {}
+    for node in out.node:
+        if "_class" in node.attr and any(p not in own for p in node.attr["_class"].list.s):
+            places[node.name] = type(node.attr["_class"])()
+            places[node.name].CopyFrom(node.attr["_class"])
+            del node.attr["_class"]
+    return out, places
 
 
 @contextmanager

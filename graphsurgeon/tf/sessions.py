@@ -47,7 +47,5 @@ def renewed(old: Any, graph: Any, config: Any) -> Any:
     before, now = variable_infos(old.graph), variable_infos(graph)
     both = [before[name] for name in before if name in now and now[name].initializer]
     initialise(session, graph, [info for name, info in now.items() if name not in before])
-    for info in both:  # one at a time: the peak is one variable above the two sets of values
-        values = fetch(old, [info], old.graph, "session(old)")
-        assign(session, graph, values, now)
+    assign(session, graph, fetch(old, both, old.graph, "session(old)"), now)
     return session

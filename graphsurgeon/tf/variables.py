@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def variable_infos(graph: Any) -> dict[str, VariableInfo]:
         infos[name] = VariableInfo(
             op=name,
             initializer=proto.initializer_name,
-            initial_value=proto.initial_value_name,
+            initial_value=proto.initial_value_name or _assigned(graph, proto.initializer_name),
             snapshot=proto.snapshot_name,
             dtype=variable.dtype.base_dtype.name,
             shape=shape_text(_dims(variable.shape)),
@@ -72,6 +72,12 @@ def _dims(shape: Any) -> tuple[int | None, ...] | None:
     return None if shape.rank is None else tuple(shape.as_list())
 
 
+def _assigned(graph: Any, initializer: str) -> str:
+    """The tensor an initialiser assigns; files written before 2017 do not name it."""
+    inputs = list(graph.get_operation_by_name(initializer.partition(":")[0]).inputs) if initializer else []
+    return str(inputs[1].name) if len(inputs) > 1 else ""
+
+
 def _info_of_op(op: Any) -> VariableInfo:
     """A variable that no collection holds: its parts are found among the ops that read it."""
     assign = snapshot = None
@@ -93,35 +99,26 @@ def _info_of_op(op: Any) -> VariableInfo:
     )
 
 
-def rebuilt(graph: Any, info: VariableInfo, original: Any, rename: Callable[[str], str], scope: str) -> Any:
+def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str) -> Any:
     """Returns a `tf.Variable` object over ops that a copy has made; adds no op.
 
     Args:
         graph: the destination.
-        info: the variable in the source.
-        original: its object there, or None where no collection held one.
-        rename: source name of an op or tensor -> its name in the destination.
+        made: what the variable is made of there.
+        original: its object in the source, or None where no collection held one.
         scope: the scope of the copy, for the names under which slices are saved.
 
     Returns:
         the variable, or None where the parts that an object needs are missing.
     """
-    if original is not None:
-        proto = _proto(original)
-    elif info.initializer and info.snapshot:
-        proto = variable_pb2.VariableDef(
-            variable_name=info.op + ":0",
-            initializer_name=info.initializer,
-            initial_value_name=info.initial_value,
-            snapshot_name=info.snapshot,
-            is_resource=info.resource,
-            trainable=info.trainable,
-        )
-    else:
+    if not (made.initializer and made.snapshot):
         return None
-    for field in ("variable_name", "initializer_name", "initial_value_name", "snapshot_name"):
-        if getattr(proto, field):
-            setattr(proto, field, rename(getattr(proto, field)))
+    proto = variable_pb2.VariableDef(trainable=made.trainable) if original is None else _proto(original)
+    proto.variable_name = made.op + ":0"
+    proto.initializer_name = made.initializer
+    proto.initial_value_name = made.initial_value
+    proto.snapshot_name = made.snapshot
+    proto.is_resource = made.resource
     if proto.HasField("save_slice_info_def") and scope:
         proto.save_slice_info_def.full_name = f"{scope}/{proto.save_slice_info_def.full_name}"
     kind = resource_variable_ops.ResourceVariable if proto.is_resource else ref_variable.RefVariable
@@ -143,12 +140,13 @@ def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) ->
         asked: the request, for messages.
 
     Raises:
-        PlanError: a variable is not initialised, is not in the mapping, or the session is of another graph.
+        PlanError: a variable is not initialised, is not in the mapping or has another shape there, or the
+            session is of another graph.
     """
     if not infos:
         return {}
     if isinstance(values, Mapping):
-        return {info.op: _given(values, info, asked) for info in infos}
+        return {info.op: _given(values, info, graph, asked) for info in infos}
     if not hasattr(values, "run"):
         raise PlanError(asked, f"values={values!r} cannot give values", "Give a session, an editor, or {name: array}")
     if values.graph is not graph:
@@ -167,25 +165,58 @@ def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) ->
         ) from error
 
 
-def _given(values: Mapping[str, Any], info: VariableInfo, asked: str) -> Any:
+def _given(values: Mapping[str, Any], info: VariableInfo, graph: Any, asked: str) -> Any:
     for key in (info.op, info.op + ":0"):
         if key in values:
             # A copy of our own: TensorFlow may go on using the memory it is fed.
-            return np.array(values[key])
+            return _fitting(values[key], info, graph, asked)
     raise PlanError(asked, f"values has nothing for variable {info.op!r}", did_you_mean(info.op, map(str, values)))
 
 
+def _fitting(value: Any, info: VariableInfo, graph: Any, asked: str) -> Any:
+    """A value as an array of its variable's dtype; refused where its shape is another."""
+    instead = f"Give a {info.dtype} array of shape {info.shape}"
+    try:
+        array = np.array(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
+    except (TypeError, ValueError) as error:
+        raise PlanError(asked, f"the value of {info.op!r} is no {info.dtype} array", instead) from error
+    op = graph.get_operation_by_name(info.op)
+    # The oldest kind of variable writes an unknown shape as that of a scalar.
+    if op.type != "Variable" and not tf.TensorShape(op.get_attr("shape")).is_compatible_with(array.shape):
+        raise PlanError(
+            asked,
+            f"the value of {info.op!r} has shape {shape_text(array.shape)}, but the variable has {info.shape}",
+            instead,
+        )
+    return array
+
+
+#: Values are fed in batches of about this many bytes: one run for each variable costs a new pruned graph each.
+_BATCH = 64 << 20
+
+
 def assign(session: Any, graph: Any, values: Mapping[str, Any], variables: Mapping[str, VariableInfo]) -> None:
-    """Sets variables through their own initialisers, one after the other; adds no op.
+    """Sets variables through their own initialisers; adds no op.
 
     Args:
         session: a session of `graph`.
         values: variable op name -> array.
         variables: what each is made of, with names in `graph`.
     """
+    feeds: dict[str, Any] = {}
+    ops: list[Any] = []
+    size = 0
     for name, value in values.items():
-        info = variables[name]
-        session.run(graph.get_operation_by_name(info.initializer), {info.initial_value: value})
+        info, bytes_ = variables[name], np.asarray(value).nbytes
+        # Two variables may share the tensor of their initial value: it takes one value in a run.
+        if ops and (size + bytes_ > _BATCH or info.initial_value in feeds):
+            session.run(ops, feeds)
+            feeds, ops, size = {}, [], 0
+        feeds[info.initial_value] = value
+        ops.append(graph.get_operation_by_name(info.initializer))
+        size += bytes_
+    if ops:
+        session.run(ops, feeds)
 
 
 def initialise(session: Any, graph: Any, infos: Iterable[VariableInfo]) -> None:
