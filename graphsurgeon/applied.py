@@ -45,6 +45,9 @@ class Applied:
             if found is not None:
                 return found
         wanted = name.partition(":")[0]
+        if self.effect.mode == "materialise" and wanted in self.effect.plan.base.index:
+            # The rest of the destination went into the new graph under its own names.
+            return self._element(wanted, name.partition(":")[2])
         known = [c.source.names[i] for c in self.effect.copies for i in c.ops.tolist()]
         raise SelectionError(f"done[{name!r}]", f"no copy was made of {wanted!r}", did_you_mean(wanted, known))
 
@@ -67,6 +70,12 @@ class Applied:
         if not colon and (number, 0) in copied.external:
             return self.graph.get_operation_by_name(copied.external[number, 0][0])
         return None
+
+    def _element(self, op: str, port: str) -> Any:
+        found = self.graph.get_operation_by_name(op)
+        if port:
+            return found.outputs[int(port)]
+        return self.made.carried.get(op, found)
 
     def __contains__(self, key: Any) -> bool:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from .core.naming import free_scope, valid_scope
 from .core.plan import op_name
 from .editor import open
 from .errors import PlanError, SelectionError
@@ -138,6 +139,9 @@ def _copy(
     if source_graph is None or not hasattr(thing, "name"):
         raise PlanError(asked, f"a {type(thing).__name__} is nothing of a graph", "Give an op, a tensor or a variable")
     scope = namespace.strip("/")
+    if scope and not valid_scope(scope):
+        words = "Use letters, digits, '_', '.', '-' and '/' between parts"
+        raise PlanError(asked, f"namespace {namespace!r} is not a name scope", words)
     source, destination = open(source_graph, title="the source"), open(to_graph, title="the destination")
     wanted = thing.op.name if hasattr(thing, "op") else thing.name
     block = source.select(name=[wanted]).ancestors()
@@ -150,6 +154,10 @@ def _copy(
     plan = destination.plan().copy(
         block, to=scope, reuse=reuse, control="include", collections="variables", constants=constants
     )
+    faults = plan.check()
+    if faults:
+        free = free_scope(destination.snapshot, scope or "copy")
+        raise PlanError(asked, faults[0].wrong, f"Choose another namespace: {free!r} is free")
     applied = destination.apply(plan)
     for copied in applied.effect.copies:
         done.update(copied.source.names[i] for i in copied.ops.tolist())

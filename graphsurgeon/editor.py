@@ -178,7 +178,7 @@ class Editor:
 
     def plan(self) -> Plan:
         """Returns an empty plan for this graph."""
-        return Plan(self.snapshot, probe=_probe)
+        return Plan(self.snapshot, probe=_probe, picture=_picture)
 
     @property
     def draft(self) -> Plan:
@@ -372,6 +372,12 @@ def _probe(effect: Effect) -> list[Fault]:
     from .tf.copying import trial
 
     return trial(effect)
+
+
+def _picture(plan: Plan) -> dict[str, str]:
+    from .pane import plan_picture
+
+    return plan_picture(plan)
 
 
 def values_of(values: Any) -> Any:

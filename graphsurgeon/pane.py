@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import html
 from typing import Any
 
 from .core.effect import Effect
 from .core.graph import Graph
+from .core.plan import Plan
+from .errors import LayoutError
 from .view.layout import place
 from .view.opening import first_unfolded
 from .view.scene import Scene, build
@@ -53,3 +57,23 @@ def opening_of_copies(graph: Graph, effect: Effect, unfolded: frozenset[str], sa
 def static_picture(graph: Graph, unfolded: frozenset[str], direction: str = "auto") -> str:
     """Returns a static SVG of a graph with these scopes open."""
     return to_svg(place(build(graph, unfolded), direction=direction).to_dict(), title=graph.title)
+
+
+def plan_picture(plan: Plan) -> dict[str, str]:
+    """Returns a plan drawn over its destination, as mime type -> text; nothing where it cannot be drawn."""
+    effect = plan.effect
+    try:
+        same = any(c.source.owner is plan.base.owner for c in effect.copies)
+        shown = first_unfolded(effect.copies[0].source) if effect.copies else frozenset()
+        keys = opening_of_copies(effect.after, effect, shown, same)
+        scene = build(effect.after, keys, plan.preview().marks)
+        svg = to_svg(place(scene).to_dict(), title=f"{plan.base.title} after the plan")
+    except LayoutError:
+        return {}
+    return {"image/svg+xml": svg, "text/html": picture_html(svg, repr(plan))}
+
+
+def picture_html(svg: str, text: str) -> str:
+    """Returns an <img> of an SVG text: no script in it can run, and it shows in a notebook nobody trusts yet."""
+    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+    return f'<img alt="{html.escape(text)}" src="data:image/svg+xml;base64,{data}">'

@@ -50,6 +50,7 @@ class Screen:
         self._applied = ""
         self._status = {"text": "", "level": "info"}
         self._open_rows: set[str] = set()
+        self._opened: set[str] = set()  # scopes of copies that the destination pane has shown open
         self._direction = "auto"
         self._callbacks: list[Callable[[], None]] = []
 
@@ -334,8 +335,12 @@ class Screen:
         marks: dict[int, str] = {}
         if pane == "destination":
             marks = self.draft.preview().marks
-            if self._panes[pane].unfolded is None:
-                self._panes[pane].unfolded = opening_of_copies(graph, self.draft.effect, self.unfolded, self.same)
+            effect, before = self.draft.effect, self._panes[pane].unfolded
+            copies = {c.step.to for c in effect.copies}
+            if before is None or copies - self._opened:
+                opening = opening_of_copies(graph, effect, self.unfolded, self.same)
+                self._panes[pane].unfolded = opening | (before or frozenset())
+            self._opened = copies
         editor = self.source if pane == "source" else self.destination
         for name in editor.orphans:
             marks.setdefault(graph.index[name], "orphan")

@@ -17,6 +17,7 @@ _QUIET = (
     "RestoreV2",
     "VarIsInitializedOp",
     "Const",
+    "ReadVariableOp",
     "Placeholder",
     "PlaceholderV2",
 )
@@ -29,12 +30,13 @@ def summary(graph: Graph, orphans: frozenset[str] = frozenset()) -> str:
     if len(graph.control.node):
         head += f", {_n(len(graph.control.node), 'control edge')}"
     rows: list[tuple[str, list[str]]] = []
-    rows.append(("inputs", [_tensor(graph, i) for i in range(graph.size) if graph.types[i].startswith("Placeholder")]))
-    rows.append(("outputs", [_tensor(graph, i) for i in _sinks(graph)]))
+    alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
+    rows.append(("inputs", [_tensor(graph, i) for i in alive if graph.types[i].startswith("Placeholder")]))
+    rows.append(("outputs", [_tensor(graph, i) for i in _sinks(graph) if graph.names[i] not in orphans]))
     scopes = graph.scopes
     tops = sorted(scopes.children[0], key=lambda s: -int(scopes.counts[s]))
     rows.append(("scopes", [f"{scopes.names[s]}/  {_n(int(scopes.counts[s]), 'op')}" for s in tops]))
-    variables = list(graph.state.variables.values())
+    variables = [v for v in graph.state.variables.values() if v.op not in orphans]
     rows.append(("variables", [f"{v.op}  {v.dtype} {v.shape}" for v in variables]))
     rows.append(("collections", [f"{k}  {len(v)}" for k, v in graph.state.collections.items()]))
     lines = [head]

@@ -20,7 +20,8 @@ def plan_code(plan: Plan) -> str:
     """Returns Python source that opens the graphs, makes the plan and applies it.
 
     A graph that was opened from a file is opened from it again; a live one is called ``graph``, ``source_graph``.
-    A session given for values is called ``session``; arrays too long to print are called ``values``, ``constants``.
+    One opened
+    with its session is called ``session``, ``source_session``, and so is a session given for values; arrays too long to print are called ``values``, ``constants``.
     """
     names = _Names(plan)
     lines = ["import graphsurgeon as gs", "", *names.openings, ""]
@@ -60,7 +61,9 @@ class _Names:
 
 def _opening(word: str, graph: Graph, live: str) -> str:
     how = graph.opened_by
-    if how is None or how.startswith(("gs.open(graph)", "gs.open(session)")):
+    if how == "gs.open(session)":
+        return f"{word} = gs.open({live.replace('graph', 'session')})"
+    if how is None or how == "gs.open(graph)":
         return f"{word} = gs.open({live})"
     return f"{word} = {how}"
 

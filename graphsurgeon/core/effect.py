@@ -55,7 +55,16 @@ def resolve(plan: Plan) -> Effect:
             _copy(effect, step)
         else:
             _connect(effect, step)
+    _note_unread(effect)
     return effect
+
+
+def _note_unread(effect: Effect) -> None:
+    """Says which placeholders a connection has left without a reader."""
+    read = set(effect.after.data.node.tolist())
+    for p in effect.placeholders:
+        if effect.after.index[p.name] not in read:
+            effect.warnings.append(f"{p.name} is a placeholder that nothing reads any more: map {p.was} instead")
 
 
 # -- copy -----------------------------------------------------------------------------------------

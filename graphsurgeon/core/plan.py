@@ -87,6 +87,7 @@ class Plan:
         base: snapshot of the destination.
         steps: what to do, in order.
         probe: asks TensorFlow's own shape inference about an effect; None where there is no TensorFlow.
+        picture: draws a plan, as mime type -> text; None where nothing draws.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
@@ -99,6 +100,7 @@ class Plan:
     base: Graph
     steps: tuple[Step, ...] = ()
     probe: Callable[[Effect], list[Fault]] | None = None
+    picture: Callable[[Plan], dict[str, str]] | None = None
 
     def copy(
         self,
@@ -213,6 +215,10 @@ class Plan:
 
     def __str__(self) -> str:
         return str(self.preview())
+
+    def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
+        drawn = self.picture(self) if self.picture is not None else {}
+        return {"text/plain": str(self), **drawn}
 
 
 def tensor_name(thing: Any) -> str:

@@ -97,6 +97,9 @@ class Preview:
     def __repr__(self) -> str:
         return str(self)
 
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        return self.plan._repr_mimebundle_(**options)
+
     def __str__(self) -> str:
         effect, plan = self.effect, self.plan
         lines = [f"plan for {plan.base.title}"]

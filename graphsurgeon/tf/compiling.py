@@ -113,11 +113,12 @@ def _add_nodes(copied: Copied, external: _External, graph_def: Any) -> None:
 
 
 def _differs(now: Any, then: Any) -> bool:
-    """Whether a node has really changed: TensorFlow writes control inputs in no fixed order."""
+    """Whether a node has really changed: control inputs come in no fixed order, output 0 is written in two ways."""
     a, b = node_def_pb2.NodeDef(), node_def_pb2.NodeDef()
     for copy, node in ((a, now), (b, then)):
         copy.CopyFrom(node)
-        copy.input[:] = [i for i in node.input if i[0] != "^"] + sorted(i for i in node.input if i[0] == "^")
+        data = [i.removesuffix(":0") for i in node.input if i[0] != "^"]
+        copy.input[:] = data + sorted(i for i in node.input if i[0] == "^")
     return bool(a != b)
 
 

@@ -32,6 +32,7 @@ class Made:
         graph: the destination.
         ops: names of the new ops.
         variables: new variable op name -> `tf.Variable` object, where it could be built.
+        carried: the same for variables of the old graph, in a materialised one.
         infos: new variable op name -> what it is made of, in names of the destination.
         values: new variable op name -> the value it is to get.
         initial: new variable op names that start from their initial value.
@@ -42,6 +43,7 @@ class Made:
     graph: Any
     ops: list[str] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
+    carried: dict[str, Any] = field(default_factory=dict)
     infos: dict[str, VariableInfo] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
     initial: list[str] = field(default_factory=list)

@@ -39,4 +39,6 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
     made.initial = [name for name in made.initial if name in own]
     made.infos = {name: info for name, info in made.infos.items() if name in own}
     made.ops = effect.new_names
+    made.carried = {name: v for name, v in made.variables.items() if name not in own}
+    made.variables = {name: v for name, v in made.variables.items() if name in own}
     return made
