@@ -9,7 +9,7 @@ import numpy as np
 
 from .boundary import Tensor
 from .graph import Graph, Mask
-from .state import VARIABLE_TYPES, VariableInfo
+from .state import FEED_TYPES, VARIABLE_TYPES, VariableInfo
 from .walks import backward
 
 _READERS = frozenset({"Identity", "ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"})
@@ -86,9 +86,38 @@ def close(
         reach = backward(graph, parts, cuts) if parts.any() else parts
         word = "variable" if len(fresh) == 1 else "variables"
         mask = _take(graph, mask, reach, pulled, f"initial values and readers of {len(fresh)} {word}")
+    mask = _whole_contexts(graph, mask, cuts, pulled)
+    mask = _with_starters(graph, mask, cuts, pulled)
     mask &= ~shared
     order = sorted(done.values(), key=lambda v: graph.index[v.op])
     return Closure(mask, shared, order, pulled)
+
+
+def _whole_contexts(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled]) -> Mask:
+    """Takes loops and conds whole where a part of them is copied: gradients need the pivots and all exits."""
+    feeds = np.isin(graph.type_array, list(FEED_TYPES))
+    for names in graph.state.contexts:
+        ops = graph.mask(graph.index[n] for n in names if n in graph.index)
+        if not (ops & mask).any() or not (ops & ~mask).any():
+            continue
+        reach = backward(graph, ops, cuts)
+        if not (reach & feeds & ~mask).any():  # a boundary through a cond must not pull in what lies before it
+            mask = _take(graph, mask, reach, pulled, "the rest of a loop or cond")
+    return mask
+
+
+def _with_starters(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled]) -> Mask:
+    """Takes what fills the tables, iterators and queues that are copied."""
+    wanted = [
+        graph.index[starter]
+        for holder, starters in graph.state.starters.items()
+        if holder in graph.index and mask[graph.index[holder]]
+        for starter in starters
+        if starter in graph.index
+    ]
+    if not wanted:
+        return mask
+    return _take(graph, mask, backward(graph, graph.mask(wanted), cuts), pulled, "what fills tables, iterators, queues")
 
 
 def variable_parts(graph: Graph, variable: VariableInfo) -> Mask:

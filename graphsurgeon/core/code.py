@@ -20,8 +20,8 @@ def plan_code(plan: Plan) -> str:
     """Returns Python source that opens the graphs, makes the plan and applies it.
 
     A graph that was opened from a file is opened from it again; a live one is called ``graph``, ``source_graph``.
-    One opened
-    with its session is called ``session``, ``source_session``, and so is a session given for values; arrays too long to print are called ``values``, ``constants``.
+    One opened with its session is called ``session``, ``source_session``, and so is a session given for values;
+    arrays too long to print are called ``values``, ``constants``.
     """
     names = _Names(plan)
     lines = ["import graphsurgeon as gs", "", *names.openings, ""]

@@ -112,7 +112,7 @@ def _copy(effect: Effect, step: CopyStep) -> None:
             external[tensor] = (full, 0)
         elif op in reuse:
             external[tensor] = (reuse[op], port)
-        elif inside and tensor not in selection.inputs:
+        elif inside and (tensor not in selection.inputs or step.unmapped == "include"):
             continue
         elif closure.shared[op] or (step.unmapped == "keep" and same):
             external[tensor] = (graph.names[op], port)

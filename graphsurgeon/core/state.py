@@ -53,7 +53,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class State:
-    """Variables by op name, and collections in insertion order."""
+    """What a graph holds beside ops and edges.
+
+    Args:
+        variables: by op name.
+        collections: in insertion order.
+        contexts: for each outermost ``while_loop`` or ``cond`` of TF1, the names of all ops it is made of.
+        starters: op name -> ops that must run before it can be used (a table's initialiser, an iterator's).
+    """
 
     variables: Mapping[str, VariableInfo] = field(default_factory=dict)
     collections: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+    contexts: tuple[frozenset[str], ...] = ()
+    starters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from ..core.copied import Copied
 from . import functions
+from .control_flow import keep_contexts
 from .internals import collections_of, op_finder, same_shape
 from .variables import rebuilt, variable_objects
 
@@ -22,6 +23,8 @@ def attach(copied: Copied, graph: Any, made: Any) -> None:
         _keep_shapes(pairs)
     functions.keep_gradients(pairs)
     _keep_guards(source, graph, pairs)
+    _keep_callbacks(copied, source, graph)
+    made.missed += keep_contexts(copied, graph, pairs)
     originals = variable_objects(source)
     for variable in copied.variables:
         new = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to)
@@ -50,6 +53,14 @@ def _moved_item(item: Any, copied: Copied, graph: Any, inside: set[str], variabl
     if hasattr(item, "value_index"):
         return graph.get_tensor_by_name(copied.renamed(item.name)) if item.op.name in inside else None
     return None
+
+
+def _keep_callbacks(copied: Copied, source: Any, graph: Any) -> None:
+    """Keeps the Python functions behind `py_func` ops alive as long as the copy."""
+    calls = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
+    held = getattr(source, "_py_funcs_used_in_graph", None)
+    if held and any(copied.source.types[i] in calls for i in copied.ops.tolist()):
+        graph._py_funcs_used_in_graph = [*getattr(graph, "_py_funcs_used_in_graph", []), *held]
 
 
 def _shapes_changed(copied: Copied, graph: Any) -> bool:

@@ -10,10 +10,11 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ..core.copied import Copied, NewOp
 from ..core.effect import Effect
 from ..errors import StalePlanError
+from .functions import BRANCHING, Library, rename_calls
 from .internals import op_finder, read_node
 
 
-def compiled(effect: Effect, graph: Any) -> tuple[Any, dict[tuple[str, int], Any], dict[str, Any]]:
+def compiled(effect: Effect, graph: Any, library: Library) -> tuple[Any, dict[tuple[str, int], Any], dict[str, Any]]:
     """Writes all new nodes of an effect into one GraphDef, fully named.
 
     Returns:
@@ -23,16 +24,18 @@ def compiled(effect: Effect, graph: Any) -> tuple[Any, dict[tuple[str, int], Any
     tensors: dict[tuple[str, int], Any] = {}
     controls: dict[str, Any] = {}
     fresh = set(effect.new_names)
-    for copied in effect.copies:
+    for copied, renamed in zip(effect.copies, library.names, strict=True):
         for placeholder in copied.placeholders:
             graph_def.node.append(_placeholder(copied, placeholder.was, placeholder.name))
         for constant in copied.constants:
             graph_def.node.append(_constant(copied, constant.was, constant.name, constant.value))
-        _add_nodes(copied, _External(copied, fresh, graph, tensors, controls), graph_def)
+        _add_nodes(copied, _External(copied, fresh, graph, tensors, controls), renamed, graph_def)
         for variable in copied.variables:
             graph_def.node.extend(_setter_node(copied, op) for op in variable.setter)
     _set_inputs(effect, graph_def, fresh, graph, tensors)
     _set_versions(effect, graph_def, graph)
+    graph_def.library.function.extend(library.renamed)
+    graph_def.library.gradient.extend(library.gradients)
     return graph_def, tensors, controls
 
 
@@ -66,7 +69,7 @@ class _External:
         self.places.update(self.controls)
 
 
-def _add_nodes(copied: Copied, external: _External, graph_def: Any) -> None:
+def _add_nodes(copied: Copied, external: _External, renamed: dict[str, str], graph_def: Any) -> None:
     source, op_of = copied.source, op_finder(copied.source.owner)
     prefix = f"{copied.step.to}/" if copied.step.to else ""
     inside = {source.names[i] for i in copied.ops.tolist()}
@@ -104,6 +107,8 @@ def _add_nodes(copied: Copied, external: _External, graph_def: Any) -> None:
             attributes["frame_name"].s = encoded + attributes["frame_name"].s
         if clear:
             node.device = ""
+        if renamed and node.op in BRANCHING:
+            rename_calls(node, renamed)
     if stale:
         raise StalePlanError(
             f"apply: {copied.step.text}",

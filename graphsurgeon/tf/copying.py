@@ -37,7 +37,7 @@ class Made:
         values: new variable op name -> the value it is to get.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
-        origin: (source graph, source op name) -> new op name.
+        missed: control-flow contexts of which the copy has only a part: gradients cannot go through these.
     """
 
     graph: Any
@@ -48,6 +48,7 @@ class Made:
     values: dict[str, Any] = field(default_factory=dict)
     initial: list[str] = field(default_factory=list)
     collections: list[tuple[str, Any]] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
 
 
 def carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) -> Made:
@@ -73,10 +74,10 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
     made = Made(graph)
     for copied in effect.copies:
         _read_values(copied, made, resolve_values)
-    new_functions = functions.needed(effect, graph)
-    graph_def, tensors, controls = compiled(effect, graph)
+    library = functions.library(effect.copies, graph)
+    graph_def, tensors, controls = compiled(effect, graph, library)
     # 2. One import.
-    with functions.added(new_functions, graph):
+    with functions.added(library, graph):
         try:
             import_nodes(graph, graph_def, tensors, controls, within=_scope_in_use(effect))
         except Exception as error:
@@ -109,7 +110,8 @@ def trial(effect: Effect) -> list[Fault]:
         return faults
     base = effect.plan.base
     scratch = tf.Graph()
-    graph_def, tensors, controls = compiled(effect, base.owner)
+    library = functions.library(effect.copies, scratch)
+    graph_def, tensors, controls = compiled(effect, base.owner, library)
     stand_ins: dict[tuple[str, int], Any] = {}
     waits: dict[str, Any] = {}
     with scratch.as_default(), tf1.name_scope("stand_ins_of_the_trial"):
@@ -121,7 +123,7 @@ def trial(effect: Effect) -> list[Fault]:
                 stand_ins[name, port] = tf1.placeholder(tensor.dtype.base_dtype, tensor.shape)
         for name in controls:
             waits[name] = tf.no_op()
-    for function in functions.needed(effect, scratch):
+    for function in library.shared:
         function.add_to_graph(scratch)
     try:
         import_nodes(scratch, graph_def, stand_ins, waits, wrap=False)

@@ -8,7 +8,9 @@ from typing import Any
 
 from ..core.graph import Graph, TensorInfo
 from ..core.state import Entry, State
+from .control_flow import context_ops
 from .internals import collections_of, gc_paused
+from .resources import starters
 from .variables import is_variable, variable_infos
 
 
@@ -80,7 +82,7 @@ def state(graph: Any) -> State:
     collections = {}
     for name, items in collections_of(graph).items():
         collections[name] = tuple(_entry(graph, item) for item in items)
-    return State(variable_infos(graph), collections)
+    return State(variable_infos(graph), collections, context_ops(graph), starters(graph))
 
 
 def _entry(graph: Any, item: Any) -> Entry:

@@ -13,7 +13,7 @@ tf1 = tf.compat.v1
 
 
 def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str]) -> Any:
-    """Returns a new session, its variables filled from `values`, or else initialised.
+    """Returns a new session, its variables filled from `values`, all others initialised.
 
     Args:
         graph: the live graph.
@@ -22,11 +22,14 @@ def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str]) -> Any:
         skip: variables that get their values later.
     """
     session = tf1.Session(graph=graph, config=config)
-    if values is not None:
-        values.fill(session)
+    infos = {name: info for name, info in variable_infos(graph).items() if name not in skip}
+    if values is None:
+        initialise(session, graph, infos.values())
     else:
-        infos = variable_infos(graph)
-        initialise(session, graph, [info for name, info in infos.items() if name not in skip])
+        values.fill(session)
+        held = values.covered()
+        # A saver may leave variables out, as the slots of an optimizer: these start anew.
+        initialise(session, graph, [i for name, i in infos.items() if i.collections and name not in held])
     return session
 
 

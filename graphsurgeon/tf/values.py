@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from ..core.state import VARIABLE_TYPES
 from ..errors import OpenError
 
 tf1 = tf.compat.v1
@@ -18,6 +19,9 @@ class Values(Protocol):
 
     def fill(self, session: Any) -> None:
         """Sets the variables of `session`; raises OpenError where the values cannot be had."""
+
+    def covered(self) -> frozenset[str]:
+        """Returns the names of the variable ops that `fill` sets."""
 
 
 class CheckpointValues:
@@ -56,6 +60,21 @@ class CheckpointValues:
                 ) from error
         if self._meta is not None:
             self._run_init(session)
+
+    def covered(self) -> frozenset[str]:
+        """Returns the names of the variable ops that the checkpoint restores; a saver may leave some out."""
+        if self._saver is None or not self._saver.restore_op_name:
+            return frozenset()
+        todo = [self._graph.get_operation_by_name(self._saver.restore_op_name)]
+        seen: set[Any] = set()
+        found: set[str] = set()
+        while todo:
+            op = todo.pop()
+            if op not in seen:
+                seen.add(op)
+                todo.extend(op.control_inputs)
+                found.update(t.op.name for t in op.inputs if t.op.type in VARIABLE_TYPES)
+        return frozenset(found)
 
     def _run_init(self, session: Any) -> None:
         feeds = {}

@@ -157,7 +157,8 @@ def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) ->
     try:
         return dict(values.run(tensors))
     except tf.errors.FailedPreconditionError as error:
-        name = next((i.op for i in infos if i.op in str(error)), infos[0].op)
+        # The longest name that fits: "w" is in "w/Adam" too.
+        name = max((i.op for i in infos if i.op in str(error)), key=len, default=infos[0].op)
         raise PlanError(
             asked,
             f"variable {name!r} has no value in the session given",
