@@ -181,7 +181,7 @@ def _collections(copied: Copied, mask: Mask) -> list[NewEntries]:
             number = graph.index.get(entry.name.partition(":")[0])
             if entry.kind == "variable":
                 count += entry.name in made
-            elif entry.kind in ("op", "tensor"):
+            elif entry.kind in ("op", "tensor", "runner"):
                 count += number is not None and bool(mask[number])
         if count:
             lists = VARIABLE_LISTS if step.collections == "variables" else COLLECTIONS_KEPT

@@ -45,7 +45,7 @@ class VariableInfo:
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing in a collection: its kind (``op``, ``tensor``, ``variable``, ``other``) and its name."""
+    """One thing in a collection: its kind (``op``, ``tensor``, ``variable``, ``runner``, ``other``) and its name."""
 
     kind: str
     name: str

@@ -10,6 +10,7 @@ from ..core.copied import Copied
 from . import functions
 from .control_flow import keep_contexts
 from .internals import collections_of, op_finder, same_shape
+from .resources import is_runner, moved_runner
 from .variables import rebuilt, variable_objects
 
 
@@ -44,6 +45,8 @@ def attach(copied: Copied, graph: Any, made: Any) -> None:
 
 
 def _moved_item(item: Any, copied: Copied, graph: Any, inside: set[str], variables: dict[str, Any]) -> Any:
+    if is_runner(item):
+        return moved_runner(item, graph, lambda name: copied.renamed(name) if _op(name) in inside else None)
     if getattr(item, "graph", None) is not copied.source.owner:
         return None
     if isinstance(item, tf.Variable) or hasattr(item, "initializer"):
@@ -53,6 +56,10 @@ def _moved_item(item: Any, copied: Copied, graph: Any, inside: set[str], variabl
     if hasattr(item, "value_index"):
         return graph.get_tensor_by_name(copied.renamed(item.name)) if item.op.name in inside else None
     return None
+
+
+def _op(name: str) -> str:
+    return name.lstrip("^").partition(":")[0]
 
 
 def _keep_callbacks(copied: Copied, source: Any, graph: Any) -> None:

@@ -87,6 +87,7 @@ def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
     if hasattr(proto, "meta_graphs"):
         proto = _pick(proto, tags, asked)
         folder = path.parent if path is not None else None
+        _point_at_assets(proto, folder)
         graph = imported(proto.graph_def, asked, proto)
         return Opened(graph, "saved model", "gs.open(saved_model)", values=_saved_values(proto, folder, graph))
     if hasattr(proto, "graph_def"):
@@ -95,6 +96,17 @@ def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
     if hasattr(proto, "node"):
         return Opened(imported(proto, asked), "graph def", "gs.open(graph_def)")
     raise OpenError(asked, f"a {type(proto).__name__} holds no graph", _ACCEPTED)
+
+
+def _point_at_assets(meta: Any, folder: Path | None) -> None:
+    """Writes the real paths of asset files into the constants that name them, so that copies find them too."""
+    if folder is None:
+        return
+    paths = {a.tensor_info.name.partition(":")[0]: a.filename for a in meta.asset_file_def}
+    for node in meta.graph_def.node if paths else ():
+        if node.name in paths and node.op == "Const":
+            path = str((folder / "assets" / paths[node.name]).resolve())
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(path, shape=[]))
 
 
 def _pick(saved: Any, tags: Any, asked: str) -> Any:

@@ -10,7 +10,7 @@ from ..core.graph import Graph, TensorInfo
 from ..core.state import Entry, State
 from .control_flow import context_ops
 from .internals import collections_of, gc_paused
-from .resources import starters
+from .resources import is_runner, queue_of, starters
 from .variables import is_variable, variable_infos
 
 
@@ -88,6 +88,8 @@ def state(graph: Any) -> State:
 def _entry(graph: Any, item: Any) -> Entry:
     if is_variable(item):
         return Entry("variable", item.op.name)
+    if is_runner(item):
+        return Entry("runner", queue_of(item))
     if getattr(item, "graph", None) is graph:
         if hasattr(item, "node_def"):
             return Entry("op", item.name)

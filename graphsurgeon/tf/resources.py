@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import tensorflow as tf
 
 _HOLDERS = frozenset(
     {
@@ -34,11 +37,34 @@ def starters(graph: Any) -> dict[str, tuple[str, ...]]:
             if names:
                 found[op.name] = tuple(names)
     for runner in graph.get_collection_ref("queue_runners") if "queue_runners" in graph.collections else ():
-        queue = getattr(runner, "queue", None)
-        if queue is not None:
+        if is_runner(runner):
             ops = [*runner.enqueue_ops, runner.close_op, runner.cancel_op]
-            found[queue.queue_ref.op.name] = tuple(o.name for o in ops if o is not None)
+            found[queue_of(runner)] = tuple(o.name for o in ops if o is not None)
     return found
+
+
+def is_runner(item: Any) -> bool:
+    """Returns whether this is a `QueueRunner`."""
+    return isinstance(item, tf.compat.v1.train.QueueRunner)
+
+
+def queue_of(runner: Any) -> str:
+    """Returns the name of the queue op that a runner fills."""
+    queue = getattr(runner.queue, "queue_ref", runner.queue)
+    return str(getattr(queue, "op", queue).name)
+
+
+def moved_runner(runner: Any, graph: Any, rename: Callable[[str], str | None]) -> Any:
+    """Returns a runner for the copy of a queue, or None where a part of it was not copied."""
+    proto = runner.to_proto()
+    names = [proto.queue_name, proto.close_op_name, proto.cancel_op_name, *proto.enqueue_op_name]
+    moved = [rename(name) if name else "" for name in names]
+    if None in moved:
+        return None
+    proto.queue_name, proto.close_op_name, proto.cancel_op_name = moved[:3]
+    proto.enqueue_op_name[:] = moved[3:]
+    with graph.as_default():
+        return tf.compat.v1.train.QueueRunner.from_proto(proto)
 
 
 def _of_a_saver(op: Any) -> bool:
