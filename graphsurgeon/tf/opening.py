@@ -15,7 +15,7 @@ from tensorflow.python.framework import function, ops
 from ..errors import OpenError, nearest
 from . import files
 from .internals import import_nodes, known_op
-from .values import CheckpointValues, Values
+from .values import CheckpointValues, Values, asset_files
 
 tf1 = tf.compat.v1
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
@@ -102,7 +102,7 @@ def _point_at_assets(meta: Any, folder: Path | None) -> None:
     """Writes the real paths of asset files into the constants that name them, so that copies find them too."""
     if folder is None:
         return
-    paths = {a.tensor_info.name.partition(":")[0]: a.filename for a in meta.asset_file_def}
+    paths = {a.tensor_info.name.partition(":")[0]: a.filename for a in asset_files(meta)}
     for node in meta.graph_def.node if paths else ():
         if node.name in paths and node.op == "Const":
             path = str((folder / "assets" / paths[node.name]).resolve())

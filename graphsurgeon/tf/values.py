@@ -7,6 +7,7 @@ import os
 from typing import Any, Protocol
 
 import tensorflow as tf
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from ..core.state import VARIABLE_TYPES
 from ..errors import OpenError
@@ -78,7 +79,7 @@ class CheckpointValues:
 
     def _run_init(self, session: Any) -> None:
         feeds = {}
-        for asset in self._meta.asset_file_def:
+        for asset in asset_files(self._meta):
             feeds[asset.tensor_info.name] = os.path.join(self._folder, "assets", asset.filename)
         signature = self._meta.signature_def
         if "__saved_model_init_op" in signature:
@@ -89,3 +90,19 @@ class CheckpointValues:
             for op in self._graph.get_collection(key):
                 session.run(op, feeds)
                 return
+
+
+def asset_files(meta: Any) -> list[Any]:
+    """Returns the AssetFileDefs of a SavedModel's MetaGraph; older files keep them in a collection."""
+    found = list(meta.asset_file_def)
+    for item in _old_assets(meta) if not found else ():
+        asset = meta_graph_pb2.AssetFileDef()
+        if item.Unpack(asset):
+            found.append(asset)
+    return found
+
+
+def _old_assets(meta: Any) -> list[Any]:
+    # Asking a map field for a key that is not there would put it there.
+    key = "saved_model_assets"
+    return list(meta.collection_def[key].any_list.value) if key in meta.collection_def else []
