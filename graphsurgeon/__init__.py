@@ -18,6 +18,7 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
 
 from .applied import Applied
 from .classic import copy_to_graph, copy_variable_to_graph, get_copied
+from .compare import Comparison, compare
 from .core.boundary import Boundary, Leak
 from .core.graph import Graph
 from .core.plan import Fault, Plan
@@ -42,6 +43,8 @@ __all__ = [
     "Preview",
     "Applied",
     "Graph",
+    "compare",
+    "Comparison",
     "doctor",
     # the 2016 functions
     "copy_variable_to_graph",

@@ -18,6 +18,7 @@ class Applied:
         effect: the effect that was carried out.
         graph: the live graph it was carried out on (for a materialised plan, the new one).
         made: what was made there.
+        editor: the editor that applied it.
 
     Example:
         ``done["mixed4a:0"]`` is a tensor, ``done["conv1"]`` an op, ``done["w"]`` or ``done[w]`` a `tf.Variable`.
@@ -26,6 +27,7 @@ class Applied:
     effect: Effect
     graph: Any
     made: Any
+    editor: Any = None
 
     def __getitem__(self, key: Any) -> Any:
         """Returns the copy of a source op, tensor or variable, given by name or object.

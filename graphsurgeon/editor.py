@@ -220,7 +220,7 @@ class Editor:
                 f"the result is not what was previewed: {wrong[0]}",
                 "Report this, with plan.to_code()",
             )
-        applied = Applied(effect, self.graph, made)
+        applied = Applied(effect, self.graph, made, self)
         replaced = before if before is not self.graph else None
         self._events = [e for e in self._events if not e.undone or e.before is None]
         self._events.append(Event(len(self._events) + 1, applied, time.perf_counter() - start, before=replaced))

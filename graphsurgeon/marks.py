@@ -1,15 +1,19 @@
-"""Marks: the boundary tensors marked on screen, as a value."""
+"""Marks: what is picked and which boundary tensors are marked on screen, as values."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .core.graph import Graph
 from .core.plan import tensor_name
-from .core.selection import Selection
+from .core.selection import Query, Selection
 from .core.state import VARIABLE_TYPES
 from .errors import SelectionError
+from .view.items import ops_named
 
 if TYPE_CHECKING:
     from .editor import Editor
@@ -69,6 +73,27 @@ class Marks:
             return editor.select(inputs=self.inputs or None, outputs=self.outputs), ""
         except SelectionError as error:
             return None, f"{error.wrong}. {error.instead}"
+
+
+def picked_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple[str, ...]:
+    """Returns what is picked after a pick; `mode` is ``set``, ``add`` or ``toggle``.
+
+    Example:
+        >>> picked_after(("a", "b"), ["b", "c"], "toggle")
+        ('a', 'c')
+    """
+    kept = {"set": [], "add": list(old)}.get(mode, [n for n in old if n not in names])
+    return tuple(dict.fromkeys([*kept, *(n for n in names if mode == "set" or n not in old)]))
+
+
+def selection_of(graph: Graph, names: Sequence[str]) -> Selection:
+    """Returns the ops of all boxes of these names; names that are gone count for nothing."""
+    mask = np.zeros(graph.size, np.bool_)
+    for name in names:
+        found = ops_named(graph, name)
+        if found is not None:
+            mask |= found
+    return Selection(graph, mask, Query("names", tuple(graph.names[int(i)] for i in np.flatnonzero(mask))))
 
 
 def _checked(graph: Graph, tensor: Any, verb: str) -> str:

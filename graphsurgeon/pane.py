@@ -10,6 +10,7 @@ from .core.effect import Effect
 from .core.graph import Graph
 from .core.plan import Plan
 from .errors import LayoutError
+from .view.items import keys_to, ops_named
 from .view.layout import place
 from .view.opening import first_unfolded
 from .view.scene import Scene, build
@@ -52,6 +53,20 @@ def opening_of_copies(graph: Graph, effect: Effect, unfolded: frozenset[str], sa
         inside = {lead} | {lead + key for key in unfolded if not key.startswith("~") and not key.endswith("+")}
         keys |= {key for key in inside if key.rstrip("/") in graph.scopes.index}
     return frozenset(keys - {""})
+
+
+def keys_above(graph: Graph, name: str) -> list[str]:
+    """Returns the fold keys that must be open so that the scope or series `name` has a box of its own."""
+    mask = ops_named(graph, name)
+    if mask is None or not mask.any():
+        return []
+    return [key for key in keys_to(graph, int(mask.argmax())) if len(key) < len(name)]
+
+
+def keys_at(graph: Graph, scopes: tuple[str, ...], shown: frozenset[str]) -> frozenset[str]:
+    """Returns the fold keys that show `scopes`, open inside as in another picture, whose keys are `shown`."""
+    inside = {key for key in shown if key.lstrip("~").startswith(scopes)}
+    return frozenset(inside.union(*(keys_above(graph, scope) for scope in scopes)))
 
 
 def static_picture(graph: Graph, unfolded: frozenset[str], direction: str = "auto") -> str:

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .core.naming import free_scope
 from .core.plan import Plan, op_name, tensor_name
 from .core.search import search
-from .core.selection import Query, Selection
+from .core.selection import Selection
 from .errors import LayoutError, PlanError, SelectionError, SurgeryError, did_you_mean
 from .inspector import details
-from .marks import Marks
-from .pane import Pane, opening_of_copies, static_picture
-from .shown import boundary_shown, hits_shown, outline_shown, plan_shown
+from .marks import Marks, picked_after, selection_of
+from .pane import Pane, keys_above, keys_at, opening_of_copies, static_picture
+from .shown import boundary_shown, boundary_text, hits_shown, outline_shown, plan_shown, receipt
+from .view.asides import counted
 from .view.items import find_item, keys_to, ops_named
 from .view.opening import first_unfolded
 
 if TYPE_CHECKING:
+    from .core.effect import Effect
     from .core.graph import Graph
     from .editor import Editor
 
@@ -67,13 +67,7 @@ class Screen:
         graph = self.source.snapshot
         if not self._picked and self._region is not None:
             return self._region.on(graph)
-        mask = np.zeros(graph.size, np.bool_)
-        for name in self._picked:
-            found = ops_named(graph, name)
-            if found is not None:
-                mask |= found
-        names = tuple(graph.names[int(i)] for i in np.flatnonzero(mask))
-        return Selection(graph, mask, Query("names", names))
+        return selection_of(graph, self._picked)
 
     @property
     def region(self) -> Selection | None:
@@ -106,15 +100,8 @@ class Screen:
                     f"there is nothing of that name in {graph.title}",
                     did_you_mean(name, graph.index),
                 )
-        old = list(self._picked)
-        if mode == "set":
-            new = list(names)
-        elif mode == "add":
-            new = old + [n for n in names if n not in old]
-        else:
-            new = [n for n in old if n not in names] + [n for n in names if n not in old]
-        self._picked = tuple(dict.fromkeys(new))
-        self._say(f"{self.selection.count:,} ops picked" if self._picked else "nothing picked")
+        self._picked = picked_after(self._picked, names, mode)
+        self._say(f"{counted(self.selection.count, 'ops')} picked" if self._picked else "nothing picked")
 
     def unfold(self, name: str, pane: str = "source") -> None:
         """Opens a closed scope or series in its place."""
@@ -153,24 +140,16 @@ class Screen:
         except LayoutError:
             here.unfolded = before
             raise
-        self._say(
-            f"{len(scene['boxes'])} boxes"
-            + (f" · {scene['stats']['degraded']}" if scene["stats"].get("degraded") else "")
-        )
+        degraded = scene["stats"].get("degraded")
+        self._say(f"{len(scene['boxes'])} boxes" + (f" · {degraded}" if degraded else ""))
 
     def reveal(self, name: str, pane: str = "source") -> None:
         """Unfolds what hides an op or scope, and picks it."""
         graph = self._graph(pane)
         op = graph.index.get(op_name(name))
-        if op is None:
-            mask = ops_named(graph, name)
-            if mask is None:
-                graph.find(name, f"reveal({name!r})")
-                return
-            op = int(np.flatnonzero(mask)[0])
-            keys = [k for k in keys_to(graph, op) if len(k) < len(name)]
-        else:
-            keys = keys_to(graph, op)
+        if op is None and ops_named(graph, name) is None:
+            graph.find(name, f"reveal({name!r})")
+        keys = keys_above(graph, name) if op is None else keys_to(graph, op)
         self._refold(pane, lambda open_keys: open_keys | set(keys))
         if pane == "source":
             self.pick([name])
@@ -237,15 +216,9 @@ class Screen:
         self._region, self._problem = marks.region(self.source)
         if self._region is not None:
             leaks = len(self._region.boundary.leaks)
-            self._say(self._boundary_text(), "warn" if leaks else "info")
+            self._say(boundary_text(self._marks, self._region), "warn" if leaks else "info")
         else:
             self._say(self._problem, "warn" if self._problem else "info")
-
-    def _boundary_text(self) -> str:
-        assert self._region is not None
-        ins, outs = len(self._marks.inputs), len(self._marks.outputs)
-        leaks = len(self._region.boundary.leaks)
-        return f"Boundary: {ins} in, {outs} out, {self._region.count:,} ops, {leaks} leak{'s' * (leaks != 1)}"
 
     # -- the plan -----------------------------------------------------------------------------------
 
@@ -270,7 +243,7 @@ class Screen:
         if self.draft.steps:
             self._redo.append(self.draft.steps[-1])
             self._draft = replace(self.draft, steps=self.draft.steps[:-1])
-            self._say_plan("step taken back")
+            self._say_plan(f"taken back: {self._redo[-1].text}", warn=False)
         else:
             event = self.destination.undo()
             self._applied = ""
@@ -281,7 +254,7 @@ class Screen:
         if self._redo:
             step = self._redo.pop()
             self._draft = replace(self.draft, steps=(*self.draft.steps, step))
-            self._say_plan("step done again")
+            self._say_plan(f"done again: {step.text}", warn=False)
         else:
             event = self.destination.redo()
             self._say(f"done again: {event.text}")
@@ -290,23 +263,42 @@ class Screen:
         """Applies the plan: all of it or nothing."""
         if not self.draft.steps:
             raise PlanError("apply()", "the plan is empty", "Copy a region or connect a tensor first")
-        done = self.destination.apply(self.draft)
-        self._draft, self._redo = None, []
-        counts = done.effect.plan.preview().counts
-        self._applied = f"applied: {counts['ops']:,} new ops, {counts['variables']} variables"
-        self.graph_changed()
+        plan, self._draft = self.draft, None
+        try:
+            done = self.destination.apply(plan)
+        except SurgeryError:
+            self._draft = plan
+            raise
+        self._redo = []
+        self._applied = receipt(done.effect)
+        self._go_to_copies(done.effect)
+        self._region, self._problem = self._marks.region(self.source)
         self._say(self._applied)
         return {"applied": self._applied}
+
+    def _go_to_copies(self, effect: Effect) -> None:
+        """Opens the source pane at what was copied into it, as the preview showed it, and picks it."""
+        scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
+        if self.same and scopes:
+            before, shown = self.unfolded, self._panes["destination"].unfolded or frozenset()
+            self._panes["source"].unfolded = before | keys_at(self.source.snapshot, scopes, shown)
+            self._picked = scopes
+            try:
+                self._draw("source")
+            except LayoutError:
+                self._panes["source"].unfolded = before
 
     def _set(self, plan: Plan) -> None:
         self._draft, self._redo, self._applied = plan, [], ""
 
-    def _say_plan(self, text: str) -> None:
+    def _say_plan(self, text: str, warn: bool = True) -> None:
         faults = self.draft.check()
         if faults:
             self._say(f"{faults[0].asked}: {faults[0].wrong}", "error")
         else:
-            self._say(text, "warn" if self.draft.effect.warnings else "info")
+            mind = self.draft.effect.warnings if warn else []
+            more = mind if len(mind) < 2 else [counted(len(mind), "warnings")]
+            self._say(" · ".join([text, *more]), "warn" if mind else "info")
 
     def graph_changed(self) -> None:
         """Called by the editor after an apply, undo or redo."""
@@ -374,7 +366,7 @@ class Screen:
                 self._problem,
                 self._panes["source"].scene,
             ),
-            "plan": plan_shown(self.draft, len(self._redo), self._applied),
+            "plan": plan_shown(self.draft, len(self._redo), self.destination.history, self._applied),
             "status": status,
             "outline": outline_shown(self.source.snapshot, self._open_rows),
             "theme": "auto",
@@ -401,7 +393,7 @@ class Screen:
         scene = self._draw("source")
         lines = [f"{self.source.title}: {graph.size:,} ops, {len(scene['boxes'])} boxes"]
         if self._region is not None:
-            lines.append(self._boundary_text())
+            lines.append(boundary_text(self._marks, self._region))
         if self.draft.steps:
             lines.append(str(self.draft))
         return "\n".join(lines)

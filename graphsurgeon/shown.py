@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .core.effect import Effect
 from .core.graph import Graph
 from .core.plan import Plan
 from .core.selection import Selection
+from .marks import Marks
+from .view.asides import counted
 from .view.scene import Scene
 from .view.tree import tree_of
+
+if TYPE_CHECKING:
+    from .editor import Event
 
 _MOST = 200
 
@@ -54,10 +60,26 @@ def boundary_shown(
     return shown
 
 
-def plan_shown(plan: Plan, redo: int, applied: str) -> dict[str, Any]:
+def boundary_text(marks: Marks, region: Selection) -> str:
+    """Returns the boundary in one line."""
+    leaks = len(region.boundary.leaks)
+    ends = f"{len(marks.inputs)} in, {len(marks.outputs)} out"
+    return f"Boundary: {ends}, {counted(region.count, 'ops')}, {counted(leaks, 'leaks')}"
+
+
+def receipt(effect: Effect) -> str:
+    """Returns what an applied plan has done, in one line."""
+    scopes = [f"{c.step.to}/" if c.step.to else "the top level" for c in effect.copies]
+    parts = [f"{counted(len(effect.new_names), 'new ops')} under {', '.join(scopes)}"] if scopes else []
+    for things, word in ((effect.variables, "variables"), (effect.connections, "connections")):
+        parts += [counted(len(things), word)] if things else []
+    return "applied: " + ", ".join(parts)
+
+
+def plan_shown(plan: Plan, redo: int, history: Sequence[Event], applied: str) -> dict[str, Any]:
     """Returns the plan bar: steps, faults, warnings, what is made, what is joined, and the code."""
     effect, preview = plan.effect, plan.preview()
-    faults = plan.check()
+    faults, gone = plan.check(), [event.undone for event in history]
     new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
@@ -71,14 +93,17 @@ def plan_shown(plan: Plan, redo: int, applied: str) -> dict[str, Any]:
     ]  # fmt: skip
     return {
         "steps": [{"text": step.text} for step in plan.steps],
-        "redo": redo,
+        "redo": redo or int(gone[-1:] == [True] and not plan.steps),
+        "undo": bool(plan.steps) or not all(gone),
+        "mode": plan.mode,
+        "along": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MOST],
         "faults": [{"asked": f.asked, "wrong": f.wrong, "instead": f.instead} for f in faults],
         "warnings": list(effect.warnings),
         "counts": preview.counts,
         "new": new[:_MOST],
         "variables": variables[:_MOST],
         "connections": [
-            {"from": c.tensor, "to": c.to, "text": f"{c.tensor} → {c.to} input {c.input}"}
+            {"from": c.tensor, "to": c.to, "text": f"{c.tensor} → {c.to} input {c.input}", "was": c.was or ""}
             for c in effect.connections[:_MOST]
         ],
         "code": plan.to_code() if plan.steps else "",

@@ -1,0 +1,160 @@
+"""Compare: run an original and its copy on the same feeds, and say how far apart they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .applied import Applied
+from .core.plan import tensor_name
+from .errors import PlanError, SelectionError
+
+if TYPE_CHECKING:
+    from .editor import Editor
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one output of the copy is from the original's.
+
+    Args:
+        output: name of the tensor in the source.
+        absolute: largest absolute difference; 0 for equal texts, infinity for different ones or shapes.
+        relative: `absolute` over the largest absolute value of the original.
+        equal: True where all bits are equal.
+    """
+
+    output: str
+    absolute: float
+    relative: float
+    equal: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome of `compare`: one `Difference` for each output. It is true when all bits are equal."""
+
+    rows: tuple[Difference, ...]
+
+    def __bool__(self) -> bool:
+        return all(row.equal for row in self.rows)
+
+    @property
+    def relative(self) -> float:
+        """The largest relative difference of all outputs."""
+        return max((row.relative for row in self.rows), default=0.0)
+
+    def __repr__(self) -> str:
+        wide = max([len(row.output) for row in self.rows] + [6])
+        lines = [f"{'output':<{wide}}  max |difference|  relative"]
+        for row in self.rows:
+            what = "equal to the last bit" if row.equal else f"{row.absolute:<16.3g}  {row.relative:.3g}"
+            lines.append(f"{row.output:<{wide}}  {what}")
+        return "\n".join(lines)
+
+
+def compare(
+    source: Editor,
+    copy: Applied,
+    feeds: Mapping[Any, Any] | None = None,
+    outputs: Iterable[Any] | None = None,
+    *,
+    session: Any = None,
+    seed: int = 0,
+) -> Comparison:
+    """Runs an original and its copy on the same feeds.
+
+    Args:
+        source: the editor of the original; its `session()` runs it.
+        copy: what `apply` returned; its editor's `session()` runs it.
+        feeds: source tensor -> array. Placeholders that are not given get random numbers of their dtype and shape,
+            one for each unknown dimension.
+        outputs: source tensors to compare; by default the outputs of what was copied.
+        session: a session of the original, instead of the editor's own.
+        seed: of the random feeds.
+
+    Returns:
+        the differences; ``bool(...)`` is True when all bits are equal.
+
+    Raises:
+        PlanError: nothing to compare, or a feed that cannot be made up.
+
+    Example:
+        >>> import tensorflow as tf, graphsurgeon as gs
+        >>> graph = tf.Graph()
+        >>> with graph.as_default():
+        ...     y = tf.square(tf.compat.v1.placeholder(tf.float32, [2], name="x"), name="y")
+        >>> ed = gs.open(graph)
+        >>> done = ed.apply(ed.plan().copy(ed.select(), to="twin"))
+        >>> gs.compare(ed, done)
+        output  max |difference|  relative
+        y:0     equal to the last bit
+    """
+    names = [tensor_name(t) for t in outputs] if outputs is not None else _outputs(copy)
+    if not names:
+        raise PlanError("compare()", "nothing that was copied has an output", "Name some: outputs=['name:0']")
+    original = session if session is not None else source.session()
+    needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
+    given = {tensor_name(k): np.asarray(v) for k, v in (feeds or {}).items()}
+    random = np.random.RandomState(seed)
+    for name in [*needed.boundary.inputs, *_placeholders(source, needed)]:
+        if name not in given:
+            given[name] = _made_up(source, name, random)
+    want = original.run(names, given)
+    moved = {copy[name]: value for name, value in given.items() if name in copy}
+    got = copy.editor.session().run([copy[name] for name in names], moved)
+    return Comparison(tuple(_difference(n, a, b) for n, a, b in zip(names, want, got, strict=True)))
+
+
+def _outputs(copy: Applied) -> list[str]:
+    return [name for copied in copy.effect.copies for name in copied.step.selection.boundary.outputs]
+
+
+def _cuts(copy: Applied, names: list[str]) -> list[str]:
+    """The boundary tensors of the copy that lead to the outputs."""
+    for copied in copy.effect.copies:
+        graph = copied.source
+        cuts = [f"{graph.names[op]}:{port}" for op, port in copied.external]
+        while cuts:
+            try:
+                from .core.selection import select
+
+                select(graph, inputs=cuts, outputs=names)
+                return cuts
+            except SelectionError as error:
+                bad = [c for c in cuts if repr(c) in error.wrong.partition(" does not lead")[0]]
+                cuts = [c for c in cuts if c not in bad] if bad else []
+    return []
+
+
+def _placeholders(source: Editor, needed: Any) -> list[str]:
+    graph = source.snapshot
+    return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in ("Placeholder", "PlaceholderV2")]
+
+
+def _made_up(source: Editor, name: str, random: Any) -> Any:
+    tensor = source.tensor(name)
+    dtype = tensor.dtype.base_dtype
+    if tensor.shape.rank is None or not (dtype.is_floating or dtype.is_integer or dtype.is_bool):
+        raise PlanError("compare()", f"{name!r} ({dtype.name}) needs a feed", f"Give it: feeds={{{name!r}: array}}")
+    shape = [1 if d is None else d for d in tensor.shape.as_list()]
+    if dtype.is_floating:
+        return random.standard_normal(shape).astype(dtype.as_numpy_dtype)
+    return random.randint(0, 2, shape).astype(dtype.as_numpy_dtype)
+
+
+def _difference(name: str, want: Any, got: Any) -> Difference:
+    a, b = np.asarray(want), np.asarray(got)
+    if a.shape != b.shape or a.dtype.kind in "OSU":
+        same = a.shape == b.shape and bool(np.array_equal(a, b))
+        return Difference(name, 0.0 if same else float("inf"), 0.0 if same else float("inf"), same)
+    equal = bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
+    gap = np.abs(np.nan_to_num(a.astype(np.complex128)) - np.nan_to_num(b.astype(np.complex128)))
+    largest = float(gap.max()) if gap.size else 0.0
+    if a.dtype.kind in "fc" and not np.array_equal(np.isnan(a), np.isnan(b)):
+        largest = float("inf")
+    scale = float(np.abs(np.nan_to_num(a.astype(np.complex128))).max()) if a.size else 0.0
+    return Difference(name, largest, largest / scale if scale else largest, equal)

@@ -1,0 +1,79 @@
+"""compare: equal copies are equal to the last bit, a changed one says by how much."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from tests.graphs import tf1, tiny
+from tests.refusal import refuses
+
+
+def test_a_copy_is_equal_on_random_and_given_feeds():
+    ed, dst = gs.open(tiny()), gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(ed.select(inputs=["x:0"], outputs=["z:0"]), to="c", unmapped="placeholder"))
+    assert gs.compare(ed, done)
+    outcome = gs.compare(ed, done, feeds={"x:0": np.ones((3, 2), np.float32)})
+    assert outcome.relative == 0
+    assert repr(outcome) == "output  max |difference|  relative\nz:0     equal to the last bit"
+
+
+def test_by_a_boundary_in_the_middle():
+    ed, dst = gs.open(tiny()), gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(ed.select(inputs=["y:0"], outputs=["z:0"]), to="c", unmapped="placeholder"))
+    assert gs.compare(ed, done)
+
+
+def test_a_difference_is_measured():
+    graph = tf.Graph()
+    with graph.as_default():
+        w = tf1.get_variable("w", initializer=tf.constant([2.0, 4.0]))
+        tf.multiply(w, 1.0, name="y")
+    ed, dst = gs.open(graph), gs.open(tf.Graph())
+    values = {"w": np.array([2.0, 5.0], np.float32)}
+    done = dst.apply(dst.plan().copy(ed.select(outputs=["y:0"]), to="c", values=values))
+    outcome = gs.compare(ed, done)
+    assert not outcome
+    assert outcome.rows[0].absolute == 1.0
+    assert outcome.rows[0].relative == 0.25
+    assert "0.25" in repr(outcome)
+
+
+def test_texts_and_shapes():
+    from graphsurgeon.compare import _difference
+
+    assert _difference("t", np.array([b"a"], object), np.array([b"a"], object)).equal
+    assert _difference("t", np.array([b"a"], object), np.array([b"b"], object)).absolute == float("inf")
+    assert _difference("t", np.zeros(2), np.zeros(3)).relative == float("inf")
+    assert _difference("t", np.array([np.nan, 1.0]), np.array([np.nan, 1.0])).equal
+    assert _difference("t", np.array([np.nan, 1.0]), np.array([0.0, 1.0])).absolute == float("inf")
+
+
+def test_a_feed_that_cannot_be_made_up():
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.strings.length(tf1.placeholder(tf.string, [None], name="text"), name="n")
+    ed = gs.open(graph)
+    done = ed.apply(ed.plan().copy(ed.select(), to="c"))
+    with refuses(gs.PlanError, "'text:0' (string) needs a feed", "feeds={'text:0': array}"):
+        gs.compare(ed, done)
+    assert gs.compare(ed, done, feeds={"text:0": [b"abc"]})
+
+
+def test_nothing_to_compare():
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.no_op(name="nothing")
+    ed = gs.open(graph)
+    done = ed.apply(ed.plan().copy(ed.select(), to="c"))
+    with refuses(gs.PlanError, "nothing that was copied has an output"):
+        gs.compare(ed, done)
+
+
+@pytest.mark.parametrize("outputs", [["z"], ["z:0"]])
+def test_outputs_by_name(outputs):
+    ed = gs.open(tiny())
+    done = ed.apply(ed.plan().copy(ed.select(outputs=["z:0"]), to="c"))
+    assert gs.compare(ed, done, outputs=outputs).rows[0].output == "z:0"

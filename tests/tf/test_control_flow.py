@@ -1,0 +1,114 @@
+"""Loops, conds and function calls of both versions: copied twice, run, and differentiated in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from tests.graphs import tf1
+from tests.refusal import reads
+
+X = np.array([0.1, 0.2, 0.3], np.float32)
+W = np.array([1.0, 2.0, 3.0], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _same_version_afterwards() -> Iterator[None]:
+    before = tf1.control_flow_v2_enabled()
+    yield
+    (tf1.enable_control_flow_v2 if before else tf1.disable_control_flow_v2)()
+
+
+def build(kind: str) -> Any:
+    """Returns x, w -> y through a loop, a cond in a loop, a cond, or a function; `kind` starts with v1 or v2."""
+    (tf1.enable_control_flow_v2 if kind.startswith("v2") else tf1.disable_control_flow_v2)()
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [3], name="x")
+        w = tf1.get_variable("w", initializer=tf.constant(W), use_resource=not kind.startswith("v1")).value()
+        if "while" in kind:
+
+            def body(i: Any, a: Any) -> Any:
+                big = tf1.cond(tf.reduce_sum(a) > 100.0, lambda: a * w, lambda: tf.sin(a) * w + a)
+                return i + 1, big
+
+            y = tf1.while_loop(lambda i, _: i < 3, body, [0, x])[1]
+        elif "cond" in kind:
+            y = tf1.cond(tf.reduce_sum(x) > 0, lambda: tf.sin(x) * w, lambda: x * x * w)
+        else:
+            y = tf.function(lambda a: tf.sin(a) * a)(x) * w
+        tf.identity(y, name="y")
+    return graph
+
+
+@pytest.mark.parametrize(
+    "order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)], ids=["original first", "last first", "first copy first"]
+)
+@pytest.mark.parametrize("same", [True, False], ids=["one graph", "two graphs"])
+@pytest.mark.parametrize("kind", ["v1 while", "v1 cond", "v2 while", "v2 cond", "v2 function"])
+def test_two_copies_and_the_original_in_any_order(kind, same, order):
+    graph = build(kind)
+    src = gs.open(graph)
+    dst = src if same else gs.open(tf.Graph())
+    block = src.select(outputs=["y:0"])
+    copies = [dst.apply(dst.plan().copy(block.on(src.snapshot), to=name, values={"w": W})) for name in ("one", "two")]
+    ends = [
+        (graph, graph.get_tensor_by_name("y:0"), graph.get_tensor_by_name("x:0"), graph.get_collection("variables")[0])
+    ]
+    ends += [(dst.graph, done["y:0"], done["x:0"], done.variables[0]) for done in copies]
+    gradients: dict[int, Any] = {}
+    for number in order:
+        owner, y, x, w = ends[number]
+        with owner.as_default():
+            gradients[number] = tf1.gradients(y, [w, x])
+    first = tf1.Session(graph=graph)
+    with graph.as_default():
+        first.run(tf1.global_variables_initializer())
+    second = dst.session(first if same else None)
+    got = [
+        (first if number == 0 else second).run([ends[number][1], *gradients[number]], {ends[number][2]: X})
+        for number in range(3)
+    ]
+    for other in got[1:]:
+        for a, b in zip(got[0], other, strict=True):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    assert all(not done.made.missed for done in copies)
+
+
+def test_a_boundary_through_a_loop_is_refused_with_the_loop_proposed():
+    ed = gs.open(build("v1 while"))
+    inner = ed.select(op="Sin")
+    faults = ed.plan().copy(inner.ancestors() - ed.select(op="NextIteration"), to="c", unmapped="placeholder").check()
+    assert faults
+    reads(faults[0], "cuts through a loop", "Take the loop whole", "its outputs are")
+
+
+def test_frames_and_functions_have_names_of_their_own():
+    ed = gs.open(build("v1 while"))
+    ed.apply(ed.plan().copy(ed.select(outputs=["y:0"]), to="c"))
+    frames = {op.get_attr("frame_name") for op in ed.graph.get_operations() if op.type == "Enter"}
+    assert {f.startswith(b"c/") for f in frames} == {True, False}
+    ed = gs.open(build("v2 cond"))
+    ed.apply(ed.plan().copy(ed.select(outputs=["y:0"]), to="c"))
+    branches = [op.get_attr("then_branch").name for op in ed.graph.get_operations() if "If" in op.type]
+    assert len(set(branches)) == 2
+
+
+def test_a_python_function_outlives_its_graph():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        tf.identity(tf1.py_func(lambda a: a * 3, [x], tf.float32), name="y")
+    dst = gs.open(tf.Graph())
+    dst.apply(dst.plan().copy(gs.open(graph).select(outputs=["y:0"]), to="c"))
+    del graph, x
+    import gc
+
+    gc.collect()
+    with tf1.Session(graph=dst.graph) as session:
+        np.testing.assert_array_equal(session.run("c/y:0", {"c/x:0": [1.0, 2.0]}), [3.0, 6.0])
