@@ -9,13 +9,14 @@ LAB_OPTIONS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 # TensorFlow's start-up log is noise here; its warnings still show.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: help lab test check notebooks bench build clean
+.PHONY: help lab test check notebooks bench corpus build clean
 help:
 	@echo "make lab        open JupyterLab on the notebooks"
 	@echo "make test       run every check and test"
 	@echo "make check      ruff and mypy alone"
 	@echo "make notebooks  run the notebooks and store their outputs (all, or NOTEBOOKS='notebooks/00*.ipynb')"
 	@echo "make bench      measure against the peers (all, or BENCH='copy walks')"
+	@echo "make corpus     open and copy every real graph beside the checkout, print a table"
 	@echo "make build      rebuild the widget's front end (needs Node)"
 	@echo "make clean      remove .venv and everything built"
 
@@ -37,6 +38,9 @@ notebooks: $(VENV)/test
 
 bench: $(VENV)/test
 	$(PY) -m benchmarks $(BENCH)
+
+corpus: $(VENV)/test
+	$(PY) tools/corpus_table.py $(CORPUS)
 
 build:
 	@tools/setup.sh frontend

@@ -34,9 +34,7 @@ def rows() -> Iterator[Row]:
     digraph.add_nodes_from(range(graph.size))
     digraph.extend_from_edge_list(edges)
     theirs = seconds(lambda: rustworkx.ancestors(digraph, SIZE - 1))
-    yield Row(
-        "ancestors, the other library's graph built beforehand", ancestors, theirs, 1.0, "rustworkx.ancestors"
-    )
+    yield Row("ancestors, the other library's graph built beforehand", ancestors, theirs, 1.0, "rustworkx.ancestors")
 
 
 def mesh(size: int) -> Graph:

@@ -58,15 +58,16 @@ class Row:
         }
 
 
-def seconds(call: Callable[[], object], repeat: int = 5) -> float:
-    """Returns the shortest of `repeat` runs of `call`, in seconds; the garbage collector rests meanwhile.
+def seconds(call: Callable[[], object], repeat: int = 5, resting: bool = True) -> float:
+    """Returns the shortest of `repeat` runs of `call`, in seconds; the garbage collector rests if `resting`.
 
     The shortest run is the one that the rest of the machine disturbed least.
     """
     best = float("inf")
     for _ in range(repeat):
         gc.collect()
-        gc.disable()
+        if resting:
+            gc.disable()
         try:
             start = time.perf_counter()
             call()

@@ -24,8 +24,9 @@ from .core.graph import Graph
 from .core.plan import Fault, Plan
 from .core.preview import Preview
 from .core.selection import OpView, Selection
-from .editor import Editor, open
+from .editor import Editor
 from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError
+from .opening import open
 from .view.engines import doctor
 
 __version__ = "0.1.0"

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 from .core.naming import free_scope, valid_scope
 from .core.plan import op_name
-from .editor import open
 from .errors import PlanError, SelectionError
+from .opening import open
 
 #: destination graph -> source graph -> namespace -> names of source ops that have a copy there.
 _COPIED: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[str, set[str]]]] = WeakKeyDictionary()

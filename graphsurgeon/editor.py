@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,41 +14,11 @@ from .core.graph import Graph
 from .core.plan import Fault, Plan
 from .core.selection import OpView, Selection, select
 from .errors import PlanError, StalePlanError
+from .functions import Functions
 from .summary import summary
 
 if TYPE_CHECKING:
     from .screen import Screen
-
-
-def open(thing: Any, *, tags: Any = None, title: str | None = None) -> Editor:
-    """Opens a TensorFlow graph for looking and operating.
-
-    Args:
-        thing: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; or the path of a ``.pb``,
-            ``.pbtxt`` or ``.meta`` file (also ``.gz``) or of a SavedModel folder of TF1 or TF2.
-        tags: which graph of a SavedModel, where it holds several.
-        title: what to call it in messages and pictures.
-
-    Returns:
-        an `Editor`. The last line of a cell shows it as a widget.
-
-    Raises:
-        OpenError: it cannot be read; the message says what is wrong with it.
-
-    Example:
-        >>> import tensorflow as tf
-        >>> graph = tf.Graph()
-        >>> with graph.as_default():
-        ...     y = tf.square(tf.compat.v1.placeholder(tf.float32, [None], name="x"), name="y")
-        >>> print(open(graph))
-        graph: 2 ops, 1 edge
-          inputs   x  float32 (?,)
-          outputs  y  float32 (?,)
-    """
-    from .tf.opening import opened
-
-    found = opened(thing, tags)
-    return Editor(found.graph, title or found.title, found.code, found.session, found.values)
 
 
 @dataclass
@@ -71,10 +41,12 @@ class Event:
         return f"{self.number}. {self.text}: {len(self.applied.made.ops)} ops{state}"
 
 
-class Editor:
+class Editor(Functions):
     """A graph under the knife: select, plan, apply, undo. Make one with `gs.open`.
 
     Everything before `apply` is a value: selecting and planning change nothing.
+
+    Of an opened TF2 function, `inputs` and `outputs` are its arguments and results: name -> name of the tensor.
     """
 
     def __init__(
@@ -84,8 +56,11 @@ class Editor:
         code: str = "gs.open(graph)",
         session: Any = None,
         values: Any = None,
+        inputs: Mapping[str, str] | None = None,
+        outputs: Mapping[str, str] | None = None,
     ) -> None:
         self.graph = graph
+        self.inputs, self.outputs = dict(inputs or {}), dict(outputs or {})
         self.title = title
         self._code = code
         self._session = session
@@ -198,7 +173,7 @@ class Editor:
             PlanError: the plan has a fault, or TensorFlow refuses it; the graph is as it was.
             StalePlanError: the graph has changed since the plan was made.
         """
-        from .tf.copying import carry_out, differences
+        from .tf.copying import carry_out
         from .tf.materialise import materialise
 
         self._refuse_foreign(plan)
@@ -211,8 +186,8 @@ class Editor:
         else:
             made = materialise(effect, values_of)
             self.graph = made.graph
-        previous, self._snapshot = self._snapshot, (None if plan.mode == "materialise" else self._snapshot)
-        wrong = differences(effect, self.snapshot)
+        previous = self._snapshot
+        wrong = self._read_back(plan, made)
         if wrong:
             self.graph, self._snapshot = before, previous
             raise PlanError(
@@ -227,6 +202,21 @@ class Editor:
         if self._screen is not None:
             self._screen.graph_changed()
         return applied
+
+    def _read_back(self, plan: Plan, made: Any) -> list[str]:
+        """Reads what was made, and returns where it is not what the plan predicted."""
+        from .tf.copying import differences
+        from .tf.read import confirmed
+
+        nodes, made.nodes = made.nodes, ()
+        if plan.mode == "materialise":
+            self._snapshot = None
+        else:
+            found = confirmed(self.graph, plan.base, plan.after(), nodes)
+            if found is not None:
+                self._snapshot = found
+                return []
+        return differences(plan.effect, self.snapshot)
 
     def _refuse_foreign(self, plan: Plan) -> None:
         if not isinstance(plan, Plan):
@@ -318,7 +308,8 @@ class Editor:
 
         own = session if session is not None else self._session
         if own is None:
-            own = fresh(self.graph, self._values, config, skip=self._late_names())
+            made = frozenset(name for e in self._events for name in e.applied.made.ops)
+            own = fresh(self.graph, self._values, config, skip=self._late_names(), later=made)
         elif own.graph is not self.graph:
             own = renewed(own, self.graph, config)
         given = self._given.setdefault(own, set())
@@ -329,6 +320,18 @@ class Editor:
         if session is None or self._session is None:
             self._session = own
         return own
+
+    @property
+    def void(self) -> frozenset[str]:
+        """Names of variables that nothing gives a value: no initialiser, and not in the checkpoint."""
+        held = self._values.covered() if self._values is not None else frozenset()
+        known = self.snapshot.state.variables.values()
+        return frozenset(v.op for v in known if not v.initializer and v.op not in held)
+
+    @property
+    def starters(self) -> list[str]:
+        """Names of ops that the file this graph came from wants run once, after its values are there."""
+        return list(getattr(self._values, "starters", ()))
 
     def _late_names(self) -> frozenset[str]:
         return frozenset(name for e in self._events for name in e.applied.made.infos)

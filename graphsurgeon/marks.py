@@ -18,7 +18,7 @@ from .view.items import ops_named
 if TYPE_CHECKING:
     from .editor import Editor
 
-_HELPERS = VARIABLE_TYPES | {"Const", "ReadVariableOp"}
+_HELPERS = VARIABLE_TYPES | {"Assign", "Const", "IsVariableInitialized", "ReadVariableOp", "VarIsInitializedOp"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Marks:
 
     @classmethod
     def around(cls, selection: Selection) -> Marks:
-        """Returns the tensors that enter and leave a selection; constants and variables are not inputs."""
+        """Returns the tensors that enter and leave a selection; constants and what serves variables do not count."""
         graph = selection.graph
 
         def given(tensor: str) -> bool:
@@ -63,7 +63,8 @@ class Marks:
             return graph.types[op] not in _HELPERS and not read
 
         crossing = selection.boundary
-        return cls(tuple(t for t in crossing.inputs if given(t)), crossing.outputs)
+        outputs = tuple(t for t in crossing.outputs if given(t))
+        return cls(tuple(t for t in crossing.inputs if given(t)), outputs or crossing.outputs)
 
     def region(self, editor: Editor) -> tuple[Selection | None, str]:
         """Returns the ops between the marks, or None and what is wrong with them."""

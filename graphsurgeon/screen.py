@@ -236,7 +236,8 @@ class Screen:
     def connect(self, tensor: Any, to: Any, input: int = 0) -> None:
         """Adds a connection to the plan: input `input` of op `to` reads `tensor`."""
         self._set(self.draft.connect(tensor, to=to, input=input))
-        self._say_plan(f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}")
+        where = ", in a new graph" if self.draft.mode == "materialise" else ""
+        self._say_plan(f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}{where}")
 
     def undo(self) -> None:
         """Takes back the last step of the plan; with an empty plan, the last applied plan."""
@@ -263,7 +264,7 @@ class Screen:
         """Applies the plan: all of it or nothing."""
         if not self.draft.steps:
             raise PlanError("apply()", "the plan is empty", "Copy a region or connect a tensor first")
-        plan, self._draft = self.draft, None
+        plan, shown, self._draft = self.draft, self._panes["destination"].unfolded, None
         try:
             done = self.destination.apply(plan)
         except SurgeryError:
@@ -271,16 +272,16 @@ class Screen:
             raise
         self._redo = []
         self._applied = receipt(done.effect)
-        self._go_to_copies(done.effect)
+        self._go_to_copies(done.effect, shown or frozenset())
         self._region, self._problem = self._marks.region(self.source)
         self._say(self._applied)
         return {"applied": self._applied}
 
-    def _go_to_copies(self, effect: Effect) -> None:
+    def _go_to_copies(self, effect: Effect, shown: frozenset[str]) -> None:
         """Opens the source pane at what was copied into it, as the preview showed it, and picks it."""
         scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
         if self.same and scopes:
-            before, shown = self.unfolded, self._panes["destination"].unfolded or frozenset()
+            before = self.unfolded
             self._panes["source"].unfolded = before | keys_at(self.source.snapshot, scopes, shown)
             self._picked = scopes
             try:
@@ -389,9 +390,8 @@ class Screen:
 
     def describe(self) -> str:
         """Returns the state in a few lines of text."""
-        graph = self.source.snapshot
         scene = self._draw("source")
-        lines = [f"{self.source.title}: {graph.size:,} ops, {len(scene['boxes'])} boxes"]
+        lines = [f"{self.source.title}: {self.source.snapshot.size:,} ops, {len(scene['boxes'])} boxes"]
         if self._region is not None:
             lines.append(boundary_text(self._marks, self._region))
         if self.draft.steps:

@@ -73,7 +73,7 @@ def receipt(effect: Effect) -> str:
     parts = [f"{counted(len(effect.new_names), 'new ops')} under {', '.join(scopes)}"] if scopes else []
     for things, word in ((effect.variables, "variables"), (effect.connections, "connections")):
         parts += [counted(len(things), word)] if things else []
-    return "applied: " + ", ".join(parts)
+    return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialise" else parts)
 
 
 def plan_shown(plan: Plan, redo: int, history: Sequence[Event], applied: str) -> dict[str, Any]:

@@ -159,6 +159,28 @@ def loop_faults(graph: Graph, mask: Mask, asked: str) -> list[Fault]:
     return []
 
 
+def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, asked: str) -> list[Fault]:
+    """Faults of a boundary between the writes and the reads of a TensorArray: what was written is not in the tensor."""
+    from .plan import Fault
+
+    kinds = [k for k in set(graph.types) if k.startswith("TensorArray") and k.endswith(("V2", "V3"))]
+    users = [i for i in np.flatnonzero(mask & np.isin(graph.type_array, kinds)).tolist() if len(graph.data.row(i)) > 1]
+    cuts = set(entering)
+    for user in users:
+        last = int(graph.data.ptr[user + 1]) - 1
+        flow = (int(graph.data.node[last]), int(graph.data.port[last]))
+        if flow in cuts:
+            name = f"{graph.names[flow[0]]}:{flow[1]}"
+            return [
+                Fault(
+                    asked,
+                    f"{name!r} orders the writes and reads of a TensorArray; it does not hold what was written",
+                    f"Take the writes too, or cut after {graph.names[user]!r}",
+                )
+            ]
+    return []
+
+
 def _feeds(graph: Graph, whole: Mask) -> Mask:
     """Ops that ops of `whole` read directly."""
     from .walks import edge_rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .boundary import Tensor, control_entering, entering
-from .check import connect_faults, mapping_faults, namespace_faults, step_faults
+from .check import array_faults, connect_faults, mapping_faults, namespace_faults, step_faults
 from .closure import close
 from .copied import Connection, Copied, NewConstant, NewEntries, NewPlaceholder, NewVariable, appended, new_variable
 from .graph import Graph, Mask, TensorInfo
@@ -126,6 +126,7 @@ def _copy(effect: Effect, step: CopyStep) -> None:
         else:
             refused.append(name)
     effect.faults += step_faults(step, same, refused=refused)
+    effect.faults += array_faults(graph, enters, mask, f"copy(to={step.to!r})")
     unused = [t for t in mapping if t not in external]
     effect.faults += step_faults(step, same, unused=[f"{graph.names[o]}:{p}" for o, p in unused])
     # 4. Control inputs from outside.

@@ -9,7 +9,7 @@ import tensorflow as tf
 from ..core.copied import Copied
 from . import functions
 from .control_flow import keep_contexts
-from .internals import collections_of, op_finder, same_shape
+from .internals import collections_of, differently_shaped, op_finder, same_shape
 from .resources import is_runner, moved_runner
 from .variables import rebuilt, variable_objects
 
@@ -81,10 +81,8 @@ def _shapes_changed(copied: Copied, graph: Any) -> bool:
 
 def _keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
     """Shapes set by hand (`set_shape`) are not in the nodes: set them on the copies too."""
-    for old, new in pairs:
-        for a, b in zip(old.outputs, new.outputs, strict=True):
-            if not same_shape(a, b):
-                b.set_shape(a.shape)
+    for old, new in differently_shaped(pairs):
+        new.set_shape(old.shape)
 
 
 def _keep_guards(source: Any, graph: Any, pairs: list[tuple[Any, Any]]) -> None:

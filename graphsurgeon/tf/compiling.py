@@ -29,9 +29,10 @@ def compiled(effect: Effect, graph: Any, library: Library) -> tuple[Any, dict[tu
             graph_def.node.append(_placeholder(copied, placeholder.was, placeholder.name))
         for constant in copied.constants:
             graph_def.node.append(_constant(copied, constant.was, constant.name, constant.value))
-        _add_nodes(copied, _External(copied, fresh, graph, tensors, controls), renamed, graph_def)
+        outside = _External(copied, fresh, graph, tensors, controls)
+        _add_nodes(copied, outside, renamed, graph_def, library.everywhere)
         for variable in copied.variables:
-            graph_def.node.extend(_setter_node(copied, op) for op in variable.setter)
+            graph_def.node.extend(setter_node(copied, op) for op in variable.setter)
     _set_inputs(effect, graph_def, fresh, graph, tensors)
     _set_versions(effect, graph_def, graph)
     graph_def.library.function.extend(library.renamed)
@@ -69,7 +70,9 @@ class _External:
         self.places.update(self.controls)
 
 
-def _add_nodes(copied: Copied, external: _External, renamed: dict[str, str], graph_def: Any) -> None:
+def _add_nodes(
+    copied: Copied, external: _External, renamed: dict[str, str], graph_def: Any, everywhere: bool
+) -> None:
     source, op_of = copied.source, op_finder(copied.source.owner)
     prefix = f"{copied.step.to}/" if copied.step.to else ""
     inside = {source.names[i] for i in copied.ops.tolist()}
@@ -107,7 +110,7 @@ def _add_nodes(copied: Copied, external: _External, renamed: dict[str, str], gra
             attributes["frame_name"].s = encoded + attributes["frame_name"].s
         if clear:
             node.device = ""
-        if renamed and node.op in BRANCHING:
+        if renamed and (everywhere or node.op in BRANCHING):
             rename_calls(node, renamed)
     if stale:
         raise StalePlanError(
@@ -161,7 +164,8 @@ def _constant(copied: Copied, was: str, name: str, value: Any) -> Any:
     return node
 
 
-def _setter_node(copied: Copied, new: NewOp) -> Any:
+def setter_node(copied: Copied, new: NewOp) -> Any:
+    """Returns the NodeDef of an op that sets a variable."""
     node = node_def_pb2.NodeDef(name=new.name, op=new.op, input=new.inputs)
     about = copied.source.owner.get_operation_by_name(new.of)
     dtype = about.get_attr("dtype").as_datatype_enum

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,17 +31,20 @@ class Made:
     Args:
         graph: the destination.
         ops: names of the new ops.
+        nodes: the NodeDefs that were added; dropped once they are confirmed.
         variables: new variable op name -> `tf.Variable` object, where it could be built.
         carried: the same for variables of the old graph, in a materialised one.
         infos: new variable op name -> what it is made of, in names of the destination.
         values: new variable op name -> the value it is to get.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
+        starters: ops that the source runs once before use, as the init op of a SavedModel.
         missed: control-flow contexts of which the copy has only a part: gradients cannot go through these.
     """
 
     graph: Any
     ops: list[str] = field(default_factory=list)
+    nodes: Sequence[Any] = ()
     variables: dict[str, Any] = field(default_factory=dict)
     carried: dict[str, Any] = field(default_factory=dict)
     infos: dict[str, VariableInfo] = field(default_factory=dict)
@@ -49,6 +52,7 @@ class Made:
     initial: list[str] = field(default_factory=list)
     collections: list[tuple[str, Any]] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
+    starters: list[str] = field(default_factory=list)
 
 
 def carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) -> Made:
@@ -83,6 +87,7 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
         except Exception as error:
             raise _refusal(error, effect) from error
         # 3. What Python holds beside the nodes.
+        made.nodes = graph_def.node
         made.ops = [n.name for n in graph_def.node]
         try:
             _reserve(graph, effect)
@@ -145,13 +150,19 @@ def trial(effect: Effect) -> list[Fault]:
 
 def _read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any]) -> None:
     source = resolve_values(copied.step.values) if copied.step.values is not None else None
-    wanted = [v for v in copied.variables if v.policy == "copy" and source is not None]
+    # An editor knows which of its variables nothing gives a value: their copies have none either.
+    void: frozenset[str] = getattr(copied.step.values, "void", frozenset())
+    wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in void]
     asked = f"copy(to={copied.step.to!r}, values=...)"
     values = fetch(source, [v.info for v in wanted], copied.source.owner, asked) if wanted else {}
+    for name in getattr(copied.step.values, "starters", ()):
+        number = copied.source.index.get(name)
+        if number is not None and copied.place[number] >= 0:
+            made.starters.append(copied.renamed(name))
     for variable in copied.variables:
         if variable.was in values:
             made.values[variable.name] = values[variable.was]
-        else:
+        elif variable.info.initializer:
             made.initial.append(variable.name)
         made.infos[variable.name] = variable.made
 

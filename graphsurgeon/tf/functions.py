@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import tensorflow as tf
 from tensorflow.core.framework import function_pb2
 from tensorflow.python.framework import function as function_module
 
 from ..core.copied import Copied
+from .eager import function_name, is_eager, is_traced, loaded, restore_gradients
 from .internals import function_names
 
 #: Differentiating one of these defines functions named after its branches, once in a process: two copies that
 #: share branches cannot both be differentiated, and the failed one is left damaged.
 BRANCHING = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"})
+
+#: Ops that call one function.
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
 @dataclass
@@ -28,12 +33,16 @@ class Library:
         renamed: FunctionDefs under names of their own.
         gradients: GradientDefs of the renamed ones.
         names: for each copy, old function name -> new one.
+        loaded: new name -> ConcreteFunction, of those made for a graph that is being traced.
+        everywhere: the new names are for all ops that call, not only for conds and loops.
     """
 
     shared: list[Any] = field(default_factory=list)
     renamed: list[Any] = field(default_factory=list)
     gradients: list[Any] = field(default_factory=list)
     names: list[dict[str, str]] = field(default_factory=list)
+    loaded: dict[str, Any] = field(default_factory=dict)
+    everywhere: bool = False
 
 
 def library(copies: Iterable[Copied], graph: Any) -> Library:
@@ -54,18 +63,27 @@ def library(copies: Iterable[Copied], graph: Any) -> Library:
                 branches |= referred(node, known)
             elif node.op in known or node.attr:
                 called |= referred(node, known)
-        renamed = _reachable(branches, known)
+        if is_traced(graph):
+            # What is traced runs eagerly: its functions must be known there, under names that nobody else has.
+            foreign = {name for name in called if not is_eager(known[name])}
+            made = loaded([definition(known[name]) for name in reachable(branches | foreign, known)])
+            out.names[-1] = {old: function_name(new) for old, new in made.items()}
+            out.loaded.update({function_name(new): new for new in made.values()})
+            out.everywhere |= bool(foreign)
+            called, branches = called - foreign, set()
+        renamed, kept = own_names(branches, known)
+        called |= kept
         for name in renamed:
-            out.names[-1][name] = _free(f"{_plain(copied.step.to)}{name}", have)
+            out.names[-1][name] = new_name(copied.step.to, name, have)
             have.add(out.names[-1][name])
         for name in renamed:
-            out.renamed.append(_renamed(definition(known[name]), out.names[-1]))
+            out.renamed.append(renamed_function(definition(known[name]), out.names[-1]))
             gradient = getattr(known[name], "grad_func_name", None)
             if gradient:
                 out.gradients.append(_gradient(name, gradient, out.names[-1]))
         if source is graph:
             continue
-        for name in _reachable(called, known):
+        for name in reachable(called, known):
             if name not in have:
                 out.shared.append(known[name])
                 have.add(name)
@@ -84,8 +102,25 @@ def referred(node: Any, known: Iterable[str]) -> set[str]:
     return found & set(known)
 
 
-def _reachable(start: Iterable[str], known: Mapping[str, Any]) -> list[str]:
-    """Functions that `start` leads to, callees before callers."""
+def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[str], set[str]]:
+    """Returns the functions behind branches that need names of their own, callees first, and those that keep theirs.
+
+    What a branch merely calls stays the Python object that it is: it knows the gradient of that call.
+    """
+    calls: set[str] = set()
+    turns = set(branches)
+    for name in reachable(branches, known):
+        for node in definition(known[name]).node_def:
+            if node.op in CALLS:
+                calls |= referred(node, known)
+            else:
+                turns |= referred(node, known)
+    kept = {name for name in calls - turns if is_eager(known[name])}
+    return reachable(branches, known, kept), kept
+
+
+def reachable(start: Iterable[str], known: Mapping[str, Any], but: Container[str] = ()) -> list[str]:
+    """Returns the functions that `start` leads to, callees before callers; `but` is not entered."""
     order: list[str] = []
     seen: set[str] = set()
     stack = [(name, False) for name in sorted(start, reverse=True)]
@@ -99,7 +134,7 @@ def _reachable(start: Iterable[str], known: Mapping[str, Any]) -> list[str]:
             inner: set[str] = set()
             for node in definition(known[name]).node_def:
                 inner |= referred(node, known)
-            stack.extend((other, False) for other in sorted(inner - seen, reverse=True))
+            stack.extend((other, False) for other in sorted(inner - seen, reverse=True) if other not in but)
     return order
 
 
@@ -121,7 +156,8 @@ def _rename_value(value: Any, names: Mapping[str, str]) -> None:
             _rename_value(inner, names)
 
 
-def _renamed(old: Any, names: Mapping[str, str]) -> Any:
+def renamed_function(old: Any, names: Mapping[str, str]) -> Any:
+    """Returns a FunctionDef under its new name, calling others by theirs."""
     new = function_pb2.FunctionDef()
     new.CopyFrom(old)
     new.signature.name = names[old.signature.name]
@@ -136,24 +172,36 @@ def _gradient(name: str, gradient: str, names: Mapping[str, str]) -> Any:
     return function_pb2.GradientDef(function_name=names.get(name, name), gradient_func=names.get(gradient, gradient))
 
 
-def _plain(scope: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]", "_", scope) + "_" if scope else "copy_"
+#: Names given in this process. What a gradient makes of a branch is registered for the process under the branch's
+#: name: two graphs that share one could not both be differentiated.
+_given: set[str] = set()
 
 
-def _free(wish: str, taken: set[str]) -> str:
-    name, n = wish, 1
-    while name in taken:
+def new_name(scope: str, name: str, taken: Container[str]) -> str:
+    """Returns a name for the copy of a function, made of a scope and its old name, that none had before.
+
+    Args:
+        scope: the scope of the copy.
+        name: the name of the original.
+        taken: function names of the destination.
+    """
+    wish = (re.sub(r"[^A-Za-z0-9_]", "_", scope) + "_" if scope else "copy_") + name
+    found, n = wish, 1
+    while found in taken or found in _given:
         n += 1
-        name = f"{wish}_{n}"
-    return name
+        found = f"{wish}_{n}"
+    _given.add(found)
+    return found
 
 
 def definition(function: Any) -> Any:
     """Returns the FunctionDef of a Python function object of either kind."""
-    for field_name in ("function_def", "cached_definition", "definition"):
-        found = getattr(function, field_name, None)
-        if found is not None:
-            return found
+    # Outside a graph, reading one puts it among the eager functions of the process, where its name may be taken.
+    with tf.Graph().as_default():
+        for field_name in ("function_def", "cached_definition", "definition"):
+            found = getattr(function, field_name, None)
+            if found is not None:
+                return found
     raise TypeError(f"{type(function).__name__} is no function of a graph")
 
 
@@ -167,7 +215,11 @@ def added(new: Library, graph: Any) -> Iterator[None]:
             if name not in function_names(graph):
                 graph._add_function_recursive(function)
                 done.append(name)
+        for concrete in new.loaded.values():
+            concrete.add_to_graph(graph)
         yield
+        if new.loaded:
+            restore_gradients(graph, new.loaded)
         # Gradients of loops and conds look the branches up among the Python objects.
         if new.renamed:
             proto = function_pb2.FunctionDefLibrary(function=new.renamed, gradient=new.gradients)

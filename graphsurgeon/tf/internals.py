@@ -6,7 +6,7 @@ Where a private name is missing, `raw_import_works` is False and copies go throu
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -163,6 +163,15 @@ def same_shape(a: Any, b: Any) -> bool:
     if _RAW_SHAPES:
         return bool(a._shape == b._shape)
     return bool(a.shape.as_proto() == b.shape.as_proto())
+
+
+def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Returns the output tensors (old, new) of pairs of ops whose static shapes differ; a tight loop over all ops."""
+    if _RAW_SHAPES:
+        return [
+            (a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True) if a._shape != b._shape
+        ]
+    return [(a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True) if not same_shape(a, b)]
 
 
 def read_node(op: Any, into: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,16 @@ from tensorflow.python.framework import function, ops
 from ..errors import OpenError, nearest
 from . import files
 from .internals import import_nodes, known_op
+from .lifting import lift
+from .traces import Trace, is_traceable, saved_trace, trace
+from .unwrapping import unwrapped
 from .values import CheckpointValues, Values, asset_files
 
 tf1 = tf.compat.v1
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _ACCEPTED = (
-    "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, or the path of a .pb, .pbtxt or .meta file "
-    "or of a SavedModel folder"
+    "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, the path of a .pb, .pbtxt or .meta file "
+    "or of a SavedModel folder, or a tf.function, Keras model or tf.Module"
 )
 
 
@@ -35,6 +38,7 @@ class Opened:
         code: the Python that opens it again.
         session: the session given, if one was.
         values: where its variables' values come from, if anywhere.
+        inputs, outputs: of a function: argument or result -> name of its tensor.
     """
 
     graph: Any
@@ -42,18 +46,35 @@ class Opened:
     code: str
     session: Any = None
     values: Values | None = None
+    inputs: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
 
 
-def opened(thing: Any, tags: Any = None) -> Opened:
+def opened(
+    thing: Any, tags: Any = None, signature: Any = None, function: str | None = None, training: bool | None = None
+) -> Opened:
     """Opens a graph from what people have.
 
     Args:
-        thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, or a path.
+        thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, a path, or a TF2
+            object: ConcreteFunction, `tf.function`, Keras model, `tf.Module`.
         tags: which graph of a SavedModel; not needed where it has one.
+        signature: of a SavedModel folder, the name of a signature whose function is to be opened; of a TF2 object,
+            the `tf.TensorSpec` of its arguments.
+        function: which function of a `tf.Module`.
+        training: whether a Keras model is called for training.
 
     Raises:
-        OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know.
+        OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know; a TF2
+            object does not say which function is meant.
     """
+    if isinstance(thing, (str, os.PathLike)) and signature is not None:
+        _refuse_options(thing, function=function, training=training)
+        return _from_trace(saved_trace(os.fspath(thing), signature, tags), f"open({os.fspath(thing)!r})", flat=True)
+    if is_traceable(thing):
+        found = trace(thing, signature, function, bool(training))
+        return _from_trace(found, f"open({found.title})")
+    _refuse_options(thing, signature=signature, function=function, training=training)
     if isinstance(thing, (str, os.PathLike)):
         return _from_path(Path(thing), tags)
     if isinstance(thing, tf.Graph):
@@ -63,6 +84,26 @@ def opened(thing: Any, tags: Any = None) -> Opened:
     if isinstance(thing, Message):
         return _from_proto(thing, None, f"open({type(thing).__name__})", tags)
     raise OpenError(f"open({_short(thing)})", f"a {type(thing).__name__} cannot be opened as a graph", _ACCEPTED)
+
+
+def _refuse_options(thing: Any, **options: Any) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise OpenError(
+            f"open({_short(thing)}, {given[0]}={options[given[0]]!r})",
+            f"{given[0]}= says which function of a TF2 object is meant; a {type(thing).__name__} has none",
+            "Leave it out",
+        )
+
+
+def _from_trace(found: Trace, asked: str, flat: bool = False) -> Opened:
+    lifted = lift(found.concrete, asked, found.named)
+    graph, outputs = lifted.graph, lifted.outputs
+    if flat:
+        # A signature is one call of the function that was saved: its ops are what people want to see.
+        found_inside = unwrapped(graph, outputs.values())
+        graph, outputs = found_inside.graph, {key: found_inside.tensors[name] for key, name in outputs.items()}
+    return Opened(graph, found.title, found.code, None, lifted.values, lifted.inputs, outputs)
 
 
 def _short(thing: Any) -> str:

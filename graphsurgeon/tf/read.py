@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from ..core.graph import Graph, TensorInfo
@@ -35,6 +36,33 @@ def snapshot(graph: Any, previous: Graph | None = None, title: str = "graph") ->
             outputs_of=_Outputs(graph),
             title=title,
             state_of=_StateReader(graph),
+        )
+
+
+def confirmed(graph: Any, previous: Graph, predicted: Graph, nodes: Sequence[Any]) -> Graph | None:
+    """Reads what was added to a graph; returns its snapshot if it is what was predicted, else None.
+
+    Args:
+        graph: the live graph, after nodes were added.
+        previous: its snapshot from before.
+        predicted: the snapshot it should have now.
+        nodes: the NodeDefs that were to be added, in order; each is compared with what the graph now says.
+    """
+    ops = graph.get_operations()
+    if len(ops) != predicted.size or previous.size + len(nodes) != predicted.size:
+        return None
+    with gc_paused():
+        found = _new_nodes(graph, ops, previous.size)
+        if found != list(nodes) or [n.name for n in found] != predicted.names[previous.size :]:
+            return None
+        return replace(
+            previous,
+            names=predicted.names,
+            types=predicted.types,
+            nodes=[*previous.nodes, *found],
+            data=predicted.data,
+            control=predicted.control,
+            index=predicted.index,
         )
 
 

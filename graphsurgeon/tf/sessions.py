@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import tensorflow as tf
@@ -10,9 +12,10 @@ from .copying import Made
 from .variables import assign, fetch, initialise, variable_infos
 
 tf1 = tf.compat.v1
+TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
 
 
-def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str]) -> Any:
+def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str], later: frozenset[str] = frozenset()) -> Any:
     """Returns a new session, its variables filled from `values`, all others initialised.
 
     Args:
@@ -20,11 +23,13 @@ def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str]) -> Any:
         values: a `Values`, or None for initial values.
         config: a ConfigProto or None.
         skip: variables that get their values later.
+        later: ops that fill tables later.
     """
     session = tf1.Session(graph=graph, config=config)
     infos = {name: info for name, info in variable_infos(graph).items() if name not in skip}
     if values is None:
         initialise(session, graph, infos.values())
+        fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name not in later])
     else:
         values.fill(session)
         held = values.covered()
@@ -33,11 +38,55 @@ def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str]) -> Any:
     return session
 
 
+class SessionValues:
+    """The values that variables of the same names have in another session.
+
+    Args:
+        session: gives that session when it is called.
+        inner: where the values there came from, if anywhere: it knows how tables are filled.
+    """
+
+    def __init__(self, session: Callable[[], Any], inner: Any) -> None:
+        self._session, self._inner = session, inner
+        self._names: frozenset[str] = frozenset()
+
+    def fill(self, session: Any) -> None:
+        """Sets the variables of `session`, then fills its tables.
+
+        Raises:
+            PlanError: a variable of the other session has no value.
+        """
+        old = self._session()
+        before, now = variable_infos(old.graph), variable_infos(session.graph)
+        both = [info for name, info in before.items() if name in now and now[name].initializer]
+        assign(session, session.graph, fetch(old, both, old.graph, "session()"), now)
+        self._names = frozenset(info.op for info in both)
+        self.start(session)
+
+    def start(self, session: Any) -> None:
+        """Fills the tables of `session`."""
+        if self._inner is not None:
+            self._inner.start(session)
+
+    def covered(self) -> frozenset[str]:
+        """Returns the names of the variable ops that `fill` sets."""
+        return self._names
+
+
 def settle(session: Any, graph: Any, made: Made) -> None:
     """Gives the variables that a plan has made their values in `session`."""
     starters = [made.infos[name] for name in made.initial]
     initialise(session, graph, starters)
     assign(session, graph, made.values, made.infos)
+    filled = [op for name, op in made.collections if name == TABLES]
+    fill_tables(session, [*filled, *(graph.get_operation_by_name(name) for name in made.starters)])
+
+
+def fill_tables(session: Any, starters: list[Any]) -> None:
+    """Runs the initialisers of tables, one by one; a table that is filled already stays as it is."""
+    for starter in starters:
+        with suppress(tf.errors.FailedPreconditionError):
+            session.run(starter)
 
 
 def renewed(old: Any, graph: Any, config: Any) -> Any:

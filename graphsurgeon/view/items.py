@@ -22,7 +22,7 @@ def find_item(graph: Graph, name: str) -> Item | None:
 def _among(tree: Tree, scope: int, name: str) -> Item | None:
     holder = Item("scope", tree.graph.scopes.names[scope] + "/", "", tops=(scope,), bottom=scope)
     for everything in (False, True):
-        stack = tree.inside(holder, everything)
+        stack = list(tree.inside(holder, everything))
         while stack:
             item = stack.pop()
             if item.name == name or name in item.keys:

@@ -1,19 +1,17 @@
-"""The whole path in a real JupyterLab: open a real graph, unfold, mark, preview, apply; the copy equals the original."""
+"""The whole path in a real JupyterLab: open, unfold, mark, preview, apply; the copy equals the original."""
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
 from typing import Any
 
+from tests.browser.hands import IMPORTS, apply, box, fit, shot, table
 from tests.lab import open_notebook, until
 
 INPUT = "InceptionV3/InceptionV3/MaxPool_5a_3x3/MaxPool"
 OUTPUT = "InceptionV3/InceptionV3/Mixed_5b/concat"
 
 CELLS = [
-    "import os; os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\nimport numpy as np, tensorflow as tf, graphsurgeon as gs",
+    IMPORTS,
     "ed = gs.open({path!r})\nsession = tf.compat.v1.Session(graph=ed.graph)\n"
     "with ed.graph.as_default():\n    session.run(tf.compat.v1.global_variables_initializer())\n"
     "ed = gs.open(session, title='inception')\nview = ed.view()\nview",
@@ -30,18 +28,6 @@ outcome = [bool(np.array_equal(want, got)), list(got.shape), float(np.abs(got).m
 """
 
 
-def shot(page: Any, name: str) -> None:
-    """Takes a screenshot for people to look at, where GRAPHSURGEON_SHOTS names a folder."""
-    folder = os.environ.get("GRAPHSURGEON_SHOTS")
-    if folder:
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
-
-
-def box(page: Any, name: str) -> Any:
-    """The box or group of this name in the source pane."""
-    return page.locator(f".gs-pane-source [data-name={json.dumps(name)}]").first
-
-
 def test_copy_a_block_by_hand(page: Any, lab: Any, corpus: Any) -> None:
     path = str(corpus.path("slim_inception_v3_infer"))
     notebook = open_notebook(page, lab, [cell.format(path=path) if "{path" in cell else cell for cell in CELLS])
@@ -49,14 +35,14 @@ def test_copy_a_block_by_hand(page: Any, lab: Any, corpus: Any) -> None:
     shot(page, "1_open")
 
     # see all of it, unfold a scope by double click
-    page.get_by_role("button", name="Fit the picture").click()
+    fit(page)
     box(page, "InceptionV3/InceptionV3/Mixed_5b/").dblclick()
     box(page, OUTPUT).wait_for()
     assert "InceptionV3/InceptionV3/Mixed_5b/" in notebook.ask("ed.screen.unfolded")
     shot(page, "2_unfolded")
 
     # mark input and output by click and key
-    page.get_by_role("button", name="Fit the picture").click()
+    fit(page)
     box(page, INPUT).click()
     assert until(lambda: notebook.ask("ed.selection.names") == [INPUT])
     page.keyboard.press("i")
@@ -73,16 +59,22 @@ def test_copy_a_block_by_hand(page: Any, lab: Any, corpus: Any) -> None:
     # preview: the copy as ghosts, variables with what happens to each
     page.keyboard.press("c")
     page.wait_for_selector(".gs-pane-destination [data-name^='copy/']")
-    assert notebook.ask("ed.draft.preview().counts")["variables"] == 28
+    counts = notebook.ask("ed.draft.preview().counts")
+    assert counts["variables"] == 28
+    check_preview(page, notebook)
     before = notebook.ask("len(ed.graph.get_operations())")
     page.wait_for_timeout(300)
     shot(page, "4_preview")
 
     # apply, and prove it in Python
-    page.keyboard.press("Control+Enter")
-    confirm = page.get_by_role("button", name="Apply anyway")
-    if confirm.count():
-        confirm.click()
+    apply(page)
+    assert page.locator(".gs-status-text").text_content() == (
+        f"applied: {counts['ops']} new ops under copy/, 28 variables"
+    )
+    # one graph: its own pane shows the copy now, where the preview was
+    assert page.locator(".gs-pane-destination").is_hidden()
+    assert inside(page, "source", "copy/" + OUTPUT)
+    assert page.locator(".gs-pane-source .gs-picked").count() == 1
     assert until(lambda: notebook.ask("len(ed.history)") == 1)
     assert notebook.ask("len(ed.graph.get_operations())") > before
     shot(page, "5_applied")
@@ -93,3 +85,39 @@ def test_copy_a_block_by_hand(page: Any, lab: Any, corpus: Any) -> None:
     assert largest > 0
     assert dtype == "float32"
     notebook.close()
+
+
+def check_preview(page: Any, notebook: Any) -> None:
+    """The preview on screen: ghosts in sight, dashed and with a plus; the variables and the new names as lists."""
+    ghosts = page.locator(".gs-pane-destination .gs-box.gs-is-new")
+    assert ghosts.count() >= 6
+    for ghost in ghosts.all():
+        assert ghost.locator(".gs-badge").text_content() == "+"
+        assert ghost.locator(".gs-body").evaluate("e => getComputedStyle(e).strokeDasharray") != "none"
+        assert inside(page, "destination", ghost.get_attribute("data-name"))
+    assert scale(page, "destination") >= 0.75
+    for name in (INPUT, OUTPUT):
+        assert inside(page, "source", name)
+
+    rows = table(page, "Variables")
+    assert sorted(row[0] for row in rows) == notebook.ask("sorted(v.name for v in ed.draft.effect.variables)")
+    assert {(row[3], row[4]) for row in rows} == {("copy", "current value")}
+    assert all(row[0] == "copy/" + row[1] and row[2].startswith("float32 (") for row in rows)
+    names = [row[0] for row in table(page, "New ops")]
+    assert sorted(names) == notebook.ask("sorted(ed.draft.effect.new_names)")
+    page.get_by_role("tab", name="New ops").click()
+
+
+def inside(page: Any, pane: str, name: str) -> bool:
+    """Says whether the box lies wholly in its pane."""
+    area = page.locator(f".gs-pane-{pane} .gs-canvas").bounding_box()
+    found = box(page, name, pane).locator(".gs-body").bounding_box()
+    return all(
+        area[at] - 1 <= found[at] and found[at] + found[size] <= area[at] + area[size] + 1
+        for at, size in (("x", "width"), ("y", "height"))
+    )
+
+
+def scale(page: Any, pane: str) -> float:
+    """Returns the zoom of a pane."""
+    return page.locator(f".gs-pane-{pane} .gs-root").evaluate("g => g.transform.baseVal.consolidate().matrix.a")

@@ -19,7 +19,7 @@ def plain(
     collections: Mapping[str, Sequence[Entry]] | None = None,
     **about: Any,
 ) -> Graph:
-    """Returns a snapshot; an op that `outputs` does not name has one float32 scalar, a NoOp or AssignVariableOp has none."""
+    """Returns a snapshot; an op that `outputs` does not name has one float32 scalar, a NoOp has none."""
     known = outputs or {}
 
     def outputs_of(i: int) -> list[TensorInfo]:
@@ -81,7 +81,7 @@ def net(**about: Any) -> Graph:
             "net/w/start": matrix,
             "net/w/Assign": [("float32_ref", (2, 3))],
             "net/w/read": matrix,
-            **dict.fromkeys(("net/mm", "net/drop", "out"), [("float32", (None, 3))]),
+            **{name: [("float32", (None, 3))] for name in ("net/mm", "net/drop", "out")},
             "parts": [("float32", (3,)), ("float32", (3,))],
         },
         variables=[info],

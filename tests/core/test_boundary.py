@@ -152,3 +152,7 @@ def test_a_boundary_that_does_not_connect(inputs, outputs, words):
 def test_an_input_behind_another_is_not_needed():
     with refuses(SelectionError, "'x:0' does not lead to 'out:0'"):
         select(G, inputs=["x:0", "net/mm:0"], outputs=["out:0"])
+
+
+def test_a_placeholder_nobody_reads_is_no_output():
+    assert select(plain(("x", "Placeholder", []), ("y", "Neg", []))).boundary.outputs == ("y:0",)

@@ -147,7 +147,7 @@ C = plain(
     ("k", "Placeholder", []), ("wide", "Placeholder", []), ("deep", "Placeholder", []), ("fits", "Placeholder", []),
     ("loose", "Placeholder", []),
     outputs={
-        **dict.fromkeys(("x", "y", "z", "add"), [("float32", (None, 64))]),
+        **{name: [("float32", (None, 64))] for name in ("x", "y", "z", "add")},
         "k": [("int32", (None, 64))], "wide": [("float32", (None, 128))], "deep": [("float32", (None, 64, 1))],
         "fits": [("float32", (8, 64))], "loose": [("float32", None)],
     },

@@ -46,7 +46,8 @@ def test_into_an_empty_graph_without_a_scope():
 def test_mapped_inputs():
     g = plain(*[(n, t, i) for n, t, i in G.nodes], ("other", "Placeholder", []),
               outputs={"other": [("float32", (None, 2))], "x": [("float32", (None, 2))]})  # fmt: skip
-    plan = clean(Plan(g).copy(select(g, name="net/mm"), to="t", inputs={"x:0": "other:0", "net/w/read:0": "net/w/read"}))
+    inputs = {"x:0": "other:0", "net/w/read:0": "net/w/read"}
+    plan = clean(Plan(g).copy(select(g, name="net/mm"), to="t", inputs=inputs))
     assert edges(plan.after(), "t/") == {"t/net/mm": ["other:0", "net/w/read:0"]}
     assert [(c.tensor, c.to, c.input, c.was) for c in plan.effect.connections] == [
         ("other:0", "t/net/mm", 0, "x:0"),

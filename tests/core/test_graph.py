@@ -12,7 +12,8 @@ from tests.refusal import refuses
 
 
 def test_reads_edges_in_order_with_ports():
-    g = Graph.of([("a", "Split", []), ("b", "NoOp", []), ("c", "Add", ["a:1", "a", "^b"]), ("d", "Add", ["c:0", "a:2"])])
+    ops = [("a", "Split", []), ("b", "NoOp", []), ("c", "Add", ["a:1", "a", "^b"]), ("d", "Add", ["c:0", "a:2"])]
+    g = Graph.of(ops)
     assert g.size == 4
     assert g.input_names(2) == ["a:1", "a:0"]
     assert g.control_names(2) == ["b"]

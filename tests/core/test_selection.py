@@ -20,6 +20,9 @@ class Named:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    def __repr__(self) -> str:  # the same in each worker: it stands in the test's id
+        return self.name
+
 
 @pytest.mark.parametrize(
     ("query", "names"),

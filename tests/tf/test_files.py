@@ -23,6 +23,14 @@ def binary() -> bytes:
     return tiny().as_graph_def().SerializeToString()
 
 
+def answer(path):
+    """Returns (editor, None) or (None, the error)."""
+    try:
+        return gs.open(path), None
+    except OpenError as error:
+        return None, error
+
+
 def text() -> str:
     return text_format.MessageToString(tiny().as_graph_def())
 
@@ -97,7 +105,7 @@ def _npy() -> bytes:
         (b"GGUF" + bytes(64), ["this is a GGUF model"]),
         (b"\x7fELF" + bytes(64), ["this is a program"]),
         (b"%PDF-1.7\n", ["this is a PDF"]),
-        (gzip.compress(gzip.compress(binary())), ["this is a gzip file inside a gzip file"]),
+        (gzip.compress(gzip.compress(binary(), mtime=0), mtime=0), ["this is a gzip file inside a gzip file"]),
         (b"Dear reader,\nthis is a letter.\n", ["this is text, but not of a TensorFlow graph (1:"]),
         (b'{"a": 1}', ["this is"]),
         (bytes(range(256)) * 8, ["this is not a TensorFlow graph"]),
@@ -119,12 +127,11 @@ def test_a_file_cut_short_says_where(tmp_path):
     names = [n.name for n in tiny().as_graph_def().node]
     for size in range(8, len(data), 37):
         path = put(tmp_path, "model.pb", data[:size])
-        try:
-            opened = gs.open(path)
-        except OpenError as error:
-            assert "cut short" in error.wrong or "damaged" in error.wrong or "not a TensorFlow graph" in error.wrong
-        else:  # cut between two ops: what is left is a graph
+        opened, error = answer(path)
+        if error is None:  # cut between two ops: what is left is a graph
             assert opened.snapshot.names == names[: opened.snapshot.size]
+        else:
+            assert any(word in error.wrong for word in ("cut short", "damaged", "not a TensorFlow graph"))
     cut = tf.compat.v1.GraphDef()
     cut.node.extend(tiny().as_graph_def().node[:3])
     path = put(tmp_path, "model.pb", cut.SerializeToString()[:-10])
@@ -158,10 +165,8 @@ def test_every_byte_may_be_damaged(tmp_path):
         broken = bytearray(data)
         broken[at] ^= 1 << int(rng.randint(8))
         path = put(tmp_path, "model.pb", bytes(broken))
-        try:
-            gs.open(path)
-        except OpenError as error:
-            assert error.instead, at
+        _, error = answer(path)
+        assert error is None or error.instead, at
 
 
 def test_a_broken_gzip(tmp_path):

@@ -75,7 +75,9 @@ def test_protos():
     ed = gs.open(proto)
     assert ed.graph.as_graph_def() == graph.as_graph_def()
     assert proto.SerializeToString(deterministic=True) == before
-    assert gs.open(tf1.train.export_meta_graph(graph=graph)).snapshot.names == ed.snapshot.names
+    with graph.as_default():
+        meta = tf1.train.export_meta_graph()
+    assert gs.open(meta).snapshot.names == ed.snapshot.names
     with refuses(OpenError, "open(NodeDef): a NodeDef holds no graph", "Give a tf.Graph, a session"):
         gs.open(proto.node[0])
 
@@ -237,7 +239,7 @@ def test_a_long_thing_is_cut():
 
 def test_an_unknown_op_type():
     proto = tiny().as_graph_def()
-    proto.node[3].op = "Sqare"
+    _node(proto, "y").op = "Sqare"
     with refuses(OpenError, f"this TensorFlow ({tf.__version__}) does not know the op type 'Sqare'", "'Square'",
                  "If it is a custom op, load it first with tf.load_op_library(...)"):  # fmt: skip
         gs.open(proto)
@@ -255,17 +257,21 @@ def test_names_tensorflow_does_not_take(name):
         gs.open(proto)
 
 
+def _node(proto, name):
+    return next(n for n in proto.node if n.name == name)
+
+
 def test_what_tensorflow_refuses():
     proto = tiny().as_graph_def()
     proto.node.add(name="x", op="NoOp")
     with refuses(OpenError, "TensorFlow refuses the graph: ", "Mend it where it was made"):
         gs.open(proto)
     proto = tiny().as_graph_def()
-    proto.node[3].input[0] = "nowhere"
+    _node(proto, "y").input[0] = "nowhere"
     with refuses(OpenError, "TensorFlow refuses the graph: ", "nowhere"):
         gs.open(proto)
     proto = tiny().as_graph_def()
-    proto.node[3].input[0] = "k"
+    _node(proto, "y").input[0] = "x:7"
     with refuses(OpenError, "TensorFlow refuses the graph: "):
         gs.open(proto)
 

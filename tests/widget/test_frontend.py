@@ -63,3 +63,14 @@ def test_the_lock_file_names_no_registry():
     assert not [name for name, package in lock["packages"].items() if "resolved" in package]
     versions = json.loads((FRONTEND / "package.json").read_text())["devDependencies"].values()
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions), "pinned, for the same bytes everywhere"
+
+
+def test_the_page_has_the_text_table_of_the_layout():
+    from graphsurgeon.view import text
+
+    source = (FRONTEND / "src" / "text.ts").read_text()
+    numbers = [int(n) for line in re.findall(r'^  "([\d ]+)"', source, re.M) for n in line.split()]
+    table = dict(zip(map(chr, range(32, 127)), numbers, strict=True))
+    table |= {chr(int(code, 16)): int(n) for code, n in re.findall(r'\["\\u([0-9a-f]{4})", (\d+)\]', source)}
+    assert table == text._WIDTHS
+    assert f"LABEL = {text.LABEL:g}, SUB = {text.SUB:g};" in source

@@ -311,6 +311,42 @@ def test_panes_become_tabs_in_a_narrow_cell(widget_page, width, both):
         assert shown.page.locator(".gs-pane-destination").is_visible()
 
 
+def test_in_a_narrow_cell_the_preview_comes_to_the_front_and_keeps_the_keyboard(widget_page):
+    shown = widget_page()
+    shown.page.set_viewport_size({"width": 760, "height": 800})
+    shown.page.wait_for_timeout(100)
+    for name, key in (("split", "i"), ("softmax2", "o")):
+        shown.item(name).focus()
+        shown.page.keyboard.press(key)
+    settle(shown, "mark_output")
+    shown.page.keyboard.press("c")
+    settle(shown, "copy")
+    assert shown.page.locator(".gs-pane-destination").is_visible()
+    assert shown.page.evaluate("() => !!document.activeElement.closest('.gs-pane-destination')")
+    shown.page.keyboard.press("Control+z")
+    settle(shown, "undo")
+    assert shown.page.locator(".gs-pane-source").is_visible()
+    assert shown.page.evaluate("() => !!document.activeElement.closest('.gs-pane-source')")
+
+
+def test_ghosts_come_into_sight(widget_page):
+    shown = widget_page()
+    shown.page.set_viewport_size({"width": 1400, "height": 900})
+    shown.widget.simulate("mark_output", tensor="softmax2:0")
+    shown.widget.simulate("copy", to="grafted", unmapped="placeholder")
+    shown.push()
+    inside = shown.page.evaluate(
+        """() => {
+          const pane = document.querySelector(".gs-pane-destination .gs-canvas").getBoundingClientRect();
+          return [...document.querySelectorAll(".gs-pane-destination .gs-box.gs-is-new .gs-body")]
+            .map(e => e.getBoundingClientRect())
+            .map(r => r.top >= pane.top && r.left >= pane.left && r.left < pane.right);
+        }"""
+    )
+    assert inside
+    assert all(inside)
+
+
 def test_the_first_view_is_full_size_when_it_fits(widget_page):
     shown = widget_page(FakeScreen([("a", "NoOp", []), ("b", "NoOp", [])]))
     assert "scale(1.0000)" in shown.page.locator(".gs-pane-source .gs-root").get_attribute("transform")

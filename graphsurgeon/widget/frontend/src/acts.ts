@@ -45,7 +45,10 @@ export class Acts {
     const old = this.picked.source, now = new Set(this.p.model.get("picked"));
     this.picked.source = now;
     this.p.redraw();
-    if (!first && (old.size !== now.size || [...now].some(n => !old.has(n)))) void this.inspect(this.p.panes.source);
+    if (first || (old.size === now.size && [...now].every(n => old.has(n)))) return;
+    void this.inspect(this.p.panes.source);
+    // what Python picks is shown; its scene may come with the same message
+    if (now.size) queueMicrotask(() => this.p.panes.source.lookAt([...now]));
   }
 
   pick(pane: Pane, names: string[], mode: Mode): void {

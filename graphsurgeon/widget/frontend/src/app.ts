@@ -14,7 +14,7 @@ import { followTheme } from "./theme";
 import { TopBar } from "./topbar";
 import type { Model, PaneName, State } from "./types";
 
-const NARROW = 900, SMALL = 620;
+const NARROW = 900, SMALL = 620, THREE = 1000, TWO = 1500;
 
 /** Shows `model` in `host`; returns what takes everything away again. */
 export function mount(model: Model, host: HTMLElement): () => void {
@@ -22,7 +22,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const id = "gs" + Math.random().toString(36).slice(2, 9);
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon" });
   host.append(root);
-  let active: PaneName = "source", outlineOn = true, inspectorOn = true, sidesChosen = false;
+  let active: PaneName = "source", outlineOn = true, inspectorOn = true, sidesChosen = false, width = 0;
 
   const status = new StatusBar(() => void acts.send("cancel", {}));
   const api = new Api(model, () => status.pending(api.pending()));
@@ -94,7 +94,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
       pane.drawing.pick(acts.picked[pane.name]);
       pane.drawing.mark(pane.name === "source" ? model.get("boundary") : null, acts.armed?.pane === pane.name ? acts.armed.box : null);
       pane.drawing.lightEdge(acts.chosenEdge);
+      pane.drawing.join(new Set(model.get("plan").connections.map(c => c.from)));
     }
+    const b = model.get("boundary");
+    panes.source.cared = [...acts.picked.source, ...Object.keys(b.boxes), ...[...b.inputs, ...b.outputs].map(t => t.tensor.replace(/:\d+$/, ""))];
     outline.pick(acts.picked.source);
   }
 
@@ -111,26 +114,49 @@ export function mount(model: Model, host: HTMLElement): () => void {
     root.classList.toggle("gs-no-outline", !outlineOn);
     root.classList.toggle("gs-no-inspector", !inspectorOn);
     top.sides(outlineOn, inspectorOn);
+    panes.source.resized();
+    panes.destination.resized();
+  }
+
+  /** Without a choice of the person's, the sides give way to the panes. */
+  function room(): void {
+    if (sidesChosen || !width) return;
+    const two = !!model.get("scenes").destination && width >= NARROW;
+    outlineOn = width >= (two ? TWO : NARROW);
+    inspectorOn = width >= (two ? THREE : SMALL);
+    sides();
   }
 
   function draw(): void {
     const { source, destination } = model.get("scenes"), titles = model.get("titles");
+    // in a narrow cell one pane is seen: a preview that has just come is the one to look at
+    if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) active = "destination";
     if (!destination && active === "destination") active = "source";
+    const other = panes[active === "source" ? "destination" : "source"].element;
+    const lost = (!destination || (width && width < NARROW)) && other.contains(document.activeElement);
     tabs();
+    room();
     panes.source.update(source ?? null, titles.source ?? "");
     panes.destination.update(destination ?? null, titles.destination ?? "");
     const stats = source?.stats;
-    const aside = Object.entries(stats?.aside ?? {}).filter(([, n]) => n).map(([what, n]) => `${n.toLocaleString("en")} ${what} aside`);
+    const aside = Object.entries(stats?.aside ?? {}).filter(([, n]) => n).map(([what, n]) => `${count(n, what.replace(/ies$/, "y").replace(/s$/, ""), what)} aside`);
     const figures = stats ? [count(stats.ops, "op"), ...aside, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     top.update(titles.source ?? "", figures, source?.direction ?? "TB");
     status.families([source, destination]);
     highlight();
+    if (lost) focusPane();
+  }
+
+  /** A button that has just done its last work does not keep the keyboard. */
+  function planned(): void {
+    plan.update(model.get("boundary"), model.get("plan"));
+    if (root.querySelector(":disabled:focus")) focusPane();
   }
 
   const listen: [keyof State, () => void][] = [
     ["scenes", draw], ["titles", draw], ["picked", () => acts.adopt()],
-    ["boundary", () => { highlight(); inspector.update(model.get("boundary")); plan.update(model.get("boundary"), model.get("plan")); }],
-    ["plan", () => plan.update(model.get("boundary"), model.get("plan"))],
+    ["boundary", () => { highlight(); inspector.update(model.get("boundary")); planned(); }],
+    ["plan", planned],
     ["status", () => status.update(model.get("status"))],
     ["outline", () => outline.update(model.get("outline").rows, acts.picked.source)],
     ["theme", () => theme.update()],
@@ -151,15 +177,16 @@ export function mount(model: Model, host: HTMLElement): () => void {
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");
-  const size = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(() => {
-    const width = root.clientWidth;
-    root.classList.toggle("gs-w-narrow", width < NARROW);
-    root.classList.toggle("gs-w-small", width < SMALL);
-    if (!sidesChosen) { outlineOn = width >= NARROW; inspectorOn = width >= SMALL; sides(); }
+  const size = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(seen => {
     panes.source.resized();
     panes.destination.resized();
+    if (!seen.some(e => e.target === root)) return;
+    width = root.clientWidth;
+    root.classList.toggle("gs-w-narrow", width < NARROW);
+    root.classList.toggle("gs-w-small", width < SMALL);
+    room();
   });
-  size?.observe(root);
+  for (const element of [root, panes.source.canvas, panes.destination.canvas]) size?.observe(element);
 
   sides();
   outline.update(model.get("outline").rows ?? [], acts.picked.source);

@@ -18,6 +18,7 @@ export class Inspector {
   private readonly body = h("div", { class: "gs-inspect-body" });
   readonly element = h("aside", { class: "gs-inspector", "aria-label": "Inspector" }, this.body);
   private chosen = new Map<string, string>();
+  private scope = "";
   private again: (() => void) | null = null;
   private boundary: Boundary | null = null;
 
@@ -40,6 +41,7 @@ export class Inspector {
   }
 
   several(names: string[]): void {
+    this.scope = "";
     this.put(() => [
       h("h3", { class: "gs-inspect-title" }, `${names.length} picked`),
       h("div", { class: "gs-row" }, button({ text: "Boundary of these", press: () => this.events.around(), title: "Shift+B" })),
@@ -48,6 +50,7 @@ export class Inspector {
   }
 
   edge(title: string, tensors: string[], more: number): void {
+    this.scope = "";
     this.put(() => [
       h("h3", { class: "gs-inspect-title" }, title),
       this.list("", tensors.map(t => this.tensor({ tensor: t, text: "" }))),
@@ -56,6 +59,7 @@ export class Inspector {
   }
 
   show(name: string, d: Details, isOp: boolean): void {
+    this.scope = isOp ? name.slice(0, name.lastIndexOf("/") + 1) : name;
     this.put(() => [
       this.heading(name, d.title),
       d.doc && h("p", { class: "gs-doc" }, d.doc),
@@ -83,7 +87,13 @@ export class Inspector {
       press: async () => this.events.said((await toClipboard(name)) ? "Name copied." : "This page may not write to the clipboard.") });
     return h("header", { class: "gs-inspect-head" },
       h("h3", { class: "gs-inspect-title" }, path && path !== name && !name.endsWith("/") ? h("span", { class: "gs-path" }, path) : null, name.endsWith("/") ? name : leaf), copy,
-      title && title !== name && h("div", { class: "gs-type" }, title));
+      title && title !== name.replace(/\/$/, "") && h("div", { class: "gs-type" }, title));
+  }
+
+  /** A name without the scopes that it shares with what is shown. */
+  private short(name: string): string {
+    const at = this.scope.length;
+    return at && name.startsWith(this.scope) && name.length > at ? `\u2026/${name.slice(at)}` : name;
   }
 
   private list(title: string, items: HTMLElement[]): HTMLElement | null {
@@ -95,7 +105,7 @@ export class Inspector {
   }
 
   private link(name: string): HTMLElement {
-    return h("button", { type: "button", class: "gs-link", title: name.slice(0, 300), on: { click: () => this.events.revealed(name) } }, name);
+    return h("button", { type: "button", class: "gs-link", title: name.slice(0, 300), on: { click: () => this.events.revealed(name) } }, this.short(name));
   }
 
   /** One tensor; of the op's own outputs the number says enough, and where there are several one is chosen for i and o. */
@@ -105,7 +115,7 @@ export class Inspector {
     const name = own && !choice ? h("span", { class: "gs-tensor-name", title: t.tensor.slice(0, 300) }, `:${index}`)
       : own ? h("label", { class: "gs-tensor-name" }, h("input", { type: "radio", name: this.id + "-output", checked: this.tensorOf(op) === t.tensor,
           on: { change: () => this.chosen.set(op, t.tensor) } }), `:${index}`)
-      : h("button", { type: "button", class: "gs-link gs-tensor-name", title: t.tensor.slice(0, 300), on: { click: () => this.events.revealed(opOf(t.tensor)) } }, t.tensor);
+      : h("button", { type: "button", class: "gs-link gs-tensor-name", title: t.tensor.slice(0, 300), on: { click: () => this.events.revealed(opOf(t.tensor)) } }, this.short(t.tensor));
     return h("div", { class: "gs-tensor" }, name, t.text && h("span", { class: "gs-tensor-text" }, t.text),
       !isControl && h("span", { class: "gs-tensor-marks" }, this.mark(t.tensor, "input"), this.mark(t.tensor, "output")));
   }

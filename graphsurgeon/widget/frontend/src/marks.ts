@@ -52,8 +52,7 @@ const WORDS: Record<Mark, string> = { "": "", new: "new", orphan: "orphan", chan
 
 /** What a screen reader says of a box or group: first what is seen on it, then what the drawing shows by shape. */
 export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: Chip[], neighbours: [number, number]): string {
-  const words = "kind" in item ? [item.label, item.sub] : [item.label, count(item)];
-  if (marks && isPart(marks, item)) words.push(share(marks.region, item));
+  const words = [item.label, marks && isPart(marks, item) ? share(marks.region, item) : "kind" in item ? item.sub : count(item)];
   words.push(...chips.map(c => c.text));
   const said = [words.filter(Boolean).join(" ")];
   if (item.name !== item.label) said.push(item.name);
@@ -74,12 +73,12 @@ export function isPart(marks: BoxMarks, item: Box | Group): boolean {
   return marks.region > 0 && marks.region < item.count;
 }
 
-/** How much of a folded box is in the region: "3/8". */
+/** How much of a fold is in the region: "3/8 ops". */
 export function share(inside: number, item: Box | Group): string {
-  return `${inside}/${item.count}`;
+  return `${inside.toLocaleString("en")}/${item.count.toLocaleString("en")} ops`;
 }
 
 /** The second part of a group's heading. */
 export function count(group: Group): string {
-  return `${group.count} op${group.count === 1 ? "" : "s"}`;
+  return `${group.count.toLocaleString("en")} op${group.count === 1 ? "" : "s"}`;
 }

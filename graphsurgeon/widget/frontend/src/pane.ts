@@ -1,6 +1,6 @@
 // One pane: a drawing, its view, and the mouse. It decides nothing: it tells its owner what was pointed at.
 import { fill, h, s } from "./dom";
-import { isFold, nearest, overlap } from "./places";
+import { around, fresh, isFold, nearest, overlap } from "./places";
 import { Drawing, type Item } from "./scene";
 import type { Box, Edge, Group, Mode, PaneName, Rect, Scene } from "./types";
 import { View } from "./view";
@@ -18,18 +18,24 @@ const STILL = 4;
 
 export class Pane {
   readonly drawing = new Drawing();
-  readonly view = new View(() => this.look());
+  readonly view = new View(() => this.looked());
   readonly svg = s("svg", { class: "gs-svg", role: "tree", "aria-multiselectable": "true" });
   readonly element: HTMLElement;
   private readonly title = h("div", { class: "gs-pane-title" });
   private readonly empty = h("div", { class: "gs-empty" });
   private readonly band = h("div", { class: "gs-band", hidden: true });
-  private readonly canvas: HTMLElement;
+  readonly canvas: HTMLElement;
   private active: string | null = null;
   private anchor: string | null = null;
   private goal: { name: string; focus: boolean } | null = null;
+  /** What shall come to the middle as soon as the pane has a size. */
+  private framed: Rect | null = null;
+  private sought: string[] = [];
+  /** Names that stay in sight when the pane changes its width. */
+  cared: string[] = [];
   private shown = false;
   private width = 0;
+  private height = 0;
 
   constructor(readonly name: PaneName, private events: PaneEvents) {
     this.svg.append(this.drawing.root);
@@ -48,11 +54,18 @@ export class Pane {
     this.svg.setAttribute("aria-label", `${this.name} graph ${title}`.slice(0, 300));
     this.element.classList.toggle("gs-nothing", !scene?.boxes.length);
     fill(this.empty, scene && !scene.boxes.length ? "This graph has no ops." : "");
-    if (!scene) return;
+    if (!scene) {
+      // the next scene is looked at anew
+      this.drawing.scene = null;
+      this.shown = false;
+      return;
+    }
     const had = this.svg.contains(document.activeElement);
     const still = this.drawing.scene ? this.holdOn(scene) : null;
+    const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
-    if (still) {
+    if (added) this.framed = added;
+    else if (still) {
       const to = this.drawing.named(still.name)!.of;
       this.view.pan((still.x - to.x) * this.view.k, (still.y - to.y) * this.view.k);
     }
@@ -63,6 +76,7 @@ export class Pane {
     this.rove(next ?? null, had);
     this.resized();
     this.arrive();
+    this.seek();
   }
 
   /** Goes to `name` as soon as a scene shows it. */
@@ -80,10 +94,38 @@ export class Pane {
   resized(): void {
     const [w, hh] = this.size;
     if (!this.scene || !w || !hh) return;
+    const seen = this.shown ? this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of && this.view.sees(of, this.width, this.height)) as Rect[] : [];
     if (!this.shown) this.view.first(this.scene, w, hh);
-    else if (w !== this.width) this.view.pan((w - this.width) / 2, 0);
+    else if (w !== this.width || hh !== this.height) {
+      this.view.pan((w - this.width) / 2, (hh - this.height) / 2);
+      this.within(around(seen));
+    }
+    if (this.framed) this.view.frame(this.framed, w, hh);
+    this.framed = null;
     this.shown = true;
     this.width = w;
+    this.height = hh;
+  }
+
+  /** Pans as little as shows `r`, and zooms out no further than to 75 % for it. */
+  private within(r: Rect | null): void {
+    if (!r) return;
+    const [w, hh] = this.size, k = Math.min(1, (w - 40) / r.w, (hh - 40) / r.h);
+    if (k < this.view.k) this.zoom(Math.max(Math.min(this.view.k, 0.75), k) / this.view.k);
+    this.view.show(r, w, hh);
+  }
+
+  /** Brings these into sight as soon as a scene shows them; the focus stays where it is. */
+  lookAt(names: string[]): void {
+    this.sought = names;
+    this.seek();
+  }
+
+  private seek(): void {
+    const there = this.sought.map(name => this.drawing.named(name)?.of).filter(of => !!of) as Rect[];
+    if (!this.scene || !this.shown || !there.length) return;
+    this.sought = [];
+    this.within(around(there));
   }
 
   /** The item that keys act on. */
@@ -123,7 +165,7 @@ export class Pane {
     return at(this.anchor) ?? at(nearest({ x, y, w: 0, h: 0 }, common)?.name);
   }
 
-  private look(): void {
+  private looked(): void {
     const { x, y, k } = this.view;
     this.drawing.root.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${k.toFixed(4)})`);
     this.svg.classList.toggle("gs-far", k < 0.3);
@@ -142,6 +184,7 @@ export class Pane {
       last = { x: e.clientX, y: e.clientY };
       moved = false;
       this.goal = null;
+      this.sought = [];
     });
     this.canvas.addEventListener("pointermove", e => {
       if (!from) return;

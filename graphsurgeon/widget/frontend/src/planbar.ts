@@ -29,6 +29,7 @@ export class PlanBar {
   private readonly redo = button({ icon: icon("redo"), label: "Redo (Ctrl+Shift+Z)", kind: "quiet", press: () => this.events.redone() });
   private readonly applyButton = button({ text: "Apply", kind: "primary", label: "Apply the plan (Ctrl+Enter)", press: () => this.events.applied() });
   private readonly panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
+  private readonly copying: HTMLElement;
   readonly element: HTMLElement;
   private open = "";
   private list: Tab[] = [];
@@ -36,10 +37,10 @@ export class PlanBar {
 
   constructor(private id: string, private events: PlanEvents) {
     this.panel.id = `${id}-panel`;
-    const copying = h("div", { class: "gs-copying" }, h("span", { class: "gs-word" }, "Copy to"), this.scope,
+    this.copying = h("div", { class: "gs-copying" }, h("span", { class: "gs-word" }, "Copy to"), this.scope,
       h("span", { class: "gs-word" }, "unmapped inputs"), this.unmapped, this.copyButton);
     this.element = h("section", { class: "gs-plan", "aria-label": "Plan" },
-      h("div", { class: "gs-plan-row" }, this.summary, copying),
+      h("div", { class: "gs-plan-row" }, this.summary, this.copying),
       h("div", { class: "gs-plan-row" }, this.tabs, h("div", { class: "gs-row" }, this.undo, this.redo, this.applyButton)),
       this.panel);
     this.scope.addEventListener("keydown", e => { if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) { e.preventDefault(); e.stopPropagation(); this.copy(); } });
@@ -49,13 +50,14 @@ export class PlanBar {
   update(boundary: Boundary, plan: Plan): void {
     this.summarise(boundary);
     const empty = !plan.steps.length;
-    this.copyButton.disabled = !boundary.ops;
+    this.copying.hidden = !boundary.ops;
     this.applyButton.disabled = !plan.ready;
+    this.undo.disabled = plan.undo === false;
     this.redo.disabled = !plan.redo;
     const faults = plan.faults.length, warnings = plan.warnings.length;
     this.list = [
       { id: "boundary", text: "Boundary", n: boundary.inputs.length + boundary.outputs.length, warn: boundary.leaks.length > 0, body: () => tables.boundary(boundary, this.events) },
-      ...(faults || warnings ? [{ id: "problems", text: faults ? "Faults" : "Warnings", n: faults || warnings, warn: true, body: () => problems(plan) }] : []),
+      ...(faults || warnings ? [{ id: "problems", text: faults ? "Faults" : "Warnings", n: faults || warnings, warn: true, body: () => problems(plan, this.events.undone) }] : []),
       { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan) },
       { id: "variables", text: "Variables", n: plan.counts.variables, body: () => tables.variables(plan) },
       { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan) },

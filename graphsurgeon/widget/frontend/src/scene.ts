@@ -2,7 +2,7 @@
 import { clean, s } from "./dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "./marks";
 import { isFold } from "./places";
-import { drawBox, drawChips, drawEdge, drawGroup, drawShare } from "./shapes";
+import { drawBox, drawChips, drawEdge, drawEdgeLabel, drawGroup, drawShare, isQuiet } from "./shapes";
 import type { Boundary, Box, Edge, Group, Scene } from "./types";
 
 export interface Item { key: string; g: SVGGElement; of: Box | Group; drawn: string }
@@ -12,18 +12,17 @@ export class Drawing {
   readonly items = new Map<string, Item>();
   scene: Scene | null = null;
   private byElement = new WeakMap<Element, Item | Edge>();
-  private edges: { g: SVGGElement; of: Edge }[] = [];
+  private edges: { g: SVGGElement; label: SVGElement | null; of: Edge }[] = [];
   private marks = new Map<string, BoxMarks>();
   private ends = new Map<string, [number, number]>();
   private layers = Object.fromEntries(
-    ["hull", "edges", "groups", "boxes"].map(name => [name, s("g", { class: `gs-layer-${name}`, role: "presentation" })]),
-  ) as Record<"groups" | "hull" | "edges" | "boxes", SVGGElement>;
+    ["groups", "hull", "edges", "boxes", "labels"].map(name => [name, s("g", { class: `gs-layer-${name}`, role: "presentation" })]),
+  ) as Record<"groups" | "hull" | "edges" | "boxes" | "labels", SVGGElement>;
 
   constructor() {
-    this.layers.edges.setAttribute("aria-hidden", "true");
-    this.layers.hull.setAttribute("aria-hidden", "true");
-    // groups are see-through and lie above the edges, so that no edge covers a heading
-    this.root.append(this.layers.hull, this.layers.edges, this.layers.groups, this.layers.boxes);
+    for (const layer of [this.layers.hull, this.layers.edges, this.layers.labels]) layer.setAttribute("aria-hidden", "true");
+    // the order of view/svg.py
+    this.root.append(this.layers.groups, this.layers.hull, this.layers.edges, this.layers.boxes, this.layers.labels);
   }
 
   /** Replaces the scene. Marks and picks are put on by the next calls of `mark` and `pick`. */
@@ -79,7 +78,9 @@ export class Drawing {
       list.toggle("gs-region", !!marks?.region);
       list.toggle("gs-armed", item.of.name === armed);
       item.g.querySelectorAll(":scope > .gs-chips, :scope > .gs-share").forEach(e => e.remove());
-      if (marks && isPart(marks, item.of)) item.g.append(" ", drawShare(marks.region, item.of));
+      const part = !!marks && isPart(marks, item.of);
+      list.toggle("gs-part", part);
+      if (part) item.g.append(" ", drawShare(marks.region, item.of));
       if (chips.length) item.g.append(drawChips(chips, item.of));
       const ends = "kind" in item.of ? this.end(item.of.id) : ([0, 0] as [number, number]);
       item.g.setAttribute("aria-label", clean(labelOf(item.of, marks, chips, ends)).slice(0, 2000));
@@ -89,8 +90,9 @@ export class Drawing {
 
   /** Highlights the picked boxes; called at once on a click, before Python hears of it. */
   pick(names: ReadonlySet<string>): void {
+    const picked = new Set([...names].map(name => this.named(name)));
     for (const item of this.items.values()) {
-      const on = names.has(item.of.name);
+      const on = picked.has(item);
       item.g.classList.toggle("gs-picked", on);
       item.g.setAttribute("aria-selected", String(on));
     }
@@ -110,23 +112,39 @@ export class Drawing {
     return null;
   }
 
-  /** The item of a name, box or group. */
+  /** The item of a name, box or group; of a scope without an own one, the first below it (a chain of scopes is one). */
   named(name: string): Item | undefined {
-    return this.items.get("b:" + name) ?? this.items.get("g:" + name);
+    const own = this.items.get("b:" + name) ?? this.items.get("g:" + name);
+    if (own || !name.endsWith("/")) return own;
+    const below = [...this.items.values()].filter(i => i.of.name.startsWith(name));
+    return below.sort((a, b) => a.of.name.length - b.of.name.length)[0];
   }
 
   lightEdge(edge: Edge | null): void {
     for (const { g, of } of this.edges) g.classList.toggle("gs-chosen", of === edge);
   }
 
+  /** Marks the new edges that join what is copied to what is there, or that the plan connects. */
+  join(connected: ReadonlySet<string>): void {
+    const fresh = new Set(this.scene?.boxes.filter(b => b.state === "new").map(b => b.id));
+    for (const { g, label, of } of this.edges) {
+      const joins = of.state === "new" && (!fresh.has(of.from) || !fresh.has(of.to) || of.tensors.some(t => connected.has(t)));
+      g.classList.toggle("gs-joins", joins);
+      label?.classList.toggle("gs-joins", joins);
+    }
+  }
+
   private drawEdges(scene: Scene): void {
-    this.edges = scene.edges.map(of => {
-      const g = s("g", { class: ["gs-edge", of.control && "gs-control", of.state && `gs-is-${of.state}`].filter(Boolean).join(" ") });
+    this.edges = [...scene.edges].sort((a, b) => Number(isQuiet(b)) - Number(isQuiet(a))).map(of => {
+      const g = s("g", { class: ["gs-edge", of.control && "gs-control", isQuiet(of) && "gs-quiet-edge", of.state && `gs-is-${of.state}`].filter(Boolean).join(" ") });
       drawEdge(g, of);
       this.byElement.set(g, of);
-      return { g, of };
+      const label = of.label ? drawEdgeLabel(of) : null;
+      if (label) this.byElement.set(label, of);
+      return { g, label, of };
     });
     this.layers.edges.replaceChildren(...this.edges.map(e => e.g));
+    this.layers.labels.replaceChildren(...this.edges.flatMap(e => e.label ?? []));
   }
 
   /** One soft shape around all boxes of the region and the edges between them. */

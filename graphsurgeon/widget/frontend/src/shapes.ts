@@ -1,6 +1,7 @@
 // Draws one box, one group heading, one edge, into an element that is kept.
 import { clean, s } from "./dom";
 import { type Chip, count, share, SIGN } from "./marks";
+import { fitted, LABEL, measure, SUB } from "./text";
 import type { Box, Edge, Group } from "./types";
 
 const CHIP = 17;
@@ -16,8 +17,8 @@ export function drawBox(g: SVGGElement, b: Box): void {
   parts.push(s("rect", { class: "gs-body", width: b.w, height: b.h, rx: round }));
   if (b.state === "conflict") parts.push(s("rect", { class: "gs-second", x: 3, y: 3, width: b.w - 6, height: b.h - 6, rx: Math.max(2, round - 3) }));
   const middle = b.h / 2;
-  parts.push(s("text", { class: "gs-label", x: b.w / 2, y: b.sub ? middle - 3.5 : middle + 4 }, b.label));
-  if (b.sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: middle + 12 }, b.sub));
+  parts.push(s("text", { class: "gs-label", x: b.w / 2, y: b.sub ? middle - 3 : middle + 4, ...fitted(b.label, LABEL, b.kind !== "op") }, b.label));
+  if (b.sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: middle + 11, ...fitted(b.sub, SUB) }, b.sub));
   if (b.state) parts.push(badge(b.w, 0, b.state));
   g.replaceChildren(...parts);
 }
@@ -29,13 +30,16 @@ function space(): Text {
 
 /** An open scope: a frame with a heading. */
 export function drawGroup(g: SVGGElement, b: Group): void {
-  const heading = s("text", { class: "gs-heading", x: 10, y: 17 });
-  heading.append(s("tspan", { class: "gs-label" }, b.label), " ", s("tspan", { class: "gs-sub", dx: 4 }, count(b)));
+  const heading = s("text", { class: "gs-heading", x: 10, y: 17 }), said = count(b);
+  heading.append(s("tspan", { class: "gs-label", ...fitted(b.label, LABEL, true) }, b.label));
+  const wide = measure(b.label, LABEL, true) ?? b.label.length * LABEL, long = measure(said, SUB) ?? 0;
+  const figure = b.w > wide + long + 34 ? s("text", { class: "gs-sub gs-count", x: b.w - 10, y: 17, ...fitted(said, SUB) }, said) : null;
   g.replaceChildren(
     s("rect", { class: "gs-ring", x: -3, y: -3, width: b.w + 6, height: b.h + 6, rx: 12 }),
     s("rect", { class: "gs-body", width: b.w, height: b.h, rx: 9 }),
     s("rect", { class: "gs-head", width: b.w, height: Math.min(26, b.h), rx: 9 }),
     heading,
+    ...(figure ? [space(), figure] : []),
     ...(b.state ? [badge(b.w, 0, b.state)] : []),
   );
 }
@@ -64,23 +68,33 @@ export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
   return g;
 }
 
-/** How much of a folded box is in the region. */
+/** How much of a fold is in the region, in the place of its size. */
 export function drawShare(inside: number, item: Box | Group): SVGElement {
-  return s("text", { class: "gs-share", x: item.w - 6, y: "kind" in item ? -3 : 17, "aria-hidden": "true" }, share(inside, item));
+  const text = share(inside, item), isBox = "kind" in item;
+  return s("text", { class: `gs-share${isBox ? "" : " gs-count"}`, x: isBox ? item.w / 2 : item.w - 10, y: isBox ? item.h / 2 + 11 : 17, ...fitted(text, SUB) }, text);
 }
 
-/** An edge: line, arrow head, label; the wide invisible line is easier to hit. */
+/** An edge: line and arrow head; the wide invisible line is easier to hit. */
 export function drawEdge(g: SVGGElement, e: Edge): void {
-  const wide = e.control ? 1 : Math.min(6, 1.25 + Math.log2(Math.max(1, e.n)) * 0.75);
+  const wide = e.control || isQuiet(e) ? 1 : Math.min(6, 1.25 + Math.log2(Math.max(1, e.n)) * 0.75);
   const parts: SVGElement[] = [
     s("path", { class: "gs-edge-hit", d: e.d }),
     s("path", { class: "gs-line", d: e.d, "stroke-width": wide.toFixed(2) }),
   ];
-  const head = arrow(e.d, e.state === "new" ? 9 : 6 + wide);
+  const head = arrow(e.d, 6 + wide);
   if (head) parts.push(s("path", { class: "gs-arrow", d: head }));
   if (e.state === "removed") parts.push(s("text", { class: "gs-cross", x: e.lx, y: e.ly + 4 }, "\u00d7"));
-  if (e.label) parts.push(s("text", { class: "gs-edge-label", x: e.lx + (e.state === "removed" ? 14 : 0), y: e.ly + 4 }, e.label));
   g.replaceChildren(...parts);
+}
+
+/** What stands beside an edge, above all boxes. */
+export function drawEdgeLabel(e: Edge): SVGElement {
+  return s("text", { class: "gs-edge-label", x: e.lx + (e.state === "removed" ? 14 : 0), y: e.ly + 3.5, ...fitted(e.label, SUB) }, e.label);
+}
+
+/** One of many that go to one place: drawn faint, below the others. */
+export function isQuiet(e: Edge): boolean {
+  return !!e.quiet && !e.state;
 }
 
 /** The arrow head at the end of a path, along its last control point. */

@@ -17,7 +17,7 @@ export interface Group extends Rect { id: string; name: string; label: string; c
 
 export interface Edge {
   id: string; from: string; to: string; d: string; n: number; control: boolean; state: Mark;
-  label: string; lx: number; ly: number; tensors: string[];
+  label: string; lx: number; ly: number; tensors: string[]; quiet?: boolean;
 }
 
 export interface Scene {
@@ -35,11 +35,11 @@ export interface Boundary {
 export interface ErrorParts { asked: string; wrong: string; instead: string }
 
 export interface Plan {
-  steps: { text: string }[]; redo: number; faults: ErrorParts[]; warnings: string[];
+  steps: { text: string }[]; redo: number; undo?: boolean; faults: ErrorParts[]; warnings: string[];
   counts: { ops: number; variables: number; placeholders: number; connections: number };
   new: { name: string; was: string; op: string }[];
   variables: { name: string; was: string; dtype: string; shape: string; policy: string; values: string }[];
-  connections: { from: string; to: string; text: string }[];
+  connections: { from: string; to: string; text: string; was?: string }[]; mode?: "append" | "materialise"; along?: string[];
   code: string; ready: boolean; applied: string;
 }
 

@@ -16,6 +16,21 @@ export class View {
     this.put(scene, width, height, k);
   }
 
+  /** Puts `r` in the middle, between 75 % and full size; of what is too large, the beginning. */
+  frame(r: Rect, width: number, height: number): void {
+    const k = (this.k = Math.max(FIRST_LEAST, Math.min(1, fitting(r, width, height))));
+    const w = r.w * k, hh = r.h * k, room = MARGIN * 2;
+    this.x = (w + room > width ? MARGIN : (width - w) / 2) - r.x * k;
+    this.y = (hh + room > height ? MARGIN : (height - hh) / 2) - r.y * k;
+    this.changed();
+  }
+
+  /** Whether any of `r` is in sight. */
+  sees(r: Rect, width: number, height: number): boolean {
+    const [x, y] = this.toPane(r.x, r.y);
+    return x < width && y < height && x + r.w * this.k > 0 && y + r.h * this.k > 0;
+  }
+
   /** The whole scene in the pane. */
   fit(scene: Scene, width: number, height: number): void {
     this.put(scene, width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
@@ -63,6 +78,6 @@ export class View {
   }
 }
 
-function fitting(scene: Scene, width: number, height: number): number {
+function fitting(scene: { w: number; h: number }, width: number, height: number): number {
   return Math.min((width - 2 * MARGIN) / scene.w, (height - 2 * MARGIN) / scene.h);
 }

@@ -1,0 +1,98 @@
+"""Functions: what an editor does with TF2 functions: it makes them, and takes apart those its graph calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .core.plan import op_name
+
+if TYPE_CHECKING:
+    from .core.graph import Graph
+    from .editor import Editor
+
+
+class Functions:
+    """The part of an `Editor` that is about functions."""
+
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    title: str
+    _code: str
+    _session: Any
+    _values: Any
+
+    if TYPE_CHECKING:
+
+        @property
+        def snapshot(self) -> Graph:
+            """The graph as it is now."""
+
+        def session(self) -> Any:
+            """Returns a session with all values."""
+
+    def function(self, inputs: Any = None, outputs: Any = None, *, values: Any = None, name: str = "function") -> Any:
+        """Returns a TF2 callable made from a part of this graph, with variables of its own.
+
+        Args:
+            inputs: the tensors that become arguments, by name or object: one, several, or a dict of argument name ->
+                tensor. An argument has the dtype and static shape of its tensor. Default: those of the function that
+                was opened.
+            outputs: the tensors it returns: one gives a tensor, several a list, a dict a dict.
+            values: where its variables' values come from: a session, an editor, or a mapping of variable name to
+                array. Default: `session()`.
+            name: what to call it.
+
+        Returns:
+            a `GraphFunction`, which is a `tf.Module`: call it, train its `trainable_variables`, save it with
+            `tf.saved_model.save`. The graph and its session stay as they are.
+
+        Raises:
+            SelectionError: a tensor is not there.
+            PlanError: `outputs` need a tensor that is no input, or the part cannot run as a function.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+            ...     y = tf.multiply(x, tf.compat.v1.get_variable("w", initializer=3.0), name="y")
+            >>> f = gs.open(graph).function("x:0", "y:0")
+            >>> print(f([1.0, 2.0]).numpy(), f.trainable_variables[0].name)
+            [3. 6.] w:0
+        """
+        from .editor import values_of
+        from .tf.graph_function import graph_function
+
+        given = values_of(values) if values is not None else self.session
+        return graph_function(self.snapshot, inputs or self.inputs, outputs or self.outputs, given, name)
+
+    def inlined(self, *calls: Any) -> Editor:
+        """Returns an editor of a new graph in which function calls are replaced by what they compute.
+
+        Args:
+            calls: the `PartitionedCall` ops meant, by name or object; none: all of them. Calls inside these are
+                inlined too. The ops of a call get its name as their scope.
+
+        Returns:
+            an `Editor` with the same variables and values. This one stays as it is.
+
+        Raises:
+            SelectionError: there is no op of this name.
+            PlanError: an op is no function call that can be inlined; the message says why.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> double = tf.function(lambda v: tf.multiply(v, 2.0, name="twice"))
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = double(tf.compat.v1.placeholder(tf.float32, [None], name="x"))
+            >>> gs.open(graph).inlined().snapshot.names
+            ['x', 'PartitionedCall/twice/y', 'PartitionedCall/twice', 'PartitionedCall/Identity', 'Identity']
+        """
+        from .editor import Editor
+        from .tf.inlining import inlined
+        from .tf.sessions import SessionValues
+
+        made = inlined(self.snapshot, calls)
+        moved = {key: made.tensors.get(name, name) for key, name in self.outputs.items()}
+        shown = ", ".join(repr(op_name(call)) for call in calls)
+        values = SessionValues(self.session, self._values)
+        return Editor(made.graph, self.title, f"{self._code}.inlined({shown})", None, values, self.inputs, moved)

@@ -1,0 +1,85 @@
+"""Eager: what is private in TensorFlow's eager side; each use was tried on TF 2.16 to 2.21."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import function_pb2
+from tensorflow.python.eager import context
+from tensorflow.python.framework.func_graph import FuncGraph
+from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.saved_model import function_deserialization
+
+
+@contextmanager
+def eager() -> Iterator[None]:
+    """Runs the block eagerly, also where the caller is inside ``graph.as_default()``."""
+    with context.eager_mode():
+        yield
+
+
+def traces(function: Any) -> list[Any]:
+    """Returns the ConcreteFunctions that a `tf.function` has already; makes none."""
+    held = getattr(function, "concrete_functions", None)  # a function that came from a SavedModel
+    if held is None:
+        listed = getattr(function, "_list_all_concrete_functions", None)
+        held = listed() if listed is not None else []
+    return list(held)
+
+
+def is_trackable(thing: Any) -> bool:
+    """Returns whether this is a `tf.Module`, or what `tf.saved_model.load` gives."""
+    return isinstance(thing, (tf.Module, tf.__internal__.tracking.AutoTrackable))
+
+
+def variable_data(handle: Any) -> tuple[Any, Any] | None:
+    """Returns dtype and shape of the variable behind an eager handle; None where it is the handle of something else."""
+    data = getattr(handle, "_handle_data", None)
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        return None
+    entry = data.shape_and_type[0]
+    return tf.as_dtype(entry.dtype), tf.TensorShape(entry.shape)
+
+
+def note_use(variable: Any) -> None:
+    """Tells tapes and the function being traced that this variable is used: without it, it has no gradient."""
+    resource_variable_ops.variable_accessed(variable)
+
+
+def is_traced(graph: Any) -> bool:
+    """Returns whether this graph is the body of a function."""
+    return isinstance(graph, FuncGraph)
+
+
+def is_eager(function: Any) -> bool:
+    """Returns whether a function object of a graph can be run eagerly too, which one from a file cannot."""
+    return getattr(function, "graph", None) is not None
+
+
+def loaded(definitions: Iterable[Any]) -> dict[str, Any]:
+    """Makes ConcreteFunctions of FunctionDefs that call only each other; their names are new in the process.
+
+    Returns:
+        old name -> ConcreteFunction.
+    """
+    library = function_pb2.FunctionDefLibrary(function=definitions)
+    with eager():
+        return dict(function_deserialization.load_function_def_library(library)) if library.function else {}
+
+
+def function_name(concrete: Any) -> str:
+    """Returns the name a ConcreteFunction has in graphs."""
+    name = concrete.name
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
+    """Gives calls of these functions the gradient that Python would have kept on them."""
+    for op in graph.get_operations():
+        if op.type in ("PartitionedCall", "StatefulPartitionedCall"):
+            concrete = functions.get(op.get_attr("f").name)
+            if concrete is not None and getattr(op, "_gradient_function", None) is None:
+                op._gradient_function = concrete._get_gradient_function()

@@ -1,0 +1,97 @@
+"""Lifting: the body of a traced function as a plain graph, with variables and values of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ..core.plan import Plan
+from ..core.selection import Query, Selection
+from ..errors import OpenError
+from .captures import OpenedValues, capture
+from .copying import carry_out
+from .read import snapshot
+
+
+@dataclass
+class Lifted:
+    """A function as a plain graph.
+
+    Args:
+        graph: the graph: its ops have the names they had in the function.
+        values: where the values of its variables and tables come from.
+        inputs: argument -> name of its placeholder's tensor.
+        outputs: result -> name of its tensor.
+    """
+
+    graph: Any
+    values: OpenedValues
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+
+
+def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Lifted:
+    """Returns the body of a ConcreteFunction as a new `tf.Graph`; the function stays as it is.
+
+    Args:
+        concrete: the function. Its arguments become placeholders, its captured variables resource variables,
+            captured tables tables, all other captured tensors constants.
+        asked: the request, for messages.
+        named: (variable, name) pairs, where the caller knows better names than the variables have.
+
+    Raises:
+        OpenError: it captures what no plain graph can hold, or TensorFlow refuses the body.
+    """
+    body, graph = concrete.graph, tf.Graph()
+    taken = capture(concrete, graph, named, asked)
+    source = snapshot(body, title="function")
+    mask = np.ones(source.size, np.bool_)
+    for name in (*taken.tensors, *taken.constants):
+        mask[source.index[name.partition(":")[0]]] = False
+    read = {f"{source.names[op]}:{port}" for op, port in zip(source.data.node, source.data.port, strict=True)}
+    plan = Plan(snapshot(graph)).copy(
+        Selection(source, mask, Query("select")),
+        inputs={name: tensor.name for name, tensor in taken.tensors.items() if name in read},
+        constants={name: value for name, value in taken.constants.items() if name in read},
+        collections="none",
+    )
+    if plan.effect.faults:
+        fault = plan.effect.faults[0]
+        raise OpenError(asked, fault.wrong, fault.instead)
+    values = OpenedValues(graph, taken.values)
+    carry_out(plan.effect, graph, lambda given: given)
+    copied = plan.effect.copies[0]
+    moved = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
+    arguments = list(body.inputs)[: len(body.inputs) - len(concrete.captured_inputs)]
+    return Lifted(
+        graph,
+        values,
+        {t.op.name: t.name for t in arguments},
+        {key: moved.get(t.name, t.name) for key, t in _results(concrete)},
+    )
+
+
+def _results(concrete: Any) -> list[tuple[str, Any]]:
+    """The results by name: keys and positions in what the function returns, joined by "_"."""
+    structure = concrete.structured_outputs
+    flat = [item for item in tf.nest.flatten(structure, expand_composites=True) if item is not None]
+    tensors = list(concrete.graph.outputs)[: len(flat)]  # a tape adds what a gradient needs behind them
+    names: list[str] = []
+    todo: list[tuple[str, Any]] = [("", structure)]
+    while todo:
+        path, item = todo.pop()
+        if isinstance(item, dict):
+            todo += [(f"{path}_{key}", item[key]) for key in sorted(item, reverse=True)]
+        elif isinstance(item, (list, tuple)):
+            todo += [(f"{path}_{i}", value) for i, value in reversed(list(enumerate(item)))]
+        elif item is not None:
+            names.append(path.removeprefix("_") or "output")
+    if isinstance(structure, (list, tuple)):
+        names = [f"output_{name}" for name in names]
+    if len(names) != len(tensors) or len(set(names)) != len(tensors):
+        names = [f"output_{i}" for i in range(len(tensors))]
+    return list(zip(names, tensors, strict=True))

@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { fresh } from "../src/places";
+import { Drawing } from "../src/scene";
+import { fitted, measure } from "../src/text";
+import { View } from "../src/view";
+import { box, edge, group, NO_BOUNDARY, scene } from "./fake";
+
+const NEW = { state: "new" } as const;
+const names = (list: object[]) => list.map(b => (b as { name: string }).name);
+
+test("what a copy brings is fresh; what comes out of a fold is not", () => {
+  const first = scene([box("a"), box("copy/", NEW)]);
+  expect(names(fresh(null, first))).toEqual(["copy/"]);
+  expect(fresh(first, scene([box("a"), box("copy/y", NEW)], [], [group("copy/", NEW)]))).toEqual([]);
+  expect(names(fresh(first, scene([box("a"), box("copy/", NEW), box("copy_1/", NEW)])))).toEqual(["copy_1/"]);
+});
+
+test("a connection is fresh with both its ends", () => {
+  const before = scene([box("a"), box("b"), box("c")], [edge("a", "b")]);
+  const after = scene([box("a"), box("b", { state: "changed" }), box("c")], [edge("c", "b", NEW), edge("a", "b", { state: "removed" })]);
+  expect(names(fresh(before, after)).sort()).toEqual(["b", "c"]);
+  expect(fresh(after, after)).toEqual([]);
+});
+
+test("a frame comes to the middle, between 75 % and full size", () => {
+  const view = new View(() => {});
+  view.frame({ x: 1000, y: 500, w: 100, h: 50 }, 600, 400);
+  expect([view.k, ...view.toPane(1050, 525)]).toEqual([1, 300, 200]);
+  view.frame({ x: 0, y: 0, w: 640, h: 100 }, 600, 400);
+  expect(view.k).toBeCloseTo(0.875);
+  view.frame({ x: 70, y: 30, w: 9000, h: 9000 }, 600, 400);
+  expect([view.k, ...view.toPane(70, 30)]).toEqual([0.75, 20, 20]);
+});
+
+test("edges that join old and new stand out; quiet ones lie below the others", () => {
+  const d = new Drawing();
+  d.draw(scene([box("a"), box("c/x", NEW), box("c/y", NEW)],
+    [edge("c/x", "c/y", { ...NEW, label: "float32" }), edge("a", "c/x", NEW), edge("a", "c/y", { quiet: true })]));
+  d.join(new Set());
+  const edges = [...d.root.querySelectorAll(".gs-edge")].map(e => e.getAttribute("class"));
+  expect(edges).toEqual(["gs-edge gs-quiet-edge", "gs-edge gs-is-new", "gs-edge gs-is-new gs-joins"]);
+  d.join(new Set(["c/x:0"]));
+  expect(d.root.querySelectorAll(".gs-edge.gs-joins").length).toBe(2);
+  expect(d.root.querySelector(".gs-edge-label")!.classList.contains("gs-joins")).toBe(true);
+});
+
+test("the layers are painted in the order of the static picture", () => {
+  const layers = [...new Drawing().root.children].map(e => e.getAttribute("class")!.slice("gs-layer-".length));
+  expect(layers).toEqual(["groups", "hull", "edges", "boxes", "labels"]);
+});
+
+test("a scope without a box of its own is the first one below it", () => {
+  const d = new Drawing();
+  d.draw(scene([box("copy/a/x"), box("copy/a/y")], [], [group("copy/a/")]));
+  expect(d.named("copy/")!.of.name).toBe("copy/a/");
+  d.pick(new Set(["copy/"]));
+  expect(d.root.querySelectorAll(".gs-picked").length).toBe(1);
+});
+
+test("a fold that lies in the region in part says how much, in the place of its size", () => {
+  const d = new Drawing();
+  d.draw(scene([box("s/", { count: 21, sub: "21 ops" })]));
+  d.mark({ ...NO_BOUNDARY, ops: 7, boxes: { "s/": 7 } });
+  const g = d.named("s/")!.g;
+  expect(g.querySelector(".gs-share")!.textContent).toBe("7/21 ops");
+  expect(g.classList.contains("gs-part")).toBe(true);
+  expect(g.getAttribute("aria-label")).toMatch(/^s\/ 7\/21 ops/);
+  d.mark({ ...NO_BOUNDARY, ops: 21, boxes: { "s/": 21 } });
+  expect(g.classList.contains("gs-part")).toBe(false);
+});
+
+test("texts are as wide as the layout took them to be, where it knows their characters", () => {
+  expect(measure("WWWWWWWWWW", 12)).toBe(113.28);
+  expect(measure("\u6c34", 12)).toBeNull();
+  expect(fitted("\u6c34", 12)).toEqual({});
+  expect(fitted("ab", 10)).toEqual({ textLength: 11.12, lengthAdjust: "spacingAndGlyphs" });
+});

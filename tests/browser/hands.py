@@ -1,0 +1,79 @@
+"""What a person does in the notebook: looks for a box, clicks it, reads what the screen says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+#: First cell of each notebook. TensorFlow's log lines do not belong into a picture of it.
+IMPORTS = (
+    "import os; os.environ.update(TF_CPP_MIN_LOG_LEVEL='3', TF_ENABLE_ONEDNN_OPTS='0')\n"
+    "import numpy as np, tensorflow as tf, graphsurgeon as gs"
+)
+
+#: A small net: x -> net (a weight) -> y, and a second input.
+BUILD = """
+def build():
+    graph = tf.Graph()
+    with graph.as_default(), tf.compat.v1.variable_scope("", use_resource=True):
+        x = tf.compat.v1.placeholder(tf.float32, [None, 2], name="x")
+        other = tf.compat.v1.placeholder(tf.float32, [None, 2], name="other")
+        with tf.compat.v1.variable_scope("net"):
+            w = tf.compat.v1.get_variable("w", [2, 3], initializer=tf.compat.v1.glorot_uniform_initializer(seed=1))
+            h = tf.nn.relu(tf.matmul(x, w, name="mm"), name="h")
+        y = tf.reduce_sum(h, axis=1, name="y")
+        tf.add(tf.reduce_sum(other, axis=1, name="rest"), y, name="total")
+    return graph
+"""
+
+
+def shot(page: Any, name: str) -> None:
+    """Takes a screenshot for people to look at, where GRAPHSURGEON_SHOTS names a folder."""
+    folder = os.environ.get("GRAPHSURGEON_SHOTS")
+    if folder:
+        page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+
+def box(page: Any, name: str, pane: str = "source") -> Any:
+    """The box or group of this name."""
+    return page.locator(f".gs-pane-{pane} [data-name={json.dumps(name)}]").first
+
+
+def fit(page: Any) -> None:
+    """Brings the whole picture into sight."""
+    page.get_by_role("button", name="Fit the picture").click()
+
+
+def said(page: Any, text: str) -> None:
+    """Waits until the status line says `text`."""
+    page.wait_for_function("text => document.querySelector('.gs-status-text').textContent.includes(text)", arg=text)
+
+
+def table(page: Any, tab: str) -> list[list[str]]:
+    """Opens a tab of the plan and returns the cells of its table, row by row."""
+    if page.get_by_role("tab", name=tab).get_attribute("aria-selected") != "true":
+        page.get_by_role("tab", name=tab).click()
+    return page.locator(".gs-panel tbody tr").evaluate_all(
+        "rows => rows.map(r => [...r.cells].map(c => c.textContent))"
+    )
+
+
+def connect(page: Any, tensor_of: str, to: str, input: int = 0) -> None:
+    """Presses m on one box of the destination and m on another, and answers which input."""
+    box(page, tensor_of, "destination").focus()
+    page.keyboard.press("m")
+    box(page, to, "destination").focus()
+    page.keyboard.press("m")
+    page.locator(".gs-choice").nth(input).click()
+    said(page, f"will feed input {input} of {to}")
+
+
+def apply(page: Any) -> None:
+    """Presses Ctrl+Enter, and Enter where the screen asks about warnings."""
+    page.keyboard.press("Control+Enter")
+    page.locator(".gs-status-text", has_text="applied:").or_(page.get_by_role("alertdialog")).first.wait_for()
+    if page.get_by_role("alertdialog").count():
+        page.keyboard.press("Enter")
+    said(page, "applied:")

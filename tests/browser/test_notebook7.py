@@ -1,0 +1,45 @@
+"""Notebook 7: the same surgery with keys alone; the saved notebook carries a picture."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.browser.hands import BUILD, IMPORTS, apply, box, said
+from tests.lab import open_notebook
+
+
+def test_keys_alone(page: Any, notebook7: Any) -> None:
+    cells = [IMPORTS + BUILD, "ed = gs.open(build())\ned"]
+    notebook = open_notebook(page, notebook7, cells)
+    page.locator(".gs-pane-source .gs-item[tabindex='0']").focus()
+    for name, key in (("x", "i"), ("y", "o")):
+        page.keyboard.press("/")
+        page.keyboard.type(name)
+        page.locator(".gs-hit").first.wait_for()
+        page.keyboard.press("Enter")
+        page.wait_for_function("name => document.activeElement.dataset.name === name", arg=name)
+        page.keyboard.press(key)
+    said(page, "Boundary: 1 in, 1 out")
+    page.keyboard.press("c")
+    box(page, "copy/y", "destination").wait_for()
+    assert page.evaluate("() => document.activeElement.dataset.name") == "y"
+    page.keyboard.press("Control+z")
+    said(page, "taken back: copy")
+    page.keyboard.press("Control+Shift+Z")
+    said(page, "done again: copy")
+    apply(page)
+    assert notebook.ask("'copy/y' in ed.snapshot.index and len(ed.history) == 1")
+    # the notebook has done nothing of its own with those keys
+    assert page.locator(".jp-CodeCell:visible").count() == len(cells)
+    assert page.locator(".jp-Dialog").count() == 0
+
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    saved = json.loads((notebook7.root / notebook.name).read_text())
+    data = saved["cells"][1]["outputs"][0]["data"]
+    assert "".join(data["text/html"]).startswith("<img ")
+    assert "data:image/svg+xml;base64," in "".join(data["text/html"])
+    assert "".join(data["image/svg+xml"]).startswith("<svg ")
+    assert "".join(data["text/plain"]).startswith("graph: ")
+    assert "application/vnd.jupyter.widget-view+json" in data
+    notebook.close()

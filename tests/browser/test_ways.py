@@ -1,0 +1,122 @@
+"""A gesture, the method of the same name and the printed code do the same thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.browser.hands import BUILD, IMPORTS, apply, box, connect, fit, said
+from tests.lab import open_notebook, until
+
+CELLS = [
+    IMPORTS + BUILD,
+    "graphs = [build() for _ in range(3)]\nhands = gs.open(graphs[0])\nview = hands.view()\nview",
+]
+
+#: The same surgery by methods.
+METHODS = """
+typed = gs.open(graphs[1]).screen
+typed.mark_input("x")
+typed.mark_output("y")
+typed.copy()
+typed.connect("other:0", to="copy/net/mm", input=0)
+typed.undo()
+typed.redo()
+typed.apply()
+typed.undo()
+typed.redo()
+"""
+
+#: The same surgery by the code the screen printed.
+CODE = "exec(code, {'graph': graphs[2]})"
+
+SAME = """
+def state(graph):
+    held = {key: [getattr(x, "name", str(x)) for x in graph.get_collection(key)]
+            for key in graph.get_all_collection_keys()}
+    return graph.as_graph_def().SerializeToString(deterministic=True), held
+states = [state(g) for g in graphs]
+"""
+
+
+def test_gestures_methods_and_code(page: Any, lab: Any) -> None:
+    notebook = open_notebook(page, lab, CELLS)
+    box(page, "x").click()
+    page.keyboard.press("i")
+    box(page, "y").click()
+    page.keyboard.press("o")
+    said(page, "Boundary: 1 in, 1 out")
+    page.keyboard.press("c")
+    box(page, "copy/y", "destination").wait_for()
+    page.locator(".gs-pane-destination .gs-item").first.focus()
+    fit(page)
+    connect(page, "other", "copy/net/mm")
+
+    # undo and redo of a step, by keys
+    page.keyboard.press("Control+z")
+    said(page, "taken back: connect")
+    assert notebook.ask("len(hands.draft)") == 1
+    page.keyboard.press("Control+Shift+Z")
+    said(page, "done again: connect")
+    assert notebook.ask("len(hands.draft)") == 2
+    notebook.run("code = hands.draft.to_code()")
+    page.get_by_role("tab", name="Code").click()
+    assert page.locator(".gs-code pre").text_content() == notebook.ask("code")
+
+    # apply, then undo and redo of what was applied
+    apply(page)
+    assert page.locator(".gs-pane-destination").is_hidden()
+    assert box(page, "copy/").evaluate("g => g.classList.contains('gs-picked')")
+    assert notebook.ask("list(hands.selection.names) == [n for n in hands.selection.graph.names if n[:5] == 'copy/']")
+    page.keyboard.press("Control+z")
+    said(page, "undone:")
+    assert notebook.ask("sorted(hands.orphans)[0]").startswith("copy/")
+    page.locator(".gs-pane-source .gs-is-orphan").first.wait_for()
+    page.keyboard.press("Control+Shift+Z")
+    said(page, "done again:")
+    assert until(lambda: notebook.ask("not hands.orphans"))
+
+    notebook.run(METHODS)
+    notebook.run(CODE)
+    notebook.run(SAME)
+    assert notebook.ask("len(graphs[0].get_operations()) > len(build().get_operations())")
+    assert notebook.ask("states[0] == states[1]"), "the gestures did not do what the methods do"
+    assert notebook.ask("states[0] == states[2]"), "the gestures did not do what the code does"
+    notebook.close()
+
+
+def test_two_graphs(page: Any, lab: Any) -> None:
+    cells = [
+        IMPORTS + BUILD,
+        "session = tf.compat.v1.Session(graph=build())\n"
+        "with session.graph.as_default():\n    session.run(tf.compat.v1.global_variables_initializer())\n"
+        "home = tf.Graph()\nwith home.as_default():\n"
+        "    camera = tf.compat.v1.placeholder(tf.float32, [None, 2], name='camera')\n"
+        "    tf.multiply(camera, 2.0, name='scaled')\n"
+        "source, app = gs.open(session, title='net'), gs.open(home, title='app')\n"
+        "before = source.graph.as_graph_def().SerializeToString(deterministic=True)\n"
+        "view = app.view(source)\nview",
+    ]
+    notebook = open_notebook(page, lab, cells)
+    assert page.locator(".gs-pane-title").all_text_contents() == ["net", "app"]
+    box(page, "x").click()
+    page.keyboard.press("i")
+    box(page, "y").click()
+    page.keyboard.press("o")
+    said(page, "Boundary: 1 in, 1 out")
+    page.keyboard.press("c")
+    box(page, "copy/net/mm", "destination").wait_for()
+    assert page.locator(".gs-pane-title").all_text_contents() == ["net", "app after the plan"]
+    connect(page, "scaled", "copy/net/mm")
+    # the new wire is drawn as one that joins what is there to what is copied
+    assert page.locator(".gs-pane-destination .gs-joins .gs-line").count() == 1
+    apply(page)
+    assert page.locator(".gs-pane-destination .gs-is-new").count() == 0
+    box(page, "copy/net/mm", "destination").wait_for()
+    assert notebook.ask("before == source.graph.as_graph_def().SerializeToString(deterministic=True)")
+    notebook.run(
+        "feed = np.random.RandomState(0).rand(5, 2).astype('float32')\n"
+        "want = session.run('y:0', {'x:0': 2 * feed})\n"
+        "got = app.session().run('copy/y:0', {'camera:0': feed})"
+    )
+    assert notebook.ask("bool((want == got).all() and (got > 0).any())")
+    notebook.close()

@@ -1,0 +1,45 @@
+"""The three parts of a message, the tree of errors, and the nearest names."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from graphsurgeon import errors
+from graphsurgeon.errors import SurgeryError, did_you_mean, nearest
+
+
+def test_three_parts():
+    error = SurgeryError("open('a')", "the file is empty", "Give a graph")
+    assert (error.asked, error.wrong, error.instead) == ("open('a')", "the file is empty", "Give a graph")
+    assert str(error) == "open('a'): the file is empty.\nGive a graph."
+
+
+@pytest.mark.parametrize("end", [".", "?", "!"])
+def test_one_full_stop(end):
+    assert str(SurgeryError("a", "b" + end, " c" + end)) == f"a: b{end}\nc{end}"
+
+
+def test_the_tree():
+    for kind in (errors.OpenError, errors.SelectionError, errors.PlanError, errors.LayoutError):
+        assert kind.__bases__ == (SurgeryError,)
+    assert errors.StalePlanError.__bases__ == (errors.PlanError,)
+
+
+def test_nearest_names():
+    assert nearest("conv2d9", ["conv2d0", "relu", "conv2d1"]) == ["conv2d1", "conv2d0"]
+    assert nearest("conv", []) == []
+    assert len(nearest("a1", [f"a1{i}" for i in range(9)])) == 3
+    assert nearest("aa1", ["aa2", "aa3"], most=1) == ["aa3"]
+    assert did_you_mean("conv1", ["conv2"]) == "Did you mean 'conv2'?"
+    assert did_you_mean("conv1", ["conv2", "conv3"]) == "Did you mean 'conv3' or 'conv2'?"
+    assert "ed.find(" in did_you_mean("conv1", ["something else"])
+
+
+def test_nearest_of_a_hundred_thousand_is_quick():
+    names = [f"tower_{i % 8}/block_{i // 8}/conv_{i}/weights" for i in range(100_000)]
+    start = time.perf_counter()
+    found = nearest("tower_3/block_100/conv_803/weigths", names)
+    assert time.perf_counter() - start < 2
+    assert found[0] == "tower_3/block_100/conv_803/weights"

@@ -1,0 +1,412 @@
+"""The screen: every gesture is a method, and does what the editor's own call does."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.core.graph import Graph
+from graphsurgeon.errors import LayoutError, PlanError, SelectionError
+from graphsurgeon.marks import Marks
+from graphsurgeon.screen import Screen
+from tests.core.plain import net
+from tests.graphs import look, model, run, tiny
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+X = np.array([[1.0, 2.0]], np.float32)
+
+
+def opened():
+    m = model("resource")
+    ed = gs.open(m.session)
+    return m, ed, ed.screen
+
+
+def traits(screen: Screen) -> dict:
+    """Returns the traits as the page gets them: through JSON, unchanged."""
+    given = screen.traits()
+    assert json.loads(json.dumps(given)) == json.loads(json.dumps(given, default=str))
+    return json.loads(json.dumps(given))
+
+
+# -- marks ----------------------------------------------------------------------------------------
+
+
+def test_marks_are_values():
+    g = net()
+    none = Marks()
+    one = none.with_input(g, "x").with_output(g, "out:0")
+    assert none == Marks()
+    assert one == Marks(("x:0",), ("out:0",))
+    assert one.with_input(g, "x:0") == one
+    assert one.with_output(g, "x") == Marks((), ("out:0", "x:0"))
+    assert one.with_input(g, "out") == Marks(("x:0", "out:0"), ())
+    assert one.without("x") == Marks((), ("out:0",))
+    with refuses(SelectionError, "mark_input('ex:0'): there is no tensor 'ex:0' in net"):
+        none.with_input(g, "ex")
+    with refuses(SelectionError, "mark_output('out:3'): op 'out' (Relu) has 1 output"):
+        none.with_output(g, "out:3")
+
+
+def test_marks_around_leave_out_constants_and_variables():
+    g = net()
+    from graphsurgeon.core.selection import select
+
+    assert Marks.around(select(g, name=["net/mm", "net/drop"])) == Marks(("x:0", "rate:0"), ("net/mm:0", "net/drop:0"))
+
+
+# -- picking and folding ------------------------------------------------------------------------------
+
+
+def test_pick():
+    _, ed, screen = opened()
+    screen.pick(["net/"])
+    assert ed.selection == ed.select(scope="net")
+    screen.pick(["loss"], mode="add")
+    assert ed.selection == ed.select(scope="net") | ed.select(name="loss")
+    screen.pick(["net/", "x"], mode="toggle")
+    assert set(ed.selection.names) == {"loss", "x"}
+    assert traits(screen)["picked"] == ["loss", "x"]
+    assert traits(screen)["status"]["text"] == "2 ops picked"
+    screen.pick([])
+    assert ed.selection.count == 0
+    assert traits(screen)["status"]["text"] == "nothing picked"
+    with refuses(SelectionError, "pick('losss'): there is nothing of that name", "Did you mean 'loss'"):
+        screen.pick(["losss"])
+
+
+def test_unfold_and_fold():
+    _, _, screen = opened()
+    first = screen.unfolded
+    boxes = {b["name"] for b in traits(screen)["scenes"]["source"]["boxes"]}
+    closed = next(n for n in sorted(boxes) if n.endswith("/"))
+    screen.unfold(closed)
+    assert closed in screen.unfolded
+    scene = traits(screen)["scenes"]["source"]
+    assert closed not in {b["name"] for b in scene["boxes"]}
+    assert closed in {g["name"] for g in scene["groups"]}
+    screen.fold(closed)
+    assert screen.unfolded == first - {closed}
+    assert {b["name"] for b in traits(screen)["scenes"]["source"]["boxes"]} == boxes
+    screen.unfold(closed)
+    screen.fold_all()
+    assert screen.unfolded == first
+    with refuses(SelectionError, "unfold('nothing/'): there is no scope or series of that name"):
+        screen.unfold("nothing/")
+    with refuses(SelectionError, "unfold('loss')"):
+        screen.unfold("loss")
+
+
+def test_a_graph_without_any_scope():
+    ed = gs.open(tf.Graph())
+    screen = ed.screen
+    assert traits(screen)["scenes"]["source"]["boxes"] == []
+    with refuses(SelectionError, "there is no scope or series of that name"):
+        screen.unfold("a/")
+
+
+def test_reveal_shows_and_picks():
+    _, ed, screen = opened()
+    deep = "gradients/net/MatMul_grad/MatMul"
+    assert deep in ed.snapshot.index
+    screen.reveal(deep)
+    assert ed.selection.names == [deep]
+    assert deep in {b["name"] for b in traits(screen)["scenes"]["source"]["boxes"]}
+    screen.reveal("net/w/")
+    assert "net/w/read" not in traits(screen)["picked"]
+    with refuses(SelectionError, "reveal('nowhere'): no op is called 'nowhere'"):
+        screen.reveal("nowhere")
+
+
+def test_find_details_outline_direction():
+    _, ed, screen = opened()
+    found = screen.find("loss")
+    assert found["hits"][0] == {"name": "loss", "label": "loss", "op": "Mean", "inside": "loss"}
+    assert found["total"] == len(ed.find("loss", most=1000))
+    assert screen.find("no such thing") == {"hits": [], "total": 0}
+    assert screen.details("loss")["title"] == "loss"
+    rows = {r["name"]: r for r in traits(screen)["outline"]["rows"]}
+    assert rows["net/"]["open"] is False
+    screen.outline_open("net/")
+    after = {r["name"]: r for r in traits(screen)["outline"]["rows"]}
+    assert after["net/"]["open"]
+    assert len(after) > len(rows)
+    screen.outline_close("net/")
+    assert {r["name"] for r in traits(screen)["outline"]["rows"]} == set(rows)
+    screen.set_direction("LR")
+    assert traits(screen)["scenes"]["source"]["direction"] == "LR"
+    assert traits(screen)["status"]["text"] == "left to right"
+    screen.cancel()
+    assert traits(screen)["status"]["text"] == ""
+
+
+# -- the boundary ---------------------------------------------------------------------------------------
+
+
+def test_marking_is_selecting():
+    m, ed, screen = opened()
+    screen.mark_input("x:0")
+    assert screen.region is None
+    assert "Mark an output" in traits(screen)["boundary"]["problem"]
+    screen.mark_output(m.y)
+    wanted = ed.select(inputs="x:0", outputs="net/y:0")
+    assert screen.region == wanted
+    assert ed.selection == wanted
+    shown = traits(screen)["boundary"]
+    assert [t["tensor"] for t in shown["inputs"]] == ["x:0"]
+    assert shown["inputs"][0]["text"] == "x:0  float32 (?, 2)"
+    assert (shown["ops"], shown["variables"], shown["leaks"]) == (wanted.count, 2, [])
+    assert sum(shown["boxes"].values()) <= wanted.count
+    assert screen.region.boundary == wanted.boundary
+    screen.unmark("x")
+    assert screen.region == ed.select(outputs="net/y:0")
+    screen.clear_boundary()
+    assert screen.region is None
+    assert traits(screen)["boundary"]["ops"] == 0
+
+
+def test_leaks_and_what_does_not_connect():
+    _, ed, screen = opened()
+    screen.mark_input("net/y:0")
+    screen.mark_output("loss:0")
+    shown = traits(screen)
+    assert [leak["tensor"] for leak in shown["boundary"]["leaks"]] == ["target:0"]
+    assert shown["status"]["level"] == "warn"
+    assert "1 leak" in shown["status"]["text"]
+    screen.add_leak("target:0")
+    assert traits(screen)["boundary"]["leaks"] == []
+    assert screen.region == ed.select(inputs=["net/y:0", "target:0"], outputs="loss:0")
+    screen.clear_boundary()
+    screen.mark_input("loss:0")
+    screen.mark_output("net/y:0")
+    assert screen.region is None
+    assert "'loss:0' does not lead to 'net/y:0'" in traits(screen)["boundary"]["problem"]
+    with refuses(SelectionError, "mark_input('nix:0')"):
+        screen.mark_input("nix")
+
+
+def test_boundary_of_what_is_picked():
+    ed = gs.open(tiny())
+    screen = ed.screen
+    with refuses(SelectionError, "boundary_of_picked(): nothing is picked", "Click a box first"):
+        screen.boundary_of_picked()
+    screen.pick(["y"])
+    screen.boundary_of_picked()
+    assert screen.region == ed.select(inputs="x:0", outputs="y:0")
+
+
+# -- the plan -------------------------------------------------------------------------------------------
+
+
+def test_copy_apply_undo_redo():
+    m, ed, screen = opened()
+    before = look(m.graph)
+    screen.mark_input("x:0")
+    screen.mark_output("net/y:0")
+    screen.copy("twin")
+    wanted = ed.plan().copy(ed.select(inputs="x:0", outputs="net/y:0"), to="twin", unmapped="placeholder", values=ed)
+    assert ed.draft.after().fingerprint == wanted.after().fingerprint
+    assert ed.draft.to_code() == wanted.to_code()
+    assert look(m.graph) == before
+    shown = traits(screen)
+    assert shown["plan"]["ready"]
+    assert shown["plan"]["counts"] == wanted.preview().counts
+    assert shown["plan"]["code"] == wanted.to_code()
+    assert [v["name"] for v in shown["plan"]["variables"]] == ["twin/net/w", "twin/net/b"]
+    assert {v["values"] for v in shown["plan"]["variables"]} == {"current value"}
+    assert shown["plan"]["new"][0] == {"name": "twin/x", "was": "x:0", "op": "Placeholder"}
+    assert shown["titles"]["destination"] == "graph after the plan"
+    states = {b["state"] for b in shown["scenes"]["destination"]["boxes"]}
+    assert "new" in states
+    screen.undo()
+    assert len(ed.draft) == 0
+    assert traits(screen)["plan"]["redo"] == 1
+    assert traits(screen)["scenes"]["destination"] is None
+    screen.redo()
+    assert len(ed.draft) == 1
+    result = screen.apply()
+    assert result["applied"] == f"applied: {wanted.preview().counts['ops']} new ops under twin/, 2 variables"
+    assert len(ed.history) == 1
+    assert len(ed.draft) == 0
+    feed = m.feed()[m.x]
+    got = ed.session().run(["net/y:0", "twin/net/y:0"], {"x:0": feed, "twin/x:0": feed})
+    np.testing.assert_array_equal(*got)
+    assert traits(screen)["plan"]["applied"] == result["applied"]
+    screen.undo()
+    assert ed.history[0].undone
+    assert "orphan" in {b["state"] for b in traits(screen)["scenes"]["source"]["boxes"]}
+    screen.redo()
+    assert not ed.history[0].undone
+
+
+def test_copy_of_what_is_picked_under_a_free_scope():
+    ed = gs.open(tiny())
+    screen = ed.screen
+    with refuses(PlanError, "copy(): there is nothing to copy", "Mark boundary tensors, or pick boxes first"):
+        screen.copy()
+    screen.pick(["y"])
+    screen.copy()
+    screen.copy(unmapped="keep")
+    assert [s.to for s in ed.draft.steps] == ["copy", "copy_2"]
+    screen.connect("copy/y:0", "copy_2/y", 0)
+    assert [c["text"] for c in traits(screen)["plan"]["connections"]] == ["copy/y:0 → copy_2/y input 0"]
+    screen.apply()
+    assert run(ed.graph, "copy_2/y:0", {"copy/x:0": X}).tolist() == (X**4).tolist()
+
+
+def test_faults_are_shown_and_nothing_is_applied():
+    ed = gs.open(tiny())
+    screen = ed.screen
+    with refuses(PlanError, "apply(): the plan is empty", "Copy a region or connect a tensor first"):
+        screen.apply()
+    screen.pick(["y"])
+    screen.copy("z")
+    shown = traits(screen)
+    assert shown["status"] == {"text": "copy(to='z'): the name 'z' is taken in graph", "level": "error"}
+    assert shown["plan"]["faults"][0]["instead"] == "Type to='z_2', which is free"
+    assert not shown["plan"]["ready"]
+    before = look(ed.graph)
+    with refuses(PlanError, "the name 'z' is taken"):
+        screen.apply()
+    assert look(ed.graph) == before
+    assert len(ed.draft) == 1
+    with refuses(PlanError, "unmapped='nonsense' is not known"):
+        screen.copy("q", unmapped="nonsense")
+
+
+def test_a_plan_outlives_growth_of_the_graph():
+    ed = gs.open(tiny())
+    ed.screen.pick(["y"])
+    ed.screen.copy("t")
+    with ed.graph.as_default():
+        tf.no_op()
+    assert ed.draft.base is ed.snapshot
+    ed.screen.apply()
+    assert "t/y" in ed.snapshot.index
+
+
+def test_a_connection_that_needs_a_new_graph():
+    ed = gs.open(tiny())
+    old, screen = ed.graph, ed.screen
+    screen.connect("x:0", "z", 0)
+    assert ed.draft.mode == "materialise"
+    assert "changed" in {b["state"] for b in traits(screen)["scenes"]["destination"]["boxes"]}
+    screen.apply()
+    assert ed.graph is not old
+    assert run(ed.graph, "z:0", {"x:0": X}).tolist() == (X + 1).tolist()
+    screen.undo()
+    assert ed.graph is old
+    assert traits(screen)["scenes"]["destination"] is None
+
+
+def test_two_editors():
+    m = model("resource")
+    m.train_steps()
+    src, dst = gs.open(m.session, title="left"), gs.open(tf.Graph(), title="right")
+    dst.view(src)
+    screen = dst.screen
+    assert (screen.source, screen.destination, screen.same) == (src, dst, False)
+    assert traits(screen)["titles"] == {"source": "left", "destination": "right"}
+    assert traits(screen)["scenes"]["destination"]["boxes"] == []
+    screen.mark_input("x:0")
+    screen.mark_output("net/y:0")
+    screen.copy("grafted")
+    screen.apply()
+    feed = m.feed()[m.x]
+    np.testing.assert_array_equal(
+        dst.session().run("grafted/net/y:0", {"grafted/x:0": feed}), m.session.run(m.y, {m.x: feed})
+    )
+    assert src.history == []
+    assert [b["name"] for b in traits(screen)["scenes"]["destination"]["boxes"]]
+    screen.undo()
+    assert dst.history[0].undone
+
+
+def test_copying_there_drops_control_edges_and_says_so():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [], name="x")
+        with tf.control_dependencies([tf.no_op(name="first")]):
+            tf.square(x, name="y")
+    src, dst = gs.open(graph), gs.open(tf.Graph())
+    dst.view(src)
+    dst.screen.pick(["y"])
+    dst.screen.copy("t")
+    shown = traits(dst.screen)
+    assert shown["plan"]["faults"] == []
+    assert any("control input" in w and "y after first" in w for w in shown["plan"]["warnings"])
+    assert shown["status"]["level"] == "warn"
+
+
+# -- telling the page -------------------------------------------------------------------------------------
+
+
+def test_every_change_is_told():
+    _, ed, screen = opened()
+    told = []
+    screen.on_change(lambda: told.append(len(told)))
+    for verb, args in [
+        ("pick", (["net/"],)), ("boundary_of_picked", ()), ("mark_input", ("x",)), ("mark_output", ("loss",)),
+        ("unmark", ("x",)), ("clear_boundary", ()), ("copy", ("t",)), ("undo", ()), ("redo", ()), ("apply", ()),
+        ("fold_all", ()), ("outline_open", ("net/",)), ("set_direction", ("TB",)), ("cancel", ()),
+    ]:  # fmt: skip
+        before = len(told)
+        getattr(screen, verb)(*args)
+        assert len(told) > before, verb
+    before = len(told)
+    ed.undo()
+    assert len(told) > before
+
+
+def test_traits_are_json_whatever_the_names():
+    g = tf1.GraphDef()
+    g.node.add(name="a/b", op="NoOp")
+    g.node.add(name="A.b-c_d/>x", op="NoOp")
+    ed = gs.open(g)
+    assert json.dumps(ed.screen.traits())
+    assert set(traits(ed.screen)) == {
+        "scenes", "titles", "picked", "boundary", "plan", "status", "outline", "theme",
+    }  # fmt: skip
+
+
+def test_pictures_and_words():
+    _, ed, screen = opened()
+    assert ed.to_svg().startswith("<svg")
+    assert "net" in ed.to_svg(unfolded=["net/"])
+    assert "digraph" in ed.to_dot().source
+    screen.mark_output("loss")
+    screen.copy("t")
+    text = screen.describe()
+    assert text.splitlines()[0].startswith(f"graph: {ed.snapshot.size:,} ops, ")
+    assert "Boundary: 0 in, 1 out" in text
+    assert "plan for graph" in text
+    assert screen.svg().startswith("<svg")
+
+
+def test_an_empty_graph_has_a_picture():
+    ed = gs.open(tf.Graph())
+    assert ed.to_svg().startswith("<svg")
+    assert isinstance(ed.snapshot, Graph)
+
+
+def test_a_picture_that_cannot_be_drawn_leaves_the_folds(monkeypatch):
+    from graphsurgeon import pane
+
+    _, _, screen = opened()
+    before, closed = screen.unfolded, "gradients/"
+
+    def no(*args, **options):
+        raise LayoutError("unfold('gradients/')", "900 boxes are too many", "Fold something")
+
+    assert closed not in before
+    traits(screen)
+    monkeypatch.setattr(pane, "place", no)
+    with refuses(LayoutError, "900 boxes are too many"):
+        screen.unfold(closed)
+    monkeypatch.undo()
+    assert screen.unfolded == before
+    assert traits(screen)["scenes"]["source"]["boxes"]

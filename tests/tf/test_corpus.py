@@ -1,0 +1,210 @@
+"""Real graphs that nobody here wrote: copied whole, and cut through the middle, they give the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.core.state import FEED_TYPES
+from graphsurgeon.core.walks import forward
+from tests.corpus import Item, corpus_ids
+
+tf1 = tf.compat.v1
+MOST_OPS = 8_000
+
+
+def has_golden(item: Item) -> bool:
+    """Whether recorded numbers are there, plain TensorFlow reproduces them, and no op of the item lacks its kernel."""
+    golden = item["golden"]
+    return bool(golden) and golden.get("tf2_21") == "equal" and item["expect"].startswith("loads")
+
+
+def covered(item: Item) -> bool:
+    """Whether the everyday tests may take the item: it has a golden and is of moderate size."""
+    return has_golden(item) and not item["run"].get("init_ops") and (item["n_ops"] or 0) <= MOST_OPS
+
+
+def one_of_a_kind(most: int = 16) -> list[str]:
+    """Returns at most `most` ids that differ most: by kind, encoding, checkpoint, and op types not yet seen."""
+    ids = corpus_ids(covered)
+    if ids == ["no-corpus"]:
+        return ids
+    from tests.corpus import Corpus
+    from tests.needs import need
+
+    items = Corpus(need("corpus")).items
+    chosen: list[str] = []
+    seen: set[Any] = set()
+
+    def traits(id: str) -> set[Any]:
+        item = items[id]
+        form = (item["kind"], item["encoding"], bool(item["run"].get("checkpoint")), bool(item["n_variables"]))
+        return {form, *item["op_types"]}
+
+    while ids and len(chosen) < most:
+        best = max(ids, key=lambda id: (len(traits(id) - seen), -items[id]["n_ops"]))
+        if not traits(best) - seen:
+            break
+        chosen.append(best)
+        seen |= traits(best)
+        ids.remove(best)
+    return sorted(chosen)
+
+
+IDS = one_of_a_kind()
+
+
+def opened(corpus: Any, id: str) -> tuple[Any, Any]:
+    """Returns the editor of an item, and what to give as values."""
+    item = corpus.item(id)
+    tags = item["run"].get("tags")
+    ed = gs.open(corpus.path(id), tags=tags) if tags else gs.open(corpus.path(id))
+    if not item["run"].get("fill_rule"):
+        return ed, ed if ed.snapshot.state.variables else None
+    values = {}
+    for name in ed.snapshot.state.variables:
+        op = ed.graph.get_operation_by_name(name)
+        shape = tuple(d.size for d in op.get_attr("shape").dim)
+        values[name] = corpus.fill_value(name, shape, tf.as_dtype(op.get_attr("dtype")).as_numpy_dtype)
+    return ed, values
+
+
+def run(session: Any, names: dict[str, str], feeds: dict[str, Any]) -> dict[str, Any]:
+    """Runs tensors by name; gives them back under the names they have in the golden."""
+    return dict(zip(names, session.run(list(names.values()), feeds), strict=True))
+
+
+def settled(ed: Any) -> Any:
+    """Returns the session of an editor; devices of other machines are replaced."""
+    return ed.session(config=tf1.ConfigProto(allow_soft_placement=True))
+
+
+def test_there_are_items():
+    assert 5 <= len(IDS) <= 16 or IDS == ["no-corpus"]
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_copied_whole(corpus, id):
+    feeds, fetches = corpus.golden(id)
+    src, values = opened(corpus, id)
+    dst = gs.open(tf.Graph())
+    before = src.snapshot.fingerprint
+    clear = "clear" if corpus.item(id)["run"].get("clear_devices") else "keep"
+    plan = dst.plan().copy(src.select(), to="copy", values=values, device=clear)
+    assert plan.check() == (), [str(f) for f in plan.check()]
+    done = dst.apply(plan)
+    assert len(plan.effect.copies[0].ops) == src.snapshot.size
+    assert gs.open(src.graph).snapshot.fingerprint == before
+    assert len(dst.graph.get_collection("variables")) == len(src.graph.get_collection("variables"))
+    got = run(settled(dst), {n: done[n].name for n in fetches}, {done[n].name: v for n, v in feeds.items()})
+    corpus.compare(id, got)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_copied_twice(corpus, id):
+    """Two copies in one graph and one session: both give the golden, so they share nothing that matters."""
+    feeds, fetches = corpus.golden(id)
+    src, values = opened(corpus, id)
+    dst = gs.open(tf.Graph())
+    clear = "clear" if corpus.item(id)["run"].get("clear_devices") else "keep"
+    both = [dst.apply(dst.plan().copy(src.select(), to=n, values=values, device=clear)) for n in ("one", "two")]
+    session = settled(dst)
+    for done in both:
+        got = run(session, {n: done[n].name for n in fetches}, {done[n].name: v for n, v in feeds.items()})
+        corpus.compare(id, got)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_cut_in_the_middle(corpus, id):
+    """The second half alone, fed with what the first half gives, computes the golden."""
+    feeds, fetches = corpus.golden(id)
+    src, values = opened(corpus, id)
+    clear = "clear" if corpus.item(id)["run"].get("clear_devices") else "keep"
+    asked = {"to": "part", "unmapped": "placeholder", "control": "drop", "values": values, "device": clear}
+    for cut, out in middles(src, feeds, fetches):
+        block = src.select(inputs=[cut], outputs=[out])
+        part = gs.open(tf.Graph())
+        plan = part.plan().copy(block, **asked)
+        leaks = [leak.tensor for leak in block.boundary.leaks]
+        inside = turning(src.snapshot)
+        if plan.check() == () and not any(inside[src.snapshot.tensor(t)[0]] for t in leaks):
+            break
+        # Through a loop or between the writes and reads of an array there is no cut: each says so.
+        assert all(any(w in f.wrong for w in ("through a loop", "TensorArray")) for f in plan.check()), plan.check()
+    else:
+        return  # nothing lies between a feed and a fetch
+    whole = gs.open(tf.Graph())
+    first = whole.apply(whole.plan().copy(src.select(), to="all", values=values, device=clear))
+    session = settled(whole)
+    given = {first[n].name: v for n, v in feeds.items()}
+    # In one run: a training graph changes its own averages each time.
+    at_cut = run(session, {t: first[t].name for t in [cut, *leaks, out]}, given)
+    want = at_cut.pop(out)
+    done = part.apply(plan)
+    assert part.snapshot.size <= src.snapshot.size
+    assert {p.was for p in plan.effect.placeholders} == {cut, *leaks}
+    got = settled(part).run(done[out].name, {done[t].name: v for t, v in at_cut.items()})
+    if np.asarray(want).dtype.kind == "f":  # TensorFlow fuses ops across the cut where it may
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    else:
+        np.testing.assert_array_equal(got, want)
+
+
+def turning(graph: Any) -> Any:
+    """Returns a mask of the ops inside loops and conds of TF1, which a boundary cannot cut."""
+    kinds = graph.type_array
+    leave = np.isin(kinds, ["Exit", "RefExit", "Merge", "RefMerge"])
+    loops = forward(graph, np.isin(kinds, ["Enter", "RefEnter"]), within=~np.isin(kinds, ["Exit", "RefExit"]))
+    conds = forward(graph, np.isin(kinds, ["Switch", "RefSwitch"]), within=~leave)
+    return loops | conds
+
+
+def middles(src: Any, feeds: dict[str, Any], fetches: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields tensors on the way from a feed to a fetch, from the middle outwards, each with that fetch."""
+    graph = src.snapshot
+    inside = turning(graph)
+    for out in sorted(fetches):
+        above = src.select(name=[out.partition(":")[0]]).ancestors(control=False)
+        start = src.select(name=[t.partition(":")[0] for t in feeds]).descendants(control=False) if feeds else above
+        fed = set(start.names)
+        way = [
+            i for i in above.numbers
+            if graph.names[i] in fed and graph.types[i] not in ("Const", *FEED_TYPES) and not inside[i]
+            and graph.names[i] != out.partition(":")[0] and graph.outputs(i)
+            and not graph.info(i, 0).dtype.endswith(("_ref", "resource", "variant"))
+        ]  # fmt: skip
+        on = set(above.numbers)
+        read = [i for i in way if on & set(graph.consumers.row(i).tolist())]
+        for i in sorted(read, key=lambda i: abs(i - way[len(way) // 2]))[:20]:
+            ports = graph.consumers.port[graph.consumers.ptr[i] : graph.consumers.ptr[i + 1]]
+            readers = graph.consumers.row(i).tolist()
+            yield f"{graph.names[i]}:{min(p for p, r in zip(ports, readers, strict=True) if r in on)}", out
+
+
+def test_a_training_graph_trains_the_same(corpus):
+    """Three steps of a real optimizer, original and copy, on the same feeds."""
+    for id in IDS:
+        if corpus.item(id)["golden_train"] and not corpus.item(id)["run"].get("fill_rule"):
+            break
+    else:
+        pytest.fail("no item with training")
+    feeds, fetches = corpus.golden(id, training=True)
+    step = corpus.item(id)["golden_train"]["train_op"].partition(":")[0]
+    src, values = opened(corpus, id)
+    dst = gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(src.select(), to="copy", values=values))
+    session = settled(dst)
+    moved = {done[n].name: v for n, v in feeds.items()}
+    path: dict[str, list[Any]] = {name: [] for name in fetches}
+    for number in range(4):
+        for name, value in run(session, {n: done[n].name for n in fetches}, moved).items():
+            path[name].append(value)
+        if number < 3:
+            session.run(done[step], moved)
+    for name, want in fetches.items():
+        np.testing.assert_allclose(np.stack(path[name]), want, rtol=2e-3, atol=2e-3, err_msg=f"{id} {name}")

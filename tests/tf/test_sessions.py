@@ -1,0 +1,66 @@
+"""Sessions: values of a checkpoint that does not hold all variables, and values carried over."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError
+from tests.graphs import KINDS, model
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_checkpoint_without_the_slots(tmp_path, kind):
+    m = model(kind)
+    m.train_steps()
+    with m.graph.as_default():
+        tf1.train.Saver([m.w, m.b]).save(m.session, str(tmp_path / "model"))
+    ed = gs.open(tmp_path / "model.meta")
+    variables = {v.op.name: v for v in ed.graph.get_collection("variables")}
+    session = ed.session()
+    np.testing.assert_array_equal(session.run(variables["net/w"]), m.session.run(m.w))
+    np.testing.assert_array_equal(session.run(variables["net/w/Adam"]), np.zeros([2, 3]))
+    dst = gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(ed.select(), to="t", values=ed))
+    np.testing.assert_array_equal(dst.session().run(done["net/w"]), m.session.run(m.w))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_variable_without_a_value_is_named_in_full(kind):
+    m = model(kind)
+    session = tf1.Session(graph=m.graph)
+    names = ["net/w", "net/b", "global_step", "beta1_power", "beta2_power", "net/w/Adam", "net/b/Adam", "net/b/Adam_1"]
+    held = {v.op.name: v for v in m.graph.get_collection("variables")}
+    session.run([held[n].initializer for n in names])
+    src, dst = gs.open(m.graph), gs.open(tf.Graph())
+    with refuses(PlanError, "variable 'net/w/Adam_1' has no value in the session given"):
+        dst.apply(dst.plan().copy(src.select(), to="t", values=session))
+
+
+def test_the_session_given_is_not_closed_or_changed():
+    m = model("resource")
+    ed = gs.open(m.session)
+    ed.apply(ed.plan().connect("net/y:0", to="SquaredDifference", input=1))
+    new = ed.session()
+    assert new is ed.session()
+    m.train_steps(1)
+    assert new.graph is ed.graph
+    assert not np.array_equal(new.run("net/w/Read/ReadVariableOp:0"), m.session.run(m.w))
+
+
+def test_two_plans_give_their_values_once():
+    m = model("ref", optimizer=None)
+    ed = gs.open(m.session)
+    one = ed.apply(ed.plan().copy(ed.select(scope="net"), to="a", unmapped="keep", values=m.session))
+    session = ed.session()
+    twin = one[m.w]
+    session.run(twin.initializer, {twin.initializer.inputs[1]: np.full([2, 3], 9)})
+    two = ed.apply(ed.plan().copy(ed.select(scope="net"), to="b", unmapped="keep", values=m.session))
+    assert ed.session() is session
+    np.testing.assert_array_equal(session.run(twin), np.full([2, 3], 9))
+    np.testing.assert_array_equal(session.run(two[m.w]), session.run(m.w))

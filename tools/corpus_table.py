@@ -1,0 +1,69 @@
+"""Opens and copies every real graph of the corpus and prints one row for each: python tools/corpus_table.py [ID ...].
+
+A row says whether the graph opens (or the sentence that refuses it), and whether copies of it, whole, twice into one
+graph, and cut in the middle, give the numbers recorded for it. Exit code 1: a copy failed or differs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import graphsurgeon as gs
+from tests.corpus import Corpus, open_corpus
+from tests.tf import test_corpus as runs
+
+KINDS: dict[str, Callable[[Any, str], None]] = {
+    "whole": runs.test_copied_whole,
+    "twice": runs.test_copied_twice,
+    "middle": runs.test_cut_in_the_middle,
+}
+
+
+def row(corpus: Corpus, id: str) -> list[str]:
+    """Returns the cells of one graph."""
+    item = corpus.item(id)
+    start = time.perf_counter()
+    try:
+        gs.open(corpus.path(id), tags=item["run"].get("tags"))
+    except gs.OpenError as error:
+        return [id, str(item["n_ops"] or ""), f"refused: {error.wrong}", "", "", "", ""]
+    cells = [id, str(item["n_ops"]), "opened"]
+    for run in KINDS.values():
+        cells.append(outcome(run, corpus, id) if runs.has_golden(item) else "no golden")
+    return [*cells, f"{time.perf_counter() - start:.1f} s"]
+
+
+def outcome(run: Callable[[Any, str], None], corpus: Corpus, id: str) -> str:
+    """Returns "equal", or what went wrong."""
+    try:
+        run(corpus, id)
+    except Exception as error:
+        words = " ".join(str(error).split())
+        return f"FAILED {type(error).__name__}: {words[:120]}"
+    return "equal"
+
+
+def main(ids: Sequence[str]) -> int:
+    """Prints the table; returns the exit code."""
+    corpus = open_corpus()
+    print("| graph | ops | opening | " + " | ".join(KINDS) + " | time |")
+    print("|---" * (4 + len(KINDS)) + "|")
+    failed = 0
+    for id in ids or corpus.ids():
+        cells = row(corpus, id)
+        failed += any(cell.startswith("FAILED") for cell in cells)
+        print("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |", flush=True)
+    print(f"\n{failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
