@@ -248,7 +248,6 @@ def names_in_use(graph: Any) -> dict[str, int]:
 
 
 def collections_of(graph: Any) -> dict[str, list[Any]]:
-    """Returns the live collections of a graph, by name."""
-    # The public list of names goes through a set: its order changes from run to run.
-    names = [n for n in getattr(graph, "_collections", ()) if isinstance(n, str)]
-    return {name: graph.get_collection_ref(name) for name in names or sorted(graph.get_all_collection_keys())}
+    """Returns the live collections of a graph, sorted by name: TensorFlow makes them in an order that changes."""
+    names = sorted(n for n in graph.get_all_collection_keys() if isinstance(n, str))
+    return {name: graph.get_collection_ref(name) for name in names}
