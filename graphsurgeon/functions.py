@@ -30,6 +30,10 @@ class Functions:
         def session(self) -> Any:
             """Returns a session with all values."""
 
+        @property
+        def void(self) -> frozenset[str]:
+            """Names of variables that nothing gives a value."""
+
     def function(self, inputs: Any = None, outputs: Any = None, *, values: Any = None, name: str = "function") -> Any:
         """Returns a TF2 callable made from a part of this graph, with variables of its own.
 
@@ -44,11 +48,14 @@ class Functions:
 
         Returns:
             a `GraphFunction`, which is a `tf.Module`: call it, train its `trainable_variables`, save it with
-            `tf.saved_model.save`. The graph and its session stay as they are.
+            `tf.saved_model.save`. The graph and its session stay as they are. Reference variables become resource
+            variables, and tables filled from constants come along. A tape has no gradient through a ``while_loop`` of
+            TF1: such a function runs, but not under a tape.
 
         Raises:
             SelectionError: a tensor is not there.
-            PlanError: `outputs` need a tensor that is no input, or the part cannot run as a function.
+            PlanError: `outputs` need a tensor that is no input; an op that assigns to a reference variable; a
+                queue, an iterator or a table that changes; a variable has no value.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -63,7 +70,8 @@ class Functions:
         from .tf.graph_function import graph_function
 
         given = values_of(values) if values is not None else self.session
-        return graph_function(self.snapshot, inputs or self.inputs, outputs or self.outputs, given, name)
+        takes, gives = self.inputs if inputs is None else inputs, self.outputs if outputs is None else outputs
+        return graph_function(self.snapshot, takes, gives, given, name)
 
     def inlined(self, *calls: Any) -> Editor:
         """Returns an editor of a new graph in which function calls are replaced by what they compute.
@@ -73,7 +81,9 @@ class Functions:
                 inlined too. The ops of a call get its name as their scope.
 
         Returns:
-            an `Editor` with the same variables and values. This one stays as it is.
+            an `Editor` with the same variables and values. This one stays as it is. The numbers are the same but
+            for the last bit, where TensorFlow's optimiser now fuses ops that a call kept apart. A v2 ``If``, ``While``
+            or ``Case`` stays an op, and so does a call whose function has a gradient of its own.
 
         Raises:
             SelectionError: there is no op of this name.
@@ -85,7 +95,7 @@ class Functions:
             >>> with tf.Graph().as_default() as graph:
             ...     y = double(tf.compat.v1.placeholder(tf.float32, [None], name="x"))
             >>> gs.open(graph).inlined().snapshot.names
-            ['x', 'PartitionedCall/twice/y', 'PartitionedCall/twice', 'PartitionedCall/Identity', 'Identity']
+            ['x', 'PartitionedCall/twice/y', 'PartitionedCall/twice', 'PartitionedCall/Identity']
         """
         from .editor import Editor
         from .tf.inlining import inlined
@@ -94,5 +104,5 @@ class Functions:
         made = inlined(self.snapshot, calls)
         moved = {key: made.tensors.get(name, name) for key, name in self.outputs.items()}
         shown = ", ".join(repr(op_name(call)) for call in calls)
-        values = SessionValues(self.session, self._values)
+        values = SessionValues(self.session, self._values, self.void)
         return Editor(made.graph, self.title, f"{self._code}.inlined({shown})", None, values, self.inputs, moved)

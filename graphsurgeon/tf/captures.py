@@ -17,8 +17,8 @@ from .variables import assign, initialise, variable_infos
 
 tf1 = tf.compat.v1
 
-#: Initial values are constants of the graph up to this many bytes in all: a GraphDef holds at most 2 GB.
-CONSTANT_BYTES = 1 << 30
+#: Initial values are constants of the graph up to this many bytes in all: each costs memory in every graph it is in.
+CONSTANT_BYTES = 1 << 28
 
 _PARTS = ("", "/Assign", "/Read", "/Read/ReadVariableOp", "/IsInitialized", "/IsInitialized/VarIsInitializedOp",
           "/Initializer", "/Initializer/Const", "/Initializer/value")  # fmt: skip

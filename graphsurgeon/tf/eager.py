@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2
 from tensorflow.python.eager import context
+from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
 from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.saved_model import function_deserialization
@@ -77,9 +78,19 @@ def function_name(concrete: Any) -> str:
 
 
 def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
-    """Gives calls of these functions the gradient that Python would have kept on them."""
+    """Gives calls of these functions the gradient that Python would have kept on them.
+
+    Args:
+        graph: the graph with the calls; those that have their gradient keep it.
+        functions: name -> ConcreteFunction, or what a graph holds of one.
+    """
     for op in graph.get_operations():
         if op.type in ("PartitionedCall", "StatefulPartitionedCall"):
-            concrete = functions.get(op.get_attr("f").name)
-            if concrete is not None and getattr(op, "_gradient_function", None) is None:
-                op._gradient_function = concrete._get_gradient_function()
+            found = functions.get(op.get_attr("f").name)
+            if found is None or getattr(op, "_gradient_function", None) is not None:
+                continue
+            if not hasattr(found, "_get_gradient_function") and is_eager(found):
+                attributes = found.cached_definition.attr
+                found = ConcreteFunction.from_func_graph(found.graph, found.function_type, attrs=attributes)
+            if hasattr(found, "_get_gradient_function"):
+                op._gradient_function = found._get_gradient_function()

@@ -50,7 +50,7 @@ class GraphFunction(tf.Module):
         >>> f = gs.open(graph).function({"length": "x:0"}, {"area": "y:0"})
         >>> with tf.GradientTape() as tape:
         ...     area = f(length=[1.0, 2.0])["area"]
-        >>> tape.gradient(area, f.trainable_variables)[0].numpy()
+        >>> float(tape.gradient(area, f.trainable_variables)[0])
         3.0
     """
 
@@ -100,7 +100,7 @@ def graph_function(base: Graph, inputs: Any, outputs: Any, values: Any, name: st
             that changes is needed; a variable has no value.
     """
     asked = f"function(outputs={_shown(outputs)})"
-    if not outputs:
+    if not _tensors(outputs):
         raise PlanError(asked, "no outputs are given", "Name the tensors to return: outputs='softmax:0'")
     part = _part(base, _named(inputs), _tensors(outputs), asked)
     infos = [base.state.variables[base.names[i]] for i in part.variables]
@@ -132,7 +132,8 @@ def graph_function(base: Graph, inputs: Any, outputs: Any, values: Any, name: st
 
 
 def _shown(things: Any) -> str:
-    return repr(_tensors(things)[0] if isinstance(things, str) or not _several(things) else _tensors(things)[:4])
+    names = _tensors(things)
+    return repr(names[:4] if _several(things) else names[0])
 
 
 def _several(things: Any) -> bool:
@@ -146,8 +147,6 @@ def _tensors(things: Any) -> list[str]:
 
 def _named(inputs: Any) -> dict[str, str]:
     """Argument name -> tensor name; without names, those of the ops."""
-    if not inputs:
-        return {}
     tensors = _tensors(inputs)
     names = list(inputs) if isinstance(inputs, Mapping) else [t.partition(":")[0] for t in tensors]
     out: dict[str, str] = {}

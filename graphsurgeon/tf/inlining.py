@@ -18,6 +18,7 @@ from .attaching import attach
 from .calls import Calls
 from .compiling import setter_node
 from .copying import Made
+from .eager import restore_gradients
 from .functions import (
     BRANCHING,
     CALLS,
@@ -56,6 +57,15 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
     Raises:
         SelectionError: there is no op of this name.
         PlanError: an op is no call, or one that cannot be inlined.
+
+    Example:
+        >>> with tf.Graph().as_default() as graph:
+        ...     y = tf.function(lambda v: tf.negative(v, name="minus"))(tf.zeros([2], name="zeros"))
+        >>> from graphsurgeon.tf.read import snapshot
+        >>> made = inlined(snapshot(graph))
+        >>> [op.name for op in made.graph.get_operations()], made.tensors
+        (['zeros', 'PartitionedCall/minus', 'PartitionedCall/Identity'],
+         {'PartitionedCall:0': 'PartitionedCall/Identity:0'})
     """
     names = [op_name(c) for c in calls]
     work = Inlining(base, deep=True)
@@ -258,6 +268,7 @@ class Inlining:
         with added(library, graph):
             import_nodes(graph, graph_def)
             attach(copied, graph, Made(graph))
+            restore_gradients(graph, self.calls.known)
         for name in self.moved:
             op, _, port = name.partition(":")
             if op.removesuffix("#") in self.base.index:

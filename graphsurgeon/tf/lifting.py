@@ -45,6 +45,13 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
 
     Raises:
         OpenError: it captures what no plain graph can hold, or TensorFlow refuses the body.
+
+    Example:
+        >>> w = tf.Variable(2.0, name="w")
+        >>> f = tf.function(lambda x: x * w).get_concrete_function(tf.TensorSpec([], tf.float32, name="x"))
+        >>> lifted = lift(f, "open(f)")
+        >>> lifted.inputs, lifted.outputs, [v.name for v in lifted.graph.get_collection("variables")]
+        ({'x': 'x:0'}, {'output': 'Identity:0'}, ['w:0'])
     """
     body, graph = concrete.graph, tf.Graph()
     taken = capture(concrete, graph, named, asked)

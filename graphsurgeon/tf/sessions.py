@@ -44,10 +44,11 @@ class SessionValues:
     Args:
         session: gives that session when it is called.
         inner: where the values there came from, if anywhere: it knows how tables are filled.
+        void: names of variables that have no value there.
     """
 
-    def __init__(self, session: Callable[[], Any], inner: Any) -> None:
-        self._session, self._inner = session, inner
+    def __init__(self, session: Callable[[], Any], inner: Any, void: frozenset[str] = frozenset()) -> None:
+        self._session, self._inner, self._void = session, inner, void
         self._names: frozenset[str] = frozenset()
 
     def fill(self, session: Any) -> None:
@@ -58,7 +59,8 @@ class SessionValues:
         """
         old = self._session()
         before, now = variable_infos(old.graph), variable_infos(session.graph)
-        both = [info for name, info in before.items() if name in now and now[name].initializer]
+        there = [info for name, info in before.items() if name in now and now[name].initializer]
+        both = [info for info in there if info.op not in self._void]
         assign(session, session.graph, fetch(old, both, old.graph, "session()"), now)
         self._names = frozenset(info.op for info in both)
         self.start(session)
@@ -67,6 +69,13 @@ class SessionValues:
         """Fills the tables of `session`."""
         if self._inner is not None:
             self._inner.start(session)
+        else:
+            fill_tables(session, session.graph.get_collection(TABLES))
+
+    @property
+    def starters(self) -> list[str]:
+        """Names of the ops that the source wants run once."""
+        return list(getattr(self._inner, "starters", ()))
 
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""

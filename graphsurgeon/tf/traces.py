@@ -52,6 +52,11 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
 
     Raises:
         OpenError: it is not clear which function is meant, or with which arguments.
+
+    Example:
+        >>> found = trace(tf.function(lambda x: x * 2.0), tf.TensorSpec([2], tf.float32, name="x"))
+        >>> found.title, [t.name for t in found.concrete.inputs]
+        ('function', ['x:0'])
     """
     if isinstance(thing, _Concrete):
         return Trace(thing, _name(thing), "gs.open(function)")

@@ -56,10 +56,11 @@ def variable_infos(graph: Any) -> dict[str, VariableInfo]:
             trainable=tf1.GraphKeys.TRAINABLE_VARIABLES in inside[name],
             collections=tuple(inside[name]),
         )
+    ordered = {}  # in the order of the graph, whatever the collections say
     for op in graph.get_operations():
-        if op.type in VARIABLE_TYPES and op.name not in infos:
-            infos[op.name] = _info_of_op(op)
-    return infos
+        if op.type in VARIABLE_TYPES:
+            ordered[op.name] = infos.pop(op.name) if op.name in infos else _info_of_op(op)
+    return {**ordered, **infos}
 
 
 def _proto(variable: Any) -> Any:

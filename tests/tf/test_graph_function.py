@@ -35,8 +35,8 @@ def test_a_plain_graph_with_its_values(kind):
     with m.graph.as_default():
         made = tf1.gradients(m.loss, [m.w, m.b])
     with tf1.Session(graph=m.graph) as fresh:
-        for variable, own in zip([m.w, m.b], f.variables, strict=True):
-            fresh.run(variable.initializer, {variable.initializer.inputs[1]: own.numpy()})
+        for variable in (m.w, m.b):
+            fresh.run(variable.initializer, {variable.initializer.inputs[1]: m.session.run(variable)})
         want = fresh.run(made, feed)
     for a, b in zip(tape.gradient(loss, f.trainable_variables), want, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
@@ -119,7 +119,7 @@ def test_keras_models(kind):
     wanted = other.gradient(want, [named[v.name[:-2]] for v in f.trainable_variables])
     for a, b in zip(tape.gradient(y, f.trainable_variables), wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-    assert len(f.variables) == len(keras.variables) - ("dense" == kind)  # the seed of dropout is not needed
+    assert len(f.variables) == len([v for v in keras.variables if "seed" not in v.path])  # inference needs no seeds
 
 
 def test_trained_without_touching_the_model():
@@ -128,7 +128,7 @@ def test_trained_without_touching_the_model():
     source = keras_model("conv")
     before = [v.numpy() for v in source.variables]
     f = gs.open(source).function()
-    optimizer, target = keras.optimizers.Adam(0.05), np.ones((2, 2), np.float32)
+    optimizer, target = keras.optimizers.SGD(0.01), np.ones((2, 2), np.float32)
 
     @tf.function
     def step():
@@ -232,7 +232,8 @@ def test_a_table_comes_along(tmp_path):
         np.testing.assert_array_equal(got["output_0"], want[0])
         np.testing.assert_array_equal(got["output_1"], want[1])
     with refuses(PlanError, "what table 'table' holds is not known", "open a SavedModel with signature="):
-        gs.open(words, function="__call__").function({"words": "words:0"}, "Identity_1:0", values={})
+        gs.open(words, function="__call__").function({"words": "words:0"}, "Identity:0",
+                                                      values={"vectors": np.zeros((3, 2))})  # fmt: skip
 
 
 def test_saved_models(tmp_path):
@@ -282,12 +283,12 @@ def test_loops_of_tf1_run_but_have_no_tape_gradient():
         try:
             x = tf1.placeholder(tf.float32, [], name="x")
             w = tf1.get_variable("w", initializer=1.5)
-            tf.identity(tf1.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * w), [0, x])[1], name="loop")
-            tf.identity(tf1.cond(x > 1.0, lambda: x * w, lambda: x - w), name="cond")
+            tf.identity(tf1.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * w), [0, x])[1], name="out_loop")
+            tf.identity(tf1.cond(x > 1.0, lambda: x * w, lambda: x - w), name="out_cond")
         finally:
             tf1.enable_control_flow_v2()
     ed = gs.open(graph)
-    f, g = ed.function("x:0", "loop:0"), ed.function("x:0", "cond:0")
+    f, g = ed.function("x:0", "out_loop:0"), ed.function("x:0", "out_cond:0")
     assert (f(2.0).numpy(), g(2.0).numpy(), g(0.5).numpy()) == (6.75, 3.0, -1.0)
     with tf.GradientTape() as tape:
         y = g(2.0)

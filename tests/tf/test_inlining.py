@@ -220,8 +220,11 @@ def test_a_function_that_calls_itself(monkeypatch):
 
     def turning(function):
         out = functions.definition(function)
-        out.node_def[0].CopyFrom(call)
-        out.node_def[0].name = "add"
+        add = next(n for n in out.node_def if n.name == "add")
+        add.CopyFrom(call)
+        add.name, add.input[:] = "add", [out.signature.input_arg[0].name]
+        for node in out.node_def:
+            node.input[:] = [text.replace("add:z:0", "add:output:0") for text in node.input]
         return out
 
     monkeypatch.setattr(calls_of, "definition", turning)
