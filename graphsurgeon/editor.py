@@ -67,6 +67,8 @@ class Editor(Functions):
         self._values = values
         self._snapshot: Graph | None = None
         self._events: list[Event] = []
+        self._count = 0  # events are numbered once and for all: a session remembers which it has seen
+        self._litter: frozenset[str] = frozenset()
         self._given: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
         self._screen: Screen | None = None
 
@@ -112,9 +114,9 @@ class Editor(Functions):
 
     @property
     def orphans(self) -> frozenset[str]:
-        """Names of ops left without a role by an undo; TensorFlow cannot delete ops."""
+        """Names of ops left without a role by an undo or a late failure; TensorFlow cannot delete ops."""
         gone = [e for e in self._events if e.undone and e.applied.graph is self.graph]
-        return frozenset(name for e in gone for name in e.applied.made.ops)
+        return frozenset(name for e in gone for name in e.applied.made.ops) | self._litter
 
     # -- selecting ------------------------------------------------------------------------------
 
@@ -182,7 +184,12 @@ class Editor(Functions):
             raise faults[0].error(len(faults) - 1)
         start, effect, before = time.perf_counter(), plan.effect, self.graph
         if plan.mode == "append":
-            made = carry_out(effect, self.graph, values_of)
+            try:
+                made = carry_out(effect, self.graph, values_of)
+            except BaseException:
+                # A failure after the import leaves ops that TensorFlow cannot delete: they count as orphans.
+                self._litter |= {op.name for op in self.graph.get_operations()[plan.base.size :]}
+                raise
         else:
             made = materialise(effect, values_of)
             self.graph = made.graph
@@ -198,7 +205,8 @@ class Editor(Functions):
         applied = Applied(effect, self.graph, made, self)
         replaced = before if before is not self.graph else None
         self._events = [e for e in self._events if not e.undone or e.before is None]
-        self._events.append(Event(len(self._events) + 1, applied, time.perf_counter() - start, before=replaced))
+        self._count += 1
+        self._events.append(Event(self._count, applied, time.perf_counter() - start, before=replaced))
         if self._screen is not None:
             self._screen.graph_changed()
         return applied

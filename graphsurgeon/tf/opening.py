@@ -14,6 +14,7 @@ from tensorflow.python.framework import function, ops
 
 from ..errors import OpenError, nearest
 from . import files
+from .dangers import refuse_deadly
 from .internals import import_nodes, known_op
 from .lifting import lift
 from .traces import Trace, is_traceable, saved_trace, trace
@@ -174,6 +175,7 @@ def imported(graph_def: Any, asked: str, meta: Any = None) -> Any:
         OpenError: an op type is unknown, a name is not allowed, or TensorFlow refuses the nodes.
     """
     _refuse_unknown(graph_def, asked)
+    refuse_deadly(graph_def, asked)
     graph = tf.Graph()
     try:
         import_nodes(graph, graph_def)

@@ -109,4 +109,5 @@ def renewed(old: Any, graph: Any, config: Any) -> Any:
     both = [before[name] for name in before if name in now and now[name].initializer]
     initialise(session, graph, [info for name, info in now.items() if name not in before])
     assign(session, graph, fetch(old, both, old.graph, "session(old)"), now)
+    fill_tables(session, graph.get_collection(TABLES))
     return session

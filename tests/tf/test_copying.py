@@ -341,3 +341,5 @@ def test_a_failure_after_the_import_takes_the_collections_back(monkeypatch):
         ed.apply(ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep"))
     assert collections(m.graph) == before
     assert ed.history == []
+    assert {n.partition("/")[0] for n in ed.orphans} == {"t"}
+    assert "orphans left by undo" in str(ed)
