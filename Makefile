@@ -4,6 +4,8 @@ WORKERS ?= 2
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
+# It measures seconds, so it runs with nothing beside it.
+ALONE := tests/browser/test_large.py
 LAB_OPTIONS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 # TensorFlow's start-up log is noise here; its warnings still show.
@@ -27,7 +29,8 @@ test: $(VENV)/test check
 	@tools/setup.sh chromium
 	@tools/setup.sh frontend
 	$(PY) -m pytest -q --no-tensorflow tests/core
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(PY) -m pytest -q $(ALONE)
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore $(ALONE)
 
 check: $(VENV)/test
 	$(PY) -m ruff check .

@@ -25,8 +25,12 @@ def refuse_deadly(graph_def: Any, asked: str) -> None:
             f"function {circle[0]!r} calls itself: {' -> '.join(circle)}",
             "TensorFlow cannot run such a function; write it as a loop where it was made",
         )
+    counted: dict[str, bool] = {}  # op type -> whether it says how many inputs it has
     for node in graph_def.node:
-        count = node.attr["N"].i if "N" in node.attr else 0
+        says = counted.get(node.op)
+        if says is None:
+            says = counted[node.op] = "N" in node.attr
+        count = node.attr["N"].i if says else 0
         if count > max(len(node.input), 1) and count > 1000:
             raise OpenError(
                 asked,
