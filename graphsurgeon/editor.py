@@ -331,10 +331,14 @@ class Editor(Functions):
 
     @property
     def void(self) -> frozenset[str]:
-        """Names of variables that nothing gives a value: no initialiser, and not in the checkpoint."""
-        held = self._values.covered() if self._values is not None else frozenset()
-        known = self.snapshot.state.variables.values()
-        return frozenset(v.op for v in known if not v.initializer and v.op not in held)
+        """Names of variables that nothing gives a value: no initialiser that can run, and not in the checkpoint."""
+        from .tf.variables import must_be_fed
+
+        if self._values is None:
+            return frozenset()  # a session of the caller's may have got values in any way
+        held, known = self._values.covered(), self.snapshot.state.variables.values()
+        missing = [v for v in known if v.op not in held]
+        return frozenset(v.op for v in missing if not v.initializer or must_be_fed(self.graph, v))
 
     @property
     def starters(self) -> list[str]:

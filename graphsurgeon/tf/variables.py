@@ -221,8 +221,14 @@ def assign(session: Any, graph: Any, values: Mapping[str, Any], variables: Mappi
         session.run(ops, feeds)
 
 
+def must_be_fed(graph: Any, info: VariableInfo) -> bool:
+    """Returns whether the initial value of a variable is a placeholder: its initialiser cannot run by itself."""
+    name = info.initial_value.partition(":")[0]
+    return bool(name) and graph.get_operation_by_name(name).type in ("Placeholder", "PlaceholderV2")
+
+
 def initialise(session: Any, graph: Any, infos: Iterable[VariableInfo]) -> None:
-    """Runs the initialisers of these variables, all in one run."""
-    ops = [graph.get_operation_by_name(i.initializer) for i in infos if i.initializer]
+    """Runs the initialisers of these variables, all in one run; those that would have to be fed are left alone."""
+    ops = [graph.get_operation_by_name(i.initializer) for i in infos if i.initializer and not must_be_fed(graph, i)]
     if ops:
         session.run(ops)

@@ -146,7 +146,7 @@ def test_cut_in_the_middle(corpus, id):
     at_cut = run(session, {t: first[t].name for t in [cut, *leaks, out]}, given)
     want = at_cut.pop(out)
     done = part.apply(plan)
-    assert len(plan.effect.copies[0].ops) < src.snapshot.size
+    assert len(plan.effect.copies[0].ops) <= src.snapshot.size
     assert {p.was for p in plan.effect.placeholders} == {cut, *leaks}
     got = settled(part).run(done[out].name, {done[t].name: v for t, v in at_cut.items()})
     if np.asarray(want).dtype.kind == "f":  # TensorFlow fuses ops across the cut where it may
