@@ -341,9 +341,9 @@ class Editor(Functions):
         return frozenset(v.op for v in missing if not v.initializer or must_be_fed(self.graph, v))
 
     @property
-    def starters(self) -> list[str]:
-        """Names of ops that the file this graph came from wants run once, after its values are there."""
-        return list(getattr(self._values, "starters", ()))
+    def starters(self) -> tuple[list[str], dict[str, Any]]:
+        """Names of ops that the file wants run once, after its values are there; and what they are fed."""
+        return list(getattr(self._values, "starters", ())), dict(getattr(self._values, "asset_feeds", {}))
 
     def _late_names(self) -> frozenset[str]:
         return frozenset(name for e in self._events for name in e.applied.made.infos)

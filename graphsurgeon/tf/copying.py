@@ -38,7 +38,7 @@ class Made:
         values: new variable op name -> the value it is to get.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
-        starters: ops that the source runs once before use, as the init op of a SavedModel.
+        starters: ops that the source runs once before use, as the init op of a SavedModel, and what they are fed.
         missed: control-flow contexts of which the copy has only a part: gradients cannot go through these.
     """
 
@@ -52,7 +52,7 @@ class Made:
     initial: list[str] = field(default_factory=list)
     collections: list[tuple[str, Any]] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
-    starters: list[str] = field(default_factory=list)
+    starters: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
 def carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) -> Made:
@@ -155,16 +155,24 @@ def _read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any
     wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in void]
     asked = f"copy(to={copied.step.to!r}, values=...)"
     values = fetch(source, [v.info for v in wanted], copied.source.owner, asked) if wanted else {}
-    for name in getattr(copied.step.values, "starters", ()):
+    starters, feeds = getattr(copied.step.values, "starters", ((), {}))
+    for name in starters:
         number = copied.source.index.get(name)
         if number is not None and copied.place[number] >= 0:
-            made.starters.append(copied.renamed(name))
+            made.starters.append((copied.renamed(name), _moved_feeds(copied, feeds)))
     for variable in copied.variables:
         if variable.was in values:
             made.values[variable.name] = values[variable.was]
         elif variable.info.initializer:
             made.initial.append(variable.name)
         made.infos[variable.name] = variable.made
+
+
+def _moved_feeds(copied: Copied, feeds: dict[str, Any]) -> dict[str, Any]:
+    """The same feeds for the copy; tensors that were not copied need none."""
+    place, graph = copied.place, copied.source
+    known = {name: graph.index.get(name.partition(":")[0], -1) for name in feeds}
+    return {copied.renamed(n): feeds[n] for n, op in known.items() if op >= 0 and place[op] >= 0}
 
 
 def _reserve(graph: Any, effect: Effect) -> None:

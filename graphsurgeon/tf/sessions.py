@@ -77,6 +77,11 @@ class SessionValues:
         """Names of the ops that the source wants run once."""
         return list(getattr(self._inner, "starters", ()))
 
+    @property
+    def asset_feeds(self) -> dict[str, str]:
+        """What these ops are fed."""
+        return dict(getattr(self._inner, "asset_feeds", {}))
+
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""
         return self._names
@@ -88,7 +93,10 @@ def settle(session: Any, graph: Any, made: Made) -> None:
     initialise(session, graph, starters)
     assign(session, graph, made.values, made.infos)
     filled = [op for name, op in made.collections if name == TABLES]
-    fill_tables(session, [*filled, *(graph.get_operation_by_name(name) for name in made.starters)])
+    fill_tables(session, filled)
+    for name, feeds in made.starters:
+        with suppress(tf.errors.FailedPreconditionError):  # filled already
+            session.run(graph.get_operation_by_name(name), feeds)
 
 
 def fill_tables(session: Any, starters: list[Any]) -> None:

@@ -83,9 +83,16 @@ class CheckpointValues:
         """Runs the init op of a SavedModel, which fills its tables."""
         if self._meta is None:
             return
-        feeds = {a.tensor_info.name: os.path.join(self._folder, "assets", a.filename) for a in asset_files(self._meta)}
         for name in self.starters:
-            session.run(session.graph.get_operation_by_name(name), feeds)
+            session.run(session.graph.get_operation_by_name(name), self.asset_feeds)
+
+    @property
+    def asset_feeds(self) -> dict[str, str]:
+        """Tensor that names an asset -> the path of its file: what the init op is fed."""
+        if self._meta is None:
+            return {}
+        folder = os.path.join(self._folder, "assets")
+        return {a.tensor_info.name: os.path.join(folder, a.filename) for a in asset_files(self._meta)}
 
     @property
     def starters(self) -> list[str]:
