@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import http.client
 import json
 import os
+import random
 import secrets
 import socket
 import subprocess
@@ -105,7 +107,7 @@ class Server:
             raise RuntimeError(f"the server ended:\n{(self.folder / 'server.log').read_text()}")
         try:
             self.api("status")
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return False
         return True
 
@@ -238,6 +240,9 @@ def until(true: Callable[[], Any], timeout: float = 10, step: float = 0.05) -> A
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    # Below the range from which the system hands out ports: kernels take theirs there at the same moment.
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no free port from 20000 to 32000")
