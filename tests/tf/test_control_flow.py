@@ -112,3 +112,15 @@ def test_a_python_function_outlives_its_graph():
     gc.collect()
     with tf1.Session(graph=dst.graph) as session:
         np.testing.assert_array_equal(session.run("c/y:0", {"c/x:0": [1.0, 2.0]}), [3.0, 6.0])
+
+
+def test_a_cut_between_writes_and_reads_of_an_array_is_refused():
+    tf1.disable_control_flow_v2()  # with it, an array is a list in one tensor, which any boundary may cut
+    graph = tf.Graph()
+    with graph.as_default():
+        array = tf1.TensorArray(tf.float32, size=1, name="array").write(0, tf1.placeholder(tf.float32, [2], name="x"))
+        tf.identity(array.read(0), name="y")
+    ed = gs.open(graph)
+    write = next(op.name for op in graph.get_operations() if op.type.startswith("TensorArrayWrite"))
+    plan = ed.plan().copy(ed.select(inputs=[f"{write}:0"], outputs=["y:0"]), to="c", unmapped="placeholder")
+    reads(plan.check()[0], "orders the writes and reads of a TensorArray", "Take the writes too, or cut after")
