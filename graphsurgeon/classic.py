@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .core.naming import free_scope, valid_scope
+from .core.naming import free_scope, under, valid_scope
 from .core.plan import op_name
 from .errors import PlanError, SelectionError
 from .opening import open
@@ -147,7 +147,7 @@ def _copy(
     block = source.select(name=[wanted]).ancestors()
     # 2. What is there already, from earlier calls or as variables the caller brings.
     done = _COPIED.setdefault(to_graph, WeakKeyDictionary()).setdefault(source_graph, {}).setdefault(scope, set())
-    reuse = {name: _under(scope, name) for name in done}
+    reuse = {name: under(scope, name) for name in done}
     reuse.update(_brought(source, destination, scope, copied_variables or {}))
     # 3. Copy the rest, with current values as initial ones where a session is given.
     constants = _current(source, block, set(reuse), values)
@@ -175,9 +175,9 @@ def _brought(source: Any, destination: Any, scope: str, copied_variables: dict[s
     graph, there = source.snapshot, destination.snapshot.index
     reuse = {}
     for info in graph.state.variables.values():
-        if f"{_under(scope, info.op)}:0" in copied_variables:
+        if f"{under(scope, info.op)}:0" in copied_variables:
             parts = [graph.names[int(i)] for i in variable_parts(graph, info).nonzero()[0]]
-            reuse.update({p: _under(scope, p) for p in parts if _under(scope, p) in there})
+            reuse.update({p: under(scope, p) for p in parts if under(scope, p) in there})
     return reuse
 
 
@@ -190,10 +190,6 @@ def _current(source: Any, block: Any, skip: set[str], values: Any) -> dict[str, 
     infos = [v for v in known.values() if v.op in block and v.op not in skip and v.initial_value]
     arrays = fetch(values, infos, source.graph, "copy_to_graph(..., values=...)")
     return {info.initial_value: arrays[info.op] for info in infos}
-
-
-def _under(scope: str, name: str) -> str:
-    return f"{scope}/{name}" if scope else name
 
 
 def _word(thing: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import SelectionError, did_you_mean
 from .graph import Graph, Mask, TensorInfo, shape_text
-from .naming import free_scope, taken, valid_scope
+from .naming import free_scope, taken, under, valid_scope
 from .walks import backward, components
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
 
     asked = f"copy(to={step.to!r})"
     if step.reuse is not None:
-        clash = [n for n in step.selection.names if n not in step.reuse and _under(step.to, n) in base.index]
+        clash = [n for n in step.selection.names if n not in step.reuse and under(step.to, n) in base.index]
         if clash:
-            name = _under(step.to, clash[0])
+            name = under(step.to, clash[0])
             return [
                 Fault(
                     asked,
@@ -59,10 +59,6 @@ def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
         free = free_scope(base, step.to)
         return [Fault(asked, f"the name {step.to!r} is taken in {base.title}", f"Type to={free!r}, which is free")]
     return []
-
-
-def _under(scope: str, name: str) -> str:
-    return f"{scope}/{name}" if scope else name
 
 
 def step_faults(

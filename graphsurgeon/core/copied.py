@@ -11,6 +11,7 @@ import numpy as np
 from .boundary import Tensor
 from .closure import Closure
 from .graph import Edges, Graph, Ints, TensorInfo
+from .naming import under
 from .plan import CopyStep
 from .state import VariableInfo
 
@@ -174,7 +175,7 @@ class Copied:
 
     def renamed(self, name: str) -> str:
         """Returns the name an op of the source has in the copy."""
-        return f"{self.step.to}/{name}" if self.step.to else name
+        return under(self.step.to, name)
 
     @property
     def stand_ins(self) -> list[NewPlaceholder | NewConstant]:

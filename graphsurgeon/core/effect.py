@@ -12,7 +12,7 @@ from .check import array_faults, connect_faults, mapping_faults, namespace_fault
 from .closure import close
 from .copied import Connection, Copied, NewConstant, NewEntries, NewPlaceholder, NewVariable, appended, new_variable
 from .graph import Graph, Mask, TensorInfo
-from .naming import COLLECTIONS_KEPT, VARIABLE_LISTS, placeholder_name
+from .naming import COLLECTIONS_KEPT, VARIABLE_LISTS, placeholder_name, under
 from .plan import ConnectStep, CopyStep, Fault, Plan
 from .walks import edge_rows
 
@@ -61,6 +61,8 @@ def resolve(plan: Plan) -> Effect:
 
 def _note_unread(effect: Effect) -> None:
     """Says which placeholders a connection has left without a reader."""
+    if not effect.placeholders:
+        return
     read = set(effect.after.data.node.tolist())
     for p in effect.placeholders:
         if effect.after.index[p.name] not in read:
@@ -106,7 +108,7 @@ def _copy(effect: Effect, step: CopyStep) -> None:
         elif tensor in baked:
             leaf = placeholder_name(graph.names[op], port, taken)
             taken.add(leaf)
-            full = f"{step.to}/{leaf}" if step.to else leaf
+            full = under(step.to, leaf)
             info = graph.info(op, port) or TensorInfo("unknown", None)
             constants.append(NewConstant(full, name, baked[tensor], info))
             external[tensor] = (full, 0)
@@ -119,7 +121,7 @@ def _copy(effect: Effect, step: CopyStep) -> None:
         elif step.unmapped == "placeholder":
             leaf = placeholder_name(graph.names[op], port, taken)
             taken.add(leaf)
-            full = f"{step.to}/{leaf}" if step.to else leaf
+            full = under(step.to, leaf)
             info = graph.info(op, port) or TensorInfo("unknown", None)
             placeholders.append(NewPlaceholder(full, name, info))
             external[tensor] = (full, 0)
@@ -144,7 +146,7 @@ def _copy(effect: Effect, step: CopyStep) -> None:
     if effect.faults:
         return
     # 5. Where each op will be.
-    names = [f"{step.to}/{graph.names[i]}" if step.to else graph.names[i] for i in ops.tolist()]
+    names = [under(step.to, graph.names[i]) for i in ops.tolist()]
     place = np.full(graph.size, -1, np.int32)
     place[ops] = base.size + len(placeholders) + len(constants) + np.arange(len(ops), dtype=np.int32)
     variables = [

@@ -25,6 +25,16 @@ COLLECTIONS_KEPT = frozenset(
 VARIABLE_LISTS = frozenset({"variables", "trainable_variables"})
 
 
+def under(scope: str, name: str) -> str:
+    """Returns the name that `name` has under a scope; an empty scope leaves it as it is.
+
+    Example:
+        >>> under("copy", "a/b"), under("", "a/b")
+        ('copy/a/b', 'a/b')
+    """
+    return f"{scope}/{name}" if scope else name
+
+
 def valid_scope(scope: str) -> bool:
     """Returns whether TensorFlow takes this as a name scope.
 

@@ -18,7 +18,7 @@ from ..errors import PlanError
 from . import functions
 from .attaching import attach
 from .compiling import compiled
-from .internals import gc_paused, import_nodes, names_in_use
+from .internals import first_line, gc_paused, import_nodes, names_in_use
 from .variables import fetch
 
 tf1 = tf.compat.v1
@@ -138,10 +138,11 @@ def trial(effect: Effect) -> list[Fault]:
         b = base.info(*base.tensor(new))
         assert a is not None
         assert b is not None
+        why = f"{axis_text(b.shape, a.shape)}. TensorFlow says: {first_line(error)}"
         faults.append(
             Fault(
                 f"copy(to={copied.step.to!r}, inputs={{{old!r}: {new!r}}})",
-                f"{new!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow says: {_first(error)}",
+                f"{new!r} is {b}, but {old!r} is {a}: {why}",
                 fitting(base, a),
             )
         )
@@ -230,10 +231,6 @@ def _refusal(error: Exception, effect: Effect) -> PlanError:
     step = effect.copies[0].step if effect.copies else None
     return PlanError(
         f"apply: {step.text if step else 'the plan'}",
-        f"TensorFlow refuses the nodes: {_first(error)}",
+        f"TensorFlow refuses the nodes: {first_line(error)}",
         "Nothing was changed. plan.preview() shows what was to be made",
     )
-
-
-def _first(error: Exception) -> str:
-    return str(getattr(error, "message", error)).strip().splitlines()[0]

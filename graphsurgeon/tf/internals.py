@@ -232,14 +232,14 @@ def known_op(name: str) -> bool:
     return op_def_registry.get(name) is not None
 
 
-def op_types() -> list[str]:
-    """Returns all registered op types."""
-    return sorted(op_def_registry.get_registered_ops()) if hasattr(op_def_registry, "get_registered_ops") else []
-
-
 def op_definition(name: str) -> Any:
     """Returns the OpDef of an op type, or None."""
     return op_def_registry.get(name)
+
+
+def first_line(error: BaseException) -> str:
+    """Returns the first line of what TensorFlow says of an error; the rest is its own stack."""
+    return str(getattr(error, "message", error)).strip().splitlines()[0]
 
 
 def names_in_use(graph: Any) -> dict[str, int]:

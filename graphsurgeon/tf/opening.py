@@ -15,7 +15,7 @@ from tensorflow.python.framework import function, ops
 from ..errors import OpenError, nearest
 from . import files
 from .dangers import refuse_deadly
-from .internals import import_nodes, known_op
+from .internals import first_line, import_nodes, known_op
 from .lifting import lift
 from .traces import Trace, is_traceable, saved_trace, trace
 from .unwrapping import unwrapped
@@ -180,7 +180,7 @@ def imported(graph_def: Any, asked: str, meta: Any = None) -> Any:
     try:
         import_nodes(graph, graph_def)
     except Exception as error:
-        message = str(getattr(error, "message", error)).strip().splitlines()[0]
+        message = first_line(error)
         raise OpenError(asked, f"TensorFlow refuses the graph: {message}", "Mend it where it was made") from error
     if graph_def.library.function and not getattr(graph, "_functions", None):
         with graph.as_default():

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from ..errors import OpenError, did_you_mean
 from .eager import eager, function_name, is_trackable, traces
+from .internals import first_line
 
 _Concrete = tf.types.experimental.ConcreteFunction
 _Function = tf.types.experimental.PolymorphicFunction
@@ -88,7 +89,7 @@ def saved_trace(folder: str, signature: str, tags: Any = None) -> Trace:
         with eager():
             loaded = tf.saved_model.load(os.fspath(folder), tags=tags)
     except Exception as error:  # whatever TensorFlow finds wrong with the files
-        message = str(getattr(error, "message", error)).strip().splitlines()[0]
+        message = first_line(error)
         raise OpenError(
             asked, f"TensorFlow cannot load it: {message}", "Open it without signature=, as one graph"
         ) from error
