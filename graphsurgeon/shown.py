@@ -83,13 +83,20 @@ def plan_shown(plan: Plan, redo: int, history: Sequence[Event], applied: str) ->
     new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
-            new.append({"name": name, "was": copied.source.names[number], "op": copied.source.types[number]})
+            new.append({"name": name, "was": copied.source.names[number], "op": copied.turned.get(number, copied.source.types[number])})
     variables = [
         {
             "name": v.name, "was": v.was, "dtype": v.info.dtype, "shape": v.info.shape, "policy": v.policy,
             "values": preview.start_of(v.policy, c.step.values),
         }
         for c in effect.copies for v in c.variables
+    ] + [
+        {
+            "name": sub.tensor or c.renamed(sub.info.op), "was": sub.info.op, "dtype": sub.info.dtype,
+            "shape": sub.info.shape, "policy": "replace" if sub.tensor else "freeze",
+            "values": "that tensor" if sub.tensor else "current value",
+        }
+        for c in effect.copies for sub in c.closure.substitutes
     ]  # fmt: skip
     return {
         "steps": [{"text": step.text} for step in plan.steps],

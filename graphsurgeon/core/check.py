@@ -210,7 +210,7 @@ def mapping_faults(step: CopyStep, base: Graph) -> tuple[dict[tuple[int, int], t
             faults.append(Fault(error.asked, error.wrong, error.instead))
             continue
         a, b = graph.info(*source), base.info(op, port)
-        if a is not None and b is not None and _bare(a.dtype) != _bare(b.dtype):
+        if a is not None and b is not None and bare(a.dtype) != bare(b.dtype):
             fits = fitting(base, a)
             faults.append(
                 Fault(
@@ -244,7 +244,7 @@ def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
     old_op, old_port = graph.tensor(inputs[step.input])
     new, old = graph.info(*source), graph.info(old_op, old_port)
     if new is not None and old is not None:
-        if _bare(new.dtype) != _bare(old.dtype):
+        if bare(new.dtype) != bare(old.dtype):
             return [
                 Fault(
                     asked,
@@ -314,16 +314,22 @@ def fitting(graph: Graph, info: TensorInfo, most: int = 4) -> str:
         for port, other in enumerate(graph.outputs(i) or ()):
             if (
                 other is not None
-                and _bare(other.dtype) == _bare(info.dtype)
+                and bare(other.dtype) == bare(info.dtype)
                 and not shapes_differ(other.shape, info.shape)
             ):
                 found.append(f"{graph.names[i]}:{port}")
         if len(found) >= most:
             break
     if not found:
-        return f"No tensor of {graph.title} is {_bare(info.dtype)} {shape_text(info.shape)}; convert one first"
+        return f"No tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
     return "These would fit: " + ", ".join(repr(f) for f in found[:most])
 
 
-def _bare(dtype: str) -> str:
+def bare(dtype: str) -> str:
+    """Returns a dtype without its mark of a reference.
+
+    Example:
+        >>> bare("float32_ref")
+        'float32'
+    """
     return dtype.removesuffix("_ref")

@@ -9,7 +9,9 @@ import numpy as np
 
 from .boundary import Tensor
 from .graph import Graph, Mask
-from .state import FEED_TYPES, VARIABLE_TYPES, VariableInfo
+from .policies import Substitute, is_substitute, spare, substituted
+from .sizes import bytes_of, size_text
+from .state import FEED_TYPES, VariableInfo
 from .walks import backward
 
 _READERS = frozenset({"Identity", "ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"})
@@ -17,14 +19,16 @@ _READERS = frozenset({"Identity", "ReadVariableOp", "VarIsInitializedOp", "IsVar
 
 @dataclass(frozen=True)
 class Pulled:
-    """Ops that came along: how many, why, and a few of their names."""
+    """Ops that came along: how many, why, a few of their names, and the bytes their constants and variables hold."""
 
     count: int
     why: str
     names: tuple[str, ...]
+    bytes: int = 0
 
     def __str__(self) -> str:
-        return f"{self.count} op{'s' * (self.count != 1)}: {self.why}"
+        size = f" ({size_text(self.bytes)})" if self.bytes >= 1000 else ""
+        return f"{self.count} op{'s' * (self.count != 1)}{size}: {self.why}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +39,16 @@ class Closure:
         mask: the ops to copy.
         shared: ops of variables that the copy shares instead.
         variables: the variables inside, in graph order.
+        substitutes: the variables that are frozen or replaced.
+        gone: ops of the selection that are left out, because their variable is shared, frozen or replaced.
         pulled: what came along beside the selection.
     """
 
     mask: Mask
     shared: Mask
     variables: list[VariableInfo]
+    substitutes: list[Substitute]
+    gone: Mask
     pulled: list[Pulled]
 
 
@@ -53,7 +61,7 @@ def close(
         graph: the source.
         mask: the selected ops.
         cuts: tensors that are replaced: what lies before them is not pulled in.
-        policy: variable op name -> ``copy``, ``initial`` or ``share``.
+        policy: variable op name -> ``copy``, ``initial``, ``share``, ``freeze`` or the tensor that replaces it.
         unmapped: ``include`` pulls in what computes the tensors that enter.
         control: ``include`` pulls in the control inputs from outside.
     """
@@ -66,12 +74,41 @@ def close(
         )  # fmt: skip
     shared = np.zeros(graph.size, np.bool_)
     done: dict[str, VariableInfo] = {}
+    while True:  # what comes along may bring more along
+        count = len(done), int(np.count_nonzero(mask))
+        mask = _with_variables(graph, mask, cuts, policy, done, shared, pulled)
+        mask = _whole_contexts(graph, mask, cuts, pulled)
+        mask = _with_starters(graph, mask, cuts, pulled)
+        if count == (len(done), int(np.count_nonzero(mask))):
+            break
+    gone = shared & mask
+    for name in done:
+        if policy.get(name) == "share":
+            parts = np.flatnonzero(variable_parts(graph, done[name])).tolist()
+            gone |= spare(graph, mask, parts, name) & mask
+    substitutes, without = substituted(graph, mask, policy)
+    gone |= without
+    mask &= ~gone
+    order = sorted(done.values(), key=lambda v: graph.index[v.op])
+    return Closure(mask, shared, order, substitutes, gone, pulled)
+
+
+def _with_variables(
+    graph: Graph,
+    mask: Mask,
+    cuts: frozenset[Tensor],
+    policy: Mapping[str, str],
+    done: dict[str, VariableInfo],
+    shared: Mask,
+    pulled: list[Pulled],
+) -> Mask:
+    """Takes what the variables inside are made of; notes them in `done`, and those that are shared in `shared`."""
     known = graph.state.variables
     while True:
-        inside = np.flatnonzero(mask & np.isin(graph.type_array, list(VARIABLE_TYPES))).tolist()
-        fresh = [graph.names[i] for i in inside if graph.names[i] in known and graph.names[i] not in done]
+        inside = [n for n in known if mask[graph.index[n]] and n not in done]
+        fresh = [n for n in inside if not is_substitute(policy.get(n, ""))]
         if not fresh:
-            break
+            return mask
         parts = np.zeros(graph.size, np.bool_)
         for name in fresh:
             done[name] = known[name]
@@ -86,11 +123,6 @@ def close(
         reach = backward(graph, parts, cuts) if parts.any() else parts
         word = "variable" if len(fresh) == 1 else "variables"
         mask = _take(graph, mask, reach, pulled, f"initial values and readers of {len(fresh)} {word}")
-    mask = _whole_contexts(graph, mask, cuts, pulled)
-    mask = _with_starters(graph, mask, cuts, pulled)
-    mask &= ~shared
-    order = sorted(done.values(), key=lambda v: graph.index[v.op])
-    return Closure(mask, shared, order, pulled)
 
 
 def _whole_contexts(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled]) -> Mask:
@@ -144,5 +176,5 @@ def _take(graph: Graph, mask: Mask, reach: Mask, pulled: list[Pulled], why: str)
     count = int(np.count_nonzero(fresh))
     if count:
         names = tuple(graph.names[i] for i in np.flatnonzero(fresh)[:8].tolist())
-        pulled.append(Pulled(count, why, names))
+        pulled.append(Pulled(count, why, names, bytes_of(graph, fresh)))
     return mask | reach

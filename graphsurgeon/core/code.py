@@ -106,12 +106,19 @@ def _copy_code(step: CopyStep, word: str, names: _Names) -> str:
     if step.collections != "rename":
         args.append(f"collections={step.collections!r}")
     if step.device != "keep":
-        args.append(f"device={step.device!r}")
+        args.append(f"device={_device_code(step.device)!r}")
+    if step.seeds != "keep":
+        args.append(f"seeds={step.seeds!r}")
     if step.reuse is not None:
         args.append(f"reuse={dict(step.reuse)!r}")
     if step.constants:
         args.append(f"constants={_constants_code(dict(step.constants))}")
     return f".copy({', '.join(args)})"
+
+
+def _device_code(device: str | tuple[tuple[str, str], ...]) -> str | dict[str, str]:
+    rules = {} if isinstance(device, str) else dict(device)
+    return rules["*"] if list(rules) == ["*"] else rules or str(device)
 
 
 def _values_code(values: Any, names: _Names) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,21 @@ class NewPlaceholder:
 
 @dataclass(frozen=True, eq=False)
 class NewConstant:
-    """A constant that stands in for a tensor of the source."""
+    """A constant that stands in for a tensor of the source.
+
+    Args:
+        name: its name in the destination.
+        was: the tensor of the source.
+        value: an array; None for a frozen variable, whose value is read when the plan is applied.
+        info: dtype and static shape.
+        of: name of the frozen variable, where it is one.
+    """
 
     name: str
     was: str
     value: Any
     info: TensorInfo
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,6 +162,7 @@ class Copied:
         control_kept: source op number outside -> op of the destination that is the control input instead.
         dropped: control edges left out, as (inside, outside) names.
         closure: what came along, and why.
+        turned: source op number -> the op type its copy has: readers of variables that are frozen or replaced.
     """
 
     step: CopyStep
@@ -167,6 +177,7 @@ class Copied:
     control_kept: Mapping[int, str]
     dropped: list[tuple[str, str]]
     closure: Closure
+    turned: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def source(self) -> Graph:
@@ -210,7 +221,7 @@ def appended(base: Graph, copied: Copied) -> Graph:
         [*spots, *copied.names],
         ["Placeholder"] * len(copied.placeholders)
         + ["Const"] * len(copied.constants)
-        + [graph.types[i] for i in ops.tolist()],
+        + [copied.turned.get(i, graph.types[i]) for i in ops.tolist()],
         [None] * lead + fake,
         Edges(_ptr(data_rows + lead, total), node.astype(np.int32), port.astype(np.int32)),
         Edges(_ptr(ctrl_rows + lead, total), ctrl.astype(np.int32), np.zeros(len(ctrl), np.int32)),

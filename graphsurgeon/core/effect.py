@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from .copied import Connection, Copied, NewConstant, NewEntries, NewPlaceholder,
 from .graph import Graph, Mask, TensorInfo
 from .naming import COLLECTIONS_KEPT, VARIABLE_LISTS, placeholder_name, under
 from .plan import ConnectStep, CopyStep, Fault, Plan
+from .policies import policies, rule_faults, substitute_faults, value_info
 from .walks import edge_rows
 
 
@@ -87,22 +87,37 @@ def _copy(effect: Effect, step: CopyStep) -> None:
     baked = {graph.tensor(name): value for name, value in step.constants}
     reuse = {graph.index[old]: new for old, new in (step.reuse or {}).items() if old in graph.index}
     cuts = frozenset(mapping) | frozenset(baked)
-    policy = _policies(step, graph)
+    policy = policies(step, graph)
     closure = close(graph, selection.mask, cuts, policy, step.unmapped, step.control)
     mask = closure.mask
     mask[list(reuse)] = False
+    unfit = rule_faults(step, graph) + substitute_faults(step, base, closure.substitutes)
+    if unfit:
+        effect.faults += unfit
+        return
     ops = np.flatnonzero(mask).astype(np.int32)
     # 3. What enters: mapped, kept, or a placeholder.
     external: dict[Tensor, tuple[str, int]] = {}
     placeholders: list[NewPlaceholder] = []
     constants: list[NewConstant] = []
     taken = {graph.names[i] for i in ops.tolist()}
+    for sub in closure.substitutes:
+        tensor = (graph.index[sub.info.op], 0)
+        if sub.tensor:
+            op, port = base.tensor(sub.tensor)
+            external[tensor] = (base.names[op], port)
+        else:
+            full = under(step.to, sub.info.op)
+            constants.append(NewConstant(full, f"{sub.info.op}:0", None, value_info(sub.info), sub.info.op))
+            external[tensor] = (full, 0)
     refused = []
     enters = entering(graph, mask, cuts | frozenset(selection.inputs))
     for tensor in enters:
         op, port = tensor
         name = f"{graph.names[op]}:{port}"
         inside = bool(mask[op])
+        if tensor in external:
+            continue
         if tensor in mapping:
             external[tensor] = mapping[tensor]
         elif tensor in baked:
@@ -133,8 +148,11 @@ def _copy(effect: Effect, step: CopyStep) -> None:
     effect.faults += step_faults(step, same, unused=[f"{graph.names[o]}:{p}" for o, p in unused])
     # 4. Control inputs from outside.
     kept: dict[int, str] = {}
-    dropped = []
+    dropped, released = [], []
     for inside_op, outside_op in control_entering(graph, mask):
+        if closure.gone[outside_op] and not closure.shared[outside_op]:
+            released.append(f"{graph.names[inside_op]} after {graph.names[outside_op]}")
+            continue  # it would wait for an op that only a variable of its own has
         if outside_op in reuse:
             kept[outside_op] = reuse[outside_op]
         elif step.control == "keep" and same:
@@ -154,22 +172,20 @@ def _copy(effect: Effect, step: CopyStep) -> None:
         for v in closure.variables
         if policy[v.op] != "share" and mask[graph.index[v.op]]
     ]
-    copied = Copied(step, ops, names, place, external, placeholders, constants, variables, [], kept, dropped, closure)
+    turned = {op: kind for sub in closure.substitutes for op, kind in sub.readers.items()}
+    copied = Copied(
+        step, ops, names, place, external, placeholders, constants, variables, [], kept, dropped, closure, turned
+    )
     copied = replace(copied, collections=_collections(copied, mask))
     effect.after = appended(base, copied)
     effect.copies.append(copied)
     effect.suspects += [(copied, a, b) for a, b in _suspects(step, base)]
     effect.connections += _joins(copied, mask, base)
     effect.warnings += _copy_warnings(copied, selection)
-
-
-def _policies(step: CopyStep, graph: Graph) -> dict[str, str]:
-    rules = dict(step.variables)
-    default = rules.pop("*", "copy")
-    out = {}
-    for name in graph.state.variables:
-        out[name] = next((p for rule, p in rules.items() if rule == name or fnmatch.fnmatch(name, rule)), default)
-    return out
+    if released:
+        s = "s" * (len(released) > 1)
+        effect.warnings.append(f"{len(released)} control input{s} on what sets frozen or replaced variables left out: "
+                               + _some(released))  # fmt: skip
 
 
 def _collections(copied: Copied, mask: Mask) -> list[NewEntries]:

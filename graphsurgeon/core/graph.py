@@ -37,6 +37,19 @@ def shape_text(shape: tuple[int | None, ...] | None) -> str:
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
 
 
+def shape_from(text: str) -> tuple[int | None, ...] | None:
+    """Reads a shape that `shape_text` has written.
+
+    Example:
+        >>> shape_from("(?, 3)"), shape_from("()"), shape_from("unknown shape")
+        ((None, 3), (), None)
+    """
+    if not text.startswith("("):
+        return None
+    parts = [part.strip() for part in text.strip("()").split(",")]
+    return tuple(None if part == "?" else int(part) for part in parts if part)
+
+
 class Edges(NamedTuple):
     """Edges in compressed rows: row i is ``node[ptr[i]:ptr[i+1]]``; `port` is the tensor index at the producer."""
 

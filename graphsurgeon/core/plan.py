@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
+from .devices import parts
 from .graph import Graph
+from .policies import POLICIES, is_tensor
 from .selection import Selection
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
 CONTROL = ("drop", "include", "keep", "refuse")
-VARIABLES = ("copy", "initial", "share")
+SEEDS = ("keep", "new")
 COLLECTIONS = ("keep", "none", "rename", "variables")
 DEVICES = ("clear", "keep")
 
@@ -51,7 +53,8 @@ class CopyStep:
     variables: tuple[tuple[str, str], ...] = (("*", "copy"),)
     values: Any = None
     collections: str = "rename"
-    device: str = "keep"
+    device: str | tuple[tuple[str, str], ...] = "keep"
+    seeds: str = "keep"
     reuse: Mapping[str, str] | None = None  # source op -> op of the destination that is its copy already
     constants: tuple[tuple[str, Any], ...] = ()  # source tensor -> array that takes its place
 
@@ -110,10 +113,11 @@ class Plan:
         inputs: Mapping[Any, Any] | None = None,
         unmapped: str = "refuse",
         control: str | None = None,
-        variables: str | Mapping[str, str] = "copy",
+        variables: str | Mapping[str, Any] = "copy",
         values: Any = None,
         collections: str = "rename",
-        device: str = "keep",
+        device: str | Mapping[str, str] = "keep",
+        seeds: str = "keep",
         reuse: Mapping[str, str] | None = None,
         constants: Mapping[str, Any] | None = None,
     ) -> Plan:
@@ -128,12 +132,15 @@ class Plan:
             control: the same for control inputs from outside: ``keep``, ``drop``, ``include``, ``refuse``. Default:
                 keep in the same graph, else refuse.
             variables: ``copy`` (independent, with current values where `values` has them), ``initial``
-                (independent, with initial values), ``share`` (same graph only); or a mapping of variable name
-                to one of these, with ``"*"`` for all others.
+                (independent, with initial values), ``share`` (same graph only), ``freeze`` (its current value becomes
+                a constant); or a mapping of variable name or pattern to one of these, or to a tensor of the
+                destination that replaces the variable, with ``"*"`` for all others.
             values: where current values come from: a session, an editor, or a mapping of variable name to array.
             collections: ``rename`` (variable and training collections keep their names, others get the scope),
                 ``keep`` all names, ``variables`` (only the two lists of variables keep their names), or ``none``.
-            device: ``keep`` or ``clear`` the devices the ops ask for.
+            device: ``keep`` or ``clear`` the devices the ops ask for; or a device for all of them, as ``"/cpu:0"``; or
+                a mapping of old to new ones: ``{"/gpu:0": "/cpu:0", "/job:ps": "/job:worker"}`` changes these parts.
+            seeds: ``keep`` the seeds of random ops (the copy draws the same numbers), or give them ``new`` ones.
             reuse: source op -> op of the destination that is its copy already, from an earlier call; given (even
                 empty), the scope may be in use.
             constants: source tensor -> array: a constant of that value takes its place.
@@ -145,18 +152,19 @@ class Plan:
         if not isinstance(selection, Selection):
             raise PlanError(asked, f"{selection!r} is not a selection", "Make one with ed.select(...)")
         policy = {"*": variables} if isinstance(variables, str) else {"*": "copy", **variables}
-        for value in policy.values():
-            _one_of(asked, "variables", value, VARIABLES)
+        for rule, value in policy.items():
+            policy[rule] = _policy(asked, rule, value)
         _one_of(asked, "unmapped", unmapped, UNMAPPED)
         _one_of(asked, "collections", collections, COLLECTIONS)
-        _one_of(asked, "device", device, DEVICES)
+        _one_of(asked, "seeds", seeds, SEEDS)
+        rules = device if isinstance(device, str) and device in DEVICES else _devices(asked, device)
         if control is None:
             control = "keep" if selection.graph.owner is self.base.owner else "refuse"
         _one_of(asked, "control", control, CONTROL)
         pairs = tuple((tensor_name(a), tensor_name(b)) for a, b in (inputs or {}).items())
         step = CopyStep(
-            selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, device,
-            reuse, tuple((constants or {}).items()),
+            selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, rules,
+            seeds, reuse, tuple((constants or {}).items()),
         )  # fmt: skip
         return replace(self, steps=(*self.steps, step))
 
@@ -230,6 +238,33 @@ def tensor_name(thing: Any) -> str:
 def op_name(thing: Any) -> str:
     """Returns the name of an op given by name, op or one of its tensors."""
     return str(getattr(thing, "name", thing)).partition(":")[0]
+
+
+def _policy(asked: str, rule: str, value: Any) -> str:
+    """Reads what is to become of a variable: a word, or the tensor that replaces it."""
+    if isinstance(value, str) and value in POLICIES:
+        return value
+    if rule != "*" and (is_tensor(value) if isinstance(value, str) else hasattr(value, "name")):
+        return tensor_name(value)
+    raise PlanError(
+        asked,
+        f"variables={value!r} is not known",
+        f"Choose one of {', '.join(map(repr, POLICIES))}; a single variable can also be replaced by a tensor: "
+        "variables={'w': 'name:0'}",
+    )
+
+
+def _devices(asked: str, device: Any) -> tuple[tuple[str, str], ...]:
+    """Reads a device for all ops, or a mapping of old devices to new ones."""
+    rules = {"*": device} if isinstance(device, str) else device
+    for name in [n for pair in rules.items() for n in pair if n != "*"]:
+        if parts(name) is None:
+            raise PlanError(
+                asked,
+                f"device={name!r} is no device",
+                "Choose 'clear', 'keep', a device as '/cpu:0' or '/job:ps/task:1', or {old: new}",
+            )
+    return tuple(rules.items())
 
 
 def _one_of(asked: str, what: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .policies import value_info
+
 if TYPE_CHECKING:
     from .effect import Effect
     from .plan import Plan
@@ -69,12 +71,16 @@ class Preview:
                             "kind": "op",
                             "name": name,
                             "was": source.names[number],
-                            "what": source.types[number],
+                            "what": copied.turned.get(number, source.types[number]),
                         }
                     )
             for v in copied.variables:
                 what = f"{v.info.dtype} {v.info.shape}, {self.start_of(v.policy, copied.step.values)}"
                 rows.append({"kind": "variable", "name": v.name, "was": v.was, "what": what})
+            for sub in copied.closure.substitutes:
+                kind, what = ("replaced", f"by {sub.tensor}") if sub.tensor else ("frozen", "at its current value")
+                name = sub.tensor if sub.tensor else copied.renamed(sub.info.op)
+                rows.append({"kind": kind, "name": name, "was": sub.info.op, "what": f"{value_info(sub.info)}, {what}"})
             for held_in in copied.collections:
                 what = f"{held_in.count} entries"
                 rows.append({"kind": "collection", "name": held_in.name, "was": held_in.was, "what": what})
@@ -131,7 +137,7 @@ class Preview:
 
 def _copied_lines(copied: Any) -> list[str]:
     source = copied.source
-    kinds = Counter(source.types[i] for i in copied.ops.tolist())
+    kinds = Counter(copied.turned.get(i, source.types[i]) for i in copied.ops.tolist())
     top = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda p: (-p[1], p[0]))[:5])
     more = f" and {len(kinds) - 5} more types" if len(kinds) > 5 else ""
     lines = [f"  {len(copied.ops)} op{'s' * (len(copied.ops) != 1)}: {top}{more}"]
@@ -148,6 +154,14 @@ def _copied_lines(copied: Any) -> list[str]:
             ],
             "    ",
         )
+    frozen = [s for s in copied.closure.substitutes if not s.tensor]
+    if frozen:
+        lines.append(f"  {len(frozen)} variable{'s' * (len(frozen) > 1)} frozen to constants:")
+        lines += _some([f"{copied.renamed(s.info.op)}  {value_info(s.info)}  current value" for s in frozen], "    ")
+    replaced = [s for s in copied.closure.substitutes if s.tensor]
+    if replaced:
+        lines.append(f"  {len(replaced)} variable{'s' * (len(replaced) > 1)} replaced:")
+        lines += _some([f"{s.info.op}  {value_info(s.info)}  by {s.tensor}" for s in replaced], "    ")
     if copied.collections:
         lines.append("  entries in collections:")
         lines += _some([f"{c.name}  {c.count}" for c in copied.collections], "    ", 8)

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.copied import Copied
+from ..core.policies import value_info
 from . import functions
 from .control_flow import keep_contexts
 from .internals import collections_of, differently_shaped, op_finder, same_shape
@@ -72,9 +73,13 @@ def _keep_callbacks(copied: Copied, source: Any, graph: Any) -> None:
 
 def _shapes_changed(copied: Copied, graph: Any) -> bool:
     """Whether a replaced input has another static shape: then the copy's own shapes are the right ones."""
+    held = {copied.source.index[s.info.op]: value_info(s.info).shape for s in copied.closure.substitutes}
     for (op, port), (name, new_port) in copied.external.items():
-        old = copied.source.owner.get_operation_by_name(copied.source.names[op]).outputs[port]
-        if not same_shape(old, graph.get_operation_by_name(name).outputs[new_port]):
+        new = graph.get_operation_by_name(name).outputs[new_port]
+        if op in held:  # what a variable holds has the shape of the variable, not of its handle
+            if new.shape.as_proto() != tf.TensorShape(held[op]).as_proto():
+                return True
+        elif not same_shape(copied.source.owner.get_operation_by_name(copied.source.names[op]).outputs[port], new):
             return True
     return False
 

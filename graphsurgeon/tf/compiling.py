@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
-from ..core.copied import Copied, NewOp
+from ..core.copied import Copied, NewConstant, NewOp
 from ..core.effect import Effect
 from ..errors import StalePlanError
 from .functions import BRANCHING, Library, rename_calls
 from .internals import op_finder, read_node
+from .rewriting import Rewrite, rewriter
 
 
-def compiled(effect: Effect, graph: Any, library: Library) -> tuple[Any, dict[tuple[str, int], Any], dict[str, Any]]:
+def compiled(
+    effect: Effect,
+    graph: Any,
+    library: Library,
+    frozen: Mapping[str, Any] | None = None,
+    gradients: Sequence[Mapping[int, str]] = (),
+) -> tuple[Any, dict[tuple[str, int], Any], dict[str, Any]]:
     """Writes all new nodes of an effect into one GraphDef, fully named.
+
+    Args:
+        effect: what to write.
+        graph: the destination.
+        library: the functions that come along.
+        frozen: name of a constant -> the value of the variable it freezes; None for a trial: any value does.
+        gradients: for each copy, source op number -> the gradient that the new op is registered with.
 
     Returns:
         the GraphDef, the tensors and the control inputs that its nodes take from `graph`.
@@ -24,13 +39,14 @@ def compiled(effect: Effect, graph: Any, library: Library) -> tuple[Any, dict[tu
     tensors: dict[tuple[str, int], Any] = {}
     controls: dict[str, Any] = {}
     fresh = set(effect.new_names)
-    for copied, renamed in zip(effect.copies, library.names, strict=True):
+    for at, (copied, renamed) in enumerate(zip(effect.copies, library.names, strict=True)):
         for placeholder in copied.placeholders:
             graph_def.node.append(_placeholder(copied, placeholder.was, placeholder.name))
         for constant in copied.constants:
-            graph_def.node.append(_constant(copied, constant.was, constant.name, constant.value))
+            graph_def.node.append(_constant(copied, constant, frozen))
         outside = _External(copied, fresh, graph, tensors, controls)
-        _add_nodes(copied, outside, renamed, graph_def, library.everywhere)
+        rewrite = rewriter(copied, gradients[at] if gradients else {})
+        _add_nodes(copied, outside, renamed, graph_def, library.everywhere, rewrite)
         for variable in copied.variables:
             graph_def.node.extend(setter_node(copied, op) for op in variable.setter)
     _set_inputs(effect, graph_def, fresh, graph, tensors)
@@ -71,14 +87,18 @@ class _External:
 
 
 def _add_nodes(
-    copied: Copied, external: _External, renamed: dict[str, str], graph_def: Any, everywhere: bool
+    copied: Copied,
+    external: _External,
+    renamed: dict[str, str],
+    graph_def: Any,
+    everywhere: bool,
+    rewrite: Rewrite | None,
 ) -> None:
     source, op_of = copied.source, op_finder(copied.source.owner)
     prefix = f"{copied.step.to}/" if copied.step.to else ""
     inside = {source.names[i] for i in copied.ops.tolist()}
     texts, keep_controls = external.texts, external.controls
     encoded = prefix.encode()
-    clear = copied.step.device == "clear"
     stale: list[str] = []
     then, names, add = source.nodes, source.names, graph_def.node.add
     for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
@@ -108,10 +128,10 @@ def _add_nodes(
                 shared.s = encoded + (shared.s or names[number].encode())
         if encoded and "frame_name" in attributes:
             attributes["frame_name"].s = encoded + attributes["frame_name"].s
-        if clear:
-            node.device = ""
         if renamed and (everywhere or node.op in BRANCHING):
             rename_calls(node, renamed)
+        if rewrite is not None:
+            rewrite(number, node)
     if stale:
         raise StalePlanError(
             f"apply: {copied.step.text}",
@@ -155,12 +175,19 @@ def _placeholder(copied: Copied, was: str, name: str) -> Any:
     return node
 
 
-def _constant(copied: Copied, was: str, name: str, value: Any) -> Any:
-    tensor = copied.source.owner.as_graph_element(was)
-    dtype = tensor.dtype.base_dtype
-    node = node_def_pb2.NodeDef(name=name, op="Const")
+def _constant(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | None) -> Any:
+    if new.of:
+        dtype, value = tf.as_dtype(new.info.dtype), None if frozen is None else frozen[new.name]
+    else:
+        dtype, value = copied.source.owner.as_graph_element(new.was).dtype.base_dtype, new.value
+    node = node_def_pb2.NodeDef(name=new.name, op="Const")
     node.attr["dtype"].type = dtype.as_datatype_enum
-    node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, dtype=dtype))
+    if value is None:  # one number stands for all of them
+        tensor = tf.make_tensor_proto(b"" if dtype == tf.string else 0, dtype=dtype)
+        tensor.tensor_shape.CopyFrom(tf.TensorShape(new.info.shape).as_proto())
+    else:
+        tensor = tf.make_tensor_proto(value, dtype=dtype)
+    node.attr["value"].tensor.CopyFrom(tensor)
     return node
 
 

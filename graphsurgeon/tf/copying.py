@@ -36,6 +36,7 @@ class Made:
         carried: the same for variables of the old graph, in a materialised one.
         infos: new variable op name -> what it is made of, in names of the destination.
         values: new variable op name -> the value it is to get.
+        frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
         starters: ops that the source runs once before use, as the init op of a SavedModel, and what they are fed.
@@ -49,6 +50,7 @@ class Made:
     carried: dict[str, Any] = field(default_factory=dict)
     infos: dict[str, VariableInfo] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
+    frozen: dict[str, Any] = field(default_factory=dict)
     initial: list[str] = field(default_factory=list)
     collections: list[tuple[str, Any]] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
@@ -79,7 +81,8 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
     for copied in effect.copies:
         _read_values(copied, made, resolve_values)
     library = functions.library(effect.copies, graph)
-    graph_def, tensors, controls = compiled(effect, graph, library)
+    graph_def, tensors, controls = compiled(effect, graph, library, made.frozen)
+    made.frozen = {}
     # 2. One import.
     with functions.added(library, graph):
         try:
@@ -155,7 +158,10 @@ def _read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any
     void: frozenset[str] = getattr(copied.step.values, "void", frozenset())
     wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in void]
     asked = f"copy(to={copied.step.to!r}, values=...)"
-    values = fetch(source, [v.info for v in wanted], copied.source.owner, asked) if wanted else {}
+    cold = [(c.name, copied.source.state.variables[c.of]) for c in copied.constants if c.of]
+    asks = [v.info for v in wanted] + [info for _, info in cold]
+    values = fetch(source, asks, copied.source.owner, asked) if asks else {}
+    made.frozen.update({name: values.pop(info.op) for name, info in cold})
     starters, feeds = getattr(copied.step.values, "starters", ((), {}))
     for name in starters:
         number = copied.source.index.get(name)

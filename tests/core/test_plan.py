@@ -73,10 +73,11 @@ def test_control_defaults_to_what_the_two_graphs_allow():
     [
         ("unmapped", "drop", "'include', 'keep', 'placeholder', 'refuse'"),
         ("control", "placeholder", "'drop', 'include', 'keep', 'refuse'"),
-        ("variables", "freeze", "'copy', 'initial', 'share'"),
-        ("variables", {"net/w": "steal"}, "'copy', 'initial', 'share'"),
+        ("variables", "thaw", "'copy', 'freeze', 'initial', 'share'"),
+        ("variables", {"net/w": "steal"}, "'copy', 'freeze', 'initial', 'share'; a single variable can also be "),
+        ("variables", "head/w:0", "'copy', 'freeze', 'initial', 'share'"),
+        ("seeds", "other", "'keep', 'new'"),
         ("collections", "all", "'keep', 'none', 'rename', 'variables'"),
-        ("device", "/gpu:0", "'clear', 'keep'"),
     ],
 )
 def test_a_choice_that_is_none(argument, value, choices):
@@ -84,6 +85,13 @@ def test_a_choice_that_is_none(argument, value, choices):
     shown = value if isinstance(value, str) else "steal"
     with refuses(PlanError, "copy(to='t')", f"{argument}={shown!r} is not known", f"Choose one of {choices}"):
         Plan(g).copy(select(g), to="t", **{argument: value})
+
+
+@pytest.mark.parametrize("device", ["gpu zero", {"/gpu:0": "nowhere"}, {"here": "/cpu:0"}])
+def test_a_device_that_is_none(device):
+    shown = device if isinstance(device, str) else next(n for n in ("nowhere", "here") if n in str(device))
+    with refuses(PlanError, "copy(to='t')", f"device={shown!r} is no device", "Choose 'clear', 'keep', a device as"):
+        Plan(net()).copy(select(net()), to="t", device=device)
 
 
 def test_only_selections_are_copied():
