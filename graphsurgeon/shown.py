@@ -83,7 +83,8 @@ def plan_shown(plan: Plan, redo: int, history: Sequence[Event], applied: str) ->
     new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
-            new.append({"name": name, "was": copied.source.names[number], "op": copied.turned.get(number, copied.source.types[number])})
+            kind = copied.turned.get(number, copied.source.types[number])
+            new.append({"name": name, "was": copied.source.names[number], "op": kind})
     variables = [
         {
             "name": v.name, "was": v.was, "dtype": v.info.dtype, "shape": v.info.shape, "policy": v.policy,

@@ -14,6 +14,7 @@ from .graph import Graph, Mask, TensorInfo
 from .naming import COLLECTIONS_KEPT, VARIABLE_LISTS, placeholder_name, under
 from .plan import ConnectStep, CopyStep, Fault, Plan
 from .policies import policies, rule_faults, substitute_faults, value_info
+from .preflight import custom_gradients, far_places, preflight_faults, seeded
 from .walks import edge_rows
 
 
@@ -144,6 +145,7 @@ def _copy(effect: Effect, step: CopyStep) -> None:
             refused.append(name)
     effect.faults += step_faults(step, same, refused=refused)
     effect.faults += array_faults(graph, enters, mask, f"copy(to={step.to!r})")
+    effect.faults += preflight_faults(step, mask, effect.plan.base, same)
     unused = [t for t in mapping if t not in external]
     effect.faults += step_faults(step, same, unused=[f"{graph.names[o]}:{p}" for o, p in unused])
     # 4. Control inputs from outside.
@@ -181,7 +183,7 @@ def _copy(effect: Effect, step: CopyStep) -> None:
     effect.copies.append(copied)
     effect.suspects += [(copied, a, b) for a, b in _suspects(step, base)]
     effect.connections += _joins(copied, mask, base)
-    effect.warnings += _copy_warnings(copied, selection)
+    effect.warnings += _copy_warnings(copied, mask)
     if released:
         s = "s" * (len(released) > 1)
         effect.warnings.append(f"{len(released)} control input{s} on what sets frozen or replaced variables left out: "
@@ -237,7 +239,25 @@ def _suspects(step: CopyStep, base: Graph) -> list[tuple[str, str]]:
     return out
 
 
-def _copy_warnings(copied: Copied, selection: object) -> list[str]:
+def _attribute_warnings(copied: Copied, mask: Mask) -> list[str]:
+    graph, out = copied.source, []
+    mapped = {graph.names[op] for op, _ in copied.external} | {graph.names[op] for op in copied.control_kept}
+    far = far_places(graph, mask, mapped)
+    if far:
+        out.append(f"{len(far)} colocation{'s' * (len(far) > 1)} with ops outside left out: "
+                   + _some([f"{a} with {b}" for a, b in far]))  # fmt: skip
+    custom = len(custom_gradients(graph, mask))
+    if custom:
+        out.append(f"{custom} op{'s' * (custom > 1)} with a tf.custom_gradient: the copy's refuses where it uses "
+                   "what is not copied")  # fmt: skip
+    random = seeded(graph, mask) if copied.step.seeds == "keep" else []
+    if random:
+        out.append(f"{_some(random)} keep{'s' * (len(random) == 1)} the seed: the copy draws the same numbers "
+                   "(seeds='new' gives it others)")  # fmt: skip
+    return out
+
+
+def _copy_warnings(copied: Copied, mask: Mask) -> list[str]:
     out = []
     listed = {f"{copied.source.names[op]}:{port}" for op, port in copied.step.selection.inputs}
     leaked = [p.was for p in copied.placeholders if listed and p.was not in listed]
@@ -253,6 +273,7 @@ def _copy_warnings(copied: Copied, selection: object) -> list[str]:
     mute = [
         v.name for v in copied.variables if v.policy == "copy" and copied.step.values is None and v.info.initializer
     ]
+    out += _attribute_warnings(copied, mask)
     if mute:
         out.append(f"no values given: {len(mute)} variable{'s' * (len(mute) > 1)} will start from initial values")
     return out

@@ -222,6 +222,15 @@ class Graph:
         """Op types as an array, for comparisons over the whole graph."""
         return np.array(self.types, dtype=np.str_) if self.size else np.empty(0, np.str_)
 
+    @cached_property
+    def kinds(self) -> tuple[list[str], Ints, Ints]:
+        """The op types there are, the first op of each, and for each op the number of its type."""
+        number: dict[str, int] = {}
+        kind_of = np.fromiter((number.setdefault(t, len(number)) for t in self.types), np.int32, self.size)
+        first = np.full(len(number), self.size, np.int32)
+        np.minimum.at(first, kind_of, np.arange(self.size, dtype=np.int32))
+        return list(number), first, kind_of
+
     def find(self, name: str, asked: str = "") -> int:
         """Returns the number of the op called `name`.
 

@@ -153,7 +153,7 @@ class Plan:
             raise PlanError(asked, f"{selection!r} is not a selection", "Make one with ed.select(...)")
         policy = {"*": variables} if isinstance(variables, str) else {"*": "copy", **variables}
         for rule, value in policy.items():
-            policy[rule] = _policy(asked, rule, value)
+            policy[rule] = _policy(asked, rule, _of(value, self.base, asked))
         _one_of(asked, "unmapped", unmapped, UNMAPPED)
         _one_of(asked, "collections", collections, COLLECTIONS)
         _one_of(asked, "seeds", seeds, SEEDS)
@@ -161,7 +161,10 @@ class Plan:
         if control is None:
             control = "keep" if selection.graph.owner is self.base.owner else "refuse"
         _one_of(asked, "control", control, CONTROL)
-        pairs = tuple((tensor_name(a), tensor_name(b)) for a, b in (inputs or {}).items())
+        source, base = selection.graph, self.base
+        pairs = tuple(
+            (tensor_name(_of(a, source, asked)), tensor_name(_of(b, base, asked))) for a, b in (inputs or {}).items()
+        )
         step = CopyStep(
             selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, rules,
             seeds, reuse, tuple((constants or {}).items()),
@@ -174,7 +177,9 @@ class Plan:
         An input of an op that the plan itself copies is set before the copy is made. An input of an op that is
         there already needs the graph to be materialised anew: `mode` says so.
         """
-        return replace(self, steps=(*self.steps, ConnectStep(tensor_name(tensor), op_name(to), int(input))))
+        asked = f"connect({tensor_name(tensor)!r}, to={op_name(to)!r})"
+        step = ConnectStep(tensor_name(_of(tensor, self.base, asked)), op_name(_of(to, self.base, asked)), int(input))
+        return replace(self, steps=(*self.steps, step))
 
     @cached_property
     def effect(self) -> Effect:
@@ -238,6 +243,19 @@ def tensor_name(thing: Any) -> str:
 def op_name(thing: Any) -> str:
     """Returns the name of an op given by name, op or one of its tensors."""
     return str(getattr(thing, "name", thing)).partition(":")[0]
+
+
+def _of(thing: Any, graph: Graph, asked: str) -> Any:
+    """Returns an op, tensor or variable given as an object; refuses one that is of another graph than this."""
+    owner = None if isinstance(thing, str) else getattr(thing, "graph", None)
+    if owner is not None and owner is not graph.owner:
+        name = str(getattr(thing, "name", thing))
+        raise PlanError(
+            asked,
+            f"{name!r} is an object of another graph, not of {graph.title}",
+            "Give the one of this graph, or its name as text",
+        )
+    return thing
 
 
 def _policy(asked: str, rule: str, value: Any) -> str:

@@ -15,7 +15,7 @@ from ..core.graph import Graph
 from ..core.plan import Fault
 from ..core.state import VariableInfo
 from ..errors import PlanError
-from . import functions
+from . import custom_gradients, functions
 from .attaching import attach
 from .compiling import compiled
 from .internals import first_line, gc_paused, import_nodes, names_in_use
@@ -81,7 +81,9 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
     for copied in effect.copies:
         _read_values(copied, made, resolve_values)
     library = functions.library(effect.copies, graph)
-    graph_def, tensors, controls = compiled(effect, graph, library, made.frozen)
+    gradients = [custom_gradients.registered(copied) for copied in effect.copies]
+    names = [{moved.source: moved.name for moved in moves} for moves in gradients]
+    graph_def, tensors, controls = compiled(effect, graph, library, made.frozen, names)
     made.frozen = {}
     # 2. One import.
     with functions.added(library, graph):
@@ -94,8 +96,9 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
         made.ops = [n.name for n in graph_def.node]
         try:
             _reserve(graph, effect)
-            for copied in effect.copies:
+            for copied, moves in zip(effect.copies, gradients, strict=True):
                 attach(copied, graph, made)
+                custom_gradients.settle(copied, graph, made.variables, moves)
         except Exception:
             withdraw(made)
             raise
