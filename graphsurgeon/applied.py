@@ -30,11 +30,15 @@ class Applied:
     editor: Any = None
 
     def __getitem__(self, key: Any) -> Any:
-        """Returns the copy of a source op, tensor or variable, given by name or object.
+        """Returns the copy of a source op, tensor or variable, given by name or object; of a structure, its like.
 
         Raises:
             SelectionError: nothing of that name was copied.
         """
+        if not isinstance(key, str) and (not hasattr(key, "name") or hasattr(key, "_variable_list")):
+            from .tf.items import moved
+
+            return moved(key, self.graph, self.__getitem__, lambda name: None)
         name = str(getattr(key, "name", key))
         owner = getattr(key, "graph", None) if not isinstance(key, str) else None
         as_variable = not isinstance(key, str) and hasattr(key, "initializer")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
@@ -15,30 +14,11 @@ from .core.plan import Fault, Plan
 from .core.selection import OpView, Selection, select
 from .errors import PlanError, StalePlanError
 from .functions import Functions
+from .history import Event
 from .summary import summary
 
 if TYPE_CHECKING:
     from .screen import Screen
-
-
-@dataclass
-class Event:
-    """One entry of the history: an applied plan."""
-
-    number: int
-    applied: Applied
-    seconds: float
-    undone: bool = False
-    before: Any = None  # the graph that a materialised plan replaced
-
-    @property
-    def text(self) -> str:
-        """The plan in words."""
-        return "; ".join(step.text for step in self.applied.effect.plan.steps)
-
-    def __repr__(self) -> str:
-        state = " (undone)" if self.undone else ""
-        return f"{self.number}. {self.text}: {len(self.applied.made.ops)} ops{state}"
 
 
 class Editor(Functions):
@@ -143,7 +123,8 @@ class Editor(Functions):
         Raises:
             SelectionError: a name is not there (the nearest are proposed), or the boundary does not connect.
         """
-        found = select(self.snapshot, scope=scope, op=op, name=name, inputs=inputs, outputs=outputs)
+        given, wanted = _parts(inputs), _parts(outputs)
+        found = select(self.snapshot, scope=scope, op=op, name=name, inputs=given, outputs=wanted)
         return found if where is None else found.where(where)
 
     @property
@@ -155,7 +136,7 @@ class Editor(Functions):
 
     def plan(self) -> Plan:
         """Returns an empty plan for this graph."""
-        return Plan(self.snapshot, probe=_probe, picture=_picture)
+        return Plan(self.snapshot, probe=_probe, picture=_picture, parts=_parts)
 
     @property
     def draft(self) -> Plan:
@@ -387,6 +368,17 @@ def _probe(effect: Effect) -> list[Fault]:
     from .tf.copying import trial
 
     return trial(effect)
+
+
+def _parts(things: Any) -> Any:
+    """Takes sparse and ragged tensors apart, where there are any."""
+    if things is None or isinstance(things, str) or hasattr(things, "name"):
+        return things if things is None or isinstance(things, str) else [things]
+    from .tf.items import parts_of
+
+    if hasattr(things, "_type_spec"):
+        return parts_of(things)
+    return [part for thing in things for part in parts_of(thing)]
 
 
 def _picture(plan: Plan) -> dict[str, str]:

@@ -17,7 +17,7 @@ from .view.scene import Scene
 from .view.tree import tree_of
 
 if TYPE_CHECKING:
-    from .editor import Event
+    from .history import Event
 
 _MOST = 200
 

@@ -108,13 +108,15 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
     """Returns the ops that compute `outputs` from `inputs`, with the constants and variables they need.
 
     Ops that hang on a feed of their own (a placeholder, a queue) and do not depend on the inputs stay outside:
-    the tensors that come from them are the leaks. With no inputs, everything the outputs need is in.
+    the tensors that come from them are the leaks. With no inputs, everything the outputs need is in. A feed that is
+    both input and output passes through: it stays outside.
 
     Raises:
         SelectionError: an output does not depend on an input, or an input reaches no output.
     """
     cuts = frozenset(inputs)
-    wanted = graph.mask(op for op, _ in outputs)
+    through = {t for t in outputs if t in cuts and graph.types[t[0]] in FEED_TYPES}
+    wanted = graph.mask(t[0] for t in outputs if t not in through)
     ancestry = backward(graph, wanted, cuts)
     if not cuts:
         return ancestry
@@ -127,7 +129,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
         readers = rows[(graph.data.node == op) & (graph.data.port == port)]
         readers = readers[ancestry[readers]]
         first[readers] = True
-        if not len(readers):
+        if not len(readers) and (op, port) not in through:
             unused.append(f"{graph.names[op]}:{port}")
     _refuse_unconnected(graph, unused, outputs, asked)
     core = forward(graph, first, control=False, within=ancestry)

@@ -146,6 +146,7 @@ def _copy(effect: Effect, step: CopyStep) -> None:
     effect.faults += step_faults(step, same, refused=refused)
     effect.faults += array_faults(graph, enters, mask, f"copy(to={step.to!r})")
     effect.faults += preflight_faults(step, mask, effect.plan.base, same)
+    external.update({t: mapping[t] for t in selection.outputs if t in mapping})  # it passes through
     unused = [t for t in mapping if t not in external]
     effect.faults += step_faults(step, same, unused=[f"{graph.names[o]}:{p}" for o, p in unused])
     # 4. Control inputs from outside.
@@ -194,7 +195,7 @@ def _collections(copied: Copied, mask: Mask) -> list[NewEntries]:
     step, graph = copied.step, copied.source
     if step.collections == "none":
         return []
-    made = {v.was for v in copied.variables}
+    made, whole = {v.was for v in copied.variables}, bool(step.selection.mask.all())
     out = []
     for name, entries in graph.state.collections.items():
         count = 0
@@ -204,6 +205,10 @@ def _collections(copied: Copied, mask: Mask) -> list[NewEntries]:
                 count += entry.name in made
             elif entry.kind in ("op", "tensor", "runner"):
                 count += number is not None and bool(mask[number])
+            elif entry.kind == "structure":
+                count += all(part in graph.index and bool(mask[graph.index[part]]) for part in entry.parts)
+            elif entry.kind == "value":
+                count += whole  # what belongs to no op goes where the whole graph goes
         if count:
             lists = VARIABLE_LISTS if step.collections == "variables" else COLLECTIONS_KEPT
             keep = step.collections == "keep" or not step.to or name in lists

@@ -91,6 +91,7 @@ class Plan:
         steps: what to do, in order.
         probe: asks TensorFlow's own shape inference about an effect; None where there is no TensorFlow.
         picture: draws a plan, as mime type -> text; None where nothing draws.
+        parts: takes an object apart into the tensors it is made of, as a SparseTensor; None where none is known.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
@@ -104,6 +105,7 @@ class Plan:
     steps: tuple[Step, ...] = ()
     probe: Callable[[Effect], list[Fault]] | None = None
     picture: Callable[[Plan], dict[str, str]] | None = None
+    parts: Callable[[Any], list[Any]] | None = None
 
     def copy(
         self,
@@ -162,14 +164,26 @@ class Plan:
             control = "keep" if selection.graph.owner is self.base.owner else "refuse"
         _one_of(asked, "control", control, CONTROL)
         source, base = selection.graph, self.base
-        pairs = tuple(
-            (tensor_name(_of(a, source, asked)), tensor_name(_of(b, base, asked))) for a, b in (inputs or {}).items()
-        )
+        given = [pair for a, b in (inputs or {}).items() for pair in self._pairs(a, b, asked)]
+        pairs = tuple((tensor_name(_of(a, source, asked)), tensor_name(_of(b, base, asked))) for a, b in given)
         step = CopyStep(
             selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, rules,
             seeds, reuse, tuple((constants or {}).items()),
         )  # fmt: skip
         return replace(self, steps=(*self.steps, step))
+
+    def _pairs(self, old: Any, new: Any, asked: str) -> list[tuple[Any, Any]]:
+        """Pairs the tensors of two objects: one pair for plain tensors, several for sparse and ragged ones."""
+        if self.parts is None or isinstance(old, str):
+            return [(old, new)]
+        olds, news = self.parts(old), self.parts(new)
+        if len(olds) != len(news):
+            raise PlanError(
+                asked,
+                f"{type(old).__name__} is made of {len(olds)} tensors, and {type(new).__name__} of {len(news)}",
+                "Replace it by one of its own kind, or map its tensors one by one",
+            )
+        return list(zip(olds, news, strict=True))
 
     def connect(self, tensor: Any, *, to: Any, input: int = 0) -> Plan:
         """Makes input `input` of op `to` read `tensor`; both by their names in the destination after the steps so far.

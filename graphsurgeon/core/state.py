@@ -45,10 +45,18 @@ class VariableInfo:
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing in a collection: its kind (``op``, ``tensor``, ``variable``, ``runner``, ``other``) and its name."""
+    """One thing in a collection.
+
+    Args:
+        kind: ``op``, ``tensor``, ``variable``, ``runner``; ``structure`` for what is made of several ops, as a
+            SparseTensor or a Saver; ``value`` for text, numbers and objects that belong to no graph; ``other``.
+        name: its name, or how it is written.
+        parts: the ops a structure is made of.
+    """
 
     kind: str
     name: str
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

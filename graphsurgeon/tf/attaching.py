@@ -11,7 +11,7 @@ from ..core.policies import value_info
 from . import functions
 from .control_flow import keep_contexts
 from .internals import collections_of, differently_shaped, op_finder, same_shape
-from .resources import is_runner, moved_runner
+from .items import entry, moved
 from .variables import rebuilt, variable_objects
 
 
@@ -26,37 +26,56 @@ def attach(copied: Copied, graph: Any, made: Any) -> None:
     functions.keep_gradients(pairs)
     _keep_guards(source, graph, pairs)
     _keep_callbacks(copied, source, graph)
-    made.missed += keep_contexts(copied, graph, pairs)
+    contexts, missed = keep_contexts(copied, graph, pairs)
+    made.missed += missed
     originals = variable_objects(source)
     for variable in copied.variables:
         new = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to)
         if new is not None:
             made.variables[variable.name] = new
-    by_original = {v.was: made.variables.get(v.name) for v in copied.variables}
+    move = _Move(copied, graph, inside, made.variables)
     targets = {c.was: c.name for c in copied.collections}
+    whole = bool(copied.step.selection.mask.all())
     for was, items in collections_of(source).items():
         if was not in targets:
             continue
         # A copy inside one graph adds to the very lists it reads.
         for item in list(items):
-            new = _moved_item(item, copied, graph, inside, by_original)
+            kind = entry(source, item).kind
+            if kind == "other" or (kind == "value" and not whole):
+                continue
+            new = contexts.get(id(item))
+            if new is None:
+                new = move(item) if kind in _ELEMENTS else moved(item, graph, move, move.name)
             if new is not None:
                 graph.add_to_collection(targets[was], new)
                 made.collections.append((targets[was], new))
 
 
-def _moved_item(item: Any, copied: Copied, graph: Any, inside: set[str], variables: dict[str, Any]) -> Any:
-    if is_runner(item):
-        return moved_runner(item, graph, lambda name: copied.renamed(name) if _op(name) in inside else None)
-    if getattr(item, "graph", None) is not copied.source.owner:
-        return None
-    if isinstance(item, tf.Variable) or hasattr(item, "initializer"):
-        return variables.get(item.op.name)
-    if hasattr(item, "node_def"):
-        return graph.get_operation_by_name(copied.renamed(item.name)) if item.name in inside else None
-    if hasattr(item, "value_index"):
-        return graph.get_tensor_by_name(copied.renamed(item.name)) if item.op.name in inside else None
-    return None
+_ELEMENTS = ("op", "tensor", "variable")
+
+
+class _Move:
+    """Finds what became of an op, tensor or variable of the source; None where it was not copied."""
+
+    def __init__(self, copied: Copied, graph: Any, inside: set[str], variables: dict[str, Any]) -> None:
+        self._copied, self._graph, self._inside = copied, graph, inside
+        self._variables = {v.was: variables.get(v.name) for v in copied.variables}
+
+    def __call__(self, item: Any) -> Any:
+        if isinstance(item, tf.Variable) or hasattr(item, "initializer"):
+            return self._variables.get(item.op.name)
+        if hasattr(item, "value_index"):
+            op = self._op(item.op.name)
+            return None if op is None else op.outputs[item.value_index]
+        return self._op(item.name)
+
+    def _op(self, name: str) -> Any:
+        return self._graph.get_operation_by_name(self._copied.renamed(name)) if name in self._inside else None
+
+    def name(self, name: str) -> str | None:
+        """Returns the new name of an op or tensor."""
+        return self._copied.renamed(name) if _op(name) in self._inside else None
 
 
 def _op(name: str) -> str:

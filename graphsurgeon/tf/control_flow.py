@@ -32,7 +32,7 @@ def context_ops(graph: Any) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(names) for names in found.values())
 
 
-def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> list[str]:
+def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> tuple[dict[int, Any], list[str]]:
     """Gives the copies of ops in loops and conds their contexts, nested ones with their outer ones.
 
     Args:
@@ -41,7 +41,8 @@ def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> l
         pairs: (source op, new op).
 
     Returns:
-        names of contexts that could not be given, because the copy has only a part of them.
+        id of an outermost context -> the one of the copy; and the names of those that could not be given, because
+        the copy has only a part of them.
     """
     tops: dict[int, Any] = {}
     for old, _ in pairs:
@@ -51,10 +52,8 @@ def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> l
         while context.outer_context is not None:
             context = context.outer_context
         tops[id(context)] = context
-    if not tops:
-        return []
     rename = _Renamer(copied)
-    missed = []
+    made, missed = {}, []
     with graph.as_default():
         for context in tops.values():
             if not hasattr(context, "to_control_flow_context_def"):
@@ -63,10 +62,10 @@ def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> l
             proto = control_flow_pb2.ControlFlowContextDef()
             context.to_control_flow_context_def(proto)
             if _moved(proto, rename):
-                control_flow_ops.from_control_flow_context_def(proto)
+                made[id(context)] = control_flow_ops.from_control_flow_context_def(proto)
             else:
                 missed.append(str(context.name))
-    return missed
+    return made, missed
 
 
 class _Renamer:

@@ -65,7 +65,7 @@ def registered(copied: Copied) -> list[Moved]:
             continue
         why = ""
         if isinstance(original, Moved):  # a copy of a copy
-            original, why = original.call, original.why
+            why, original = original.why, original.call
         new = Moved(number, original, f"{name.partition('-copy-')[0]}-copy-{next(_numbers)}", why=why)
         ops.RegisterGradient(new.name)(new)
         made.append(new)

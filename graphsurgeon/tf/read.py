@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.graph import Graph, TensorInfo
-from ..core.state import Entry, State
+from ..core.state import State
 from .control_flow import context_ops
 from .internals import collections_of, gc_paused
-from .resources import is_runner, queue_of, starters
-from .variables import is_variable, variable_infos
+from .items import entry
+from .resources import starters
+from .variables import variable_infos
 
 
 def snapshot(graph: Any, previous: Graph | None = None, title: str = "graph") -> Graph:
@@ -109,18 +110,5 @@ def state(graph: Any) -> State:
     """Returns the variables and collections of a live graph, as plain values."""
     collections = {}
     for name, items in collections_of(graph).items():
-        collections[name] = tuple(_entry(graph, item) for item in items)
+        collections[name] = tuple(entry(graph, item) for item in items)
     return State(variable_infos(graph), collections, context_ops(graph), starters(graph))
-
-
-def _entry(graph: Any, item: Any) -> Entry:
-    if is_variable(item):
-        return Entry("variable", item.op.name)
-    if is_runner(item):
-        return Entry("runner", queue_of(item))
-    if getattr(item, "graph", None) is graph:
-        if hasattr(item, "node_def"):
-            return Entry("op", item.name)
-        if hasattr(item, "value_index"):
-            return Entry("tensor", item.name)
-    return Entry("other", repr(item)[:80])

@@ -156,3 +156,9 @@ def test_an_input_behind_another_is_not_needed():
 
 def test_a_placeholder_nobody_reads_is_no_output():
     assert select(plain(("x", "Placeholder", []), ("y", "Neg", []))).boundary.outputs == ("y:0",)
+
+
+def test_a_tensor_that_is_input_and_output_passes_through():
+    g = Graph.of([("x", "Placeholder", []), ("k", "Placeholder", []), ("y", "Add", ["x", "k"])])
+    block = select(g, inputs=["x:0", "k:0"], outputs=["y:0", "k:0"])
+    assert block.names == ["y"]

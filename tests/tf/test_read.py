@@ -48,7 +48,7 @@ def test_collections():
     collections = snapshot(graph).state.collections
     assert collections["mine"] == (Entry("tensor", "net/y:0"), Entry("variable", "net/w"))
     assert collections["train_op"] == (Entry("op", "train"),)
-    assert collections["odd"] == (Entry("other", "('a', 1)"),)
+    assert collections["odd"] == (Entry("value", "('a', 1)"),)
 
 
 def test_growing():
