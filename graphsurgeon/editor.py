@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
+from .core.copied import Copied
 from .core.effect import Effect
 from .core.graph import Graph
 from .core.plan import Fault, Plan
 from .core.selection import OpView, Selection, select
 from .errors import PlanError, StalePlanError
 from .functions import Functions
-from .history import Event
+from .history import Event, late_failure
 from .summary import summary
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Editor(Functions):
 
     def plan(self) -> Plan:
         """Returns an empty plan for this graph."""
-        return Plan(self.snapshot, probe=_probe, picture=_picture, parts=_parts)
+        return Plan(self.snapshot, probe=_probe, picture=_picture, parts=_parts, notes=_notes)
 
     @property
     def draft(self) -> Plan:
@@ -156,6 +157,7 @@ class Editor(Functions):
             PlanError: the plan has a fault, or TensorFlow refuses it; the graph is as it was.
             StalePlanError: the graph has changed since the plan was made.
         """
+        from .tf.atomic import Held
         from .tf.copying import carry_out
         from .tf.materialise import materialise
 
@@ -163,31 +165,31 @@ class Editor(Functions):
         faults = plan.check()
         if faults:
             raise faults[0].error(len(faults) - 1)
-        start, effect, before = time.perf_counter(), plan.effect, self.graph
-        if plan.mode == "append":
-            try:
-                made = carry_out(effect, self.graph, values_of)
-            except BaseException:
-                # A failure after the import leaves ops that TensorFlow cannot delete: they count as orphans.
-                self._litter |= {op.name for op in self.graph.get_operations()[plan.base.size :]}
-                raise
-        else:
-            made = materialise(effect, values_of)
+        start, effect, before, previous = time.perf_counter(), plan.effect, self.graph, self._snapshot
+        held = Held(before)
+        try:
+            made = carry_out(effect, before, values_of) if plan.mode == "append" else materialise(effect, values_of)
             self.graph = made.graph
-        previous = self._snapshot
-        wrong = self._read_back(plan, made)
-        if wrong:
+            wrong = self._read_back(plan, made)
+            if wrong:
+                what = f"the result is not what was previewed: {wrong[0]}"
+                raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
+            applied, self._count = Applied(effect, made.graph, made, self), self._count + 1
+            replaced = before if before is not made.graph else None
+            event = Event(self._count, applied, time.perf_counter() - start, before=replaced)
+            # From here on it is done: nothing may fail after this line.
+            self._events = [*(e for e in self._events if not e.undone or e.before is None), event]
+        except BaseException as error:
             self.graph, self._snapshot = before, previous
-            raise PlanError(
-                "apply(plan)",
-                f"the result is not what was previewed: {wrong[0]}",
-                "Report this, with plan.to_code()",
-            )
-        applied = Applied(effect, self.graph, made, self)
-        replaced = before if before is not self.graph else None
-        self._events = [e for e in self._events if not e.undone or e.before is None]
-        self._count += 1
-        self._events.append(Event(self._count, applied, time.perf_counter() - start, before=replaced))
+            orphans = held.put_back(c.step.to for c in effect.copies)
+            if not orphans:
+                raise
+            self._litter |= set(orphans)
+            late = late_failure(error, plan, orphans, self.snapshot)
+            if isinstance(error, Exception):
+                raise late from error
+            error.add_note(str(late))
+            raise
         if self._screen is not None:
             self._screen.graph_changed()
         return applied
@@ -379,6 +381,12 @@ def _parts(things: Any) -> Any:
     if hasattr(things, "_type_spec"):
         return parts_of(things)
     return [part for thing in things for part in parts_of(thing)]
+
+
+def _notes(copied: Copied) -> list[str]:
+    from .tf.functions import report
+
+    return report(copied)
 
 
 def _picture(plan: Plan) -> dict[str, str]:

@@ -14,6 +14,7 @@ from .policies import POLICIES, is_tensor
 from .selection import Selection
 
 if TYPE_CHECKING:
+    from .copied import Copied
     from .effect import Effect
     from .preview import Preview
 
@@ -91,6 +92,7 @@ class Plan:
         steps: what to do, in order.
         probe: asks TensorFlow's own shape inference about an effect; None where there is no TensorFlow.
         picture: draws a plan, as mime type -> text; None where nothing draws.
+        notes: says what a copy takes along that is not in the snapshot, as functions; None where nobody can.
         parts: takes an object apart into the tensors it is made of, as a SparseTensor; None where none is known.
 
     Example:
@@ -106,6 +108,7 @@ class Plan:
     probe: Callable[[Effect], list[Fault]] | None = None
     picture: Callable[[Plan], dict[str, str]] | None = None
     parts: Callable[[Any], list[Any]] | None = None
+    notes: Callable[[Copied], list[str]] | None = None
 
     def copy(
         self,

@@ -113,6 +113,7 @@ class Preview:
         made: list[str] = []
         for copied in effect.copies:
             made += _copied_lines(copied)
+            made += [f"  {note}" for note in (plan.notes(copied) if plan.notes else ())]
         if made:
             lines += ["makes", *made]
         if effect.connections:

@@ -10,7 +10,7 @@ from ..core.copied import Copied
 from ..core.policies import value_info
 from . import functions
 from .control_flow import keep_contexts
-from .internals import collections_of, differently_shaped, op_finder, same_shape
+from .internals import collections_of, copy_handle_data, differently_shaped, op_finder, same_shape
 from .items import entry, moved
 from .variables import rebuilt, variable_objects
 
@@ -23,6 +23,7 @@ def attach(copied: Copied, graph: Any, made: Any) -> None:
     pairs = [(old_op(old_names[i]), new_op(name)) for i, name in zip(copied.ops.tolist(), copied.names, strict=True)]
     if not _shapes_changed(copied, graph):
         _keep_shapes(pairs)
+    _keep_handles(copied, graph, pairs)
     functions.keep_gradients(pairs)
     _keep_guards(source, graph, pairs)
     _keep_callbacks(copied, source, graph)
@@ -107,6 +108,16 @@ def _keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
     """Shapes set by hand (`set_shape`) are not in the nodes: set them on the copies too."""
     for old, new in differently_shaped(pairs):
         new.set_shape(old.shape)
+
+
+def _keep_handles(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> None:
+    """Says of resources that come in by a placeholder what they hold: TensorFlow has no attribute for it."""
+    comes = [(old.outputs[0], new.outputs[0]) for old, new in pairs if old.type.startswith("Placeholder")]
+    for p in copied.placeholders:
+        comes.append((copied.source.owner.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
+    for old, new in comes:
+        if old.dtype in (tf.resource, tf.variant):
+            copy_handle_data(old, new)
 
 
 def _keep_guards(source: Any, graph: Any, pairs: list[tuple[Any, Any]]) -> None:

@@ -18,7 +18,7 @@ from ..errors import PlanError
 from . import custom_gradients, functions
 from .attaching import attach
 from .compiling import compiled
-from .internals import first_line, gc_paused, import_nodes, names_in_use
+from .internals import all_collections, first_line, gc_paused, import_nodes, names_in_use, outside_contexts
 from .variables import fetch
 
 tf1 = tf.compat.v1
@@ -68,10 +68,11 @@ def carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) 
     Raises:
         StalePlanError: an op the plan touches has changed since it was made.
         PlanError: TensorFlow refuses the nodes, or a value cannot be had. The graph is then as it was.
+        others: Python fails after the import; `atomic.Held` then puts back what can be.
     """
     if graph.finalized:
         raise PlanError("apply(plan)", "the graph is finalized", "Unfinalize it, or copy into another graph")
-    with gc_paused():
+    with gc_paused(), outside_contexts(graph):
         return _carry_out(effect, graph, resolve_values)
 
 
@@ -91,17 +92,13 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
             import_nodes(graph, graph_def, tensors, controls, within=_scope_in_use(effect))
         except Exception as error:
             raise _refusal(error, effect) from error
-        # 3. What Python holds beside the nodes.
-        made.nodes = graph_def.node
-        made.ops = [n.name for n in graph_def.node]
-        try:
-            _reserve(graph, effect)
-            for copied, moves in zip(effect.copies, gradients, strict=True):
-                attach(copied, graph, made)
-                custom_gradients.settle(copied, graph, made.variables, moves)
-        except Exception:
-            withdraw(made)
-            raise
+    # 3. What Python holds beside the nodes.
+    made.nodes = graph_def.node
+    made.ops = [n.name for n in graph_def.node]
+    _reserve(graph, effect)
+    for copied, moves in zip(effect.copies, gradients, strict=True):
+        attach(copied, graph, made)
+        custom_gradients.settle(copied, graph, made.variables, moves)
     return made
 
 
@@ -204,7 +201,7 @@ def withdraw(made: Made) -> None:
     empty = [name for name, _ in made.collections if not made.graph.get_collection_ref(name)]
     for name in set(empty):
         made.graph.clear_collection(name)
-        made.graph._collections.pop(name, None)
+        all_collections(made.graph).pop(name, None)
 
 
 def restore(made: Made) -> None:

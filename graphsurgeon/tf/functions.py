@@ -49,6 +49,7 @@ def library(copies: Iterable[Copied], graph: Any) -> Library:
     """Returns the functions that copies need in `graph`: branches of conds and loops under new names, others shared."""
     out = Library()
     have = set(function_names(graph))
+    there = dict(getattr(graph, "_functions", {}))
     for copied in copies:
         source = copied.source.owner
         known = dict(getattr(source, "_functions", {}))
@@ -73,6 +74,11 @@ def library(copies: Iterable[Copied], graph: Any) -> Library:
             called, branches = called - foreign, set()
         renamed, kept = own_names(branches, known)
         called |= kept
+        clashing = [] if source is graph else _clashing(called, known, there)
+        if clashing:  # the destination has another function of that name: all that lead to it call the copy's own
+            renamed += [name for name in clashing if name not in renamed]
+            called -= set(clashing)
+            out.everywhere = True
         for name in renamed:
             out.names[-1][name] = new_name(copied.step.to, name, have)
             have.add(out.names[-1][name])
@@ -87,7 +93,46 @@ def library(copies: Iterable[Copied], graph: Any) -> Library:
             if name not in have:
                 out.shared.append(known[name])
                 have.add(name)
+                there[name] = known[name]
     return out
+
+
+def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
+    """Returns the functions that cannot be shared, callees first: another of that name is there, or they call one."""
+    order = reachable(called, known)
+    clash: list[str] = []
+    for name in order if any(name in there for name in order) else ():
+        own = definition(known[name])
+        other = there.get(name, known[name])
+        differs = other is not known[name] and definition(other) != own
+        if differs or (clash and any(referred(node, clash) for node in own.node_def)):
+            clash.append(name)
+    return clash
+
+
+def report(copied: Copied) -> list[str]:
+    """Returns in words which functions a copy takes along."""
+    known = dict(getattr(copied.source.owner, "_functions", {}))
+    if not known:
+        return []
+    called: set[str] = set()
+    branches: set[str] = set()
+    for i in copied.ops.tolist():
+        node = copied.source.nodes[i]
+        (branches if node.op in BRANCHING else called).update(referred(node, known))
+    own, kept = own_names(branches, known)
+    shared = [name for name in reachable(called | kept, known) if name not in own]
+    lines = []
+    if own:
+        s = "s" * (len(own) > 1)
+        lines.append(f"{len(own)} function{s} under names of their own, branches of conds and loops: {_few(own)}")
+    if shared:
+        lines.append(f"{len(shared)} function{'s' * (len(shared) > 1)} as they are: {_few(shared)}")
+    return lines
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def referred(node: Any, known: Iterable[str]) -> set[str]:
@@ -207,31 +252,26 @@ def definition(function: Any) -> Any:
 
 @contextmanager
 def added(new: Library, graph: Any) -> Iterator[None]:
-    """Adds the functions to a graph; takes them out again if the block fails."""
-    done: list[str] = []
-    try:
-        for function in new.shared:
-            name = definition(function).signature.name
-            if name not in function_names(graph):
-                graph._add_function_recursive(function)
-                done.append(name)
-        for concrete in new.loaded.values():
-            concrete.add_to_graph(graph)
-        yield
-        if new.loaded:
-            restore_gradients(graph, new.loaded)
-        # Gradients of loops and conds look the branches up among the Python objects.
-        if new.renamed:
-            proto = function_pb2.FunctionDefLibrary(function=new.renamed, gradient=new.gradients)
-            with graph.as_default():
-                for function in function_module.from_library(proto):
-                    function.add_to_graph(graph)
-                    done.append(definition(function).signature.name)
-    except BaseException:
-        for name in reversed(done):
-            if name in function_names(graph):
-                graph._remove_function(name)
-        raise
+    """Adds functions to a graph: what its ops call before the block, which imports them; the rest after it."""
+    for function in new.shared:
+        if definition(function).signature.name not in function_names(graph):
+            graph._add_function_recursive(function)
+    for concrete in new.loaded.values():
+        concrete.add_to_graph(graph)
+    yield
+    if new.loaded:
+        restore_gradients(graph, new.loaded)
+    # Gradients of loops and conds look the branches up among the Python objects.
+    if new.renamed:
+        adopt(graph, function_pb2.FunctionDefLibrary(function=new.renamed, gradient=new.gradients))
+
+
+def adopt(graph: Any, library: Any) -> None:
+    """Makes the Python objects of functions that TensorFlow holds already."""
+    with graph.as_default():
+        for function in function_module.from_library(library):
+            if definition(function).signature.name not in function_names(graph):
+                function.add_to_graph(graph)
 
 
 def keep_gradients(pairs: list[tuple[Any, Any]]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.framework import c_api_util, op_def_registry, ops
+from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for its readers
 
 tf1 = tf.compat.v1
 
@@ -101,9 +102,9 @@ def _raw_import(
         try:
             results = c_api.TF_GraphImportGraphDefWithResults(graph, buffer, options)
             c_api_util.ScopedTFImportGraphDefResults(results)
-        except Exception:
+        except BaseException:
             # A late failure leaves the functions of the GraphDef behind: take them out again.
-            for function in graph_def.library.function:
+            for function in graph_def.library.function if not graph.new_operations() else ():
                 if function.signature.name not in before:
                     with suppress(Exception):
                         c_api.TF_GraphRemoveFunction(graph, function.signature.name)
@@ -137,6 +138,12 @@ def _without_prefix(
     return out
 
 
+def adopt_ops(graph: Any) -> None:
+    """Makes the Python ops of nodes that TensorFlow holds already: an import may be cut short between the two."""
+    if hasattr(graph, "new_operations"):
+        _wrap_new(graph)
+
+
 def _wrap_new(graph: Any) -> None:
     in_use = graph._names_in_use
     with gc_paused():
@@ -150,8 +157,8 @@ def _wrap_new(graph: Any) -> None:
 def gc_paused() -> Iterator[None]:
     """Pauses the garbage collector, which doubles the cost of making many small objects at once."""
     enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if enabled:
@@ -216,6 +223,17 @@ def _without_far_places(graph_def: Any) -> tuple[Any, dict[str, Any]]:
 
 
 @contextmanager
+def outside_contexts(graph: Any) -> Iterator[None]:
+    """Leaves the loop or cond that the caller is building: what is imported is no part of it."""
+    inside = graph._get_control_flow_context()
+    try:
+        graph._set_control_flow_context(None)
+        yield
+    finally:
+        graph._set_control_flow_context(inside)
+
+
+@contextmanager
 def quiet_stacks() -> Iterator[None]:
     """Clears what the caller's context would add to new ops: control inputs, name scopes, devices."""
     with tf1.control_dependencies(None), ops.name_scope(None), tf1.device(None):
@@ -245,6 +263,11 @@ def first_line(error: BaseException) -> str:
 def names_in_use(graph: Any) -> dict[str, int]:
     """Returns the table by which Python makes op names unique."""
     return graph._names_in_use
+
+
+def all_collections(graph: Any) -> dict[Any, list[Any]]:
+    """Returns the live table of collections itself, those with odd keys too."""
+    return graph._collections
 
 
 def collections_of(graph: Any) -> dict[str, list[Any]]:
