@@ -14,6 +14,8 @@ import tensorflow as tf
 from tensorflow.python.framework import c_api_util, op_def_registry, ops
 from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for its readers
 
+from .chunks import constants_apart
+
 tf1 = tf.compat.v1
 
 try:
@@ -69,12 +71,32 @@ def import_nodes(
             scope around both is given as a prefix.
 
     Raises:
-        whatever TensorFlow raises on nodes it does not take; the graph then has no new node.
+        whatever TensorFlow raises on nodes it does not take; the graph then has no new node, but for the constants of
+        a GraphDef above 2 GB, which come in before the rest.
     """
+    if not _fits(graph_def):
+        large, graph_def = constants_apart(graph_def, LIMIT // 2)
+        tensors, controls = dict(tensors or {}), dict(controls or {})
+        for part in large:
+            import_nodes(graph, part, wrap=True)
+            for node in part.node:
+                controls[node.name] = graph.get_operation_by_name(node.name)
+                tensors[node.name, 0] = controls[node.name].outputs[0]
     if raw_import_works():
         _raw_import(graph, graph_def, tensors or {}, controls or {}, wrap, within)
     else:
         _public_import(graph, graph_def, tensors or {}, controls or {})
+
+
+#: A GraphDef of more bytes cannot be handed to TensorFlow in one piece.
+LIMIT = 2**31 - 1
+
+
+def _fits(graph_def: Any) -> bool:
+    """Whether a GraphDef can be written in one piece; asked of those with a node that is large by itself."""
+    large = [node for node in graph_def.node if node.op == "Const" and node.attr["value"].tensor.tensor_content]
+    held = sum(len(node.attr["value"].tensor.tensor_content) for node in large)
+    return held < LIMIT // 2 or sum(node.ByteSize() for node in graph_def.node) < LIMIT
 
 
 def _raw_import(
