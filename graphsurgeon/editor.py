@@ -124,7 +124,7 @@ class Editor(Functions):
         Raises:
             SelectionError: a name is not there (the nearest are proposed), or the boundary does not connect.
         """
-        given, wanted = _parts(inputs), _parts(outputs)
+        given, wanted = (None if things is None else _parts(things) for things in (inputs, outputs))
         found = select(self.snapshot, scope=scope, op=op, name=name, inputs=given, outputs=wanted)
         return found if where is None else found.where(where)
 
@@ -248,8 +248,8 @@ class Editor(Functions):
         if event.before is not None:
             self.graph, self._snapshot = event.before, None
         else:
-            withdraw(event.applied.made)
             self._forget_state()
+            withdraw(event.applied.made)
         event.undone = True
         if self._screen is not None:
             self._screen.graph_changed()
@@ -270,8 +270,8 @@ class Editor(Functions):
         if event.before is not None:
             self.graph, self._snapshot = event.applied.graph, None
         else:
-            restore(event.applied.made)
             self._forget_state()
+            restore(event.applied.made)
         event.undone = False
         if self._screen is not None:
             self._screen.graph_changed()
@@ -372,15 +372,10 @@ def _probe(effect: Effect) -> list[Fault]:
     return trial(effect)
 
 
-def _parts(things: Any) -> Any:
-    """Takes sparse and ragged tensors apart, where there are any."""
-    if things is None or isinstance(things, str) or hasattr(things, "name"):
-        return things if things is None or isinstance(things, str) else [things]
+def _parts(things: Any) -> list[Any]:
     from .tf.items import parts_of
 
-    if hasattr(things, "_type_spec"):
-        return parts_of(things)
-    return [part for thing in things for part in parts_of(thing)]
+    return parts_of(things)
 
 
 def _notes(copied: Copied) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -53,9 +53,11 @@ def is_value(item: Any, graph: Any) -> bool:
 
 
 def parts_of(thing: Any) -> list[Any]:
-    """Returns the tensors that a sparse, ragged or nested thing is made of; any other thing is its only part."""
-    if isinstance(thing, str) or hasattr(thing, "name") or is_variable(thing):
+    """Returns the tensors that a sparse or ragged tensor, or a list of any, is made of; another is its only part."""
+    if isinstance(thing, str) or hasattr(thing, "name"):
         return [thing]
+    if not hasattr(thing, "_type_spec") and isinstance(thing, Iterable):
+        return [part for item in thing for part in parts_of(item)]
     return _parts(thing) or [thing]
 
 
