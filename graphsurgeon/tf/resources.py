@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from .functions import CALLS, definition
+
 _HOLDERS = frozenset(
     {
         "HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors",
@@ -32,8 +34,8 @@ def starters(graph: Any) -> dict[str, tuple[str, ...]]:
     found = {}
     for op in graph.get_operations():
         if op.type in _HOLDERS:
-            readers = [r for t in op.outputs for r in t.consumers() if r.type in _STARTERS]
-            names = [r.name for r in readers if not _of_a_saver(r)]
+            readers = [r for t in op.outputs for r in t.consumers()]
+            names = [r.name for r in readers if _starts(r)]
             if names:
                 found[op.name] = tuple(names)
     for runner in graph.get_collection_ref("queue_runners") if "queue_runners" in graph.collections else ():
@@ -65,6 +67,17 @@ def moved_runner(runner: Any, graph: Any, rename: Callable[[str], str | None]) -
     proto.enqueue_op_name[:] = moved[3:]
     with graph.as_default():
         return tf.compat.v1.train.QueueRunner.from_proto(proto)
+
+
+def _starts(op: Any) -> bool:
+    """Whether an op that reads a table or iterator fills it: by itself, or by the function it calls."""
+    if op.type in _STARTERS:
+        return not _of_a_saver(op)
+    if op.type not in CALLS:
+        return False
+    called = op.graph._functions.get(op.get_attr("f").name)
+    kinds = {node.op for node in definition(called).node_def} if called is not None else set()
+    return bool(kinds & _STARTERS) and "RestoreV2" not in kinds
 
 
 def _of_a_saver(op: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
@@ -68,3 +69,34 @@ def test_a_queue_brings_its_runner():
         np.testing.assert_array_equal(session.run("c/y:0"), [2.0, 4.0])
         coordinator.request_stop()
         coordinator.join(threads, stop_grace_period_secs=10)
+
+
+class Words(tf.Module):
+    """Looks words up in a table; of a SavedModel, only the init op fills it."""
+
+    def __init__(self):
+        super().__init__()
+        keys, values = tf.constant(["a", "b"]), tf.constant([7.0, 8.0])
+        self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), -1.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def __call__(self, words):
+        return self.table.lookup(tf.strings.lower(words)) * 2.0
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_part_of_a_saved_model_brings_what_fills_its_table(tmp_path, inline):
+    tf.saved_model.save(Words(), str(tmp_path))
+    src = gs.open(str(tmp_path), inline=inline)
+    find = next(n for i, n in enumerate(src.snapshot.names) if src.snapshot.types[i] in ("LookupTableFindV2", CALL)
+                and any("hash_table" in t for t in src.snapshot.input_names(i))
+                and any("words" in t or "Lower" in t for t in src.snapshot.input_names(i)))  # fmt: skip
+    enter = next(t for t in src.snapshot.input_names(src.snapshot.index[find]) if "words" in t or "Lower" in t)
+    dst = gs.open(tf.Graph())
+    plan = dst.plan().copy(src.select(inputs=enter, outputs=f"{find}:0"), to="t", unmapped="placeholder", values=src)
+    done = dst.apply(plan)
+    got = dst.session().run(done[f"{find}:0"], {done[enter]: ["b", "z"]})
+    assert got.tolist() == ([8.0, -1.0] if inline else [16.0, -2.0])
+
+
+CALL = "StatefulPartitionedCall"
