@@ -184,6 +184,11 @@ class Copied:
         """The snapshot copied from."""
         return self.step.selection.graph
 
+    @property
+    def shared(self) -> list[VariableInfo]:
+        """The variables of the source that the copy uses too."""
+        return [v for v in self.closure.variables if self.closure.shared[self.source.index[v.op]]]
+
     def renamed(self, name: str) -> str:
         """Returns the name an op of the source has in the copy."""
         return under(self.step.to, name)
@@ -212,7 +217,7 @@ def appended(base: Graph, copied: Copied) -> Graph:
     outside = ctrl < 0
     if outside.any():
         for op, name in copied.control_kept.items():
-            ctrl[graph.control.node[ctrl_at] == op] = base.index[name]
+            ctrl[graph.control.node[ctrl_at] == op] = spots[name] if name in spots else base.index[name]
         ctrl, ctrl_rows = ctrl[ctrl >= 0], ctrl_rows[ctrl >= 0]
     lead = len(stand_ins)
     total = lead + len(ops)

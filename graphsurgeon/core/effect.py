@@ -152,12 +152,15 @@ def _copy(effect: Effect, step: CopyStep) -> None:
     # 4. Control inputs from outside.
     kept: dict[int, str] = {}
     dropped, released = [], []
+    follows = {op: name for (op, _), (name, _) in external.items()}  # what waits for an op waits for its replacement
     for inside_op, outside_op in control_entering(graph, mask):
         if closure.gone[outside_op] and not closure.shared[outside_op]:
             released.append(f"{graph.names[inside_op]} after {graph.names[outside_op]}")
             continue  # it would wait for an op that only a variable of its own has
         if outside_op in reuse:
             kept[outside_op] = reuse[outside_op]
+        elif outside_op in follows and step.control != "drop":
+            kept[outside_op] = follows[outside_op]
         elif step.control == "keep" and same:
             kept[outside_op] = graph.names[outside_op]
         else:

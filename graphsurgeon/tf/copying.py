@@ -14,8 +14,10 @@ from ..core.effect import Effect
 from ..core.graph import Graph
 from ..core.plan import Fault
 from ..core.state import VariableInfo
+from ..core.walks import backward
 from ..errors import PlanError
 from . import custom_gradients, functions
+from .atomic import all_or_nothing
 from .attaching import attach
 from .compiling import compiled
 from .internals import all_collections, first_line, gc_paused, import_nodes, names_in_use, outside_contexts
@@ -164,15 +166,25 @@ def _read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any
     made.frozen.update({name: values.pop(info.op) for name, info in cold})
     starters, feeds = getattr(copied.step.values, "starters", ((), {}))
     for name in starters:
-        number = copied.source.index.get(name)
-        if number is not None and copied.place[number] >= 0:
-            made.starters.append((copied.renamed(name), _moved_feeds(copied, feeds)))
+        made.starters += [(op, _moved_feeds(copied, feeds)) for op in _copied_starters(copied, name)]
     for variable in copied.variables:
         if variable.was in values:
             made.values[variable.name] = values[variable.was]
         elif variable.info.initializer:
             made.initial.append(variable.name)
         made.infos[variable.name] = variable.made
+
+
+def _copied_starters(copied: Copied, name: str) -> list[str]:
+    """The init op of a source in the copy; where only a part was copied, what it runs to fill the tables there."""
+    graph, number = copied.source, copied.source.index.get(name)
+    if number is None:
+        return []
+    if copied.place[number] >= 0:
+        return [copied.renamed(name)]
+    runs = backward(graph, graph.mask([number]))
+    filling = [graph.index[s] for names in graph.state.starters.values() for s in names if s in graph.index]
+    return [copied.renamed(graph.names[i]) for i in filling if runs[i] and copied.place[i] >= 0]
 
 
 def _moved_feeds(copied: Copied, feeds: dict[str, Any]) -> dict[str, Any]:
@@ -193,21 +205,23 @@ def _reserve(graph: Any, effect: Effect) -> None:
 
 def withdraw(made: Made) -> None:
     """Takes what a plan has made out of the collections; its ops stay behind as orphans."""
-    for name, item in reversed(made.collections):
-        items = made.graph.get_collection_ref(name)
-        at = next((i for i in range(len(items) - 1, -1, -1) if items[i] is item), None)
-        if at is not None:
-            del items[at]
-    empty = [name for name, _ in made.collections if not made.graph.get_collection_ref(name)]
-    for name in set(empty):
-        made.graph.clear_collection(name)
-        all_collections(made.graph).pop(name, None)
+    lists = all_collections(made.graph)
+    with all_or_nothing(made.graph):
+        for name, item in reversed(made.collections):
+            items = lists.get(name, [])
+            at = next((i for i in range(len(items) - 1, -1, -1) if items[i] is item), None)
+            if at is not None:
+                del items[at]
+        for name in {name for name, _ in made.collections}:
+            if not lists.get(name):
+                lists.pop(name, None)
 
 
 def restore(made: Made) -> None:
     """Puts what `withdraw` took out back into the collections."""
-    for name, item in made.collections:
-        made.graph.add_to_collection(name, item)
+    with all_or_nothing(made.graph):
+        for name, item in made.collections:
+            made.graph.add_to_collection(name, item)
 
 
 def differences(effect: Effect, after: Graph) -> list[str]:

@@ -222,12 +222,20 @@ def _public_import(
     graph: Any, graph_def: Any, tensors: Mapping[tuple[str, int], Any], controls: Mapping[str, Any]
 ) -> None:
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
-    mapping.update({f"^{name}": op for name, op in controls.items()})
+    mapping.update({f"^{name}": op.outputs[0] for name, op in controls.items() if op.outputs})
     graph_def, places = _without_far_places(graph_def)
+    waits = []  # the public import takes no op without outputs to wait for
+    for node in graph_def.node:
+        mute = [t for t in node.input if t[0] == "^" and t[1:] in controls and not controls[t[1:]].outputs]
+        if mute:
+            waits.append((node.name, [controls[text[1:]] for text in mute]))
+            node.input[:] = [text for text in node.input if text not in mute]
     with graph.as_default(), quiet_stacks():
         tf1.import_graph_def(graph_def, input_map=mapping or None, name="")
     for name, value in places.items():
         graph.get_operation_by_name(name)._set_attr("_class", value)
+    for name, ops_before in waits:
+        graph.get_operation_by_name(name)._add_control_inputs(ops_before)
 
 
 def _without_far_places(graph_def: Any) -> tuple[Any, dict[str, Any]]:

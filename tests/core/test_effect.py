@@ -248,3 +248,13 @@ def test_shapes_are_carried_over():
         i, j = G.index[name], after.index[f"t/{name}"]
         assert after.outputs(j) == G.outputs(i)
         assert after.outputs(i) == G.outputs(i)
+
+
+@pytest.mark.parametrize(("inputs", "unmapped", "after"), [({"x:0": "z:0"}, "refuse", "z"), ({}, "placeholder", "t/x")])
+def test_what_waits_for_an_op_waits_for_its_replacement(inputs, unmapped, after):
+    g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x", "^x"])])
+    dst = Graph.of([("z", "Placeholder", [])])
+    plan = Plan(dst).copy(select(g, name="y"), to="t", inputs=inputs, unmapped=unmapped)
+    assert plan.check() == ()
+    assert plan.after().control_names(plan.after().index["t/y"]) == [after]
+    assert plan.effect.warnings == []

@@ -347,3 +347,29 @@ def test_a_failure_after_the_import_takes_the_collections_back(monkeypatch):
     assert ed.history == []
     assert {n.partition("/")[0] for n in ed.orphans} == {"t"}
     assert "orphans left by undo" in str(ed)
+
+
+def test_a_wait_for_a_replaced_tensor_is_a_wait_for_the_new_one():
+    graph, target = tf.Graph(), tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [], name="x")
+        with tf.control_dependencies([x]):
+            k = tf.constant(2.0, name="k")
+        y = tf.multiply(x, k, name="y")
+    with target.as_default():
+        z = tf.constant(4.0, name="z")
+    dst = gs.open(target)
+    done = dst.apply(dst.plan().copy(gs.open(graph).select(inputs=x, outputs=y), to="t", inputs={x: z}))
+    assert done["k"].control_inputs == [z.op]
+    assert run(target, done[y]) == 8.0
+
+
+def test_a_wait_for_an_op_without_outputs_inside_one_graph():
+    graph = tf.Graph()
+    with graph.as_default():
+        first = tf.no_op(name="first")
+        with tf.control_dependencies([first]):
+            tf.constant(2.0, name="k")
+    ed = gs.open(graph)
+    done = ed.apply(ed.plan().copy(ed.select(name="k"), to="t"))
+    assert done["k"].control_inputs == [first]

@@ -96,3 +96,34 @@ def test_undo_of_an_appended_copy_under_a_new_graph():
     assert ed.graph is m.graph
     assert "t/net/y" in ed.orphans
     assert [v.op.name for v in m.graph.get_collection("variables")] == ["net/w", "net/b"]
+
+
+def test_what_python_keeps_comes_into_the_new_graph():
+    """Contexts, custom gradients, tables and functions of the base still work when an input of it was set."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [], name="x")
+        other = tf1.placeholder(tf.float32, [], name="other")
+
+        @tf.custom_gradient
+        def tripled(a):
+            return a * 3.0, lambda dy: dy * 30.0 + 0.0 * a
+
+        table = tf1.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1], [5.0]), 0.0)
+        v2 = tf1.control_flow_v2_enabled()
+        tf1.disable_control_flow_v2()
+        try:
+            looped = tf1.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * 2.0), [0, tripled(x)])[1]
+        finally:
+            if v2:
+                tf1.enable_control_flow_v2()
+        called = tf.function(lambda a: a + 1.0)(looped)
+        tf.add(called, table.lookup(tf.constant(1)), name="y")
+        tf.negative(other, name="z")
+    ed = gs.open(graph)
+    done = ed.apply(ed.plan().connect("x:0", to="z", input=0))
+    assert ed.graph is not graph
+    with ed.graph.as_default():
+        (slope,) = tf1.gradients(done["y:0"], done["x:0"])
+    got = ed.session().run([done["y:0"], slope, done["z:0"]], {done["x:0"]: 1.0})
+    assert got == [30.0, 240.0, -1.0]
