@@ -6,26 +6,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .core.naming import free_scope
-from .core.plan import Plan, op_name, tensor_name
+from .core.plan import Plan, op_name
 from .core.search import search
 from .core.selection import Selection
-from .errors import LayoutError, PlanError, SelectionError, SurgeryError, did_you_mean
+from .drafting import Drafting
+from .errors import LayoutError, SelectionError, SurgeryError, did_you_mean
 from .inspector import details
 from .marks import Marks, picked_after, selection_of
-from .pane import Pane, keys_above, keys_at, opening_of_copies, static_picture
-from .shown import boundary_shown, boundary_text, hits_shown, outline_shown, plan_shown, receipt
+from .pane import Pane, keys_above, opening_of_copies, static_picture
+from .shown import boundary_shown, boundary_text, hits_shown, outline_shown, plan_shown
 from .view.asides import counted
 from .view.items import find_item, keys_to, ops_named
 from .view.opening import first_unfolded
 
 if TYPE_CHECKING:
-    from .core.effect import Effect
     from .core.graph import Graph
     from .editor import Editor
 
 
-class Screen:
+class Screen(Drafting):
     """The state behind a widget: two panes, what is picked, the boundary, the plan being made.
 
     Args:
@@ -219,87 +218,6 @@ class Screen:
             self._say(boundary_text(self._marks, self._region), "warn" if leaks else "info")
         else:
             self._say(self._problem, "warn" if self._problem else "info")
-
-    # -- the plan -----------------------------------------------------------------------------------
-
-    def copy(self, to: str | None = None, unmapped: str = "placeholder") -> None:
-        """Adds a copy of the region (or of what is picked) to the plan, under `to` or a free scope."""
-        chosen = self._region if self._region is not None else self.selection
-        if not chosen.count:
-            raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or pick boxes first")
-        scope = to or free_scope(self.draft.after(), "copy")
-        control = None if self.same else "drop"
-        values = self.source if self.source._values is not None or self.source._session is not None else None
-        self._set(self.draft.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values))
-        self._say_plan(f"{chosen.count:,} ops will be copied to {scope}/")
-
-    def connect(self, tensor: Any, to: Any, input: int = 0) -> None:
-        """Adds a connection to the plan: input `input` of op `to` reads `tensor`."""
-        self._set(self.draft.connect(tensor, to=to, input=input))
-        where = ", in a new graph" if self.draft.mode == "materialise" else ""
-        self._say_plan(f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}{where}")
-
-    def undo(self) -> None:
-        """Takes back the last step of the plan; with an empty plan, the last applied plan."""
-        if self.draft.steps:
-            self._redo.append(self.draft.steps[-1])
-            self._draft = replace(self.draft, steps=self.draft.steps[:-1])
-            self._say_plan(f"taken back: {self._redo[-1].text}", warn=False)
-        else:
-            event = self.destination.undo()
-            self._applied = ""
-            self._say(f"undone: {event.text}")
-
-    def redo(self) -> None:
-        """Does again what was undone last."""
-        if self._redo:
-            step = self._redo.pop()
-            self._draft = replace(self.draft, steps=(*self.draft.steps, step))
-            self._say_plan(f"done again: {step.text}", warn=False)
-        else:
-            event = self.destination.redo()
-            self._say(f"done again: {event.text}")
-
-    def apply(self) -> dict[str, Any]:
-        """Applies the plan: all of it or nothing."""
-        if not self.draft.steps:
-            raise PlanError("apply()", "the plan is empty", "Copy a region or connect a tensor first")
-        plan, shown, self._draft = self.draft, self._panes["destination"].unfolded, None
-        try:
-            done = self.destination.apply(plan)
-        except SurgeryError:
-            self._draft = plan
-            raise
-        self._redo = []
-        self._applied = receipt(done.effect)
-        self._go_to_copies(done.effect, shown or frozenset())
-        self._region, self._problem = self._marks.region(self.source)
-        self._say(self._applied)
-        return {"applied": self._applied}
-
-    def _go_to_copies(self, effect: Effect, shown: frozenset[str]) -> None:
-        """Opens the source pane at what was copied into it, as the preview showed it, and picks it."""
-        scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
-        if self.same and scopes:
-            before = self.unfolded
-            self._panes["source"].unfolded = before | keys_at(self.source.snapshot, scopes, shown)
-            self._picked = scopes
-            try:
-                self._draw("source")
-            except LayoutError:
-                self._panes["source"].unfolded = before
-
-    def _set(self, plan: Plan) -> None:
-        self._draft, self._redo, self._applied = plan, [], ""
-
-    def _say_plan(self, text: str, warn: bool = True) -> None:
-        faults = self.draft.check()
-        if faults:
-            self._say(f"{faults[0].asked}: {faults[0].wrong}", "error")
-        else:
-            mind = self.draft.effect.warnings if warn else []
-            more = mind if len(mind) < 2 else [counted(len(mind), "warnings")]
-            self._say(" · ".join([text, *more]), "warn" if mind else "info")
 
     def graph_changed(self) -> None:
         """Called by the editor after an apply, undo or redo."""

@@ -9,7 +9,9 @@ import numpy as np
 
 from .core.effect import Effect
 from .core.graph import Graph
-from .core.plan import Plan
+from .core.naming import under
+from .core.plan import CopyStep, Plan
+from .core.policies import policies
 from .core.selection import Selection
 from .marks import Marks
 from .view.asides import counted
@@ -17,6 +19,8 @@ from .view.scene import Scene
 from .view.tree import tree_of
 
 if TYPE_CHECKING:
+    from .core.copied import Copied
+    from .core.preview import Preview
     from .history import Event
 
 _MOST = 200
@@ -76,6 +80,33 @@ def receipt(effect: Effect) -> str:
     return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialise" else parts)
 
 
+def _variable_rows(copied: Copied, preview: Preview) -> list[dict[str, str]]:
+    """What becomes of each variable of a copy: of its own, shared, frozen or replaced."""
+    rows = [(v.info, v.name, v.policy, preview.start_of(v.policy, copied.step.values)) for v in copied.variables]
+    rows += [(v, v.op, "share", "the original's") for v in copied.shared]
+    for sub in copied.closure.substitutes:
+        end = (sub.tensor, "replace", "that tensor") if sub.tensor else (
+            copied.renamed(sub.info.op), "freeze", "current value"
+        )  # fmt: skip
+        rows.append((sub.info, *end))
+    rows.sort(key=lambda row: copied.source.index[row[0].op])
+    return [
+        {"name": name, "was": info.op, "dtype": info.dtype, "shape": info.shape, "policy": policy, "values": values}
+        for info, name, policy, values in rows
+    ]
+
+
+def _variables_asked(step: CopyStep) -> list[dict[str, str]]:
+    """What was asked for the variables of a copy that cannot be made as asked: it may be what has to change."""
+    graph = step.selection.graph
+    inside = [(v, how) for v, how in ((graph.state.variables[n], p) for n, p in policies(step, graph).items())
+              if step.selection.mask[graph.index[v.op]]]  # fmt: skip
+    return [
+        {"name": under(step.to, v.op), "was": v.op, "dtype": v.dtype, "shape": v.shape, "policy": how, "values": ""}
+        for v, how in inside
+    ]
+
+
 def plan_shown(plan: Plan, redo: int, history: Sequence[Event], applied: str) -> dict[str, Any]:
     """Returns the plan bar: steps, faults, warnings, what is made, what is joined, and the code."""
     effect, preview = plan.effect, plan.preview()
@@ -85,20 +116,13 @@ def plan_shown(plan: Plan, redo: int, history: Sequence[Event], applied: str) ->
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
             kind = copied.turned.get(number, copied.source.types[number])
             new.append({"name": name, "was": copied.source.names[number], "op": kind})
-    variables = [
-        {
-            "name": v.name, "was": v.was, "dtype": v.info.dtype, "shape": v.info.shape, "policy": v.policy,
-            "values": preview.start_of(v.policy, c.step.values),
-        }
-        for c in effect.copies for v in c.variables
-    ] + [
-        {
-            "name": sub.tensor or c.renamed(sub.info.op), "was": sub.info.op, "dtype": sub.info.dtype,
-            "shape": sub.info.shape, "policy": "replace" if sub.tensor else "freeze",
-            "values": "that tensor" if sub.tensor else "current value",
-        }
-        for c in effect.copies for sub in c.closure.substitutes
-    ]  # fmt: skip
+    made = {id(copied.step): copied for copied in effect.copies}
+    variables = []
+    for number, step in enumerate(plan.steps):
+        if isinstance(step, CopyStep):
+            found = made.get(id(step))
+            rows = _variables_asked(step) if found is None else _variable_rows(found, preview)
+            variables += [{"step": number, **row} for row in rows]
     return {
         "steps": [{"text": step.text} for step in plan.steps],
         "redo": redo or int(gone[-1:] == [True] and not plan.steps),

@@ -410,3 +410,34 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_folds(monkeypatch):
     monkeypatch.undo()
     assert screen.unfolded == before
     assert traits(screen)["scenes"]["source"]["boxes"]
+
+
+def test_policies_of_variables_are_set_on_screen():
+    _, ed, screen = opened()
+    screen.mark_input("x:0")
+    screen.mark_output("net/y:0")
+    screen.copy("twin")
+    screen.set_policy(0, "net/w", "freeze")
+    screen.set_policy(0, "*", "share")
+    rows = traits(screen)["plan"]["variables"]
+    assert [(v["was"], v["name"], v["policy"], v["values"], v["step"]) for v in rows] == [
+        ("net/w", "twin/net/w", "freeze", "current value", 0), ("net/b", "net/b", "share", "the original's", 0)
+    ]  # fmt: skip
+    assert "variables={'*': 'share', 'net/w': 'freeze'}" in ed.draft.to_code()
+    screen.apply()
+    assert ed.graph.get_operation_by_name("twin/net/w").type == "Const"
+
+
+def test_a_policy_that_cannot_be_stays_on_screen_to_be_changed():
+    m = model("resource", optimizer=None)
+    ed = gs.open(m.graph)
+    screen = ed.screen
+    screen.mark_input("x:0")
+    screen.mark_output("net/y:0")
+    screen.copy("twin")
+    screen.set_policy(0, "net/w", "freeze")
+    shown = traits(screen)["plan"]
+    assert "no value to freeze 'net/w' at" in shown["faults"][0]["wrong"]
+    assert [(v["was"], v["policy"]) for v in shown["variables"]] == [("net/w", "freeze"), ("net/b", "copy")]
+    screen.set_policy(0, "net/w", "initial")
+    assert traits(screen)["plan"]["faults"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,11 @@ class Copied:
         """The variables of the source that the copy uses too."""
         return [v for v in self.closure.variables if self.closure.shared[self.source.index[v.op]]]
 
+    @cached_property
+    def stands_for(self) -> dict[int, str]:
+        """Source op number -> the op of the destination that a mapped tensor or control input has in its place."""
+        return {op: name for (op, _), (name, _) in self.external.items()} | dict(self.control_kept)
+
     def renamed(self, name: str) -> str:
         """Returns the name an op of the source has in the copy."""
         return under(self.step.to, name)
@@ -221,13 +227,14 @@ def appended(base: Graph, copied: Copied) -> Graph:
         ctrl, ctrl_rows = ctrl[ctrl >= 0], ctrl_rows[ctrl >= 0]
     lead = len(stand_ins)
     total = lead + len(ops)
-    fake = [graph.nodes[i] for i in ops.tolist()]
+    numbers, turned = ops.tolist(), copied.turned
+    types = [turned.get(i, graph.types[i]) for i in numbers] if turned else [graph.types[i] for i in numbers]
     after = base.appended(
         [*spots, *copied.names],
         ["Placeholder"] * len(copied.placeholders)
         + ["Const"] * len(copied.constants)
-        + [copied.turned.get(i, graph.types[i]) for i in ops.tolist()],
-        [None] * lead + fake,
+        + types,
+        [None] * lead + [graph.nodes[i] for i in numbers],
         Edges(_ptr(data_rows + lead, total), node.astype(np.int32), port.astype(np.int32)),
         Edges(_ptr(ctrl_rows + lead, total), ctrl.astype(np.int32), np.zeros(len(ctrl), np.int32)),
     )

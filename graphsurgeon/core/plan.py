@@ -198,6 +198,26 @@ class Plan:
         step = ConnectStep(tensor_name(_of(tensor, self.base, asked)), op_name(_of(to, self.base, asked)), int(input))
         return replace(self, steps=(*self.steps, step))
 
+    def with_policy(self, step: int, variable: str, policy: Any) -> Plan:
+        """Returns the plan with another policy for a variable of one of its copies.
+
+        Args:
+            step: which step, from 0.
+            variable: the variable's op in the source, a pattern, or ``"*"`` for all that no other rule fits.
+            policy: as in `copy`.
+
+        Raises:
+            PlanError: that step is no copy, or the policy is none.
+        """
+        asked = f"with_policy({step}, {variable!r}, {policy!r})"
+        old = self.steps[step] if 0 <= step < len(self.steps) else None
+        if not isinstance(old, CopyStep):
+            copies = [str(i) for i, s in enumerate(self.steps) if isinstance(s, CopyStep)]
+            raise PlanError(asked, f"step {step} is no copy", f"The copies are steps {', '.join(copies) or '(none)'}")
+        rules = {**dict(old.variables), variable: _policy(asked, variable, _of(policy, self.base, asked))}
+        new = replace(old, variables=tuple(rules.items()))
+        return replace(self, steps=(*self.steps[:step], new, *self.steps[step + 1 :]))
+
     @cached_property
     def effect(self) -> Effect:
         """All that applying this plan would do, worked out once."""

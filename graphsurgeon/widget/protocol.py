@@ -58,6 +58,7 @@ PANE = _one_of("source", "destination")
 MODE = _one_of("set", "add", "toggle")
 UNMAPPED = _one_of("placeholder", "keep", "include", "refuse")
 DIRECTION = _one_of("TB", "LR")
+POLICY = _one_of("copy", "freeze", "initial", "share")
 
 REQUIRED = object()
 """Default of an argument that has none."""
@@ -76,6 +77,7 @@ VERBS: dict[str, dict[str, tuple[Kind, Any]]] = {
     "add_leak": {"tensor": (TEXT, REQUIRED)},
     "copy": {"to": (TEXT_OR_NONE, None), "unmapped": (UNMAPPED, "placeholder")},
     "connect": {"tensor": (TEXT, REQUIRED), "to": (TEXT, REQUIRED), "input": (COUNT, REQUIRED)},
+    "set_policy": {"step": (COUNT, REQUIRED), "variable": (TEXT, REQUIRED), "policy": (POLICY, REQUIRED)},
     "undo": {},
     "redo": {},
     "apply": {},

@@ -56,7 +56,7 @@ def table(page: Any, tab: str) -> list[list[str]]:
     if page.get_by_role("tab", name=tab).get_attribute("aria-selected") != "true":
         page.get_by_role("tab", name=tab).click()
     return page.locator(".gs-panel tbody tr").evaluate_all(
-        "rows => rows.map(r => [...r.cells].map(c => c.textContent))"
+        "rows => rows.map(r => [...r.cells].map(c => c.querySelector('select')?.value ?? c.textContent))"
     )
 
 

@@ -103,9 +103,25 @@ def check_preview(page: Any, notebook: Any) -> None:
     assert sorted(row[0] for row in rows) == notebook.ask("sorted(v.name for v in ed.draft.effect.variables)")
     assert {(row[3], row[4]) for row in rows} == {("copy", "current value")}
     assert all(row[0] == "copy/" + row[1] and row[2].startswith("float32 (") for row in rows)
+    change_a_policy(page, notebook, rows[0][1])
     names = [row[0] for row in table(page, "New ops")]
     assert sorted(names) == notebook.ask("sorted(ed.draft.effect.new_names)")
     page.get_by_role("tab", name="New ops").click()
+
+
+def change_a_policy(page: Any, notebook: Any, variable: str) -> None:
+    """One variable is frozen in its row of the table, then given back its own; the plan and its code follow."""
+
+    def choose(policy: str) -> None:
+        page.get_by_role("combobox", name=f"What becomes of {variable}", exact=True).select_option(policy)
+        assert until(lambda: notebook.ask("dict(ed.draft.steps[0].variables)").get(variable) == policy)
+
+    choose("freeze")
+    page.wait_for_function("() => [...document.querySelectorAll('.gs-panel select')].some(s => s.value == 'freeze')")
+    assert notebook.ask("len(ed.draft.effect.variables)") == 27
+    assert f"{variable!r}: 'freeze'" in notebook.ask("ed.draft.to_code()")
+    shot(page, "4_policy")
+    choose("copy")
 
 
 def inside(page: Any, pane: str, name: str) -> bool:

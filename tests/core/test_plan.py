@@ -119,3 +119,20 @@ def test_the_probe_is_asked_only_of_a_faultless_plan():
     bad = Plan(g, probe=probe).copy(select(g, scope="net"), to="net")
     assert "is taken" in bad.check()[0].wrong
     assert asked == [good.effect]
+
+
+def test_another_policy_for_a_variable():
+    g = net()
+    plan = Plan(g).copy(select(g), to="t").with_policy(0, "net/w", "share").with_policy(0, "*", "initial")
+    assert dict(plan.steps[0].variables) == {"*": "initial", "net/w": "share"}
+    again = plan.with_policy(0, "net/w", "other:0")
+    assert dict(again.steps[0].variables)["net/w"] == "other:0"
+    assert dict(plan.steps[0].variables)["net/w"] == "share"
+
+
+def test_a_policy_for_a_step_that_is_no_copy():
+    plan = Plan(net()).connect("x:0", to="net/mm")
+    with refuses(PlanError, "with_policy(0, 'net/w', 'share')", "step 0 is no copy", "The copies are steps (none)"):
+        plan.with_policy(0, "net/w", "share")
+    with refuses(PlanError, "with_policy(0, 'net/w', 'melt')", "variables='melt' is not known"):
+        Plan(net()).copy(select(net()), to="t").with_policy(0, "net/w", "melt")

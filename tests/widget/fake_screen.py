@@ -63,6 +63,7 @@ class FakeScreen:
         self.picked: list[str] = []
         self.inputs: list[str] = []
         self.outputs: list[str] = []
+        self.policies = {"*": "copy"}
         self.steps: list[dict[str, Any]] = []
         self.redone: list[dict[str, Any]] = []
         self.faults: list[dict[str, str]] = []
@@ -158,6 +159,10 @@ class FakeScreen:
         self.inputs = [t for t in self.inputs if t != tensor]
         self.outputs = [t for t in self.outputs if t != tensor]
         self._changed("unmark", tensor=tensor)
+
+    def set_policy(self, step: int, variable: str, policy: str) -> None:
+        self.policies[variable] = policy
+        self._changed("set_policy", step=step, variable=variable, policy=policy)
 
     def clear_boundary(self) -> None:
         self.inputs, self.outputs = [], []
@@ -300,8 +305,9 @@ class FakeScreen:
             "faults": self.faults if self.steps else [], "warnings": self.warnings if self.steps else [],
             "counts": {"ops": len(copies), "variables": len(variables), "placeholders": 0, "connections": len(joins)},
             "new": [{"name": n, "was": n.partition("/")[2], "op": kind} for n, (kind, _) in copies.items()],
-            "variables": [{"name": n, "was": n.partition("/")[2], "dtype": "float32", "shape": "(7, 7, 3, 64)",
-                           "policy": "copy", "values": "initial"} for n in variables],
+            "variables": [{"step": 0, "name": n, "was": n.partition("/")[2], "dtype": "float32", "shape": "(7, 7, 3, 64)",
+                           "policy": self.policies.get(n.partition("/")[2], self.policies["*"]), "values": "initial"}
+                          for n in variables],
             "connections": [{"from": s["tensor"], "to": f"{s['to']} input {s['input']}", "text": DTYPE} for s in joins],
             "code": "plan = (dst.plan()\n        .copy(block, to=\"grafted\"))\ndst.apply(plan)" if self.steps else "",
             "ready": bool(self.steps) and not self.faults, "applied": self.applied,

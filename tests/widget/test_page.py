@@ -193,6 +193,17 @@ def test_apply_asks_when_there_are_warnings(widget_page):
     assert shown.sent == [("apply", {})]
 
 
+def test_what_becomes_of_a_variable_is_chosen_in_its_row(widget_page):
+    shown = widget_page(marked())
+    shown.page.get_by_role("tab", name="Variables").click()
+    first = shown.page.get_by_role("combobox", name="What becomes of head/weights")
+    assert first.input_value() == "copy"
+    first.select_option("freeze")
+    settle(shown, "set_policy")
+    assert shown.sent[-1] == ("set_policy", {"step": 0, "variable": "head/weights", "policy": "freeze"})
+    assert shown.page.get_by_role("combobox", name="What becomes of head/weights").input_value() == "freeze"
+
+
 def test_search_reveals(widget_page):
     shown = widget_page()
     shown.item("images").focus()

@@ -50,6 +50,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     applied: () => acts.apply(),
     unmarked: tensor => void acts.send("unmark", { tensor }),
     leakAdded: tensor => void acts.send("add_leak", { tensor }),
+    policySet: (step, variable, policy) => void acts.send("set_policy", { step, variable, policy }),
     cleared: () => void acts.send("clear_boundary", {}),
     said: text => status.say(text),
   });

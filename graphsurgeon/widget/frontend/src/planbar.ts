@@ -1,10 +1,10 @@
 // The bar at the bottom: the boundary and the copy on its first line, the plan on its second, the details of both below.
 import { button, count, fill, h, toClipboard } from "./dom";
 import { icon } from "./icons";
-import { problems, tables } from "./plantabs";
+import { type PolicyEvents, problems, tables } from "./plantabs";
 import type { Boundary, Plan, Unmapped } from "./types";
 
-export interface PlanEvents {
+export interface PlanEvents extends PolicyEvents {
   copied(to: string | null, unmapped: Unmapped): void;
   undone(): void;
   redone(): void;
@@ -59,7 +59,7 @@ export class PlanBar {
       { id: "boundary", text: "Boundary", n: boundary.inputs.length + boundary.outputs.length, warn: boundary.leaks.length > 0, body: () => tables.boundary(boundary, this.events) },
       ...(faults || warnings ? [{ id: "problems", text: faults ? "Faults" : "Warnings", n: faults || warnings, warn: true, body: () => problems(plan, this.events.undone) }] : []),
       { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan) },
-      { id: "variables", text: "Variables", n: plan.counts.variables, body: () => tables.variables(plan) },
+      { id: "variables", text: "Variables", n: plan.variables.length, body: () => tables.variables(plan, this.events) },
       { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan) },
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
       { id: "code", text: "Code", n: 0, body: () => this.code(plan.code) },

@@ -1,8 +1,16 @@
 // The details below the plan bar: tables of the boundary and of what the plan does.
 import { button, count, h } from "./dom";
-import type { Boundary, Plan, TensorText } from "./types";
+import type { Boundary, Plan, Policy, TensorText } from "./types";
 
+export interface PolicyEvents { policySet(step: number, variable: string, policy: Policy): void }
 interface BoundaryEvents { unmarked(tensor: string): void; leakAdded(tensor: string): void }
+
+const POLICIES: Record<Policy, string> = {
+  copy: "copy: its own, with the current value",
+  initial: "initial: its own, with the initial value",
+  share: "share: the original itself",
+  freeze: "freeze: a constant of the current value",
+};
 
 const MODES = {
   append: "Nothing that exists is touched.",
@@ -29,9 +37,12 @@ export const tables = {
       ...(plan.along ?? []).map(a => h("p", { class: "gs-muted" }, `Came along: ${a}`)), h("p", { class: "gs-muted" }, sum), h("p", { class: "gs-muted" }, MODES[plan.mode ?? "append"]));
   },
 
-  variables(plan: Plan): HTMLElement {
+  variables(plan: Plan, events: PolicyEvents): HTMLElement {
     if (!plan.variables.length) return none("The plan touches no variables.");
-    return table(["New", "Was", "Type", "Policy", "Values"], plan.variables.map(v => [v.name, v.was, `${v.dtype} ${v.shape}`, v.policy, v.values]));
+    const rows = plan.variables.map(v => [v.name, v.was, `${v.dtype} ${v.shape}`, choice(v.policy, `What becomes of ${v.was}`, p => events.policySet(v.step, v.was, p)), v.values]);
+    const steps = [...new Set(plan.variables.map(v => v.step))];
+    const all = choice("", "What becomes of all variables", p => steps.forEach(step => events.policySet(step, "*", p)), "choose \u2026");
+    return h("div", {}, plan.variables.length > 1 && h("p", {}, h("label", { class: "gs-muted" }, "All without a choice of their own: ", all)), table(["New", "Was", "Type", "Policy", "Values"], rows));
   },
 
   names(plan: Plan): HTMLElement {
@@ -47,6 +58,13 @@ export const tables = {
   },
 };
 
+/** A choice between policies; one that is none of them, as "replace", stays as an option of its own. */
+function choice(now: string, label: string, chosen: (policy: Policy) => void, head = ""): HTMLSelectElement {
+  const other = now in POLICIES ? [] : [h("option", { value: now, selected: true, disabled: !!head }, head || now)];
+  return h("select", { class: "gs-select", "aria-label": label.slice(0, 300), on: { change: (e: Event) => chosen((e.target as HTMLSelectElement).value as Policy) } },
+    ...other, ...Object.entries(POLICIES).map(([key, text]) => h("option", { value: key, title: text, selected: key === now }, head ? text : key)));
+}
+
 /** What is said of a tensor besides its name. */
 function rest(t: TensorText): string {
   return t.text.startsWith(t.tensor) ? t.text.slice(t.tensor.length).trim() : t.text;
@@ -61,7 +79,7 @@ export function problems(plan: Plan, back: () => void): HTMLElement {
     ...plan.warnings.map(w => h("li", {}, h("span", { class: "gs-tag gs-tag-leak" }, "\u26a0 warning"), h("div", {}, w))));
 }
 
-function table(heads: string[], rows: string[][]): HTMLElement {
+function table(heads: string[], rows: (string | Node)[][]): HTMLElement {
   return h("table", { class: "gs-table" },
     h("thead", {}, h("tr", {}, ...heads.map(t => (t ? h("th", { scope: "col" }, t) : h("td", {}))))),
     h("tbody", {}, ...rows.map(r => h("tr", {}, ...r.map((c, i) => h("td", i > 1 ? { class: "gs-short" } : {}, c))))));

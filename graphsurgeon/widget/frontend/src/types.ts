@@ -2,6 +2,7 @@
 
 export type PaneName = "source" | "destination";
 export type Mode = "set" | "add" | "toggle";
+export type Policy = "copy" | "initial" | "share" | "freeze";
 export type Unmapped = "placeholder" | "keep" | "include" | "refuse";
 export type Direction = "TB" | "LR";
 export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed";
@@ -38,7 +39,7 @@ export interface Plan {
   steps: { text: string }[]; redo: number; undo?: boolean; faults: ErrorParts[]; warnings: string[];
   counts: { ops: number; variables: number; placeholders: number; connections: number };
   new: { name: string; was: string; op: string }[];
-  variables: { name: string; was: string; dtype: string; shape: string; policy: string; values: string }[];
+  variables: { step: number; name: string; was: string; dtype: string; shape: string; policy: string; values: string }[];
   connections: { from: string; to: string; text: string; was?: string }[]; mode?: "append" | "materialise"; along?: string[];
   code: string; ready: boolean; applied: string;
 }
@@ -75,6 +76,7 @@ export interface Verbs {
   add_leak: { tensor: string };
   copy: { to: string | null; unmapped: Unmapped };
   connect: { tensor: string; to: string; input: number };
+  set_policy: { step: number; variable: string; policy: Policy };
   undo: Record<string, never>;
   redo: Record<string, never>;
   apply: Record<string, never>;

@@ -1,0 +1,148 @@
+"""Drafting: the plan that is made on screen, by hand: its steps, its policies, and carrying it out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .core.naming import free_scope
+from .core.plan import Plan, op_name, tensor_name
+from .errors import LayoutError, PlanError, SurgeryError
+from .pane import keys_at
+from .shown import receipt
+from .view.asides import counted
+
+if TYPE_CHECKING:
+    from .core.effect import Effect
+    from .core.selection import Selection
+    from .editor import Editor
+    from .marks import Marks
+    from .pane import Pane
+
+
+class Drafting:
+    """The part of a `Screen` that is about the plan being made."""
+
+    source: Editor
+    destination: Editor
+    _panes: dict[str, Pane]
+    _picked: tuple[str, ...]
+    _marks: Marks
+    _region: Selection | None
+    _problem: str
+    _draft: Plan | None
+    _redo: list[Any]
+    _applied: str
+
+    if TYPE_CHECKING:
+
+        @property
+        def same(self) -> bool:
+            """Whether source and destination are one graph."""
+
+        @property
+        def selection(self) -> Selection:
+            """What is picked."""
+
+        @property
+        def draft(self) -> Plan:
+            """The plan being made."""
+
+        @property
+        def unfolded(self) -> frozenset[str]:
+            """What is unfolded in the source pane."""
+
+        def _say(self, text: str, level: str = "info") -> None: ...
+
+        def _draw(self, pane: str) -> dict[str, Any]: ...
+
+    def copy(self, to: str | None = None, unmapped: str = "placeholder") -> None:
+        """Adds a copy of the region (or of what is picked) to the plan, under `to` or a free scope."""
+        chosen = self._region if self._region is not None else self.selection
+        if not chosen.count:
+            raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or pick boxes first")
+        scope = to or free_scope(self.draft.after(), "copy")
+        control = None if self.same else "drop"
+        values = self.source if self.source._values is not None or self.source._session is not None else None
+        self._set(self.draft.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values))
+        self._say_plan(f"{chosen.count:,} ops will be copied to {scope}/")
+
+    def connect(self, tensor: Any, to: Any, input: int = 0) -> None:
+        """Adds a connection to the plan: input `input` of op `to` reads `tensor`."""
+        self._set(self.draft.connect(tensor, to=to, input=input))
+        where = ", in a new graph" if self.draft.mode == "materialise" else ""
+        self._say_plan(f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}{where}")
+
+    def set_policy(self, step: int, variable: str, policy: str) -> None:
+        """Says what becomes of a variable in a copy of the plan; ``"*"`` means all that have no rule of their own.
+
+        Args:
+            step: which step of the plan, from 0.
+            variable: its op in the source.
+            policy: ``copy``, ``initial``, ``share`` or ``freeze``.
+        """
+        self._set(self.draft.with_policy(step, variable, policy))
+        whom = "variables without a rule of their own" if variable == "*" else variable
+        self._say_plan(f"{whom}: {policy}")
+
+    def undo(self) -> None:
+        """Takes back the last step of the plan; with an empty plan, the last applied plan."""
+        if self.draft.steps:
+            self._redo.append(self.draft.steps[-1])
+            self._draft = replace(self.draft, steps=self.draft.steps[:-1])
+            self._say_plan(f"taken back: {self._redo[-1].text}", warn=False)
+        else:
+            event = self.destination.undo()
+            self._applied = ""
+            self._say(f"undone: {event.text}")
+
+    def redo(self) -> None:
+        """Does again what was undone last."""
+        if self._redo:
+            step = self._redo.pop()
+            self._draft = replace(self.draft, steps=(*self.draft.steps, step))
+            self._say_plan(f"done again: {step.text}", warn=False)
+        else:
+            event = self.destination.redo()
+            self._say(f"done again: {event.text}")
+
+    def apply(self) -> dict[str, Any]:
+        """Applies the plan: all of it or nothing."""
+        if not self.draft.steps:
+            raise PlanError("apply()", "the plan is empty", "Copy a region or connect a tensor first")
+        plan, shown, self._draft = self.draft, self._panes["destination"].unfolded, None
+        try:
+            done = self.destination.apply(plan)
+        except SurgeryError:
+            self._draft = plan
+            raise
+        self._redo = []
+        self._applied = receipt(done.effect)
+        self._go_to_copies(done.effect, shown or frozenset())
+        self._region, self._problem = self._marks.region(self.source)
+        self._say(self._applied)
+        return {"applied": self._applied}
+
+    def _go_to_copies(self, effect: Effect, shown: frozenset[str]) -> None:
+        """Opens the source pane at what was copied into it, as the preview showed it, and picks it."""
+        scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
+        if self.same and scopes:
+            before = self.unfolded
+            self._panes["source"].unfolded = before | keys_at(self.source.snapshot, scopes, shown)
+            self._picked = scopes
+            try:
+                self._draw("source")
+            except LayoutError:
+                self._panes["source"].unfolded = before
+
+    def _set(self, plan: Plan) -> None:
+        self._draft, self._redo, self._applied = plan, [], ""
+
+    def _say_plan(self, text: str, warn: bool = True) -> None:
+        faults = self.draft.check()
+        if faults:
+            self._say(f"{faults[0].asked}: {faults[0].wrong}", "error")
+        else:
+            mind = self.draft.effect.warnings if warn else []
+            more = mind if len(mind) < 2 else [counted(len(mind), "warnings")]
+            self._say(" · ".join([text, *more]), "warn" if mind else "info")
