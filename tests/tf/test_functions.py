@@ -86,3 +86,98 @@ def test_the_preview_names_the_functions(tmp_path):
     assert "2 functions under names of their own, branches of conds and loops" in str(
         ed.plan().copy(ed.select(), to="t")
     )
+
+
+def twice(graph, same):
+    """Returns two copies of a whole graph, in it or in another, and the graph they are in."""
+    src = gs.open(graph)
+    dst = src if same else gs.open(tf.Graph())
+    block = src.select()
+    return [dst.apply(dst.plan().copy(block, to=scope)) for scope in ("a", "b")], dst.graph
+
+
+def slopes_of(graph, done, y, x, feeds):
+    with graph.as_default():
+        made = [tf1.gradients(d[y], d[x])[0] for d in done]
+    return run(graph, [*made, *(d[y] for d in done)], {d[k]: v for d in done for k, v in feeds.items()})
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_switch_case_is_copied_twice_and_differentiated(same):
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [], name="x")
+        which = tf1.placeholder(tf.int32, [], name="which")
+        v2 = tf1.control_flow_v2_enabled()
+        tf1.enable_control_flow_v2()
+        try:
+            y = tf.switch_case(which, [lambda: x * 2.0, lambda: x * x, lambda: tf.exp(x)])
+        finally:
+            if not v2:
+                tf1.disable_control_flow_v2()
+    assert {"Case", "StatelessCase"} & {op.type for op in graph.get_operations()}
+    done, where = twice(graph, same)
+    assert slopes_of(where, done, y, x, {x: 3.0, which: 1}) == [6.0, 6.0, 9.0, 9.0]
+    with graph.as_default():
+        (own,) = tf1.gradients(y, x)
+    assert run(graph, own, {x: 3.0, which: 0}) == 2.0
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_defun_with_a_gradient_of_its_own_is_copied_twice(same):
+    from tensorflow.python.framework.function import Defun
+
+    @Defun(tf.float32, tf.float32)
+    def slope(x, dy):
+        return dy * x * 100.0
+
+    @Defun(tf.float32, grad_func=slope)
+    def square(x):
+        return x * x
+
+    @Defun(tf.float32, python_grad_func=lambda op, dy: dy * 55.0)
+    def triple(x):
+        return x * 3.0
+
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [], name="x")
+        y = tf.add(square(x), triple(x), name="y")
+    done, where = twice(graph, same)
+    assert slopes_of(where, done, y, x, {x: 2.0}) == [255.0, 255.0, 10.0, 10.0]
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_functions_of_a_dataset_come_along(same):
+    graph = tf.Graph()
+    with graph.as_default():
+        offset = tf.constant(100, tf.int64)
+        data = tf.data.Dataset.range(6).map(lambda v: v * 2 + offset).filter(lambda v: tf.equal(v % 4, 0))
+        data = data.interleave(lambda v: tf.data.Dataset.from_tensors(v + 1), cycle_length=1)
+        iterator = tf1.data.make_initializable_iterator(data)
+        tf.identity(iterator.get_next(), name="value")
+    done, where = twice(graph, same)
+    with tf1.Session(graph=where) as session:
+        starts = [op for op in where.get_operations() if op.type == "MakeIterator"]
+        session.run(starts)
+        got = [session.run(done[0]["value:0"]) for _ in range(2)] + [session.run(done[1]["value:0"])]
+    assert got == [101, 105, 101]
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_call_with_captured_variables_trains_apart(same):
+    graph = tf.Graph()
+    with graph.as_default():
+        w = tf1.get_variable("w", initializer=3.0, use_resource=True)
+        x = tf1.placeholder(tf.float32, [], name="x")
+        y = tf.identity(tf.function(lambda v: v * w)(x), name="y")
+    done, where = twice(graph, same)
+    with where.as_default():
+        slopes = [tf1.gradients(d[y], d[w])[0] for d in done]
+    with tf1.Session(graph=where) as session:
+        with where.as_default():
+            session.run(tf1.global_variables_initializer())
+        session.run(done[0][w].initializer, {done[0][w].initializer.inputs[1]: 10.0})
+        feeds = {d[x]: 2.0 for d in done}
+        assert session.run([d[y] for d in done], feeds) == [20.0, 6.0]
+        assert session.run(slopes, feeds) == [2.0, 2.0]
