@@ -13,24 +13,43 @@ import tensorflow as tf
 tf1 = tf.compat.v1
 
 
-def layered(size: int, every: int = 40) -> Any:
-    """Returns a `tf.Graph` of about `size` ops: dense layers in scopes, one in `every` with a variable of its own.
+def layered(size: int, every: int = 40, variables: int | None = None, kept: int = 0) -> Any:
+    """Returns a `tf.Graph` of about `size` ops: dense layers in scopes, some with a variable of their own.
 
     The variables are reference and resource variables in turn; the input is ``x:0``, the output ``out:0``.
+
+    Args:
+        size: number of ops; more where so many variables need more.
+        every: one layer in so many has a variable, where `variables` does not say how many there are.
+        variables: exactly so many, spread evenly.
+        kept: so many tensors are put in the collection ``kept``.
     """
     graph = tf.Graph()
-    count = 0
+    count = made = 0
     with graph.as_default():
         h = tf1.placeholder(tf.float32, [None, 8], name="x")
         eye = np.eye(8, dtype=np.float32)
-        while len(graph.get_operations()) < size - 1:
+        while (ops := len(graph.get_operations())) < size - 1 or made < (variables or 0):
+            due = count % every == 0 if variables is None else made < variables and made * size <= variables * ops
             with tf1.name_scope(f"block_{count // 10}/layer_{count}"):
-                if count % every == 0:
-                    w = tf1.Variable(eye, name="w", use_resource=bool(count // every % 2))
+                if due:
+                    w = tf1.Variable(eye, name="w", use_resource=bool(made % 2))
+                    made += 1
                 else:
                     w = tf.constant(eye)
                 h = tf.nn.relu(tf.nn.bias_add(tf.matmul(h, w), tf.zeros([8])))
                 h = h + tf.tanh(h)
             count += 1
         tf.identity(h, name="out")
+        for tensor in [t for op in graph.get_operations() for t in op.outputs][:kept]:
+            graph.add_to_collection("kept", tensor)
+    return graph
+
+
+def heavy(constants: int, megabytes: int) -> Any:
+    """Returns a `tf.Graph` that adds up constants of some megabytes each; the output is ``out:0``."""
+    graph = tf.Graph()
+    with graph.as_default():
+        parts = [tf.constant(np.full([megabytes << 18], i, np.float32)) for i in range(constants)]
+        tf.identity(tf.add_n(parts), name="out")
     return graph

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,6 +57,31 @@ class Row:
             "peer": self.peer,
             "unit": self.unit,
         }
+
+
+def skipped(what: str, why: str) -> None:
+    """Says that a row is missing, and why."""
+    print(f"  skipped: {what}: {why}", file=sys.stderr, flush=True)
+
+
+def in_turns(
+    ours: Callable[[], object], theirs: Callable[[], object], repeat: int = 5, resting: bool = False
+) -> tuple[float, float]:
+    """Returns the shortest runs of two calls, in seconds, that take turns: so both see the same machine.
+
+    Each goes first every other time: who goes second finds memory that the other has just given back.
+
+    Args:
+        ours: the one call.
+        theirs: the other call.
+        repeat: how often each is run.
+        resting: the garbage collector rests meanwhile.
+    """
+    best = {ours: float("inf"), theirs: float("inf")}
+    for turn in range(repeat):
+        for call in (ours, theirs) if turn % 2 else (theirs, ours):
+            best[call] = min(best[call], seconds(call, 1, resting))
+    return best[ours], best[theirs]
 
 
 def seconds(call: Callable[[], object], repeat: int = 5, resting: bool = True) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .boundary import Tensor
+from .boundary import Tensor, entering
 from .graph import Graph, Mask
 from .policies import Substitute, is_substitute, spare, substituted
 from .sizes import bytes_of, size_text
@@ -77,7 +77,7 @@ def close(
     while True:  # what comes along may bring more along
         count = len(done), int(np.count_nonzero(mask))
         mask = _with_variables(graph, mask, cuts, policy, done, shared, pulled)
-        mask = _whole_contexts(graph, mask, cuts, pulled)
+        mask = _whole_contexts(graph, mask, cuts, pulled, control == "include")
         mask = _with_starters(graph, mask, cuts, pulled)
         if count == (len(done), int(np.count_nonzero(mask))):
             break
@@ -112,27 +112,25 @@ def _with_variables(
         parts = np.zeros(graph.size, np.bool_)
         for name in fresh:
             done[name] = known[name]
-            family = variable_parts(graph, known[name])
-            start = known[name].initial_value
-            if start and graph.tensor(start) in cuts:
-                family[graph.tensor(start)[0]] = False
-            if policy.get(name) == "share":
-                shared |= family
-            else:
-                parts |= family
+            family, start = variable_ops(graph, known[name]), known[name].initial_value
+            if start and cuts and graph.tensor(start) in cuts:
+                family.remove(graph.tensor(start)[0])
+            (shared if policy.get(name) == "share" else parts)[family] = True
         reach = backward(graph, parts, cuts) if parts.any() else parts
-        word = "variable" if len(fresh) == 1 else "variables"
-        mask = _take(graph, mask, reach, pulled, f"initial values and readers of {len(fresh)} {word}")
+        own = sum(policy.get(name) != "share" for name in fresh)
+        word = "variable" if own == 1 else "variables"
+        mask = _take(graph, mask, reach, pulled, f"initial values and readers of {own} {word}")
 
 
-def _whole_contexts(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled]) -> Mask:
+def _whole_contexts(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled], control: bool) -> Mask:
     """Takes loops and conds whole where a part of them is copied: gradients need the pivots and all exits."""
-    feeds = np.isin(graph.type_array, list(FEED_TYPES))
+    feeds = graph.typed(FEED_TYPES)
     for names in graph.state.contexts:
         ops = graph.mask(graph.index[n] for n in names if n in graph.index)
         if not (ops & mask).any() or not (ops & ~mask).any():
             continue
-        reach = backward(graph, ops, cuts)
+        # What enters the selection enters its loops too, and needs no other source.
+        reach = backward(graph, ops, cuts | frozenset(entering(graph, mask, cuts)), control)
         if not (reach & feeds & ~mask).any():  # a boundary through a cond must not pull in what lies before it
             mask = _take(graph, mask, reach, pulled, "the rest of a loop or cond")
     return mask
@@ -154,14 +152,19 @@ def _with_starters(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: li
 
 def variable_parts(graph: Graph, variable: VariableInfo) -> Mask:
     """Returns the ops a `tf.Variable` object is made of: variable, initialiser, snapshot, readers under its name."""
+    return graph.mask(variable_ops(graph, variable))
+
+
+def variable_ops(graph: Graph, variable: VariableInfo) -> list[int]:
+    """Returns the same as numbers, each once."""
     names = {variable.op, variable.initializer}
     names |= {t.partition(":")[0] for t in (variable.snapshot, variable.initial_value)}
-    numbers = [graph.index[n] for n in names if n in graph.index]
-    me = graph.index[variable.op]
+    numbers = {graph.index[n]: None for n in names if n in graph.index}
+    me, lead = graph.index[variable.op], variable.op + "/"
     for reader in graph.consumers.row(me).tolist():
-        if graph.types[reader] in _READERS and graph.names[reader].startswith(variable.op + "/"):
-            numbers.append(reader)
-    return graph.mask(numbers)
+        if graph.types[reader] in _READERS and graph.names[reader].startswith(lead):
+            numbers[reader] = None
+    return list(numbers)
 
 
 def _wider(graph: Graph, mask: Mask, cuts: frozenset[Tensor], data: bool, control: bool) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -86,7 +86,14 @@ class NewVariable:
         return self.info.op
 
 
-def new_variable(info: VariableInfo, policy: str, scope: str, taken: set[str], settable: bool) -> NewVariable:
+def new_variable(
+    info: VariableInfo,
+    policy: str,
+    scope: str,
+    taken: set[str],
+    settable: bool,
+    names: Mapping[str, str] | None = None,
+) -> NewVariable:
     """Returns the copy of a variable under a scope.
 
     Args:
@@ -95,11 +102,12 @@ def new_variable(info: VariableInfo, policy: str, scope: str, taken: set[str], s
         scope: the scope of the copy.
         taken: names inside the scope that are in use; names of added ops are put there.
         settable: it is to get a value: ops for that are added where it has no initialiser.
+        names: source op -> full name of its copy, where that is another.
     """
     lead = f"{scope}/" if scope else ""
 
     def new(name: str) -> str:
-        return lead + name if name else ""
+        return renamed(scope, name, names) if name else ""
 
     made = replace(
         info,
@@ -164,6 +172,7 @@ class Copied:
         dropped: control edges left out, as (inside, outside) names.
         closure: what came along, and why.
         turned: source op number -> the op type its copy has: readers of variables that are frozen or replaced.
+        key: what goes before the names of state and of loops, so that the copy has its own.
     """
 
     step: CopyStep
@@ -179,11 +188,19 @@ class Copied:
     dropped: list[tuple[str, str]]
     closure: Closure
     turned: Mapping[int, str] = field(default_factory=dict)
+    key: str = ""
 
     @property
     def source(self) -> Graph:
         """The snapshot copied from."""
         return self.step.selection.graph
+
+    @cached_property
+    def types(self) -> list[str]:
+        """The op types of the copies."""
+        kinds, turned = self.source.types, self.turned
+        numbers = self.ops.tolist()
+        return [turned.get(i, kinds[i]) for i in numbers] if turned else [kinds[i] for i in numbers]
 
     @property
     def shared(self) -> list[VariableInfo]:
@@ -196,13 +213,39 @@ class Copied:
         return {op: name for (op, _), (name, _) in self.external.items()} | dict(self.control_kept)
 
     def renamed(self, name: str) -> str:
-        """Returns the name an op of the source has in the copy."""
-        return under(self.step.to, name)
+        """Returns the name an op or tensor of the source has in the copy."""
+        return renamed(self.step.to, name, self.step.names)
 
     @property
     def stand_ins(self) -> list[NewPlaceholder | NewConstant]:
         """The new ops that stand in for tensors of the source, in the order they are made."""
         return [*self.placeholders, *self.constants]
+
+
+def renamed(scope: str, name: str, names: Mapping[str, str] | None) -> str:
+    """Returns the name that an op or tensor has in a copy under a scope.
+
+    Example:
+        >>> renamed("copy", "a:1", None), renamed("copy", "a:1", {"a": "b"}), renamed("copy", "c", {"a": "b"})
+        ('copy/a:1', 'b:1', 'copy/c')
+    """
+    if names is None:
+        return under(scope, name)
+    op, colon, port = name.partition(":")
+    return names.get(op, under(scope, op)) + colon + port
+
+
+def without(copied: Copied, gone: Iterable[int]) -> Copied:
+    """Returns a copy of all of a graph without some of its ops, given by number."""
+    lost = copied.source.mask(gone)
+    if not lost.any():
+        return copied
+    stay = copied.ops[~lost[copied.ops]]
+    place = np.full(copied.source.size, -1, np.int32)
+    place[stay] = int(copied.place[copied.ops].min()) + np.arange(len(stay), dtype=np.int32)
+    names = [copied.source.names[i] for i in stay.tolist()]
+    kept = [v for v in copied.variables if not lost[copied.source.index[v.was]]]
+    return replace(copied, ops=stay, names=[copied.renamed(n) for n in names], place=place, variables=kept)
 
 
 def appended(base: Graph, copied: Copied) -> Graph:
@@ -227,14 +270,10 @@ def appended(base: Graph, copied: Copied) -> Graph:
         ctrl, ctrl_rows = ctrl[ctrl >= 0], ctrl_rows[ctrl >= 0]
     lead = len(stand_ins)
     total = lead + len(ops)
-    numbers, turned = ops.tolist(), copied.turned
-    types = [turned.get(i, graph.types[i]) for i in numbers] if turned else [graph.types[i] for i in numbers]
     after = base.appended(
         [*spots, *copied.names],
-        ["Placeholder"] * len(copied.placeholders)
-        + ["Const"] * len(copied.constants)
-        + types,
-        [None] * lead + [graph.nodes[i] for i in numbers],
+        ["Placeholder"] * len(copied.placeholders) + ["Const"] * len(copied.constants) + copied.types,
+        [None] * lead + [graph.nodes[i] for i in ops.tolist()],
         Edges(_ptr(data_rows + lead, total), node.astype(np.int32), port.astype(np.int32)),
         Edges(_ptr(ctrl_rows + lead, total), ctrl.astype(np.int32), np.zeros(len(ctrl), np.int32)),
     )

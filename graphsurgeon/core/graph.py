@@ -6,16 +6,19 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SelectionError, did_you_mean
+from .edges import Edges as Edges
+from .edges import Ints as Ints
+from .edges import joined, reversed_edges, side_by_side, stacked
 from .scopes import Scopes
 from .state import State
 
-Ints = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 
@@ -50,18 +53,6 @@ def shape_from(text: str) -> tuple[int | None, ...] | None:
     return tuple(None if part == "?" else int(part) for part in parts if part)
 
 
-class Edges(NamedTuple):
-    """Edges in compressed rows: row i is ``node[ptr[i]:ptr[i+1]]``; `port` is the tensor index at the producer."""
-
-    ptr: Ints
-    node: Ints
-    port: Ints
-
-    def row(self, i: int) -> Ints:
-        """Returns the far ends of row i."""
-        return self.node[self.ptr[i] : self.ptr[i + 1]]
-
-
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A read-only picture of a graph at one moment.
@@ -77,6 +68,8 @@ class Graph:
         title: what to call the graph in messages.
         state_of: reads its variables and collections, when they are first asked for.
         opened_by: the Python that opens it again, where it came from a file.
+        stamps: for each op what the live graph said of it, as bytes: the same while nobody changes the op. Empty
+            where it was not read from a live graph.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
@@ -95,6 +88,7 @@ class Graph:
     title: str = "graph"
     state_of: Callable[[], State] | None = None
     opened_by: str | None = None
+    stamps: Sequence[bytes] = ()
 
     # -- making one ---------------------------------------------------------------------------
 
@@ -112,10 +106,10 @@ class Graph:
         """Builds a snapshot from (name, type, inputs) triples; for tests and small examples."""
         return cls.read([PlainNode(*op) for op in ops], **about)
 
-    def extended(self, nodes: Iterable[Any]) -> Graph:
-        """Returns a snapshot with these nodes added; this one stays as it is."""
-        about = ("owner", "outputs_of", "title", "state_of", "opened_by")
-        return type(self)._grow(self, list(nodes), {key: getattr(self, key) for key in about})
+    def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
+        """Returns a snapshot with these nodes added, and their stamps; this one stays as it is."""
+        about = {key: getattr(self, key) for key in ("owner", "outputs_of", "title", "state_of", "opened_by")}
+        return type(self)._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
 
     def appended(self, names: list[str], types: list[str], nodes: list[Any], data: Edges, control: Edges) -> Graph:
         """Returns a snapshot with ops added whose edges are known already, in this graph's numbers."""
@@ -126,9 +120,10 @@ class Graph:
             names=[*self.names, *names],
             types=[*self.types, *types],
             nodes=[*self.nodes, *nodes],
-            data=_stacked(self.data, data),
-            control=_stacked(self.control, control),
+            data=stacked(self.data, data),
+            control=stacked(self.control, control),
             index=index,
+            stamps=(),
         )
 
     def rewired(self, op: int, position: int, tensor: tuple[int, int]) -> Graph:
@@ -176,8 +171,8 @@ class Graph:
             names=[*base.names, *names] if base else names,
             types=[*(base.types if base else ()), *(n.op for n in nodes)],
             nodes=[*base.nodes, *nodes] if base else nodes,
-            data=_joined(old[0], data_ptr, data_node, data_port),
-            control=_joined(old[1], ctrl_ptr, ctrl_node, [0] * len(ctrl_node)),
+            data=joined(old[0], data_ptr, data_node, data_port),
+            control=joined(old[1], ctrl_ptr, ctrl_node, [0] * len(ctrl_node)),
             index=index,
             **about,
         )
@@ -210,12 +205,17 @@ class Graph:
     @cached_property
     def consumers(self) -> Edges:
         """Row i = ops that read a data output of op i; `port` says which output."""
-        return _reversed(self.data, self.size)
+        return reversed_edges(self.data, self.size)
+
+    @cached_property
+    def needed(self) -> Edges:
+        """Row i = all that op i waits for: data inputs, then control inputs."""
+        return side_by_side(self.data, self.control) if len(self.control.node) else self.data
 
     @cached_property
     def control_consumers(self) -> Edges:
         """Row i = ops that have op i as control input."""
-        return _reversed(self.control, self.size)
+        return reversed_edges(self.control, self.size)
 
     @cached_property
     def type_array(self) -> NDArray[np.str_]:
@@ -230,6 +230,18 @@ class Graph:
         first = np.full(len(number), self.size, np.int32)
         np.minimum.at(first, kind_of, np.arange(self.size, dtype=np.int32))
         return list(number), first, kind_of
+
+    def typed(self, types: Iterable[str]) -> Mask:
+        """Returns a mask of the ops of these types.
+
+        Example:
+            >>> Graph.of([("a", "Const", []), ("b", "Neg", ["a"])]).typed(["Neg", "Exp"]).tolist()
+            [False, True]
+        """
+        wanted = frozenset(types)
+        kinds, _, kind_of = self.kinds
+        hit: Mask = np.array([kind in wanted for kind in kinds], np.bool_)[kind_of]
+        return hit
 
     def find(self, name: str, asked: str = "") -> int:
         """Returns the number of the op called `name`.
@@ -298,6 +310,24 @@ class Graph:
         """Returns the names of the control inputs of op i."""
         return [self.names[n] for n in self.control.row(i)]
 
+    def written(self, first: int = 0) -> list[list[str]]:
+        """Returns the inputs of the ops from number `first` on as a NodeDef writes them: output 0 by the bare name.
+
+        Example:
+            >>> Graph.of([("a", "Const", []), ("b", "Neg", ["a:0", "^a"])]).written()
+            [[], ['a', '^a']]
+        """
+        names, begin = self.names, int(self.data.ptr[first])
+        texts = [names[n] for n in self.data.node[begin:].tolist()]
+        port = self.data.port[begin:]
+        for at in np.flatnonzero(port).tolist():
+            texts[at] += f":{port[at]}"
+        ends = (self.data.ptr[first:] - begin).tolist()
+        rows = [texts[a:b] for a, b in pairwise(ends)]
+        for i in np.flatnonzero(np.diff(self.control.ptr[first:])).tolist():
+            rows[i] += [f"^{name}" for name in self.control_names(first + i)]
+        return rows
+
     def mask(self, ops: Iterable[int]) -> Mask:
         """Returns a mask over all ops that is true at these numbers."""
         out = np.zeros(self.size, dtype=np.bool_)
@@ -309,14 +339,34 @@ class Graph:
         return self.scopes.mask(scope)
 
     @cached_property
+    def placed(self) -> Mask:
+        """A mask of the ops that ask to be placed with others (``_class``)."""
+        held = (getattr(node, "attr", ()) for node in self.nodes)
+        return np.fromiter(("_class" in attributes for attributes in held), np.bool_, self.size)
+
+    @cached_property
+    def places(self) -> tuple[Ints, Ints, list[str]]:
+        """For each such wish the op, the op it wants to be with (-1: not in this graph), and the name of that one."""
+        ops, names = [], []
+        for i in np.flatnonzero(self.placed).tolist():
+            for place in self.nodes[i].attr["_class"].list.s:
+                if place.startswith(b"loc:@"):
+                    ops.append(i)
+                    names.append(place[5:].decode("utf-8", "replace"))
+        others = [self.index.get(name, -1) for name in names]
+        return np.array(ops, np.int32), np.array(others, np.int32), names
+
+    @cached_property
     def fingerprint(self) -> str:
-        """A hash of names, types and edges: equal for equal structure."""
+        """A hash of names, types and edges: equal for equal structure, whatever the order of control inputs."""
         h = hashlib.blake2b(digest_size=16)
         h.update("\n".join(self.names).encode("utf-8", "surrogatepass"))
         h.update("\n".join(self.types).encode("utf-8", "surrogatepass"))
-        for edges in (self.data, self.control):
-            for array in edges:
-                h.update(array.tobytes())
+        # The order of control inputs means nothing, and TensorFlow writes it another way in each run.
+        rows = np.repeat(np.arange(self.size, dtype=np.int32), np.diff(self.control.ptr))
+        waits = self.control.node[np.lexsort((self.control.node, rows))]
+        for array in (*self.data, self.control.ptr, waits):
+            h.update(array.tobytes())
         return h.hexdigest()
 
 
@@ -326,24 +376,3 @@ class PlainNode(NamedTuple):
     name: str
     op: str
     input: Sequence[str]
-
-
-def _joined(old: Edges | None, ptr: list[int], node: list[int], port: list[int]) -> Edges:
-    rows = np.asarray(ptr, np.int32)
-    ends, ports = np.asarray(node, np.int32), np.asarray(port, np.int32)
-    new = Edges(rows, ends, ports)
-    return _stacked(old, new) if old is not None else new
-
-
-def _stacked(old: Edges, new: Edges) -> Edges:
-    ptr = np.concatenate([old.ptr, new.ptr[1:] + old.ptr[-1]]).astype(np.int32)
-    return Edges(ptr, np.concatenate([old.node, new.node]), np.concatenate([old.port, new.port]))
-
-
-def _reversed(edges: Edges, size: int) -> Edges:
-    order = np.argsort(edges.node, kind="stable")
-    counts = np.bincount(edges.node, minlength=size)
-    ptr = np.zeros(size + 1, np.int32)
-    np.cumsum(counts, out=ptr[1:])
-    rows = np.repeat(np.arange(size, dtype=np.int32), np.diff(edges.ptr))
-    return Edges(ptr, rows[order], edges.port[order])

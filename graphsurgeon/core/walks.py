@@ -24,6 +24,8 @@ def backward(graph: Graph, start: Mask, cuts: frozenset[tuple[int, int]] = froze
         >>> backward(g, g.mask([1])).tolist()
         [True, True, False]
     """
+    if not cuts:
+        return _walk(graph.needed if control else graph.data, start)
     row, col = _pairs(graph.data, kept_edges(graph, cuts))
     if control:
         more_row, more_col = _pairs(graph.control, None)
@@ -31,15 +33,24 @@ def backward(graph: Graph, start: Mask, cuts: frozenset[tuple[int, int]] = froze
     return _reach(row, col, start)
 
 
-def forward(graph: Graph, start: Mask, control: bool = True, within: Mask | None = None) -> Mask:
-    """Returns the ops in `start` and all that need them; only through ops of `within` where that is given.
+def forward(
+    graph: Graph, start: Mask, control: bool = True, within: Mask | None = None, edges: Mask | None = None
+) -> Mask:
+    """Returns the ops in `start` and all that need them.
+
+    Args:
+        graph: the snapshot to walk.
+        start: mask of the ops to start from.
+        control: follow control edges too.
+        within: walk only through these ops.
+        edges: follow only these data edges.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> forward(g, g.mask([1])).tolist()
         [False, True, True]
     """
-    row, col = _pairs(graph.data, None)
+    row, col = _pairs(graph.data, edges)
     if control:
         more_row, more_col = _pairs(graph.control, None)
         row, col = np.concatenate([row, more_row]), np.concatenate([col, more_col])
@@ -61,14 +72,22 @@ def kept_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
 
 def edge_rows(edges: Edges) -> Ints:
     """Returns for each edge the op whose row it is in (its consumer)."""
-    return np.repeat(np.arange(len(edges.ptr) - 1, dtype=np.int32), np.diff(edges.ptr))
+    return edges.rows
 
 
-def components(graph: Graph) -> NDArray[np.int32]:
-    """Returns for each op the number of its strongly connected component; ops of one loop share one."""
-    row, col = _pairs(graph.data, None)
-    matrix = _matrix(row, col, graph.size)
-    labels: Ints = csgraph.connected_components(matrix, directed=True, connection="strong")[1].astype(np.int32)
+def components(graph: Graph, into: Mask, out_of: Mask) -> NDArray[np.int32]:
+    """Returns for each op the number of the part it is in, without the edges into some ops and out of others.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> components(g, g.mask([2]), g.mask([])).tolist()
+        [0, 0, 1]
+    """
+    data, control = _pairs(graph.data, None), _pairs(graph.control, None)
+    row, col = np.concatenate([data[0], control[0]]), np.concatenate([data[1], control[1]])
+    keep = ~into[row] & ~out_of[col]
+    matrix = _matrix(row[keep], col[keep], graph.size)
+    labels: Ints = csgraph.connected_components(matrix, directed=False)[1].astype(np.int32)
     return labels
 
 
@@ -97,12 +116,17 @@ def _matrix(row: Ints, col: Ints, size: int) -> sparse.csr_matrix:
 
 
 def _reach(row: Ints, col: Ints, start: Mask) -> Mask:
+    rows = _matrix(row, col, len(start))
+    return _walk(Edges(rows.indptr, rows.indices, rows.indices), start)
+
+
+def _walk(edges: Edges, start: Mask) -> Mask:
     # A virtual op in front of all starts makes it one walk.
-    size = len(start)
-    first = np.flatnonzero(start).astype(np.int32)
-    row = np.concatenate([row, np.full(len(first), size, np.int32)])
-    col = np.concatenate([col, first])
-    order = csgraph.breadth_first_order(_matrix(row, col, size + 1), size, directed=True, return_predecessors=False)
+    size, first = len(start), np.flatnonzero(start).astype(np.int32)
+    node = np.concatenate([edges.node, first])
+    ptr = np.append(edges.ptr, np.int32(len(node)))
+    matrix = sparse.csr_matrix((np.ones(len(node)), node, ptr), shape=(size + 1, size + 1))
+    order = csgraph.breadth_first_order(matrix, size, directed=True, return_predecessors=False)
     out = np.zeros(size + 1, np.bool_)
     out[order] = True
     return out[:size]

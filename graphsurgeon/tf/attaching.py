@@ -4,79 +4,105 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from ..core.copied import Copied
 from ..core.policies import value_info
 from . import functions
 from .control_flow import keep_contexts
-from .internals import collections_of, copy_handle_data, differently_shaped, op_finder, same_shape
+from .internals import PLAIN, TENSOR, collections_of, copy_handle_data, differently_shaped, same_shape
 from .items import entry, moved
-from .variables import rebuilt, variable_objects
+from .variables import rebuilt, take_slots, variable_objects
 
 
 def attach(copied: Copied, graph: Any, made: Any) -> None:
     """Gives the copy what Python keeps beside the nodes: shapes, gradients, variables, collections."""
     source = copied.source.owner
-    inside = {copied.source.names[i] for i in copied.ops.tolist()}
-    old_op, new_op, old_names = op_finder(source), op_finder(graph), copied.source.names
-    pairs = [(old_op(old_names[i]), new_op(name)) for i, name in zip(copied.ops.tolist(), copied.names, strict=True)]
+    types, numbers = copied.source.types, copied.ops.tolist()
+    old, new = source.get_operations(), made.live
+    pairs = [(old[i], new[name]) for i, name in zip(numbers, copied.names, strict=True)]
     if not _shapes_changed(copied, graph):
-        _keep_shapes(pairs)
-    _keep_handles(copied, graph, pairs)
+        # The shape of a constant is in its node.
+        _keep_shapes([pair for pair, i in zip(pairs, numbers, strict=True) if types[i] != "Const"])
+    _keep_handles(copied, graph, [(old[i], new[copied.renamed(old[i].name)]) for i in _fed(copied)])
     functions.keep_gradients(pairs)
     _keep_guards(source, graph, pairs)
     _keep_callbacks(copied, source, graph)
     contexts, missed = keep_contexts(copied, graph, pairs)
     made.missed += missed
     originals = variable_objects(source)
-    for variable in copied.variables:
-        new = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to)
-        if new is not None:
-            made.variables[variable.name] = new
-    move = _Move(copied, graph, inside, made.variables)
+    with graph.as_default():
+        for variable in copied.variables:
+            new = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to)
+            if new is not None:
+                made.variables[variable.name] = new
+    take_slots(graph, made.variables)
     targets = {c.was: c.name for c in copied.collections}
+    if targets:
+        _keep_collections(targets, copied, graph, made, contexts, originals)
+
+
+def _keep_collections(
+    targets: dict[str, str],
+    copied: Copied,
+    graph: Any,
+    made: Any,
+    contexts: dict[int, Any],
+    originals: dict[str, Any],
+) -> None:
+    """Adds the copies of what the source's collections hold to collections of the destination, in order."""
+    source, move = copied.source.owner, _Move(copied, made, originals)
     whole = bool(copied.step.selection.mask.all())
     for was, items in collections_of(source).items():
         if was not in targets:
             continue
-        # A copy inside one graph adds to the very lists it reads.
-        for item in list(items):
-            kind = entry(source, item).kind
-            if kind == "other" or (kind == "value" and not whole):
-                continue
-            new = contexts.get(id(item))
-            if new is None:
-                new = move(item) if kind in _ELEMENTS else moved(item, graph, move, move.name)
+        found = []
+        for item in items:
+            if (type(item) in PLAIN and item.graph is source) or id(item) in move.variables:
+                new = move(item)  # most are: no need to ask what else it could be
+            else:
+                kind = entry(source, item).kind
+                if kind == "other" or (kind == "value" and not whole):
+                    continue
+                new = contexts.get(id(item))
+                if new is None:
+                    new = move(item) if kind == "variable" else moved(item, graph, move, move.name)
             if new is not None:
-                graph.add_to_collection(targets[was], new)
-                made.collections.append((targets[was], new))
-
-
-_ELEMENTS = ("op", "tensor", "variable")
+                found.append(new)
+        # Only now: a copy inside one graph adds to the very lists it reads.
+        if found:
+            graph.get_collection_ref(targets[was]).extend(found)
+            made.collections += [(targets[was], new) for new in found]
 
 
 class _Move:
     """Finds what became of an op, tensor or variable of the source; None where it was not copied."""
 
-    def __init__(self, copied: Copied, graph: Any, inside: set[str], variables: dict[str, Any]) -> None:
-        self._copied, self._graph, self._inside = copied, graph, inside
-        self._variables = {v.was: variables.get(v.name) for v in copied.variables}
+    def __init__(self, copied: Copied, made: Any, originals: dict[str, Any]) -> None:
+        self._copied, self._live = copied, made.live
+        self._new = dict(zip((copied.source.names[i] for i in copied.ops.tolist()), copied.names, strict=True))
+        self._variables = {v.was: made.variables.get(v.name) for v in copied.variables}
+        self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}
 
     def __call__(self, item: Any) -> Any:
-        if isinstance(item, tf.Variable) or hasattr(item, "initializer"):
-            return self._variables.get(item.op.name)
-        if hasattr(item, "value_index"):
+        kind = type(item)
+        if id(item) in self.variables:
+            return self.variables[id(item)]
+        if kind is TENSOR or (kind is not tf.Operation and hasattr(item, "value_index")):
             op = self._op(item.op.name)
             return None if op is None else op.outputs[item.value_index]
-        return self._op(item.name)
+        if kind is tf.Operation:
+            return self._op(item.name)
+        return self._variables.get(item.op.name)
 
     def _op(self, name: str) -> Any:
-        return self._graph.get_operation_by_name(self._copied.renamed(name)) if name in self._inside else None
+        new = self._new.get(name)
+        return None if new is None else self._live[new]
 
     def name(self, name: str) -> str | None:
         """Returns the new name of an op or tensor."""
-        return self._copied.renamed(name) if _op(name) in self._inside else None
+        return self._copied.renamed(name) if _op(name) in self._new else None
 
 
 def _op(name: str) -> str:
@@ -110,9 +136,17 @@ def _keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
         new.set_shape(old.shape)
 
 
+def _fed(copied: Copied) -> list[int]:
+    """Numbers of the placeholders that are copied."""
+    kinds, _, kind_of = copied.source.kinds
+    fed = np.array([kind.startswith("Placeholder") for kind in kinds], np.bool_)
+    ops: list[int] = copied.ops[fed[kind_of[copied.ops]]].tolist() if kinds else []
+    return ops
+
+
 def _keep_handles(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> None:
     """Says of resources that come in by a placeholder what they hold: TensorFlow has no attribute for it."""
-    comes = [(old.outputs[0], new.outputs[0]) for old, new in pairs if old.type.startswith("Placeholder")]
+    comes = [(old.outputs[0], new.outputs[0]) for old, new in pairs]
     for p in copied.placeholders:
         comes.append((copied.source.owner.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
     for old, new in comes:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ..core.copied import Copied, NewConstant, NewOp
 from ..core.effect import Effect
-from ..errors import StalePlanError
+from ..core.graph import Graph
+from . import nodes
+from .editing import arranged, change_node
 from .functions import BRANCHING, Library, rename_calls
-from .internals import op_finder, read_node
+from .internals import op_definition, op_finder
 from .rewriting import Rewrite, rewriter
 
 
@@ -36,135 +40,126 @@ def compiled(
         the GraphDef, the tensors and the control inputs that its nodes take from `graph`.
     """
     graph_def = graph_pb2.GraphDef()
-    tensors: dict[tuple[str, int], Any] = {}
-    controls: dict[str, Any] = {}
-    fresh = set(effect.new_names)
-    for at, (copied, renamed) in enumerate(zip(effect.copies, library.names, strict=True)):
-        for placeholder in copied.placeholders:
-            graph_def.node.append(_placeholder(copied, placeholder.was, placeholder.name))
-        for constant in copied.constants:
-            graph_def.node.append(_constant(copied, constant, frozen))
-        outside = _External(copied, fresh, graph, tensors, controls)
-        rewrite = rewriter(copied, gradients[at] if gradients else {})
-        _add_nodes(copied, outside, renamed, graph_def, library.everywhere, rewrite)
-        for variable in copied.variables:
-            graph_def.node.extend(setter_node(copied, op) for op in variable.setter)
-    _set_inputs(effect, graph_def, fresh, graph, tensors)
+    for copied in effect.copies:
+        graph_def.node.extend(_placeholder(copied, new.was, new.name) for new in copied.placeholders)
+        graph_def.node.extend(_constant(copied, new, frozen) for new in copied.constants)
+        nodes.add_current(copied, graph_def)
+        graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
+    if effect.added:
+        graph_def = arranged(effect, graph_def)
     _set_versions(effect, graph_def, graph)
+    new, first = list(graph_def.node), effect.plan.base.size
+    _wire(new, effect.after, first)
+    for at, (copied, renamed) in enumerate(zip(effect.copies, library.names, strict=True)):
+        start = int(copied.place[copied.ops[0]]) - first if len(copied.ops) else 0
+        rewrite = rewriter(copied, gradients[at] if gradients else {})
+        mine = new[start : start + len(copied.ops)]
+        _adapt(copied, mine, renamed, library.everywhere, rewrite)
+        if copied.source.owner.graph_def_versions.producer <= _ANY_SHAPE < graph_def.versions.producer:
+            _open_shapes(mine)
+    if effect.changes:
+        named = {node.name: node for node in new}
+        for name, change in effect.changes.items():
+            change_node(named[name], change)
     graph_def.library.function.extend(library.renamed)
     graph_def.library.gradient.extend(library.gradients)
-    return graph_def, tensors, controls
+    return graph_def, *_from_outside(effect, graph)
 
 
-class _External:
-    """How the nodes of one copy name what they read from outside; notes what must be mapped."""
-
-    def __init__(
-        self,
-        copied: Copied,
-        fresh: set[str],
-        graph: Any,
-        tensors: dict[tuple[str, int], Any],
-        controls: dict[str, Any],
-    ) -> None:
-        source = copied.source
-        self.texts: dict[str, str] = {}
-        for (op, port), (name, new_port) in copied.external.items():
-            new = name if new_port == 0 else f"{name}:{new_port}"
-            old = source.names[op]
-            self.texts[f"{old}:{port}"] = new
-            if port == 0:
-                self.texts[old] = new
-            if name not in fresh:
-                tensors[name, new_port] = graph.get_operation_by_name(name).outputs[new_port]
-        self.controls = {source.names[i]: new for i, new in copied.control_kept.items()}
-        for name in self.controls.values():
-            if name not in fresh:
-                controls[name] = graph.get_operation_by_name(name)
-        # An op that a mapped tensor replaces is where its colocated ops go.
-        self.places = {source.names[op]: name for (op, _), (name, _) in copied.external.items()}
-        self.places.update(self.controls)
-
-
-def _add_nodes(
-    copied: Copied,
-    external: _External,
-    renamed: dict[str, str],
-    graph_def: Any,
-    everywhere: bool,
-    rewrite: Rewrite | None,
-) -> None:
-    source, op_of = copied.source, op_finder(copied.source.owner)
-    prefix = f"{copied.step.to}/" if copied.step.to else ""
-    inside = {source.names[i] for i in copied.ops.tolist()}
-    texts, keep_controls = external.texts, external.controls
-    encoded = prefix.encode()
-    stale: list[str] = []
-    then, names, add = source.nodes, source.names, graph_def.node.add
-    for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
-        node = add()
-        read_node(op_of(names[number]), node)
-        if node != then[number] and _differs(node, then[number]):
-            stale.append(names[number])
+def _wire(new: list[Any], after: Graph, first: int) -> None:
+    """Gives the new nodes the names and inputs that the ops from number `first` on have after the plan."""
+    for node, name, texts in zip(new, after.names[first:], after.written(first), strict=True):
         node.name = name
-        if node.input:
-            inputs = []
-            for text in node.input:
-                if text[0] == "^":
-                    if text[1:] in inside:
-                        inputs.append(f"^{prefix}{text[1:]}")
-                    elif text[1:] in keep_controls:
-                        inputs.append(f"^{keep_controls[text[1:]]}")
-                else:
-                    new = texts.get(text)
-                    inputs.append(prefix + text if new is None else new)
-            node.input[:] = inputs
-        attributes = node.attr
-        if "_class" in attributes:
-            _colocate(node, inside, encoded, external.places)
-        if encoded and "shared_name" in attributes:
-            shared = attributes["shared_name"]
-            if shared.s or node.op == "VarHandleOp":
-                shared.s = encoded + (shared.s or names[number].encode())
-        if encoded and "frame_name" in attributes:
-            attributes["frame_name"].s = encoded + attributes["frame_name"].s
-        if renamed and (everywhere or node.op in BRANCHING):
-            rename_calls(node, renamed)
-        if rewrite is not None:
+        inputs = node.input
+        if len(texts) == len(inputs):
+            for at, text in enumerate(texts):
+                inputs[at] = text
+        else:
+            inputs[:] = texts
+
+
+def _from_outside(effect: Effect, graph: Any) -> tuple[dict[tuple[str, int], Any], dict[str, Any]]:
+    """The tensors and control inputs that new ops take from ops that are there already."""
+    after, first = effect.after, effect.plan.base.size
+    names, find = after.names, op_finder(graph)
+    node, port = after.data.node[after.data.ptr[first] :], after.data.port[after.data.ptr[first] :]
+    old = node < first
+    tensors = dict.fromkeys(zip(node[old].tolist(), port[old].tolist(), strict=True))
+    waits = after.control.node[after.control.ptr[first] :]
+    return (
+        {(names[i], at): find(names[i]).outputs[at] for i, at in tensors},
+        {names[i]: find(names[i]) for i in dict.fromkeys(waits[waits < first].tolist())},
+    )
+
+
+def _adapt(copied: Copied, new: list[Any], renamed: dict[str, str], everywhere: bool, rewrite: Rewrite | None) -> None:
+    """Changes in the nodes of a copy what else must differ: places, shared keys, functions, what the plan says."""
+    source, prefix = copied.source, copied.key.encode()
+    kinds, _, kind_of = source.kinds
+    keyed = np.array([bool(prefix) and _is_keyed(kind) for kind in kinds], np.bool_)
+    calling = np.array([bool(renamed) and (everywhere or kind in BRANCHING) for kind in kinds], np.bool_)
+    kind = kind_of[copied.ops]
+
+    def those(mask: Any) -> Iterator[tuple[int, Any]]:
+        return ((int(copied.ops[k]), new[k]) for k in np.flatnonzero(mask).tolist())
+
+    known: dict[bytes, bytes] = {}
+    for _, node in those(source.placed[copied.ops]):
+        _colocate(node, copied, known)
+    for number, node in those(keyed[kind]) if kinds else ():
+        _rekey(node, prefix, source.names[number])
+    for _, node in those(calling[kind]) if kinds else ():
+        rename_calls(node, renamed)
+    if rewrite is not None:
+        for number, node in zip(copied.ops.tolist(), new, strict=True):
             rewrite(number, node)
-    if stale:
-        raise StalePlanError(
-            f"apply: {copied.step.text}",
-            f"{len(stale)} op{'s' * (len(stale) > 1)} changed since the plan was made, {stale[0]!r} first",
-            "Open the graph again and make the plan anew",
-        )
 
 
-def _differs(now: Any, then: Any) -> bool:
-    """Whether a node has really changed: control inputs come in no fixed order, output 0 is written in two ways."""
-    a, b = node_def_pb2.NodeDef(), node_def_pb2.NodeDef()
-    for copy, node in ((a, now), (b, then)):
-        copy.CopyFrom(node)
-        data = [i.removesuffix(":0") for i in node.input if i[0] != "^"]
-        copy.input[:] = data + sorted(i for i in node.input if i[0] == "^")
-    return bool(a != b)
+#: Attributes that name state, a loop, or a variable of one step.
+_KEYS = ("shared_name", "frame_name", "var_name")
 
 
-def _colocate(node: Any, inside: set[str], prefix: bytes, places: dict[str, str]) -> None:
-    kept = []
-    for place in node.attr["_class"].list.s:
-        if not place.startswith(b"loc:@"):
-            kept.append(place)
-            continue
-        name = place[5:].decode()
-        if name in inside:
-            kept.append(b"loc:@" + prefix + place[5:])
-        elif name in places:
-            kept.append(b"loc:@" + places[name].encode())
-    if kept:
-        node.attr["_class"].list.s[:] = kept
-    else:
-        del node.attr["_class"]
+@cache
+def _is_keyed(kind: str) -> bool:
+    """Whether ops of this type hold a key that a copy must not share: the name of their state, or of their loop."""
+    definition = op_definition(kind)
+    return definition is not None and any(a.name in _KEYS for a in definition.attr)
+
+
+def _rekey(node: Any, prefix: bytes, name: str) -> None:
+    attributes = node.attr
+    if "shared_name" in attributes:
+        shared = attributes["shared_name"]
+        if shared.s or node.op == "VarHandleOp":
+            shared.s = prefix + (shared.s or name.encode())
+    for key in ("frame_name", "var_name"):
+        if key in attributes and attributes[key].s:
+            attributes[key].s = prefix + attributes[key].s
+
+
+def _colocate(node: Any, copied: Copied, known: dict[bytes, bytes]) -> None:
+    places, lost = node.attr["_class"].list.s, False
+    for at, place in enumerate(places):
+        new = known.get(place)  # most places are those of several ops
+        if new is None:
+            new = known[place] = _new_place(place, copied)
+        places[at] = new
+        lost |= not new
+    if lost:
+        places[:] = [place for place in places if place]
+        if not places:
+            del node.attr["_class"]
+
+
+def _new_place(place: bytes, copied: Copied) -> bytes:
+    """What takes the place of a wish to be placed with another op; empty where that one is not there."""
+    if not place.startswith(b"loc:@"):
+        return place
+    name = place[5:].decode(errors="replace")
+    number = copied.source.index.get(name, -1)
+    if number >= 0 and copied.place[number] >= 0:
+        return b"loc:@" + copied.renamed(name).encode()
+    return b"loc:@" + copied.stands_for[number].encode() if number in copied.stands_for else b""
 
 
 def _placeholder(copied: Copied, was: str, name: str) -> Any:
@@ -204,19 +199,15 @@ def setter_node(copied: Copied, new: NewOp) -> Any:
     return node
 
 
-def _set_inputs(
-    effect: Effect, graph_def: Any, fresh: set[str], graph: Any, tensors: dict[tuple[str, int], Any]
-) -> None:
-    wanted = [c for c in effect.connections if c.to in fresh]
-    if not wanted:
-        return
-    nodes = {n.name: n for n in graph_def.node}
-    for connection in wanted:
-        name, _, port = connection.tensor.rpartition(":")
-        node = nodes[connection.to]
-        node.input[connection.input] = name if port == "0" else f"{name}:{port}"
-        if name not in fresh:
-            tensors[name, int(port)] = graph.get_operation_by_name(name).outputs[int(port)]
+#: Up to this version, a Placeholder without dimensions is of any shape; later it is a scalar.
+_ANY_SHAPE = 21
+
+
+def _open_shapes(new: list[Any]) -> None:
+    """Writes in words of today what an old graph leaves open: a copy lives under the version of its destination."""
+    for node in new:
+        if node.op == "Placeholder" and not node.attr["shape"].shape.dim:
+            node.attr["shape"].shape.unknown_rank = True
 
 
 def _set_versions(effect: Effect, graph_def: Any, graph: Any) -> None:

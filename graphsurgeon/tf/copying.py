@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ class Made:
         graph: the destination.
         ops: names of the new ops.
         nodes: the NodeDefs that were added; dropped once they are confirmed.
+        live: name -> new op; dropped once all that Python keeps is there.
         variables: new variable op name -> `tf.Variable` object, where it could be built.
         carried: the same for variables of the old graph, in a materialised one.
         infos: new variable op name -> what it is made of, in names of the destination.
@@ -48,6 +49,7 @@ class Made:
     graph: Any
     ops: list[str] = field(default_factory=list)
     nodes: Sequence[Any] = ()
+    live: Mapping[str, Any] = field(default_factory=dict)
     variables: dict[str, Any] = field(default_factory=dict)
     carried: dict[str, Any] = field(default_factory=dict)
     infos: dict[str, VariableInfo] = field(default_factory=dict)
@@ -91,16 +93,17 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
     # 2. One import.
     with functions.added(library, graph):
         try:
-            import_nodes(graph, graph_def, tensors, controls, within=_scope_in_use(effect))
+            made.live = import_nodes(graph, graph_def, tensors, controls, within=_scope_in_use(effect))
         except Exception as error:
             raise _refusal(error, effect) from error
     # 3. What Python holds beside the nodes.
     made.nodes = graph_def.node
-    made.ops = [n.name for n in graph_def.node]
+    made.ops = list(made.live)
     _reserve(graph, effect)
     for copied, moves in zip(effect.copies, gradients, strict=True):
         attach(copied, graph, made)
         custom_gradients.settle(copied, graph, made.variables, moves)
+    made.live = {}
     return made
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from typing import Any
 
 import tensorflow as tf
@@ -37,6 +38,11 @@ _NEEDED = (
 
 #: `Tensor._shape` is the C++ side's (dimensions, unknown rank): five times quicker than `Tensor.shape`.
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
+#: What a tensor of a graph is, and an op: most of what collections hold.
+TENSOR = ops.SymbolicTensor
+PLAIN = frozenset({TENSOR, tf.Operation})
+#: `Operation._node_def` is the C++ side's NodeDef as bytes: twice as quick as `Graph.as_graph_def`, each time the same.
+_RAW_NODES = isinstance(getattr(ops.Operation, "_node_def", None), property)
 
 
 def raw_import_works() -> bool:
@@ -58,7 +64,7 @@ def import_nodes(
     *,
     wrap: bool = True,
     within: str = "",
-) -> None:
+) -> dict[str, Any]:
     """Adds nodes with exactly the names they have; all of them or none.
 
     Args:
@@ -70,33 +76,31 @@ def import_nodes(
         within: a scope all names are under. TensorFlow refuses an op named like a scope that is there, unless the
             scope around both is given as a prefix.
 
+    Returns:
+        name -> new Python operation; empty where none were made.
+
     Raises:
         whatever TensorFlow raises on nodes it does not take; the graph then has no new node, but for the constants of
         a GraphDef above 2 GB, which come in before the rest.
     """
-    if not _fits(graph_def):
-        large, graph_def = constants_apart(graph_def, LIMIT // 2)
-        tensors, controls = dict(tensors or {}), dict(controls or {})
-        for part in large:
-            import_nodes(graph, part, wrap=True)
-            for node in part.node:
-                controls[node.name] = graph.get_operation_by_name(node.name)
-                tensors[node.name, 0] = controls[node.name].outputs[0]
-    if raw_import_works():
-        _raw_import(graph, graph_def, tensors or {}, controls or {}, wrap, within)
-    else:
-        _public_import(graph, graph_def, tensors or {}, controls or {})
+    one_piece = _raw_import if raw_import_works() else _public_import
+    try:
+        return one_piece(graph, graph_def, tensors or {}, controls or {}, wrap, within)
+    except _TooLarge:
+        large, rest = constants_apart(graph_def, LIMIT // 2)
+    made: dict[str, Any] = {}
+    for part in large:
+        made |= one_piece(graph, part, {}, {}, True, "")
+    outside = {**(tensors or {}), **{(name, 0): op.outputs[0] for name, op in made.items()}}
+    return made | one_piece(graph, rest, outside, {**(controls or {}), **made}, wrap, within)
 
 
 #: A GraphDef of more bytes cannot be handed to TensorFlow in one piece.
 LIMIT = 2**31 - 1
 
 
-def _fits(graph_def: Any) -> bool:
-    """Whether a GraphDef can be written in one piece; asked of those with a node that is large by itself."""
-    large = [node for node in graph_def.node if node.op == "Const" and node.attr["value"].tensor.tensor_content]
-    held = sum(len(node.attr["value"].tensor.tensor_content) for node in large)
-    return held < LIMIT // 2 or sum(node.ByteSize() for node in graph_def.node) < LIMIT
+class _TooLarge(ValueError):
+    """A GraphDef that cannot be handed over in one piece; nothing was changed."""
 
 
 def _raw_import(
@@ -106,7 +110,7 @@ def _raw_import(
     controls: Mapping[str, Any],
     wrap: bool,
     within: str,
-) -> None:
+) -> dict[str, Any]:
     scoped = c_api_util.ScopedTFImportGraphDefOptions()
     options = scoped.options
     c_api.TF_ImportGraphDefOptionsSetPrefix(options, within)
@@ -118,7 +122,7 @@ def _raw_import(
         c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, port, tensor._as_tf_output())
     for name, op in controls.items():
         c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, name, op._c_op)
-    buffer = c_api.TF_NewBufferFromString(graph_def.SerializeToString())
+    buffer = _buffer(graph_def)
     before = set(function_names(graph)) if len(graph_def.library.function) else set()
     with graph._mutation_lock():
         try:
@@ -133,8 +137,14 @@ def _raw_import(
             raise
         finally:
             c_api.TF_DeleteBuffer(buffer)
-        if wrap:
-            _wrap_new(graph)
+        return _wrap_new(graph) if wrap else {}
+
+
+def _buffer(graph_def: Any) -> Any:
+    wire = graph_def.SerializeToString()
+    if len(wire) > LIMIT:
+        raise _TooLarge(f"a GraphDef of {len(wire)} bytes")
+    return c_api.TF_NewBufferFromString(wire)
 
 
 def _without_prefix(
@@ -166,13 +176,34 @@ def adopt_ops(graph: Any) -> None:
         _wrap_new(graph)
 
 
-def _wrap_new(graph: Any) -> None:
-    in_use = graph._names_in_use
+#: What `Operation._init` uses. Where it is just this, ops are made below without a call into Python for each.
+_INIT = (
+    "graph", "_original_op", "_inputs_val", "_device_code_locations", "_colocation_code_locations",
+    "_get_control_flow_context", "_control_flow_context", "_gradient_function", "_init_outputs", "_add_op", "_id_value",
+)  # fmt: skip
+
+
+def _wrap_new(graph: Any) -> dict[str, Any]:
+    in_use, names, made = graph._names_in_use, [], []
+    kind, tensor_kind = ops.Operation, ops.SymbolicTensor
+    known = getattr(getattr(kind._init, "__code__", None), "co_names", ()) == _INIT
+    context, add = graph._get_control_flow_context(), graph._add_op
     with gc_paused():
         for c_op in graph.new_operations():
-            op = ops.Operation(c_op, ops.SymbolicTensor)
-            op._init(graph)
-            in_use.setdefault(op.name.lower(), 1)
+            op = kind(c_op, tensor_kind)
+            if known:
+                op.graph, op._control_flow_context = graph, context
+                op._original_op = op._inputs_val = op._gradient_function = None
+                op._device_code_locations = op._colocation_code_locations = None
+                op._init_outputs()
+                op._id_value = add(op)
+            else:
+                op._init(graph)
+            names.append(op.name)  # in this loop, where the op is at hand for the processor too
+            made.append(op)
+        for name in names:
+            in_use.setdefault(name.lower(), 1)
+        return dict(zip(names, made, strict=True))
 
 
 @contextmanager
@@ -196,20 +227,32 @@ def same_shape(a: Any, b: Any) -> bool:
 
 def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     """Returns the output tensors (old, new) of pairs of ops whose static shapes differ; a tight loop over all ops."""
-    if _RAW_SHAPES:
-        return [
-            (a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True) if a._shape != b._shape
-        ]
-    return [(a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True) if not same_shape(a, b)]
+    if not _RAW_SHAPES:
+        both = ((a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True))
+        return [(a, b) for a, b in both if not same_shape(a, b)]
+    out = []
+    for old, new in pairs:
+        for at, b in enumerate(new.outputs):
+            dims, unknown = shape = b._shape
+            # A shape that is wholly known cannot have been made more so by hand.
+            if (unknown or -1 in dims) and old.outputs[at]._shape != shape:
+                out.append((old.outputs[at], b))
+    return out
 
 
-def read_node(op: Any, into: Any) -> None:
-    """Reads the NodeDef of an op into a message; quicker than a new one."""
-    raw = getattr(op, "_node_def", None)
-    if isinstance(raw, bytes):
-        into.ParseFromString(raw)
-    else:
-        into.CopyFrom(op.node_def)
+def node_bytes(given: Iterable[Any]) -> list[bytes]:
+    """Returns the NodeDefs of ops as bytes; those of an op that nobody has changed are the same each time."""
+    if _RAW_NODES:
+        return [op._node_def for op in given]
+    return [op.node_def.SerializeToString(deterministic=True) for op in given]
+
+
+def contexts_of(given: Iterable[Any]) -> list[Any]:
+    """Returns the control-flow contexts of those ops that are in one."""
+    return [context for context in map(_CONTEXT, given) if context is not None]
+
+
+_CONTEXT = attrgetter("_control_flow_context")
 
 
 def op_finder(graph: Any) -> Callable[[str], Any]:
@@ -219,8 +262,15 @@ def op_finder(graph: Any) -> Callable[[str], Any]:
 
 
 def _public_import(
-    graph: Any, graph_def: Any, tensors: Mapping[tuple[str, int], Any], controls: Mapping[str, Any]
-) -> None:
+    graph: Any,
+    graph_def: Any,
+    tensors: Mapping[tuple[str, int], Any],
+    controls: Mapping[str, Any],
+    _wrap: bool,
+    _within: str,
+) -> dict[str, Any]:
+    if graph_def.ByteSize() > LIMIT:
+        raise _TooLarge(f"a GraphDef of {graph_def.ByteSize()} bytes")
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
     mapping.update({f"^{name}": op.outputs[0] for name, op in controls.items() if op.outputs})
     graph_def, places = _without_far_places(graph_def)
@@ -236,6 +286,7 @@ def _public_import(
         graph.get_operation_by_name(name)._set_attr("_class", value)
     for name, ops_before in waits:
         graph.get_operation_by_name(name)._add_control_inputs(ops_before)
+    return {node.name: graph.get_operation_by_name(node.name) for node in graph_def.node}
 
 
 def _without_far_places(graph_def: Any) -> tuple[Any, dict[str, Any]]:
@@ -287,7 +338,8 @@ def op_definition(name: str) -> Any:
 
 def first_line(error: BaseException) -> str:
     """Returns the first line of what TensorFlow says of an error; the rest is its own stack."""
-    return str(getattr(error, "message", error)).strip().splitlines()[0]
+    lines = str(getattr(error, "message", error)).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def names_in_use(graph: Any) -> dict[str, int]:

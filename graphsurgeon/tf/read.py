@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..core.graph import Graph, TensorInfo
 from ..core.state import State
+from . import nodes
 from .control_flow import context_ops
-from .internals import collections_of, gc_paused
+from .functions import BRANCHING, CALLS
+from .internals import collections_of, gc_paused, node_bytes
 from .items import entry
 from .resources import starters
 from .variables import variable_infos
@@ -27,12 +30,17 @@ def snapshot(graph: Any, previous: Graph | None = None, title: str = "graph") ->
     if previous is not None and previous.owner is graph:
         ops = graph.get_operations()
         if len(ops) == previous.size:
-            return previous
-        with gc_paused():
-            return previous.extended(_new_nodes(graph, ops, previous.size))
+            reader = previous.state_of
+            moved_on = isinstance(reader, _StateReader) and reader.moved_on()
+            return replace(previous, state_of=_StateReader(graph)) if moved_on else previous
+        if not _rewritten(ops, previous):
+            with gc_paused():
+                return previous.extended(*nodes.read(ops[previous.size :]))
     with gc_paused():
+        found, stamps = nodes.read(graph.get_operations())
         return Graph.read(
-            _new_nodes(graph, graph.get_operations(), 0),
+            found,
+            stamps=stamps,
             owner=graph,
             outputs_of=_Outputs(graph),
             title=title,
@@ -40,41 +48,46 @@ def snapshot(graph: Any, previous: Graph | None = None, title: str = "graph") ->
         )
 
 
-def confirmed(graph: Any, previous: Graph, predicted: Graph, nodes: Sequence[Any]) -> Graph | None:
+def _rewritten(ops: Sequence[Any], previous: Graph) -> bool:
+    """Whether a gradient has changed conds, loops or calls in place: it gives them the outputs that it needs."""
+    kinds, _, kind_of = previous.kinds
+    calling = [k for k, kind in enumerate(kinds) if kind in BRANCHING or kind in CALLS]
+    there = np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else []
+    now = map(nodes.stamp, node_bytes(ops[i] for i in there))
+    return any(mark != previous.stamps[i] for i, mark in zip(there, now, strict=True))
+
+
+def confirmed(graph: Any, previous: Graph, predicted: Graph, sent: Sequence[Any], made: list[str]) -> Graph | None:
     """Reads what was added to a graph; returns its snapshot if it is what was predicted, else None.
 
     Args:
         graph: the live graph, after nodes were added.
         previous: its snapshot from before.
         predicted: the snapshot it should have now.
-        nodes: the NodeDefs that were to be added, in order; each is compared with what the graph now says.
+        sent: the NodeDefs that were to be added, in order; each is compared with what the graph now says.
+        made: the names of the ops that were added, as the graph gave them.
     """
     ops = graph.get_operations()
-    if len(ops) != predicted.size or previous.size + len(nodes) != predicted.size:
+    if len(ops) != predicted.size or previous.size + len(sent) != predicted.size:
         return None
     with gc_paused():
-        found = _new_nodes(graph, ops, previous.size)
-        if found != list(nodes) or [n.name for n in found] != predicted.names[previous.size :]:
+        kept, stamps = list(sent), []
+        for start, found, marks in nodes.pieces(ops[previous.size :]):
+            if found != kept[start : start + len(found)]:
+                return None
+            stamps += marks
+        if made != predicted.names[previous.size :]:
             return None
         return replace(
             previous,
             names=predicted.names,
             types=predicted.types,
-            nodes=[*previous.nodes, *found],
+            nodes=[*previous.nodes, *kept],
+            stamps=[*previous.stamps, *stamps],
             data=predicted.data,
             control=predicted.control,
             index=predicted.index,
         )
-
-
-def _new_nodes(graph: Any, ops: Sequence[Any], first: int) -> list[Any]:
-    """NodeDefs from op number `first` on: all at once where most are new, else one by one."""
-    if 2 * first < len(ops):
-        with suppress(Exception):  # the whole GraphDef at once fails above 2 GB
-            nodes = list(graph.as_graph_def().node)
-            if len(nodes) == len(ops):
-                return nodes[first:]
-    return [op.node_def for op in ops[first:]]
 
 
 class _Outputs:
@@ -92,7 +105,10 @@ class _Outputs:
 
 def tensor_info(tensor: Any) -> TensorInfo:
     """Returns dtype and static shape of a `tf.Tensor`."""
-    shape = tensor.shape
+    try:
+        shape = tensor.shape
+    except ValueError:  # from an odd attribute, TensorFlow infers sizes below zero
+        return TensorInfo(tensor.dtype.name, None)
     return TensorInfo(tensor.dtype.name, None if shape.rank is None else tuple(shape.as_list()))
 
 
@@ -101,9 +117,20 @@ class _StateReader:
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
+        self._seen: list[Any] | None = None
 
     def __call__(self) -> State:
+        self._seen = self._look()
         return state(self._graph)
+
+    def moved_on(self) -> bool:
+        """Returns whether somebody has added to the collections, or taken from them, since they were read."""
+        return self._seen is not None and self._seen != self._look()
+
+    def _look(self) -> list[Any]:
+        return [
+            (name, len(items), id(items[-1]) if items else 0) for name, items in collections_of(self._graph).items()
+        ]
 
 
 def state(graph: Any) -> State:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import variable_pb2
-from tensorflow.python.ops import ref_variable, resource_variable_ops
+from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_scope
 
 from ..core.graph import shape_text
 from ..core.state import VARIABLE_TYPES, VariableInfo
 from ..errors import PlanError, did_you_mean
-from .internals import collections_of
+from .internals import PLAIN, collections_of
 
 tf1 = tf.compat.v1
 _ASSIGN = frozenset({"Assign", "AssignVariableOp"})
@@ -29,7 +30,7 @@ def variable_objects(graph: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for items in collections_of(graph).values():
         for item in items:
-            if is_variable(item) and item.graph is graph:
+            if type(item) not in PLAIN and is_variable(item) and item.graph is graph:
                 found.setdefault(item.op.name, item)
     return found
 
@@ -40,7 +41,7 @@ def variable_infos(graph: Any) -> dict[str, VariableInfo]:
     inside: dict[str, list[str]] = {}
     for name, items in collections_of(graph).items():
         for item in items:
-            if is_variable(item):
+            if type(item) not in PLAIN and is_variable(item):
                 inside.setdefault(item.op.name, []).append(name)
     infos = {}
     for name, variable in objects.items():
@@ -114,21 +115,33 @@ def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str) -> Any:
     """
     if not (made.initializer and made.snapshot):
         return None
-    proto = variable_pb2.VariableDef(trainable=made.trainable) if original is None else _proto(original)
-    proto.variable_name = made.op + ":0"
-    proto.initializer_name = made.initializer
-    proto.initial_value_name = made.initial_value
-    proto.snapshot_name = made.snapshot
-    proto.is_resource = made.resource
-    if proto.HasField("save_slice_info_def") and scope:
-        proto.save_slice_info_def.full_name = f"{scope}/{proto.save_slice_info_def.full_name}"
-    kind = resource_variable_ops.ResourceVariable if proto.is_resource else ref_variable.RefVariable
-    with graph.as_default():
+    kind = resource_variable_ops.ResourceVariable if made.resource else ref_variable.RefVariable
+    # Entering a graph costs as much as a variable: who rebuilds many has entered it.
+    with nullcontext() if tf1.get_default_graph() is graph else graph.as_default():
+        proto = variable_pb2.VariableDef(trainable=made.trainable) if original is None else original.to_proto()
+        proto.variable_name = made.op + ":0"
+        proto.initializer_name = made.initializer
+        proto.initial_value_name = made.initial_value
+        proto.snapshot_name = made.snapshot
+        proto.is_resource = made.resource
+        if proto.HasField("save_slice_info_def") and scope:
+            proto.save_slice_info_def.full_name = f"{scope}/{proto.save_slice_info_def.full_name}"
         new = kind.from_proto(proto)
     constraint = getattr(original, "_constraint", None)
     if constraint is not None:
         new._constraint = constraint
     return new
+
+
+def take_slots(graph: Any, names: Iterable[str]) -> None:
+    """Takes the names of the slots among new variables: a later optimizer then makes its own beside them."""
+    known = set(names)
+    slots = [name for name in known if name.rpartition("/")[0] in known]
+    if slots:
+        with graph.as_default():
+            store = variable_scope.get_variable_scope_store()
+        for name in slots:
+            store.open_variable_scope(name)
 
 
 def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) -> dict[str, Any]:
@@ -141,8 +154,8 @@ def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) ->
         asked: the request, for messages.
 
     Raises:
-        PlanError: a variable is not initialised, is not in the mapping or has another shape there, or the
-            session is of another graph.
+        PlanError: a variable is not initialised, is not in the mapping or has another shape there, nothing in the
+            graph tells its value, or the session is of another graph.
     """
     if not infos:
         return {}
@@ -154,17 +167,40 @@ def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) ->
         raise PlanError(
             asked, "values is a session of another graph", "Give a session of the graph that is copied from"
         )
-    tensors = {info.op: graph.as_graph_element(info.snapshot or info.op + ":0") for info in infos}
+    tensors = {info.op: _value_of(graph, info, asked) for info in infos}
     try:
         return dict(values.run(tensors))
     except tf.errors.FailedPreconditionError as error:
         # The longest name that fits: "w" is in "w/Adam" too.
         name = max((i.op for i in infos if i.op in str(error)), key=len, default=infos[0].op)
+        else_ = ", or choose variables='initial'" if asked.startswith("copy(") else ""
         raise PlanError(
             asked,
             f"variable {name!r} has no value in the session given",
-            "Initialise or restore it there first, or choose variables='initial'",
+            f"Initialise or restore it there first: session.run(variable.initializer){else_}",
         ) from error
+
+
+def _value_of(graph: Any, info: VariableInfo, asked: str) -> Any:
+    """The tensor by which a session tells the value of a variable, and which does nothing else."""
+    if info.snapshot or not info.resource:
+        return graph.as_graph_element(info.snapshot or info.op + ":0")
+    kept = _place(graph.get_operation_by_name(info.op))
+    for op in graph.get_operations():  # any op of that name in the session holds the very same variable
+        if op.type == "VarHandleOp" and _place(op) == kept:
+            for reader in op.outputs[0].consumers():
+                alone = not reader.control_inputs and reader._get_control_flow_context() is None
+                if reader.type == "ReadVariableOp" and alone:
+                    return reader.outputs[0]
+    raise PlanError(
+        asked,
+        f"no op reads variable {info.op!r} without doing more, so a session cannot tell its value",
+        "Give values={name: array}",
+    )
+
+
+def _place(op: Any) -> tuple[bytes, bytes]:
+    return op.get_attr("container"), op.get_attr("shared_name")
 
 
 def _given(values: Mapping[str, Any], info: VariableInfo, graph: Any, asked: str) -> Any:

@@ -78,6 +78,15 @@ def test_fingerprint_is_of_structure():
         assert Graph.of(other).fingerprint != Graph.of(ops).fingerprint
 
 
+def test_fingerprint_knows_no_order_of_control_inputs():
+    ops = [("a", "Const", []), ("b", "Const", [])]
+    one, two = (Graph.of([*ops, ("c", "NoOp", waits)]) for waits in (["^a", "^b"], ["^b", "^a"]))
+    assert one.fingerprint == two.fingerprint
+    assert Graph.of([*ops, ("c", "NoOp", ["^a"])]).fingerprint != one.fingerprint
+    data = [Graph.of([*ops, ("c", "AddV2", reads)]).fingerprint for reads in (["a", "b"], ["b", "a"])]
+    assert data[0] != data[1]
+
+
 def test_the_empty_graph():
     g = Graph.of([])
     assert (g.size, g.scopes.names, list(g.lowered)) == (0, [""], [""])
