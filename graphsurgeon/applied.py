@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .core.copied import Copied
 from .core.effect import Effect
+from .core.state import VARIABLE_TYPES
 from .errors import SelectionError, did_you_mean
 
 
@@ -19,15 +20,43 @@ class Applied:
         graph: the live graph it was carried out on (for a materialised plan, the new one).
         made: what was made there.
         editor: the editor that applied it.
+        scope: the one copy that is meant, by its scope; None for all of them.
 
     Example:
         ``done["mixed4a:0"]`` is a tensor, ``done["conv1"]`` an op, ``done["w"]`` or ``done[w]`` a `tf.Variable`.
+        Where a plan copies a thing twice, it is the last copy; ``done.under("first")["w"]`` is another.
     """
 
     effect: Effect
     graph: Any
     made: Any
     editor: Any = None
+    scope: str | None = None
+
+    @property
+    def parts(self) -> list[Applied]:
+        """One of these for each copy that was made, in order."""
+        return [replace(self, scope=copied.step.to) for copied in self.copies]
+
+    def under(self, scope: str) -> Applied:
+        """Returns the same for one copy alone: the one that was made under `scope`.
+
+        Raises:
+            SelectionError: no copy was made there.
+        """
+        made = [copied.step.to for copied in self.copies]
+        if scope.strip("/") not in made:
+            raise SelectionError(
+                f"under({scope!r})",
+                "no copy was made there",
+                "Choose " + " or ".join(map(repr, made)) if made else "This plan makes no copy at all",
+            )
+        return replace(self, scope=scope.strip("/"))
+
+    @property
+    def copies(self) -> list[Copied]:
+        """What each copy step has made."""
+        return [c for c in self.effect.copies if self.scope is None or c.step.to == self.scope]
 
     def __getitem__(self, key: Any) -> Any:
         """Returns the copy of a source op, tensor or variable, given by name or object; of a structure, its like.
@@ -44,7 +73,7 @@ class Applied:
         as_variable = not isinstance(key, str) and hasattr(key, "initializer")
         if as_variable:
             name = key.op.name
-        for copied in reversed(self.effect.copies):
+        for copied in reversed(self.copies):
             if owner is not None and copied.source.owner is not owner:
                 continue
             found = self._in(copied, name)
@@ -54,7 +83,7 @@ class Applied:
         if self.effect.mode == "materialise" and wanted in self.effect.plan.base.index:
             # The rest of the destination went into the new graph under its own names.
             return self._element(wanted, name.partition(":")[2])
-        known = [c.source.names[i] for c in self.effect.copies for i in c.ops.tolist()]
+        known = [c.source.names[i] for c in self.copies for i in c.ops.tolist()]
         raise SelectionError(f"done[{name!r}]", f"no copy was made of {wanted!r}", did_you_mean(wanted, known))
 
     def _in(self, copied: Copied, name: str) -> Any:
@@ -74,8 +103,15 @@ class Applied:
             variable = self.made.variables.get(new)
             return self.graph.get_operation_by_name(new) if variable is None else variable
         if not colon and (number, 0) in copied.external:
-            return self.graph.get_operation_by_name(copied.external[number, 0][0])
+            outside = copied.external[number, 0][0]
+            found = self.graph.get_operation_by_name(outside)
+            return self._shared(outside, found) if copied.source.types[number] in VARIABLE_TYPES else found
         return None
+
+    def _shared(self, name: str, op: Any) -> Any:
+        from .tf.variables import variable_objects
+
+        return variable_objects(self.graph).get(name, op)
 
     def _element(self, op: str, port: str) -> Any:
         found = self.graph.get_operation_by_name(op)
@@ -93,14 +129,25 @@ class Applied:
     @property
     def ops(self) -> list[str]:
         """Names of the new ops."""
-        return list(self.made.ops)
+        return [name for name in self.made.ops if self._holds(name)]
 
     @property
     def variables(self) -> list[Any]:
         """The new `tf.Variable` objects."""
-        return list(self.made.variables.values())
+        return [variable for name, variable in self.made.variables.items() if self._holds(name)]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the copy could not be given, in sentences: loops and conds that were taken in part have no gradient."""
+        return [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
+
+    def _holds(self, name: str) -> bool:
+        return not self.scope or name.startswith(f"{self.scope}/")
 
     def __repr__(self) -> str:
-        held = f", {len(self.made.infos)} variables" if self.made.infos else ""
-        steps = "; ".join(s.text for s in self.effect.plan.steps)
-        return f"<Applied: {steps}: {len(self.made.ops)} new ops{held}>"
+        count = sum(map(self._holds, self.made.infos))
+        held = f", {count} variable{'s' * (count != 1)}" if count else ""
+        steps = self.copies if self.scope is not None else ()
+        text = "; ".join(c.step.text for c in steps) or "; ".join(s.text for s in self.effect.plan.steps)
+        mind = f"; mind: {'; '.join(self.warnings)}" if self.warnings else ""
+        return f"<Applied: {text}: {len(self.ops)} new ops{held}{mind}>"

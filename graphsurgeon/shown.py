@@ -75,8 +75,10 @@ def receipt(effect: Effect) -> str:
     """Returns what an applied plan has done, in one line."""
     scopes = [f"{c.step.to}/" if c.step.to else "the top level" for c in effect.copies]
     parts = [f"{counted(len(effect.new_names), 'new ops')} under {', '.join(scopes)}"] if scopes else []
-    for things, word in ((effect.variables, "variables"), (effect.connections, "connections")):
-        parts += [counted(len(things), word)] if things else []
+    for many, word in ((len(effect.variables), "variables"), (len(effect.connections), "connections")):
+        parts += [counted(many, word)] if many else []
+    edits = {"inserted": effect.added, "changed": effect.changes, "removed": effect.removed}
+    parts += [f"{counted(len(ops), 'ops')} {word}" for word, ops in edits.items() if ops]
     return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialise" else parts)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .edits import EditStep
 from .graph import Graph
 from .plan import ConnectStep, CopyStep
 from .selection import Query
@@ -32,6 +33,8 @@ def plan_code(plan: Plan) -> str:
             owner = names.of(step.selection.graph)
             lines.append(f"{word} = {query_code(step.selection.query, owner)}")
             body.append(_copy_code(step, word, names))
+        elif isinstance(step, EditStep):
+            body.append(step.code)
         else:
             body.append(_connect_code(step))
     if len(body) == 1:
@@ -113,6 +116,8 @@ def _copy_code(step: CopyStep, word: str, names: _Names) -> str:
         args.append(f"reuse={dict(step.reuse)!r}")
     if step.constants:
         args.append(f"constants={_constants_code(dict(step.constants))}")
+    if step.names is not None:
+        args.append(f"names={dict(step.names)!r}")
     return f".copy({', '.join(args)})"
 
 

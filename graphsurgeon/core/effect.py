@@ -7,14 +7,28 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .boundary import Tensor, control_entering, entering
-from .check import array_faults, connect_faults, mapping_faults, namespace_faults, step_faults
+from .check import array_faults, connect_faults, mapping_faults, name_faults, namespace_faults, step_faults
 from .closure import close
-from .copied import Connection, Copied, NewConstant, NewEntries, NewPlaceholder, NewVariable, appended, new_variable
+from .copied import (
+    Connection,
+    Copied,
+    NewConstant,
+    NewEntries,
+    NewPlaceholder,
+    NewVariable,
+    appended,
+    new_variable,
+    renamed,
+)
+from .edits import Change, EditStep, NewNode
 from .graph import Graph, Mask, TensorInfo
-from .naming import COLLECTIONS_KEPT, VARIABLE_LISTS, placeholder_name, under
+from .hazards import hazards
+from .naming import COLLECTIONS_KEPT, SINGLES, VARIABLE_LISTS, placeholder_name, under
+from .naming import taken as is_taken
 from .plan import ConnectStep, CopyStep, Fault, Plan
-from .policies import policies, rule_faults, substitute_faults, value_info
+from .policies import policies, reference_faults, rule_faults, substitute_faults, value_info
 from .preflight import custom_gradients, far_places, preflight_faults, seeded
+from .removal import finish_removal
 from .walks import edge_rows
 
 
@@ -30,12 +44,16 @@ class Effect:
     warnings: list[str] = field(default_factory=list)
     suspects: list[tuple[Copied, str, str]] = field(default_factory=list)  # shapes that only TensorFlow can judge
     edits: list[tuple[str, int, str]] = field(default_factory=list)  # inputs set on ops of the base
+    added: list[NewNode] = field(default_factory=list)
+    changes: dict[str, Change] = field(default_factory=dict)  # by op name
+    removed: set[int] = field(default_factory=set)  # numbers of ops of the base
+    first: int = 0  # number of the first new op, after all
     mode: str = "append"
 
     @property
     def new_names(self) -> list[str]:
         """Names of all new ops, in the order they are made."""
-        return list(self.after.names[self.plan.base.size :])
+        return list(self.after.names[self.first :])
 
     @property
     def variables(self) -> list[NewVariable]:
@@ -50,13 +68,18 @@ class Effect:
 
 def resolve(plan: Plan) -> Effect:
     """Works out a plan step by step; faults are collected, never raised."""
-    effect = Effect(plan, plan.base)
+    effect = Effect(plan, plan.base, first=plan.base.size)
     for step in plan.steps:
         if isinstance(step, CopyStep):
             _copy(effect, step)
+        elif isinstance(step, EditStep):
+            step.carry(effect)
         else:
             _connect(effect, step)
+    finish_removal(effect)
     _note_unread(effect)
+    if not effect.faults:
+        effect.warnings += hazards(effect.after, np.arange(effect.after.size) >= effect.first)
     return effect
 
 
@@ -137,18 +160,20 @@ def _copy(effect: Effect, step: CopyStep) -> None:
         elif step.unmapped == "placeholder":
             leaf = placeholder_name(graph.names[op], port, taken)
             taken.add(leaf)
-            full = under(step.to, leaf)
+            full = (step.names or {}).get(name, under(step.to, leaf))
             info = graph.info(op, port) or TensorInfo("unknown", None)
             placeholders.append(NewPlaceholder(full, name, info))
             external[tensor] = (full, 0)
         else:
             refused.append(name)
-    effect.faults += step_faults(step, same, refused=refused)
+    effect.faults += step_faults(step, same, refused=refused) if refused else []
     effect.faults += array_faults(graph, enters, mask, f"copy(to={step.to!r})")
+    plain = {graph.tensor(p.was) for p in placeholders} | {t for t in mapping if not _is_reference(base, mapping[t])}
+    effect.faults += reference_faults(graph, mask, plain, f"copy(to={step.to!r})")
     effect.faults += preflight_faults(step, mask, effect.plan.base, same)
     external.update({t: mapping[t] for t in selection.outputs if t in mapping})  # it passes through
-    unused = [t for t in mapping if t not in external]
-    effect.faults += step_faults(step, same, unused=[f"{graph.names[o]}:{p}" for o, p in unused])
+    unused = [f"{graph.names[o]}:{p}" for o, p in mapping if (o, p) not in external]
+    effect.faults += step_faults(step, same, unused=unused) if unused else []
     # 4. Control inputs from outside.
     kept: dict[int, str] = {}
     dropped, released = [], []
@@ -170,19 +195,27 @@ def _copy(effect: Effect, step: CopyStep) -> None:
     if effect.faults:
         return
     # 5. Where each op will be.
-    names = [under(step.to, graph.names[i]) for i in ops.tolist()]
+    lead = key = under(step.to, "")
+    names = [lead + graph.names[i] for i in ops.tolist()]
+    if step.names is not None:
+        names = [renamed(step.to, graph.names[i], step.names) for i in ops.tolist()]
+        effect.faults += name_faults(step, base, [*names, *(p.name for p in placeholders)])
+        if effect.faults:
+            return
+        if not step.to or is_taken(base, step.to):  # an earlier copy there may have the same keys
+            key = f"{names[0]}/" if names else key
     place = np.full(graph.size, -1, np.int32)
     place[ops] = base.size + len(placeholders) + len(constants) + np.arange(len(ops), dtype=np.int32)
     variables = [
-        new_variable(v, policy[v.op], step.to, taken, policy[v.op] == "copy" and step.values is not None)
+        new_variable(v, policy[v.op], step.to, taken, policy[v.op] == "copy" and step.values is not None, step.names)
         for v in closure.variables
         if policy[v.op] != "share" and mask[graph.index[v.op]]
     ]
     turned = {op: kind for sub in closure.substitutes for op, kind in sub.readers.items()}
     copied = Copied(
-        step, ops, names, place, external, placeholders, constants, variables, [], kept, dropped, closure, turned
+        step, ops, names, place, external, placeholders, constants, variables, [], kept, dropped, closure, turned, key
     )
-    copied = replace(copied, collections=_collections(copied, mask))
+    copied = replace(copied, collections=_collections(copied, mask, effect))
     effect.after = appended(base, copied)
     effect.copies.append(copied)
     effect.suspects += [(copied, a, b) for a, b in _suspects(step, base)]
@@ -194,8 +227,15 @@ def _copy(effect: Effect, step: CopyStep) -> None:
                                + _some(released))  # fmt: skip
 
 
-def _collections(copied: Copied, mask: Mask) -> list[NewEntries]:
+def _is_reference(graph: Graph, tensor: tuple[str, int]) -> bool:
+    info = graph.info(graph.index[tensor[0]], tensor[1])
+    return info is not None and info.dtype.endswith("_ref")
+
+
+def _collections(copied: Copied, mask: Mask, effect: Effect) -> list[NewEntries]:
     step, graph = copied.step, copied.source
+    there = {name for name, entries in effect.plan.base.state.collections.items() if entries}
+    there |= {entry.name for other in effect.copies for entry in other.collections}
     if step.collections == "none":
         return []
     made, whole = {v.was for v in copied.variables}, bool(step.selection.mask.all())
@@ -214,7 +254,8 @@ def _collections(copied: Copied, mask: Mask) -> list[NewEntries]:
                 count += whole  # what belongs to no op goes where the whole graph goes
         if count:
             lists = VARIABLE_LISTS if step.collections == "variables" else COLLECTIONS_KEPT
-            keep = step.collections == "keep" or not step.to or name in lists
+            keep = name in lists and not (name in SINGLES and name in there)
+            keep |= step.collections == "keep" or not step.to
             out.append(NewEntries(name if keep else f"{step.to}/{name}", name, count))
     return out
 

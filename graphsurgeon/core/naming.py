@@ -15,11 +15,14 @@ COLLECTIONS_KEPT = frozenset(
         "variables", "local_variables", "trainable_variables", "model_variables", "metric_variables",
         "moving_average_variables", "concatenated_variables", "trainable_resource_variables", "eval_step",
         "global_step", "train_op", "losses", "regularization_losses", "update_ops", "summaries", "table_initializer",
-        "queue_runners", "init_op", "local_init_op", "ready_op", "cond_context", "while_context",
-        "asset_filepaths", "saveable_objects", "resources", "local_resources",
+        "queue_runners", "init_op", "local_init_op", "ready_op", "ready_for_local_init_op", "cond_context",
+        "while_context", "asset_filepaths", "saveable_objects", "resources", "local_resources",
     }
 )  # fmt: skip
 
+
+#: Of these a graph may hold one entry: a trainer that finds two gives up.
+SINGLES = frozenset({"global_step", "init_op", "local_init_op", "ready_op", "ready_for_local_init_op"})
 
 #: What "variables" keeps: the two lists that the copier of 2016 did not put under the namespace.
 VARIABLE_LISTS = frozenset({"variables", "trainable_variables"})

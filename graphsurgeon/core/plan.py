@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
 from .devices import parts
+from .editing import Editing
+from .edits import EditStep
 from .graph import Graph
 from .policies import POLICIES, is_tensor
 from .selection import Selection
@@ -58,6 +60,7 @@ class CopyStep:
     seeds: str = "keep"
     reuse: Mapping[str, str] | None = None  # source op -> op of the destination that is its copy already
     constants: tuple[tuple[str, Any], ...] = ()  # source tensor -> array that takes its place
+    names: Mapping[str, str] | None = None  # source op, or tensor that gets a placeholder -> full name of the new op
 
     @property
     def text(self) -> str:
@@ -80,11 +83,11 @@ class ConnectStep:
         return f"connect {self.tensor} to input {self.input} of {self.to}"
 
 
-Step = CopyStep | ConnectStep
+Step = CopyStep | ConnectStep | EditStep
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Editing):
     """Steps over a destination graph. Each method returns a new plan; nothing changes before `apply`.
 
     Args:
@@ -125,6 +128,7 @@ class Plan:
         seeds: str = "keep",
         reuse: Mapping[str, str] | None = None,
         constants: Mapping[str, Any] | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> Plan:
         """Adds a copy of a selection, of this graph or another, under a name scope.
 
@@ -149,6 +153,8 @@ class Plan:
             reuse: source op -> op of the destination that is its copy already, from an earlier call; given (even
                 empty), the scope may be in use.
             constants: source tensor -> array: a constant of that value takes its place.
+            names: source op -> the full name of its copy, and source tensor -> that of its placeholder, where it is
+                not ``to/`` and the old name; given (even empty), the scope may be in use.
 
         Raises:
             PlanError: an argument is not one of its allowed values. All else is found by `check`.
@@ -171,7 +177,7 @@ class Plan:
         pairs = tuple((tensor_name(_of(a, source, asked)), tensor_name(_of(b, base, asked))) for a, b in given)
         step = CopyStep(
             selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, rules,
-            seeds, reuse, tuple((constants or {}).items()),
+            seeds, reuse, tuple((constants or {}).items()), names,
         )  # fmt: skip
         return replace(self, steps=(*self.steps, step))
 
@@ -217,6 +223,14 @@ class Plan:
         rules = {**dict(old.variables), variable: _policy(asked, variable, _of(policy, self.base, asked))}
         new = replace(old, variables=tuple(rules.items()))
         return replace(self, steps=(*self.steps[:step], new, *self.steps[step + 1 :]))
+
+    def added(self, step: Any) -> Plan:
+        """Returns the plan with one step more."""
+        return replace(self, steps=(*self.steps, step))
+
+    def named(self, thing: Any, asked: str) -> str:
+        """Returns the name of an op or tensor, given by name or object of this graph."""
+        return str(getattr(_of(thing, self.base, asked), "name", thing))
 
     @cached_property
     def effect(self) -> Effect:

@@ -40,21 +40,24 @@ class Preview:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many ops, variables, placeholders and connections the plan makes."""
+        """How many ops, variables, placeholders and connections the plan makes, and ops it changes or removes."""
         effect = self.effect
         return {
             "ops": len(effect.new_names),
             "variables": len(effect.variables),
             "placeholders": len(effect.placeholders),
             "connections": len(effect.connections),
+            "changed": len(effect.changes),
+            "removed": len(effect.removed),
         }
 
     @property
     def marks(self) -> dict[int, str]:
-        """Op number after the plan -> ``new``, or ``changed`` for ops whose inputs are set."""
-        base, after = self.plan.base.size, self.effect.after
-        out = dict.fromkeys(range(base, after.size), "new")
-        out.update({after.index[op]: "changed" for op, _, _ in self.effect.edits})
+        """Op number after the plan -> ``new``, or ``changed`` for ops that get other inputs, attributes or a device."""
+        effect, after = self.effect, self.effect.after
+        out = dict.fromkeys(range(effect.first, after.size), "new")
+        touched = [*(op for op, _, _ in effect.edits), *effect.changes]
+        out.update({after.index[op]: "changed" for op in touched if after.index.get(op, effect.first) < effect.first})
         return out
 
     def table(self) -> list[dict[str, Any]]:
@@ -77,6 +80,9 @@ class Preview:
             for v in copied.variables:
                 what = f"{v.info.dtype} {v.info.shape}, {self.start_of(v.policy, copied.step.values)}"
                 rows.append({"kind": "variable", "name": v.name, "was": v.was, "what": what})
+            for info in copied.shared:
+                what = f"{info.dtype} {info.shape}, the original's"
+                rows.append({"kind": "shared", "name": info.op, "was": info.op, "what": what})
             for sub in copied.closure.substitutes:
                 kind, what = ("replaced", f"by {sub.tensor}") if sub.tensor else ("frozen", "at its current value")
                 name = sub.tensor if sub.tensor else copied.renamed(sub.info.op)
@@ -93,6 +99,13 @@ class Preview:
                     "what": f"reads {c.tensor}",
                 }
             )
+        for node in self.effect.added:
+            rows.append({"kind": "op", "name": node.name, "was": "", "what": node.op})
+        for name, change in self.effect.changes.items():
+            rows.append({"kind": "change", "name": name, "was": name, "what": change.text})
+        base = self.plan.base
+        for number in sorted(self.effect.removed):
+            rows.append({"kind": "removed", "name": "", "was": base.names[number], "what": base.types[number]})
         return rows
 
     @staticmethod
@@ -112,7 +125,7 @@ class Preview:
         lines += [f"  {i}. {step.text}" for i, step in enumerate(plan.steps, 1)] or ["  (no steps yet)"]
         made: list[str] = []
         for copied in effect.copies:
-            made += _copied_lines(copied)
+            made += _copied_lines(copied, len(effect.copies) == 1)
             made += [f"  {note}" for note in (plan.notes(copied) if plan.notes else ())]
         if made:
             lines += ["makes", *made]
@@ -124,8 +137,9 @@ class Preview:
                     for c in effect.connections
                 ]
             )
+        lines += _edit_lines(effect)
         if effect.mode == "materialise":
-            lines.append("builds a new graph, because ops that exist get other inputs; the old graph stays usable")
+            lines.append(f"builds a new graph, because {_why_anew(effect)}; the old graph stays usable")
         elif plan.steps and not effect.faults:
             lines.append("nothing that exists is touched")
         if effect.warnings:
@@ -136,12 +150,33 @@ class Preview:
         return "\n".join(lines)
 
 
-def _copied_lines(copied: Any) -> list[str]:
-    source = copied.source
-    kinds = Counter(copied.turned.get(i, source.types[i]) for i in copied.ops.tolist())
+def _edit_lines(effect: Effect) -> list[str]:
+    lines: list[str] = []
+    if effect.added:
+        lines += ["inserts", *_some([f"{node.name}  {node.op}" for node in effect.added])]
+    if effect.changes:
+        lines += ["changes", *_some([f"{name}: {change.text}" for name, change in effect.changes.items()])]
+    if effect.removed:
+        names = effect.plan.base.names
+        lines += ["removes", *_some([names[number] for number in sorted(effect.removed)])]
+    return lines
+
+
+def _why_anew(effect: Effect) -> str:
+    reasons = {
+        "get other inputs": effect.edits,
+        "change": effect.changes,
+        "go": effect.removed,
+    }
+    return "ops that exist " + " and ".join(text for text, there in reasons.items() if there)
+
+
+def _copied_lines(copied: Any, alone: bool) -> list[str]:
+    kinds = Counter(copied.types)
     top = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda p: (-p[1], p[0]))[:5])
     more = f" and {len(kinds) - 5} more types" if len(kinds) > 5 else ""
-    lines = [f"  {len(copied.ops)} op{'s' * (len(copied.ops) != 1)}: {top}{more}"]
+    place = "" if alone else f"{copied.step.to or 'the top'}/  "
+    lines = [f"  {place}{len(copied.ops)} op{'s' * (len(copied.ops) != 1)}: {top}{more}"]
     if copied.placeholders:
         lines.append(f"  {len(copied.placeholders)} placeholder{'s' * (len(copied.placeholders) > 1)}:")
         lines += _some([f"{p.name}  {p.info}  for {p.was}" for p in copied.placeholders], "    ")
@@ -151,10 +186,15 @@ def _copied_lines(copied: Any) -> list[str]:
         lines += _some(
             [
                 f"{v.name}  {v.info.dtype} {v.info.shape}  {start(v.policy, copied.step.values)}"
-                for v in copied.variables
+                for v in copied.variables[:6]
             ],
             "    ",
+            of=len(copied.variables),
         )
+    shared = copied.shared
+    if shared:
+        lines.append(f"  {len(shared)} variable{'s' * (len(shared) > 1)} shared with the original:")
+        lines += _some([f"{v.op}  {v.dtype} {v.shape}" for v in shared], "    ")
     frozen = [s for s in copied.closure.substitutes if not s.tensor]
     if frozen:
         lines.append(f"  {len(frozen)} variable{'s' * (len(frozen) > 1)} frozen to constants:")
@@ -170,6 +210,6 @@ def _copied_lines(copied: Any) -> list[str]:
     return lines
 
 
-def _some(items: list[str], indent: str = "  ", most: int = 6) -> list[str]:
-    shown = [indent + item for item in items[:most]]
-    return [*shown, f"{indent}… and {len(items) - most} more"] if len(items) > most else shown
+def _some(items: list[str], indent: str = "  ", most: int = 6, of: int = 0) -> list[str]:
+    shown, count = [indent + item for item in items[:most]], max(of, len(items))
+    return [*shown, f"{indent}… and {count - most} more"] if count > most else shown

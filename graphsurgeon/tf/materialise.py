@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from ..core.copied import without
 from ..core.effect import Effect
 from ..core.graph import Graph
 from ..core.plan import Plan
@@ -27,11 +29,15 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
     """
     base = effect.plan.base
     whole = Plan(Graph.of([], owner=object())).copy(select(base), to="", variables="initial", collections="keep")
+    less = len(effect.removed)
+    moved = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
     both = Effect(
         plan=replace(effect.plan, base=whole.base),
         after=effect.after,
-        copies=[*whole.effect.copies, *effect.copies],
+        copies=[*(without(copied, effect.removed) for copied in whole.effect.copies), *moved],
         connections=effect.connections,
+        added=effect.added,
+        changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
     made = carry_out(both, tf.Graph(), resolve_values)
     # Variables of the base keep the values their session has: they are not the plan's to set.

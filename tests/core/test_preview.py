@@ -43,6 +43,23 @@ def test_text_of_variables_and_what_came_along():
     assert "    t/net/w  float32 (2, 3)  initial value" in str(initial)
 
 
+def test_shared_variables_are_said():
+    plan = Plan(G).copy(select(G, scope="net"), to="t", unmapped="keep", variables="share")
+    lines = str(plan).splitlines()
+    assert lines[lines.index("  1 variable shared with the original:") + 1] == "    net/w  float32 (2, 3)"
+    assert not any("came along" in line for line in lines)
+    assert {"kind": "shared", "name": "net/w", "was": "net/w", "what": "float32 (2, 3), the original's"} in (
+        plan.preview().table()
+    )
+
+
+def test_several_copies_say_which_is_which():
+    part = select(G, name="net/mm")
+    lines = str(Plan(G).copy(part, to="a", unmapped="keep").copy(part, to="b", unmapped="keep")).splitlines()
+    assert "  a/  1 op: 1 MatMul" in lines
+    assert "  b/  1 op: 1 MatMul" in lines
+
+
 def test_text_of_a_plan_that_needs_a_new_graph():
     text = str(Plan(G).connect("net/mm:0", to="out"))
     assert "builds a new graph, because ops that exist get other inputs; the old graph stays usable" in text
@@ -71,7 +88,26 @@ def test_long_lists_are_cut_with_their_number():
 
 def test_counts():
     plan = Plan(G).copy(select(G, scope="net"), to="t", unmapped="placeholder").connect("x", to="t/net/mm")
-    assert plan.preview().counts == {"ops": 8, "variables": 1, "placeholders": 2, "connections": 1}
+    assert plan.preview().counts == {
+        "ops": 8, "variables": 1, "placeholders": 2, "connections": 1, "changed": 0, "removed": 0
+    }  # fmt: skip
+
+
+def test_edits_are_said_counted_listed_and_marked():
+    g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Neg", ["c"])], title="tiny")
+    plan = Plan(g).remove("b", stitch=True).set_device("d", "/cpu:0").insert("Relu", on="c:0", name="r")
+    lines = str(plan).splitlines()
+    assert lines[lines.index("removes") + 1] == "  b"
+    assert lines[lines.index("inserts") + 1] == "  r  Relu"
+    assert lines[lines.index("changes") + 1] == "  d: on /cpu:0"
+    why = "builds a new graph, because ops that exist get other inputs and change and go; the old graph stays usable"
+    assert why in lines
+    preview = plan.preview()
+    assert preview.counts["ops"] == preview.counts["changed"] == preview.counts["removed"] == 1
+    rows = {(row["kind"], row["name"], row["was"], row["what"]) for row in preview.table()}
+    assert {("op", "r", "", "Relu"), ("change", "d", "d", "on /cpu:0"), ("removed", "", "b", "Neg")} <= rows
+    after = plan.after()
+    assert {after.names[i]: word for i, word in preview.marks.items()} == {"c": "changed", "d": "changed", "r": "new"}
 
 
 def test_marks():

@@ -1,0 +1,135 @@
+"""Removal: a plan step that takes ops out, and what must not be taken out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .closure import variable_parts
+from .edits import EditStep, fault, few, numbers_of, one_or_all, rewire
+from .graph import Graph, Mask
+from .rewiring import Edge, cut_out
+from .walks import edge_rows
+
+if TYPE_CHECKING:
+    from .boundary import Tensor
+    from .effect import Effect
+
+
+@dataclass(frozen=True)
+class RemoveStep(EditStep):
+    """Ops are taken out; see `Plan.remove`."""
+
+    ops: tuple[str, ...]
+    stitch: bool = False
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The step in words."""
+        return f"remove {few(self.ops)}" + (" and stitch what is left" if self.stitch else "")
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The call that adds it to a plan."""
+        return f".remove({one_or_all(self.ops)!r}{', stitch=True' if self.stitch else ''})"
+
+    def carry(self, effect: Effect) -> None:
+        """Notes what is to go; it goes when all steps are worked out."""
+        numbers = numbers_of(effect, self.asked, self.ops)
+        if numbers is None:
+            return
+        late = [effect.after.names[i] for i in numbers if i >= effect.plan.base.size]
+        if late:
+            fault(effect, self.asked, f"{late[0]!r} is made by this plan", "Take the step that makes it out instead")
+            return
+        if self.stitch:
+            self._stitch(effect, effect.after.mask(numbers))
+        effect.removed.update(numbers)
+        effect.mode = "materialise"
+
+    def _stitch(self, effect: Effect, gone: Mask) -> None:
+        """What reads output 0 of an op that goes reads the first tensor above that stays, along first inputs."""
+        graph = effect.after
+        rows = edge_rows(graph.data)
+        cross = np.flatnonzero(gone[graph.data.node] & ~gone[rows] & (graph.data.port == 0)).tolist()
+        edges: list[Edge] = []
+        pairs: dict[Tensor, Tensor] = {}
+        for at in cross:
+            start = int(graph.data.node[at]), 0
+            new = _above(graph, start, gone)
+            if new is None:
+                continue  # it is said as a consumer left dangling
+            pairs[start] = new
+            edges.append((int(rows[at]), at - int(graph.data.ptr[rows[at]]), new))
+        if edges:
+            rewire(effect, self.asked, edges, list(pairs.items()))
+
+
+def _above(graph: Graph, tensor: Tensor, gone: Mask) -> Tensor | None:
+    seen = 0
+    while gone[tensor[0]]:
+        reads = graph.data.row(tensor[0])
+        seen += 1
+        if not len(reads) or seen > graph.size or tensor[1]:
+            return None
+        tensor = int(reads[0]), int(graph.data.port[graph.data.ptr[tensor[0]]])
+    return tensor
+
+
+def finish_removal(effect: Effect) -> None:
+    """Takes the ops out that steps have marked, or notes who still needs them."""
+    if not effect.removed or effect.faults:
+        return
+    graph, gone = effect.after, effect.after.mask(sorted(effect.removed))
+    asked = f"remove({few([graph.names[i] for i in sorted(effect.removed)])!r})"
+    rows = edge_rows(graph.data)
+    left = np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist()
+    if left:
+        readers = list(dict.fromkeys(graph.names[rows[at]] for at in left))
+        tensor = f"{graph.names[graph.data.node[left[0]]]}:{graph.data.port[left[0]]}"
+        fault(
+            effect, asked, f"{tensor!r} is still read by {few(readers)}",
+            "Remove these too, reroute what they read first, or choose stitch=True",
+        )  # fmt: skip
+        return
+    whole = _needed_whole(graph, gone)
+    if whole:
+        fault(effect, asked, whole[0], whole[1])
+        return
+    later = edge_rows(graph.control)
+    pairs = [
+        f"{graph.names[later[at]]} after {graph.names[graph.control.node[at]]}"
+        for at in np.flatnonzero(gone[graph.control.node] & ~gone[later]).tolist()
+    ]
+    if pairs:
+        s = "s" * (len(pairs) > 1)
+        effect.warnings.append(f"{len(pairs)} control input{s} on removed ops left out: {few(pairs)}")
+    effect.after = cut_out(graph, sorted(effect.removed))
+    effect.first -= len(effect.removed)
+
+
+def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str] | None:
+    """What stays must stay whole: variables with their initialisers, loops and conds, tables with what fills them."""
+    for variable in graph.state.variables.values():
+        number = graph.index.get(variable.op)
+        if number is None or gone[number]:
+            continue
+        part = np.flatnonzero(variable_parts(graph, variable) & gone).tolist()
+        if part:
+            return (
+                f"{graph.names[part[0]]!r} is a part of variable {variable.op!r}, which stays",
+                "Remove the variable too, or leave its parts",
+            )
+    for holder, starters in graph.state.starters.items():
+        number = graph.index.get(holder)
+        filling = [s for s in starters if s in graph.index and gone[graph.index[s]]]
+        if number is not None and not gone[number] and filling:
+            return f"{filling[0]!r} fills {holder!r}, which stays", "Remove that too, or leave what fills it"
+    for names in graph.state.contexts:
+        inside = [graph.index[n] for n in sorted(names) if n in graph.index]
+        out = [i for i in inside if gone[i]]
+        if out and len(out) < len(inside):
+            return f"{graph.names[out[0]]!r} is a part of a loop or cond, which stays", "Remove the loop or cond whole"
+    return None

@@ -1,0 +1,205 @@
+"""Rewires: plan steps that let ops read other tensors: reroute, swap, bypass, detach, insert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .check import bare
+from .edits import (
+    EditStep,
+    NewNode,
+    add_node,
+    consumers_of,
+    fault,
+    few,
+    free_name,
+    limits,
+    numbers_of,
+    one_or_all,
+    rewire,
+    tensors_of,
+    whose,
+)
+from .graph import TensorInfo
+from .naming import valid_scope
+from .rewiring import Edge
+
+if TYPE_CHECKING:
+    from .boundary import Tensor
+    from .effect import Effect
+
+
+@dataclass(frozen=True)
+class RerouteStep(EditStep):
+    """All consumers of a tensor, or some of them, read another; see `Plan.reroute`."""
+
+    old: str
+    to: str
+    only: tuple[str, ...] | None = None
+    but: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The step in words."""
+        return f"reroute {whose(self.old, self.only, self.but)} to {self.to}"
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The call that adds it to a plan."""
+        return f".reroute({self.old!r}, to={self.to!r}{limits(self.only, self.but)})"
+
+    def carry(self, effect: Effect) -> None:
+        """Sets the inputs of the consumers."""
+        graph = effect.after
+        found = tensors_of(effect, self.asked, self.old, self.to)
+        if found:
+            edges = consumers_of(graph, found[0], self.only, self.but)
+            rewire(effect, self.asked, [(op, at, found[1]) for op, at in edges], [(found[0], found[1])])
+
+
+@dataclass(frozen=True)
+class SwapStep(EditStep):
+    """The consumers of two tensors change places; see `Plan.swap`."""
+
+    a: str
+    b: str
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The step in words."""
+        return f"swap the consumers of {self.a} and {self.b}"
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The call that adds it to a plan."""
+        return f".swap({self.a!r}, {self.b!r})"
+
+    def carry(self, effect: Effect) -> None:
+        """Sets the inputs of the consumers of both."""
+        found = tensors_of(effect, self.asked, self.a, self.b)
+        if found:
+            a, b = found
+            edges: list[Edge] = [(op, at, b) for op, at in consumers_of(effect.after, a)]
+            edges += [(op, at, a) for op, at in consumers_of(effect.after, b)]
+            rewire(effect, self.asked, edges, [(a, b), (b, a)])
+
+
+@dataclass(frozen=True)
+class BypassStep(EditStep):
+    """What reads an op reads what the op reads; see `Plan.bypass`."""
+
+    op: str
+    input: int
+    output: int
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The step in words."""
+        return f"bypass {self.op}"
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The call that adds it to a plan."""
+        more = "".join(f", {key}={value}" for key, value in (("input", self.input), ("output", self.output)) if value)
+        return f".bypass({self.op!r}{more})"
+
+    def carry(self, effect: Effect) -> None:
+        """Sets the inputs of what reads the op."""
+        graph = effect.after
+        found = tensors_of(effect, self.asked, f"{self.op}:{self.output}")
+        if not found:
+            return
+        op, inputs = found[0][0], graph.input_names(found[0][0])
+        if not 0 <= self.input < len(inputs):
+            have = f"it has {len(inputs)} input{'s' * (len(inputs) != 1)}"
+            fault(effect, self.asked, f"op {self.op!r} has no input {self.input}; {have}", "Choose another input=")
+            return
+        new = graph.tensor(inputs[self.input])
+        edges = consumers_of(graph, found[0])
+        rewire(effect, self.asked, [(i, at, new) for i, at in edges if i != op], [(found[0], new)])
+
+
+@dataclass(frozen=True)
+class DetachStep(EditStep):
+    """Ops are cut off: placeholders feed them, or feed what reads them; see `Plan.detach`."""
+
+    ops: tuple[str, ...]
+    side: str
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The step in words."""
+        return f"detach the {'inputs and outputs' if self.side == 'both' else self.side} of {few(self.ops)}"
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The call that adds it to a plan."""
+        return f".detach({one_or_all(self.ops)!r}, side={self.side!r})"
+
+    def carry(self, effect: Effect) -> None:
+        """Makes the placeholders and sets the inputs."""
+        numbers = numbers_of(effect, self.asked, self.ops)
+        if numbers is None:
+            return
+        mask = effect.after.mask(numbers)
+        for side in ("inputs", "outputs") if self.side == "both" else (self.side,):
+            self._cut(effect, mask, side)
+
+    def _cut(self, effect: Effect, mask: Any, side: str) -> None:
+        graph = effect.after
+        inside = np.zeros(graph.size, np.bool_)
+        inside[: len(mask)] = mask
+        rows = np.repeat(np.arange(graph.size), np.diff(graph.data.ptr))
+        cross = inside[rows] & ~inside[graph.data.node]
+        if side == "outputs":
+            cross = ~inside[rows] & inside[graph.data.node]
+        edges: dict[Tensor, list[tuple[int, int]]] = {}
+        for at in np.flatnonzero(cross).tolist():
+            tensor = int(graph.data.node[at]), int(graph.data.port[at])
+            edges.setdefault(tensor, []).append((int(rows[at]), at - int(graph.data.ptr[rows[at]])))
+        for tensor, readers in edges.items():
+            info = graph.info(*tensor) or TensorInfo("float32", None)
+            name = free_name(effect.after, f"{graph.names[tensor[0]]}_{tensor[1]}_detached")
+            held = {"dtype": bare(info.dtype), "shape": info.shape}
+            new = add_node(effect, NewNode(name, "Placeholder", (), held, TensorInfo(bare(info.dtype), info.shape)))
+            rewire(effect, self.asked, [(op, at, (new, 0)) for op, at in readers], [])
+
+
+@dataclass(frozen=True)
+class InsertStep(EditStep):
+    """A new op on an edge; see `Plan.insert`."""
+
+    op: str
+    on: str
+    name: str
+    attributes: tuple[tuple[str, Any], ...]
+    only: tuple[str, ...] | None = None
+    but: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The step in words."""
+        return f"insert {self.op} {self.name} between {self.on} and {whose(self.on, self.only, self.but)}"
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The call that adds it to a plan."""
+        held = "".join(f", {key}={value!r}" for key, value in self.attributes)
+        return f".insert({self.op!r}, on={self.on!r}, name={self.name!r}{limits(self.only, self.but)}{held})"
+
+    def carry(self, effect: Effect) -> None:
+        """Adds the op and lets the consumers read it."""
+        graph = effect.after
+        found = tensors_of(effect, self.asked, self.on)
+        if not found:
+            return
+        if not valid_scope(self.name) or self.name.lower() in graph.lowered:
+            wrong = f"the name {self.name!r} is taken, or none" if self.name else "the new op has no name"
+            fault(effect, self.asked, wrong, f"Type name={free_name(graph, 'inserted')!r}, which is free")
+            return
+        edges = consumers_of(graph, found[0], self.only, self.but)
+        new = add_node(effect, NewNode(self.name, self.op, (self.on,), dict(self.attributes), None))
+        rewire(effect, self.asked, [(op, at, (new, 0)) for op, at in edges], [])

@@ -1,0 +1,103 @@
+"""Settings: plan steps that set attributes, devices and control inputs of ops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .devices import parts
+from .edits import EditStep, fault, few, numbers_of, one_or_all, touch
+from .rewiring import cycle_fault, reordered
+
+if TYPE_CHECKING:
+    from .effect import Effect
+
+
+@dataclass(frozen=True)
+class SetStep(EditStep):
+    """Attributes or the device of ops are set; see `Plan.set_attr` and `Plan.set_device`."""
+
+    ops: tuple[str, ...]
+    attributes: tuple[tuple[str, Any], ...] = ()
+    device: str | None = None
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The step in words."""
+        if self.device is not None:
+            return f"place {few(self.ops)} on {self.device or 'any device'}"
+        return f"set {', '.join(name for name, _ in self.attributes)} of {few(self.ops)}"
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The call that adds it to a plan."""
+        if self.device is not None:
+            return f".set_device({one_or_all(self.ops)!r}, {self.device!r})"
+        name, value = self.attributes[0]
+        return f".set_attr({one_or_all(self.ops)!r}, {name!r}, {value!r})"
+
+    def carry(self, effect: Effect) -> None:
+        """Notes what is set."""
+        numbers = numbers_of(effect, self.asked, self.ops)
+        if numbers is None:
+            return
+        if self.device is not None and parts(self.device) is None:
+            fault(effect, self.asked, f"{self.device!r} is no device", "Type one as '/cpu:0' or '/job:ps/task:1'")
+            return
+        for name, value in self.attributes:
+            if value is None and not name.startswith("_"):
+                wrong = f"{name!r} is an attribute that the op type needs"
+                fault(effect, self.asked, wrong, "Only attributes that begin with '_' can be cleared")
+                return
+        for number in numbers:
+            change = touch(effect, number)
+            change.attributes.update(self.attributes)
+            change.device = self.device if self.device is not None else change.device
+
+
+@dataclass(frozen=True)
+class OrderStep(EditStep):
+    """An op runs after others, or no longer does; see `Plan.add_control` and `Plan.remove_control`."""
+
+    op: str
+    others: tuple[str, ...] | None
+    remove: bool
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The step in words."""
+        whom = "anything" if self.others is None else few(self.others)
+        return f"let {self.op} run {'without waiting for' if self.remove else 'after'} {whom}"
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The call that adds it to a plan."""
+        if self.others is None:
+            return f".remove_control({self.op!r})"
+        return f".{'remove' if self.remove else 'add'}_control({self.op!r}, {one_or_all(self.others)!r})"
+
+    def carry(self, effect: Effect) -> None:
+        """Sets the control inputs."""
+        graph = effect.after
+        me = numbers_of(effect, self.asked, (self.op,))
+        others = numbers_of(effect, self.asked, self.others or ())
+        if me is None or others is None:
+            return
+        have = [int(i) for i in graph.control.row(me[0])]
+        if self.remove:
+            leave = have if self.others is None else others
+            missing = [graph.names[i] for i in leave if i not in have]
+            if missing:
+                now = ", ".join(repr(graph.names[i]) for i in have) or "nothing"
+                fault(effect, self.asked, f"{self.op!r} does not wait for {missing[0]!r}", f"It waits for {now}")
+                return
+            after = reordered(graph, me[0], [i for i in have if i not in leave])
+            touch(effect, me[0]).frees += [graph.names[i] for i in leave]
+        else:
+            after = reordered(graph, me[0], list(dict.fromkeys([*have, *others])))
+            trouble = cycle_fault(after, [(me[0], i) for i in others], self.asked)
+            if trouble:
+                effect.faults.append(trouble)
+                return
+            touch(effect, me[0]).waits += [graph.names[i] for i in others]
+        effect.after = after
