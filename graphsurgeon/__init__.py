@@ -20,10 +20,14 @@ from .applied import Applied
 from .classic import copy_to_graph, copy_variable_to_graph, get_copied
 from .compare import Comparison, compare
 from .core.boundary import Boundary, Leak
+from .core.diff import Diff
 from .core.graph import Graph
+from .core.match import Match, Matches
+from .core.patterns import Pattern
 from .core.plan import Fault, Plan
 from .core.preview import Preview
 from .core.selection import OpView, Selection
+from .diff import diff
 from .editor import Editor
 from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError
 from .opening import open
@@ -46,6 +50,11 @@ __all__ = [
     "Graph",
     "compare",
     "Comparison",
+    "diff",
+    "Diff",
+    "Pattern",
+    "Matches",
+    "Match",
     "doctor",
     # the 2016 functions
     "copy_variable_to_graph",

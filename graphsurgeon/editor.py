@@ -14,6 +14,7 @@ from .core.graph import Graph
 from .core.plan import Fault, Plan
 from .core.selection import OpView, Selection, select
 from .errors import PlanError, StalePlanError
+from .explaining import Explaining
 from .functions import Functions
 from .history import Event, late_failure
 from .summary import summary
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .screen import Screen
 
 
-class Editor(Functions):
+class Editor(Functions, Explaining):
     """A graph under the knife: select, plan, apply, undo. Make one with `gs.open`.
 
     Everything before `apply` is a value: selecting and planning change nothing.
@@ -203,7 +204,7 @@ class Editor(Functions):
         if plan.mode == "materialise":
             self._snapshot = None
         else:
-            found = confirmed(self.graph, plan.base, plan.after(), nodes)
+            found = confirmed(self.graph, plan.base, plan.after(), nodes, made.ops)
             if found is not None:
                 self._snapshot = found
                 return []

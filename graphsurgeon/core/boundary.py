@@ -133,7 +133,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
             unused.append(f"{graph.names[op]}:{port}")
     _refuse_unconnected(graph, unused, outputs, asked)
     core = forward(graph, first, control=False, within=ancestry)
-    fed_sources = ancestry & np.isin(graph.type_array, list(FEED_TYPES))
+    fed_sources = ancestry & graph.typed(FEED_TYPES)
     fed = forward(graph, fed_sources, control=False, within=ancestry)
     inside = ancestry & (core | ~fed)
     # An output that stands on a leak alone is still wanted: keep it, its own inputs become the leaks.
@@ -153,7 +153,7 @@ def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...
         readers = rows[(graph.data.node == op) & (graph.data.port == port)]
         names = tuple(graph.names[r] for r in readers[mask[readers]][:8].tolist())
         above = backward(graph, graph.mask([op]), control=False)
-        fed = np.flatnonzero(above & np.isin(graph.type_array, list(FEED_TYPES)))
+        fed = np.flatnonzero(above & graph.typed(FEED_TYPES))
         source = graph.names[int(fed[0])] if len(fed) else graph.names[op]
         out.append(Leak(f"{graph.names[op]}:{port}", names, source))
     return tuple(out)

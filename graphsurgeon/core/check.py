@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SelectionError, did_you_mean
+from .contexts import context_faults
 from .graph import Graph, Mask, TensorInfo, shape_text
 from .naming import free_scope, taken, under, valid_scope
-from .walks import backward, components
+from .walks import backward
 
 if TYPE_CHECKING:
     from .plan import ConnectStep, CopyStep, Fault
 
 Shape = tuple[int | None, ...] | None
-_LOOP_TYPES = ("Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration")
 
 
 def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
@@ -24,6 +24,8 @@ def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
     from .plan import Fault
 
     asked = f"copy(to={step.to!r})"
+    if step.names is not None:
+        return []  # the names are known only when it is known what is copied: see `name_faults`
     if step.reuse is not None:
         clash = [n for n in step.selection.names if n not in step.reuse and under(step.to, n) in base.index]
         if clash:
@@ -58,6 +60,21 @@ def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
     if taken(base, step.to):
         free = free_scope(base, step.to)
         return [Fault(asked, f"the name {step.to!r} is taken in {base.title}", f"Type to={free!r}, which is free")]
+    return []
+
+
+def name_faults(step: CopyStep, base: Graph, names: Sequence[str]) -> list[Fault]:
+    """Faults of names that a copy is given one by one: no name, taken in the destination, or given twice."""
+    from .plan import Fault
+
+    seen: set[str] = set()
+    for name in names:
+        wrong = "" if valid_scope(name) else f"{name!r} is not a name of an op"
+        wrong = wrong or (f"the name {name!r} is taken in {base.title}" if name in base.index else "")
+        wrong = wrong or (f"the name {name!r} is given to two ops" if name in seen else "")
+        if wrong:
+            return [Fault(f"copy(to={step.to!r}, names=...)", wrong, "Give each op a free name of its own")]
+        seen.add(name)
     return []
 
 
@@ -124,35 +141,10 @@ def step_faults(
             )
         )
     if not out and not (refused or unused or control):
-        out += loop_faults(graph, step.selection.mask, asked)
+        cuts = [] if step.unmapped == "include" else list(step.selection.inputs)
+        cuts += [graph.tensor(old) for old, _ in step.inputs if old.partition(":")[0] in graph.index]
+        out += context_faults(graph, step.selection.mask, cuts, asked)
     return out
-
-
-def loop_faults(graph: Graph, mask: Mask, asked: str) -> list[Fault]:
-    """Faults of a selection that cuts through a ``while`` loop; the loop's own inputs and outputs are proposed."""
-    from .plan import Fault
-
-    loops = np.isin(graph.type_array, _LOOP_TYPES)
-    if not loops.any():
-        return []
-    body = components(graph)
-    turning = np.isin(graph.type_array, ("NextIteration", "RefNextIteration"))
-    for number in sorted(set(body[turning].tolist())):
-        whole = body == number
-        part = whole & mask
-        if part.any() and (whole & ~mask).any():
-            enter = np.isin(graph.type_array, ("Enter", "RefEnter")) & _feeds(graph, whole)
-            leave = np.isin(graph.type_array, ("Exit", "RefExit")) & _reads(graph, whole)
-            ins = [graph.input_names(i)[0] for i in np.flatnonzero(enter).tolist()]
-            outs = [f"{graph.names[i]}:0" for i in np.flatnonzero(leave).tolist()]
-            return [
-                Fault(
-                    asked,
-                    f"the selection cuts through a loop: {int(part.sum())} of its {int(whole.sum())} ops are in it",
-                    f"Take the loop whole: its inputs are {', '.join(ins[:6])}; its outputs are {', '.join(outs[:6])}",
-                )
-            ]
-    return []
 
 
 def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, asked: str) -> list[Fault]:
@@ -160,7 +152,7 @@ def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, 
     from .plan import Fault
 
     kinds = [k for k in set(graph.types) if k.startswith("TensorArray") and k.endswith(("V2", "V3"))]
-    users = [i for i in np.flatnonzero(mask & np.isin(graph.type_array, kinds)).tolist() if len(graph.data.row(i)) > 1]
+    users = [i for i in np.flatnonzero(mask & graph.typed(kinds)).tolist() if len(graph.data.row(i)) > 1]
     cuts = set(entering)
     for user in users:
         last = int(graph.data.ptr[user + 1]) - 1
@@ -175,24 +167,6 @@ def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, 
                 )
             ]
     return []
-
-
-def _feeds(graph: Graph, whole: Mask) -> Mask:
-    """Ops that ops of `whole` read directly."""
-    from .walks import edge_rows
-
-    out = np.zeros(graph.size, np.bool_)
-    out[graph.data.node[whole[edge_rows(graph.data)]]] = True
-    return out
-
-
-def _reads(graph: Graph, whole: Mask) -> Mask:
-    """Ops that read ops of `whole` directly."""
-    from .walks import edge_rows
-
-    out = np.zeros(graph.size, np.bool_)
-    out[edge_rows(graph.data)[whole[graph.data.node]]] = True
-    return out
 
 
 def mapping_faults(step: CopyStep, base: Graph) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:

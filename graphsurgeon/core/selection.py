@@ -133,7 +133,7 @@ class Selection:
 
         cuts = frozenset(self.inputs)
         crossing = list(self.inputs) + [t for t in entering(g, self.mask, cuts) if t not in cuts]
-        kinds = self.mask & np.isin(g.type_array, list(VARIABLE_TYPES))
+        kinds = self.mask & g.typed(VARIABLE_TYPES)
         return Boundary(
             inputs=tuple(name(t) for t in crossing),
             outputs=tuple(name(t) for t in (self.outputs or leaving(g, self.mask))),

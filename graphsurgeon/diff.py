@@ -1,0 +1,53 @@
+"""Diff: what differs between two graphs, however they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .core.diff import Diff
+from .core.diff import diff as core_diff
+from .core.graph import Graph
+from .editor import Editor
+from .opening import open
+
+
+def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None = None) -> Diff:
+    """Returns what differs between two graphs: ops, inputs, control inputs, attributes, devices, shapes.
+
+    Args:
+        a, b: the old and the new one: an editor, a snapshot (`Editor.snapshot` of before), or anything `open` takes: a
+            `tf.Graph`, a session, a path, a TF2 object.
+        by: how ops are paired: by ``name``; by ``structure`` too, where names differ; by the ``mapping`` alone.
+        mapping: op of `a` -> op of `b`, by names or objects (None: it has no partner).
+
+    Returns:
+        a `Diff`: print it; `counts`, `table()` and `marks` are the same as data.
+
+    Raises:
+        OpenError: one of them cannot be read.
+        SelectionError: `by` or the mapping does not fit.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> def graph(axis):
+        ...     with tf.Graph().as_default() as made:
+        ...         x = tf.compat.v1.placeholder(tf.float32, [2, 3], name="x")
+        ...         tf.concat([x, x], axis=axis, name="y")
+        ...     return made
+        >>> print(diff(graph(0), graph(1)))
+        graph -> graph: 1 attribute changed, 1 output of another dtype or shape
+        attributes
+          y/axis value: int32 (): 0 -> int32 (): 1
+        dtypes and shapes
+          y:0: float32 (4, 3) -> float32 (2, 6)
+    """
+    from .tf.describe import attribute_text
+
+    return core_diff(_snapshot(a), _snapshot(b), by, mapping, attribute_text)
+
+
+def _snapshot(thing: Any) -> Graph:
+    if isinstance(thing, Graph):
+        return thing
+    return (thing if isinstance(thing, Editor) else open(thing)).snapshot

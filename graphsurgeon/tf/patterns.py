@@ -1,0 +1,117 @@
+"""Patterns: what a plain Python function computes, as a pattern to look for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ..core.graph import Graph
+from ..core.patterns import Pattern
+from ..errors import SelectionError, did_you_mean
+from .read import snapshot
+
+tf1 = tf.compat.v1
+
+
+def pattern_of(
+    function: Callable[..., Any],
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    attributes: str | Iterable[str] = (),
+    constants: str = "any",
+) -> Pattern:
+    """Makes a pattern of a plain Python function: it is called once, in a graph of its own.
+
+    Args:
+        function: takes tensors and returns one, or a list or dict of them. Its arguments are the inputs of the
+            pattern, what it returns its outputs; an op named with ``name=`` can be given conditions by that name.
+        inputs: argument -> dtype or `tf.TensorSpec`. It decides which ops the function makes (`tf.matmul` makes
+            another for tensors of unknown rank), never what is matched. Default: float32 of unknown shape, or what
+            the argument has as its default value.
+        attributes, constants: as for `Pattern.of`.
+
+    Raises:
+        SelectionError: the function cannot be called so, returns no tensor, or makes no op.
+
+    Example:
+        >>> print(pattern_of(lambda x: tf.nn.relu(-x, name="act")))
+        pattern of 2 ops: Neg (Neg), act (Relu); inputs x; outputs act
+    """
+    asked = f"pattern({getattr(function, '__name__', 'function')})"
+    specs = _specs(function, inputs or {}, asked)
+    graph = tf.Graph()
+    with graph.as_default():
+        given = {name: tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()}
+        try:
+            result = function(**given)
+        except Exception as error:
+            said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            raise SelectionError(
+                asked,
+                f"calling it fails: {said}",
+                "Give the dtypes and shapes it needs: inputs={'x': tf.TensorSpec(…)}",
+            ) from error
+    outputs = _outputs(graph, result, asked)
+    return Pattern.of(
+        snapshot(graph, title=asked),
+        {name: tensor.name for name, tensor in given.items()},
+        outputs,
+        attributes=attributes,
+        constants=constants,
+        read=array_of,
+    )
+
+
+def array_of(node: Any) -> Any:
+    """Returns the array that a constant holds; None where it cannot be read."""
+    try:
+        return np.asarray(tf.make_ndarray(node.attr["value"].tensor))
+    except (TypeError, ValueError):
+        return None
+
+
+def is_pattern_function(thing: Any) -> bool:
+    """Returns whether a thing is a plain function to make a pattern of."""
+    return callable(thing) and not isinstance(thing, (Graph, Pattern, type))
+
+
+def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], asked: str) -> dict[str, tf.TensorSpec]:
+    plain = getattr(function, "python_function", function)
+    try:
+        parameters = inspect.signature(plain).parameters.values()
+    except (TypeError, ValueError):
+        raise SelectionError(asked, "its arguments cannot be read", "Wrap it: lambda x: ...") from None
+    free = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY)]
+    if free:
+        raise SelectionError(asked, f"its argument {free[0].name!r} has no fixed name", "Wrap it: lambda x, y: ...")
+    names = {p.name: p.default for p in parameters}
+    for name in inputs:
+        if name not in names:
+            wrong = f"it has no argument {name!r}"
+            raise SelectionError(asked, wrong, did_you_mean(name, names) if names else "It has none at all")
+    out = {}
+    for name, default in names.items():
+        if name not in inputs and not isinstance(default, (tf.TensorSpec, tf.DType)) and default is not inspect._empty:
+            continue  # an option, not a tensor
+        spec = inputs.get(name, tf.float32 if default is inspect._empty else default)
+        out[name] = spec if isinstance(spec, tf.TensorSpec) else tf.TensorSpec(None, tf.as_dtype(spec))
+    return out
+
+
+def _outputs(graph: tf.Graph, result: Any, asked: str) -> dict[str, str]:
+    if isinstance(result, Mapping):
+        pairs = [(str(key), value) for key, value in result.items()]
+    else:
+        flat = list(result) if isinstance(result, (list, tuple)) else [result]
+        pairs = [(str(getattr(value, "name", value)).removesuffix(":0"), value) for value in flat]
+    wrong = [value for _, value in pairs if getattr(value, "graph", None) is not graph]
+    if wrong or not pairs:
+        kind = type(wrong[0]).__name__ if wrong else "nothing"
+        raise SelectionError(
+            asked, f"it returns {kind}, not a tensor made of its arguments", "Return the tensors meant"
+        )
+    return {key: str(value.name) for key, value in pairs}

@@ -1,0 +1,115 @@
+"""gs.diff: editors, graphs, files and snapshots; edits, copies and real attributes."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.diff import diff
+from graphsurgeon.errors import OpenError, SelectionError
+from tests.graphs import model, tiny
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+
+
+def test_of_anything_that_can_be_opened(tmp_path):
+    graph = tiny()
+    tf.io.write_graph(graph, str(tmp_path), "tiny.pb", as_text=False)
+    ed = gs.open(graph)
+    for other in (graph, ed, ed.snapshot, str(tmp_path / "tiny.pb"), tf1.Session(graph=graph)):
+        assert not diff(ed, other), str(diff(ed, other))
+    with refuses(OpenError, "nothing.pb"):
+        diff(ed, str(tmp_path / "nothing.pb"))
+    with refuses(SelectionError, "diff(by='size')", "is no way to pair ops"):
+        diff(ed, ed, by="size")
+
+
+def test_before_and_after_an_edit():
+    ed = gs.open(tiny())
+    before = ed.snapshot
+    block = ed.select(inputs="x:0", outputs="y:0")
+    ed.apply(ed.plan().copy(block, to="twin", inputs={"x:0": "x:0"}).connect("twin/y:0", to="z"))
+    found = diff(before, ed)
+    assert found.added == ("twin/y",)
+    assert found.removed == ()
+    assert [str(change) for change in found.changes] == ["z input 0: y:0 -> twin/y:0"]
+    names = found.picture.names
+    assert {names[i]: mark for i, mark in found.marks.items()} == {"z": "changed", "twin/y": "new"}
+
+
+def test_a_copy_and_its_original_by_the_map_of_names():
+    source = gs.open(model("resource", None).graph)
+    target = gs.open(tf.Graph())
+    target.apply(target.plan().copy(source.select(), to="twin", collections="rename"))
+    mapping = {name: f"twin/{name}" for name in source.snapshot.names}
+    found = diff(source, target, by="mapping", mapping=mapping)
+    assert found.changes == (), str(found)
+    assert (found.added, found.removed) == ((), ())
+    same = diff(source, target, by="structure")
+    assert (same.added, same.removed) == ((), ())
+    assert {change.kind for change in same.changes} <= {"attribute"}, str(same)
+
+
+def test_objects_in_the_mapping():
+    a, b = tiny(), tiny()
+    found = diff(a, b, by="mapping", mapping={a.get_tensor_by_name("y:0"): b.get_operation_by_name("y")})
+    assert found.removed == ("x", "k", "z/y", "z")
+
+
+def test_attributes_are_told_as_people_write_them():
+    def graph(strides: int, device: str) -> tf.Graph:
+        with tf.Graph().as_default() as made, tf.device(device):
+            x = tf1.placeholder(tf.float32, [1, 8, 8, 3], name="x")
+            tf.nn.conv2d(x, tf.zeros([3, 3, 3, 4], name="w"), strides, "SAME", name="conv")
+        return made
+
+    found = diff(graph(1, "/cpu:0"), graph(2, ""))
+    assert [str(c) for c in found.changes if c.op == "conv"] == [
+        "conv strides: [1, 1, 1, 1] -> [1, 2, 2, 1]",
+        "conv: /device:CPU:0 -> nothing",
+        "conv:0: float32 (1, 8, 8, 4) -> float32 (1, 4, 4, 4)",
+    ]
+
+
+def test_a_shape_set_by_hand_is_seen():
+    a, b = tiny(), tiny()
+    b.get_tensor_by_name("y:0").set_shape([3, 2])
+    assert [str(c) for c in diff(a, b).changes] == ["y:0: float32 (?, 2) -> float32 (3, 2)"]
+
+
+def test_large_constants_are_compared_by_value_and_told_by_size():
+    def graph(last: float) -> tf.Graph:
+        value = np.zeros(50_000, np.float32)
+        value[-1] = last
+        with tf.Graph().as_default() as made:
+            tf.constant(value, name="c")
+        return made
+
+    assert not diff(graph(1), graph(1))
+    assert "float32 (50000)" in str(diff(graph(1), graph(2)))
+
+
+def test_thirty_thousand_real_ops_in_seconds():
+    def graph(lead: str) -> tf.Graph:
+        def_ = tf1.GraphDef()
+        def_.node.add(name=f"{lead}n0", op="Placeholder").attr["dtype"].type = tf.float32.as_datatype_enum
+        for i in range(1, 30_000):
+            node = def_.node.add(name=f"{lead}n{i}", op=("Neg", "Exp", "Abs")[i % 3], input=[f"{lead}n{i - 1}"])
+            node.attr["T"].type = tf.float32.as_datatype_enum
+        with tf.Graph().as_default() as made:
+            tf.import_graph_def(def_, name="")
+        return made
+
+    a, b, c = (gs.open(graph(lead)).snapshot for lead in ("", "", "m"))
+    start = time.perf_counter()
+    assert not diff(a, b)
+    middle = time.perf_counter()
+    assert diff(a, c, by="structure").counts["renamed"] == 30_000
+    end = time.perf_counter()
+    assert middle - start < 3
+    assert end - middle < 5
+    print(f"by name {middle - start:.2f} s, by structure {end - middle:.2f} s")
