@@ -69,7 +69,12 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
         raise OpenError(asked, "this is a TensorFlow Lite model", "Give the graph it was converted from")
     order = _guess(path)
     if _is_text(data):
-        return _parse_text(data.decode("utf-8"), order, asked)
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            wrong = f"the text is broken at byte {error.start}, which is no UTF-8"
+            raise OpenError(asked, wrong, "Mend it there, or write the graph out again") from error
+        return _parse_text(text, order, asked)
     for kind in order:
         proto = kind()
         try:

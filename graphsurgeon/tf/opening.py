@@ -172,22 +172,33 @@ def imported(graph_def: Any, asked: str, meta: Any = None) -> Any:
     """Returns a new `tf.Graph` with these nodes under their own names, and the collections of `meta`.
 
     Raises:
-        OpenError: an op type is unknown, a name is not allowed, or TensorFlow refuses the nodes.
+        OpenError: an op type is unknown, a name is not allowed, TensorFlow refuses the nodes or would not survive
+            them, or a collection is damaged.
     """
     _refuse_unknown(graph_def, asked)
     refuse_deadly(graph_def, asked)
     graph = tf.Graph()
     try:
         import_nodes(graph, graph_def)
+        if graph_def.library.function and not getattr(graph, "_functions", None):
+            with graph.as_default():
+                for item in function.from_library(graph_def.library):
+                    item.add_to_graph(graph)
     except Exception as error:
         message = first_line(error)
         raise OpenError(asked, f"TensorFlow refuses the graph: {message}", "Mend it where it was made") from error
-    if graph_def.library.function and not getattr(graph, "_functions", None):
-        with graph.as_default():
-            for item in function.from_library(graph_def.library):
-                item.add_to_graph(graph)
+    made: dict[bytes, Any] = {}
     if meta is not None:
-        _fill_collections(graph, meta)
+        with graph.as_default():
+            for name, collection in sorted(meta.collection_def.items()):
+                try:
+                    _fill_collection(graph, name, collection, made)
+                except Exception as error:
+                    raise OpenError(
+                        asked,
+                        f"collection {name!r} is damaged: {first_line(error)}",
+                        "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections",
+                    ) from error
     return graph
 
 
@@ -214,30 +225,27 @@ def _refuse_unknown(graph_def: Any, asked: str) -> None:
         )
 
 
-def _fill_collections(graph: Any, meta: Any) -> None:
-    """Puts the collections of a MetaGraph back; an entry that cannot be read is left out, as TensorFlow does."""
-    made: dict[bytes, Any] = {}
-    with graph.as_default():
-        for name, collection in sorted(meta.collection_def.items()):
-            kind = collection.WhichOneof("kind")
-            if kind == "node_list":
-                for value in collection.node_list.value:
-                    graph.add_to_collection(name, graph.as_graph_element(value))
-            elif kind == "bytes_list":
-                proto_type, read = ops.get_collection_proto_type(name), ops.get_from_proto_function(name)
-                for value in collection.bytes_list.value:
-                    if proto_type is None or read is None:
-                        graph.add_to_collection(name, value)
-                        continue
-                    item = made.get(value)
-                    if item is None:
-                        proto = proto_type()
-                        proto.ParseFromString(value)
-                        item = made[value] = read(proto)
-                    graph.add_to_collection(name, item)
-            elif kind is not None:
-                for value in getattr(collection, kind).value:
-                    graph.add_to_collection(name, value)
+def _fill_collection(graph: Any, name: str, collection: Any, made: dict[bytes, Any]) -> None:
+    """Puts a collection of a MetaGraph back; what is written in a way nobody knows stays bytes, as in TensorFlow."""
+    kind = collection.WhichOneof("kind")
+    if kind == "node_list":
+        for value in collection.node_list.value:
+            graph.add_to_collection(name, graph.as_graph_element(value))
+    elif kind == "bytes_list":
+        proto_type, read = ops.get_collection_proto_type(name), ops.get_from_proto_function(name)
+        for value in collection.bytes_list.value:
+            if proto_type is None or read is None:
+                graph.add_to_collection(name, value)
+                continue
+            item = made.get(value)
+            if item is None:
+                proto = proto_type()
+                proto.ParseFromString(value)
+                item = made[value] = read(proto)
+            graph.add_to_collection(name, item)
+    elif kind is not None:
+        for value in getattr(collection, kind).value:
+            graph.add_to_collection(name, value)
 
 
 def _checkpoint_values(meta: Any, path: Path | None, graph: Any) -> Values | None:

@@ -1,26 +1,28 @@
-"""What would end the process inside TensorFlow is refused before."""
+"""What would end or hang the process inside TensorFlow is refused before."""
 
 from __future__ import annotations
+
+import pytest
+import tensorflow as tf
 
 import graphsurgeon as gs
 from tests.graphs import tf1
 from tests.refusal import refuses
+from tests.tf.nodes import add, call, constant, empty, feed, function
+
+FLOAT = tf.float32
+
+
+# -- functions ------------------------------------------------------------------------------------
 
 
 def calling(*pairs: tuple[str, str]) -> tf1.GraphDef:
     """Returns a GraphDef with functions that call each other, and one op that calls the first."""
-    graph_def = tf1.GraphDef()
+    graph_def = empty()
+    feed(graph_def)
     for name, callee in pairs:
-        function = graph_def.library.function.add()
-        function.signature.name = name
-        node = function.node_def.add(name="call", op="PartitionedCall")
-        node.attr["f"].func.name = callee
-        for key in ("Tin", "Tout"):
-            node.attr[key].list.SetInParent()
-    node = graph_def.node.add(name="start", op="PartitionedCall")
-    node.attr["f"].func.name = pairs[0][0]
-    for key in ("Tin", "Tout"):
-        node.attr[key].list.SetInParent()
+        function(graph_def, name, callee)
+    call(graph_def, "start", pairs[0][0])
     return graph_def
 
 
@@ -34,11 +36,250 @@ def test_two_functions_that_call_each_other():
         gs.open(calling(("f", "g"), ("g", "f")))
 
 
+def test_a_long_circle_of_functions_is_told_in_short():
+    names = [f"f{i}" for i in range(30)]
+    with refuses(gs.OpenError, "f0 -> f1 -> f2 -> f3 -> f4 -> f5 -> ..."):
+        gs.open(calling(*zip(names, [*names[1:], "f0"], strict=True)))
+
+
+def deep(count: int) -> tf1.GraphDef:
+    """Returns a call of a function that calls another, and so on."""
+    graph_def = empty()
+    feed(graph_def)
+    function(graph_def, "f1")
+    for i in range(2, count + 1):
+        function(graph_def, f"f{i}", f"f{i - 1}")
+    call(graph_def, "y", f"f{count}")
+    return graph_def
+
+
+def test_functions_may_call_each_other_five_hundred_deep():
+    assert len(gs.open(deep(500))) == 2
+    with refuses(gs.OpenError, "function 'f501' calls a function that calls another", "501 deep", "up to 500 levels"):
+        gs.open(deep(501))
+
+
+def test_many_functions_are_looked_at_once_each():
+    with refuses(gs.OpenError, "501 deep"):
+        gs.open(deep(20_000))
+
+
+def test_functions_that_double_at_each_level():
+    graph_def = empty()
+    feed(graph_def)
+    function(graph_def, "f0")
+    for i in range(1, 60):
+        function(graph_def, f"f{i}", f"f{i - 1}", f"f{i - 1}")
+    call(graph_def, "y", "f59")
+    with refuses(gs.OpenError, "function 'f21' with all that it calls", "has 6,291,454 ops", "up to 5,000,000"):
+        gs.open(graph_def)
+
+
+def test_a_function_with_two_ops_of_one_name():
+    graph_def = empty()
+    feed(graph_def)
+    add(function(graph_def, "f"), "neg", "Neg", "v", T=FLOAT)
+    with refuses(gs.OpenError, "two ops of function 'f' are called 'neg'", "The file is damaged"):
+        gs.open(graph_def)
+
+
+def test_a_function_with_the_name_of_an_op_type():
+    graph_def = empty()
+    function(graph_def, "Add")
+    with refuses(gs.OpenError, "function 'Add' has the name of an op type", "Rename the function"):
+        gs.open(graph_def)
+
+
+def test_functions_that_python_refuses():
+    graph_def = empty()
+    function(graph_def, "f")
+    function(graph_def, "g")
+    for a, b in (("f", "g"), ("g", "f")):
+        graph_def.library.gradient.add(function_name=a, gradient_func=b)
+    with refuses(gs.OpenError, "TensorFlow refuses the graph: FunctionDefLibrary contains cyclic gradient functions"):
+        gs.open(graph_def)
+
+
+def test_a_call_of_a_function_that_is_not_there_can_be_looked_at_and_is_told_in_the_plan():
+    graph_def = empty()
+    feed(graph_def)
+    call(graph_def, "y", "gone")
+    ed = gs.open(graph_def)
+    dst = gs.open(tf.Graph())
+    plan = dst.plan().copy(ed.select(), to="copy")
+    assert "without 1 function that the source does not hold: gone; what calls them cannot run" in str(plan)
+    dst.apply(plan)
+    with pytest.raises(tf.errors.InvalidArgumentError, match='Failed to find function "gone"'):
+        dst.session().run("copy/y:0", {"copy/x:0": 1.0})
+
+
+# -- counts, inputs and names ---------------------------------------------------------------------
+
+
 def test_more_inputs_than_there_are():
-    graph_def = tf1.GraphDef()
-    graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
-    node = graph_def.node.add(name="sum", op="AddN", input=["x"])
-    node.attr["T"].type = 1
-    node.attr["N"].i = 10**9
+    graph_def = empty()
+    feed(graph_def)
+    add(graph_def, "sum", "AddN", "x", T=FLOAT, N=10**9)
     with refuses(gs.OpenError, "'sum' (AddN) says it has 1,000,000,000 inputs, and has 1"):
         gs.open(graph_def)
+
+
+def test_more_inputs_than_there_are_in_a_function():
+    graph_def = empty()
+    add(function(graph_def, "f"), "sum", "AddN", "v", T=FLOAT, N=10**9)
+    with refuses(gs.OpenError, "op 'sum' of function 'f' (AddN) says it has 1,000,000,000 inputs, and has 1"):
+        gs.open(graph_def)
+
+
+def test_more_outputs_than_memory_holds():
+    graph_def = empty()
+    feed(graph_def)
+    add(graph_def, "parts", "Unpack", "x", T=FLOAT, num=2**30)
+    with refuses(gs.OpenError, "'parts' (Unpack) says it has 1,073,741,824 outputs"):
+        gs.open(graph_def)
+
+
+def test_more_inputs_than_are_imported_in_a_minute():
+    graph_def = empty()
+    feed(graph_def)
+    add(graph_def, "sum", "AddN", *["x"] * 500_001, T=FLOAT, N=500_001)
+    with refuses(gs.OpenError, "'sum' (AddN) has 500,001 inputs", "minutes", "Up to 500,000 are taken"):
+        gs.open(graph_def)
+
+
+def test_an_op_may_wait_for_any_number_of_ops():
+    graph_def = empty()
+    add(graph_def, "first", "NoOp")
+    add(graph_def, "last", "NoOp", *["^first"] * 500_001)
+    assert len(gs.open(graph_def)) == 2
+
+
+@pytest.mark.parametrize("port", [2**31, 2**32, 2**32 + 1, 2**64])
+def test_an_output_number_that_tensorflow_takes_for_a_smaller_one(port):
+    graph_def = empty()
+    feed(graph_def)
+    add(graph_def, "y", "Neg", f"x:{port}", T=FLOAT)
+    with refuses(gs.OpenError, f"op 'y' reads 'x:{port}': no op has that many outputs", "The file is damaged"):
+        gs.open(graph_def)
+
+
+def test_such_an_output_number_in_a_function():
+    graph_def = empty()
+    f = function(graph_def, "f")
+    f.ret["r"] = "neg:y:4294967296"
+    with refuses(gs.OpenError, "the result of function 'f' reads 'neg:y:4294967296'"):
+        gs.open(graph_def)
+    f.ret["r"] = "neg:y:0"
+    f.node_def[0].input[0] = "v:4294967296"
+    with refuses(gs.OpenError, "op 'neg' of function 'f' reads 'v:4294967296'"):
+        gs.open(graph_def)
+
+
+@pytest.mark.parametrize(("name", "told"), [("n" * 2_001, "2,001 letters"), ("a/" * 101 + "a", "101 slashes")])
+def test_a_name_that_would_fill_the_memory(name, told):
+    graph_def = empty()
+    feed(graph_def, name)
+    with refuses(gs.OpenError, "the name of an op", told, "Up to 2,000 letters and 100 slashes are taken"):
+        gs.open(graph_def)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("x//y", "x//z"),
+        ("x/", "x/b"),
+        (".x", ".x/y"),
+        ("x/", "x"),
+        ("a/../b", "a/./b"),
+        ("n" * 2_000, "a/" * 100 + "a"),
+    ],
+)
+def test_odd_names_that_do_no_harm_are_taken(first, second):
+    graph_def = empty()
+    feed(graph_def, first, shape=[])
+    add(graph_def, second, "Neg", first, T=FLOAT)
+    ed = gs.open(graph_def)
+    assert str(ed)
+    assert ed.to_svg()
+    dst = gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(ed.select(), to="copy"))
+    assert done[second].name == f"copy/{second}"
+    assert dst.session().run(f"copy/{second}:0", {f"copy/{first}:0": 2.0}) == -2.0
+
+
+# -- constants and loops --------------------------------------------------------------------------
+
+
+def test_a_constant_that_holds_another_dtype_than_it_says():
+    graph_def = empty()
+    feed(graph_def)
+    axis = constant(graph_def, "axis", 0)
+    axis.attr["value"].tensor.dtype = tf.variant.as_datatype_enum
+    add(graph_def, "y", "ConcatV2", "x", "x", "axis", N=2, T=FLOAT, Tidx=tf.int32)
+    with refuses(gs.OpenError, "constant 'axis' says its dtype is number 3, and holds dtype number 21"):
+        gs.open(graph_def)
+
+
+def test_a_constant_nested_too_deep():
+    graph_def = empty()
+    variant = add(graph_def, "c", "Const", dtype=tf.variant).attr["value"].tensor
+    variant.dtype = tf.variant.as_datatype_enum
+    variant.tensor_shape.SetInParent()
+    for _ in range(60):
+        variant = variant.variant_val.add(type_name="tensorflow::Tensor").tensors.add()
+    with refuses(gs.OpenError, "TensorFlow refuses the graph: Invalid GraphDef"):
+        gs.open(graph_def)
+
+
+def test_a_loop_that_is_entered_twice():
+    graph_def = empty()
+    feed(graph_def)
+    add(graph_def, "start", "Enter", "x", T=FLOAT, frame_name=b"f")
+    add(graph_def, "merge", "Merge", "start", "start", "next", T=FLOAT, N=3)
+    add(graph_def, "next", "NextIteration", "merge", T=FLOAT)
+    with refuses(gs.OpenError, "the loop at 'merge' is entered 2 times"):
+        gs.open(graph_def)
+
+
+def test_an_odd_attribute_of_a_fragile_op():
+    graph_def = empty()
+    feed(graph_def)
+    feed(graph_def, "i", tf.int32)
+    constant(graph_def, "axis", 0)
+    kinds = {"Tparams": FLOAT, "Tindices": tf.int32, "Taxis": tf.int32}
+    add(graph_def, "y", "GatherV2", "x", "i", "axis", batch_dims=300, **kinds)
+    with refuses(gs.OpenError, "op 'y' (GatherV2) would end TensorFlow: its batch_dims is 300", "The file is damaged"):
+        gs.open(graph_def)
+
+
+def test_sizes_that_shape_inference_cannot_follow():
+    graph_def = empty()
+    feed(graph_def, shape=[None, None])
+    add(graph_def, "size0", "Shape", "x", T=FLOAT, out_type=tf.int32)
+    for i in range(1, 2_000):
+        add(graph_def, f"size{i}", "Cast", f"size{i - 1}", SrcT=tf.int32, DstT=tf.int32)
+    constant(graph_def, "one", 1.0, FLOAT)
+    add(graph_def, "y", "Fill", "size1999", "one", T=FLOAT, index_type=tf.int32)
+    with refuses(gs.OpenError, "the size 'size1999' is made by Cast", "2,000 deep", "Simplify that computation"):
+        gs.open(graph_def)
+
+
+def test_sizes_below_zero_that_tensorflow_infers_are_shown_as_unknown():
+    graph_def = empty()
+    feed(graph_def, "list", tf.variant, [])
+    constant(graph_def, "shape", [2])
+    kinds = {"element_dtype": FLOAT, "num_elements": -7}
+    add(graph_def, "y", "TensorListStack", "list", "shape", **kinds)
+    ed = gs.open(graph_def)
+    assert "y  float32 unknown shape" in str(ed)
+
+
+# -- what a plan can build ------------------------------------------------------------------------
+
+
+def test_copies_of_functions_that_call_each_other_open_again():
+    """A copy gives functions new names, one each: it cannot make a circle, nor a deeper or wider tree of calls."""
+    ed, dst = gs.open(calling(("f", "g"), ("g", "h"), ("h", "k"))), gs.open(tf.Graph())
+    for scope in ("a", "b"):
+        dst.apply(dst.plan().copy(ed.select(), to=scope))
+    assert len(gs.open(dst.graph.as_graph_def())) == len(dst) == 4

@@ -196,6 +196,15 @@ def test_broken_text_says_the_line(tmp_path):
         gs.open(path)
 
 
+def test_text_that_is_no_utf_8_says_the_byte(tmp_path):
+    data = (text() * 20).encode()
+    path = put(tmp_path, "a.pbtxt", b"")
+    with open(path, "wb") as file:
+        file.write(data[:5000] + b"\xff" + data[5000:])
+    with refuses(OpenError, "the text is broken at byte 5000, which is no UTF-8", "Mend it there"):
+        gs.open(path)
+
+
 def test_text_without_ops(tmp_path):
     path = put(tmp_path, "model.pbtxt", "versions { producer: 22 }")
     with refuses(OpenError, "this is text, but not of a TensorFlow graph"):

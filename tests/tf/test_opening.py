@@ -298,3 +298,22 @@ def test_collections_of_a_meta_graph(tmp_path):
     assert [v.name for v in graph.get_collection("trainable_variables")] == ["net/w:0", "net/b:0"]
     assert graph.get_collection("trainable_variables")[0] is graph.get_collection("variables")[0]
     assert graph.get_collection("losses") == [graph.get_tensor_by_name("loss:0")]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value", "told"),
+    [
+        ("mine", "node_list", "no_such", "The name 'no_such' refers to an Operation not in the graph"),
+        ("mine", "node_list", "x:7", "'x:7'"),
+        ("variables", "bytes_list", b"\n\1\xff", "collection 'variables' is damaged"),
+        ("variables", "bytes_list", b"\n\1x", "collection 'variables' is damaged"),
+    ],
+)
+def test_a_damaged_collection(name, kind, value, told):
+    m = model("ref")
+    with m.graph.as_default():
+        meta = tf1.train.export_meta_graph(graph=m.graph)
+    getattr(meta.collection_def[name], kind).value[:] = [value]
+    with refuses(OpenError, f"collection {name!r} is damaged: ", told, "gs.open(meta.graph_def)"):
+        gs.open(meta)
+    assert len(gs.open(meta.graph_def)) == len(m.graph.get_operations())

@@ -1,0 +1,272 @@
+"""Elements: what a live graph is made of, as far as other rooms must know it: kinds, placeholders, single new ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2
+
+from ..core.state import VARIABLE_TYPES, VariableInfo
+from .functions import adopt
+from .internals import TENSOR, function_names, import_nodes, names_in_use, outside_contexts, same_shape
+from .variables import is_variable, rebuilt, variable_infos, variable_objects
+
+tf1 = tf.compat.v1
+
+Graph, Operation, Tensor = tf.Graph, tf.Operation, tf.Tensor
+#: What only a live graph has; an eager tensor is none.
+SymbolicTensor = TENSOR
+
+
+def is_variable_object(thing: Any) -> bool:
+    """Returns whether something is a `tf.Variable` of a graph."""
+    return bool(is_variable(thing)) and hasattr(thing, "op")
+
+
+def placeholder(graph: Any, dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """Makes a placeholder in a graph, or in the graph that is the default where `graph` is None.
+
+    Args:
+        graph: a `tf.Graph`, or None.
+        dtype: what it holds; that of a reference loses the reference.
+        shape: static shape; None for an unknown one.
+        name: its full name; made unique.
+    """
+    dtype = tf.as_dtype(dtype).base_dtype
+    if graph is None:
+        return tf1.placeholder(dtype, shape, name)
+    # A name with a slash at its end is absolute, and takes the scope as it is.
+    with graph.as_default(), tf1.name_scope(None), tf1.control_dependencies(None):
+        return tf1.placeholder(dtype, shape, name)
+
+
+def eager_now() -> bool:
+    """Returns whether ops made now would run at once: no graph is being built."""
+    return bool(tf.executing_eagerly())
+
+
+def graph_key_names() -> list[str]:
+    """Returns the names of all collections that TensorFlow itself knows."""
+    keys = tf1.GraphKeys
+    return [getattr(keys, key) for key in dir(keys) if not key.startswith("__")]
+
+
+def collections_in(graph: Any) -> dict[Any, list[Any]]:
+    """Returns the collections of a graph as lists of their own."""
+    return {key: graph.get_collection(key) for key in graph.get_all_collection_keys()}
+
+
+def creation(op: Any) -> int:
+    """Returns the place of an op in the order in which the ops of its graph were made."""
+    return int(op._id)
+
+
+def original_of(op: Any) -> Any:
+    """Returns the op that an op says it was made for (its `_original_op`), or None."""
+    return op._original_op
+
+
+def set_original(op: Any, original: Any) -> None:
+    """Sets the op that an op was made for."""
+    op._original_op = original
+
+
+def is_name_taken(graph: Any, name: str) -> bool:
+    """Returns whether a name is that of an op or scope of a graph; upper and lower case are the same."""
+    return name.lower() in names_in_use(graph)
+
+
+def whole_contexts(ops: Iterable[Any]) -> list[Any]:
+    """Returns the ops that are missing where a part of a TF1 loop or cond is given, in order of creation."""
+    given = list(ops)
+    wanted = {id(_outermost(op)) for op in given} - {id(None)}
+    if not wanted:
+        return []
+    graph, have = given[0].graph, {id(op) for op in given}
+    found = {}
+    for op in graph.get_operations():
+        context = _outermost(op)
+        if context is None or id(context) not in wanted:
+            continue
+        found[id(op)] = op
+        inner = op._get_control_flow_context()
+        while inner is not None:
+            ends = (*getattr(inner, "loop_enters", ()), *getattr(inner, "loop_exits", ()))
+            found.update({id(end.op): end.op for end in ends})
+            inner = inner.outer_context
+    # The ends of a cond are merges outside of its context.
+    for op in list(found.values()):
+        for tensor in op.outputs:
+            found.update({id(c): c for c in tensor.consumers() if c.type in ("Merge", "RefMerge", "Exit", "RefExit")})
+    return sorted((op for key, op in found.items() if key not in have), key=creation)
+
+
+def _outermost(op: Any) -> Any:
+    context = op._get_control_flow_context()
+    while context is not None and context.outer_context is not None:
+        context = context.outer_context
+    return context
+
+
+def in_context(op: Any) -> bool:
+    """Returns whether an op is in a TF1 loop or cond."""
+    return op._get_control_flow_context() is not None
+
+
+#: Attributes that name state or a loop: a copy that kept them would share it.
+_KEYS = ("shared_name", "frame_name", "var_name")
+
+
+def copied_node(op: Any, name: str, key: str, places: Mapping[str, str]) -> Any:
+    """Returns the NodeDef of a copy of an op, without its inputs.
+
+    Args:
+        op: the op.
+        name: full name of the copy.
+        key: goes before the names of its state and of its loop.
+        places: name of an op -> name of the op that a copy is to be placed with instead; others are dropped.
+    """
+    node = node_def_pb2.NodeDef()
+    node.CopyFrom(op.node_def)
+    node.name = name
+    del node.input[:]
+    if "_class" in node.attr:
+        held = [p.removeprefix(b"loc:@").decode() for p in node.attr["_class"].list.s if p.startswith(b"loc:@")]
+        moved = [b"loc:@" + places[p].encode() for p in held if p in places]
+        node.attr["_class"].list.s[:] = moved
+        if not moved:
+            del node.attr["_class"]
+    for attribute in _KEYS:
+        if attribute in node.attr and (node.attr[attribute].s or node.op == "VarHandleOp"):
+            old = node.attr[attribute].s or op.name.encode()
+            node.attr[attribute].s = key.encode() + old
+    return node
+
+
+def adopt_functions(source: Any, graph: Any) -> None:
+    """Makes the functions of one graph known in another."""
+    if source is not graph and function_names(source):
+        adopt(graph, source.as_graph_def().library)
+
+
+def add_op(graph: Any, node: Any, inputs: Sequence[Any]) -> Any:
+    """Makes one op from a NodeDef.
+
+    Args:
+        graph: where.
+        node: the NodeDef, fully named, without inputs.
+        inputs: tensors of `graph` that it reads.
+
+    Raises:
+        ValueError: TensorFlow refuses it.
+    """
+    graph_def = graph_pb2.GraphDef()
+    graph_def.versions.CopyFrom(graph.graph_def_versions)
+    new = graph_def.node.add()
+    new.CopyFrom(node)
+    tensors = {}
+    for at, tensor in enumerate(inputs):
+        tensors[f"in_{at}", 0] = tensor
+        new.input.append(f"in_{at}:0")
+    with outside_contexts(graph):
+        return import_nodes(graph, graph_def, tensors)[node.name]
+
+
+def rebuild_variables(
+    source: Any, graph: Any, ops: Mapping[str, str], scope: str, rename: Callable[[str], str]
+) -> list[Any]:
+    """Makes `tf.Variable` objects over copied ops, and puts them into the collections of their originals.
+
+    Args:
+        source: the graph copied from.
+        graph: the graph of the copies.
+        ops: name of a source op -> name of its copy.
+        scope: the scope of the copy.
+        rename: name of a collection -> its name for the copy.
+    """
+    originals, made = variable_objects(source), {}
+    for info in variable_infos(source).values():
+        parts = {p.partition(":")[0] for p in (info.op, info.initializer, info.snapshot, info.initial_value) if p}
+        if not info.initializer or not parts <= ops.keys():
+            continue
+
+        def moved(name: str) -> str:
+            op, colon, port = name.partition(":")
+            return ops[op] + colon + port
+
+        new = VariableInfo(
+            op=moved(info.op),
+            initializer=moved(info.initializer),
+            initial_value=moved(info.initial_value) if info.initial_value else "",
+            snapshot=moved(info.snapshot) if info.snapshot else "",
+            dtype=info.dtype,
+            shape=info.shape,
+            resource=info.resource,
+            trainable=info.trainable,
+        )
+        variable = rebuilt(graph, new, originals.get(info.op), scope)
+        if variable is not None:
+            made[info.op] = variable
+    join_collections(source, graph, made, rename)
+    return list(made.values())
+
+
+def join_collections(source: Any, graph: Any, made: Mapping[str, Any], rename: Callable[[str], str]) -> None:
+    """Puts new variables into the collections that hold their originals.
+
+    Args:
+        source: the graph copied from.
+        graph: the graph of the copies.
+        made: op name of the original -> new variable.
+        rename: name of a collection -> its name for the copy.
+    """
+    for key, items in collections_in(source).items():
+        news = [made[item.op.name] for item in items if is_variable(item) and item.op.name in made]
+        for new in news:
+            graph.add_to_collection(rename(key), new)
+
+
+def variables_in(graph: Any) -> dict[str, Any]:
+    """Returns the `tf.Variable` objects in the collections of a graph, by the name of their op."""
+    return variable_objects(graph)
+
+
+def is_placed(op: Any) -> bool:
+    """Returns whether an op asks to be placed with another."""
+    return bool(op.colocation_groups() != [b"loc:@" + op.name.encode()])
+
+
+def same_shapes(some: Iterable[Any], others: Iterable[Any]) -> bool:
+    """Returns whether tensors have, one by one, equal static shapes."""
+    return all(same_shape(a, b) for a, b in zip(some, others, strict=True))
+
+
+def as_tensor(thing: Any, like: Any) -> Any:
+    """Returns a value, array or variable as a tensor in the graph of another, with its dtype; a tensor as it is."""
+    if isinstance(thing, tf.Tensor) and hasattr(thing, "graph"):
+        return thing
+    with like.graph.as_default(), tf1.control_dependencies(None):
+        dtype = None if like.dtype == tf.resource else like.dtype.base_dtype
+        return tf.convert_to_tensor(thing, dtype)
+
+
+def variable_of(tensor: Any) -> Any:
+    """Returns the op of the variable whose value a tensor is, read from it directly; else None."""
+    op = tensor.op
+    if op.type in ("ReadVariableOp", "Identity") and len(op.inputs) == 1:
+        op = op.inputs[0].op
+    return op if op.type in VARIABLE_TYPES else None
+
+
+def value_readers(holder: Any) -> list[Any]:
+    """Returns the ops that read the value of a variable, given by its op; not those that set it."""
+    users = dict.fromkeys(op for out in holder.outputs for op in out.consumers())
+    return [op for op in users if not op.type.startswith(("Assign", "VarIsInitialized", "IsVariableInitialized"))]
+
+
+def like_in(graph: Any, old: Any) -> Any:
+    """Returns what a replacement is to be like: dtype of the tensor or variable `old`, in a graph."""
+    return SimpleNamespace(graph=graph, dtype=old.dtype)
