@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .functions import adopt
-from .internals import adopt_ops, all_collections, function_names, names_in_use
+from .internals import adopt_ops, all_collections, function_names, names_in_use, outside_contexts
 
 _GUARDS = ("_unfetchable_ops", "_unfeedable_tensors")
 
@@ -27,7 +27,6 @@ class Held:
         self._functions = frozenset(function_names(graph))
         self._guards = {name: list(getattr(graph, name, ())) for name in _GUARDS}
         self._callbacks = list(getattr(graph, "_py_funcs_used_in_graph", ()))
-        self._context = graph._get_control_flow_context()
 
     def put_back(self, scopes: Iterable[str] = ()) -> list[str]:
         """Makes the graph what it was, but for ops that have come in.
@@ -40,8 +39,8 @@ class Held:
             any op calls an unknown one.
         """
         graph = self._graph
-        graph._set_control_flow_context(self._context)
-        adopt_ops(graph)
+        with outside_contexts(graph):
+            adopt_ops(graph)
         orphans = [str(op.name) for op in graph.get_operations()[self._size :]]
         self._put_back_collections()
         self._put_back_names([*orphans, *scopes] if orphans else [])
@@ -72,3 +71,14 @@ class Held:
         names = names_in_use(self._graph)
         names.clear()
         names.update({name.lower(): 1 for name in burnt if name} | self._names)
+
+
+@contextmanager
+def all_or_nothing(graph: Any) -> Iterator[None]:
+    """Puts back what the block has changed, if it fails."""
+    held = Held(graph)
+    try:
+        yield
+    except BaseException:
+        held.put_back()
+        raise

@@ -9,6 +9,7 @@ from tensorflow.core.protobuf import control_flow_pb2
 from tensorflow.python.ops import control_flow_ops
 
 from ..core.copied import Copied
+from .internals import contexts_of
 
 
 def context_ops(graph: Any) -> tuple[frozenset[str], ...]:
@@ -44,11 +45,10 @@ def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> t
         id of an outermost context -> the one of the copy; and the names of those that could not be given, because
         the copy has only a part of them.
     """
+    if not copied.source.state.contexts:
+        return {}, []
     tops: dict[int, Any] = {}
-    for old, _ in pairs:
-        context = old._get_control_flow_context()
-        if context is None:
-            continue
+    for context in contexts_of(old for old, _ in pairs):
         while context.outer_context is not None:
             context = context.outer_context
         tops[id(context)] = context
@@ -80,14 +80,14 @@ class _Renamer:
         number = graph.index.get(op)
         if number is None:
             return None
-        outside = copied.external.get((number, int(port))) if colon else None
+        outside = copied.external.get((number, int(port))) if colon and port.isdecimal() else None
         if outside is not None:
             return f"{outside[0]}:{outside[1]}"
         return copied.renamed(name) if copied.place[number] >= 0 else None
 
     def scope(self, name: str) -> str:
         """Returns the name a context has in the copy; it is the frame of its loop."""
-        return self._copied.renamed(name)
+        return self._copied.key + name
 
 
 def _moved(proto: Any, rename: _Renamer) -> bool:

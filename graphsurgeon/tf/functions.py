@@ -64,6 +64,9 @@ def library(copies: Iterable[Copied], graph: Any) -> Library:
                 branches |= referred(node, known)
             elif node.op in known or node.attr:
                 called |= referred(node, known)
+        # The gradient function of a branch that gets a name of its own gets one too.
+        gradients = {getattr(known[name], "grad_func_name", None) for name in reachable(branches, known)}
+        branches |= {name for name in gradients if name is not None and name in known}
         if is_traced(graph):
             # What is traced runs eagerly: its functions must be known there, under names that nobody else has.
             foreign = {name for name in called if not is_eager(known[name])}
@@ -113,13 +116,15 @@ def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[st
 def report(copied: Copied) -> list[str]:
     """Returns in words which functions a copy takes along."""
     known = dict(getattr(copied.source.owner, "_functions", {}))
-    if not known:
-        return []
     called: set[str] = set()
     branches: set[str] = set()
-    for i in copied.ops.tolist():
-        node = copied.source.nodes[i]
-        (branches if node.op in BRANCHING else called).update(referred(node, known))
+    absent: set[str] = set()
+    source, ops = copied.source, copied.ops
+    for i in (ops if known else ops[source.typed(BRANCHING | CALLS)[ops]]).tolist():
+        kind, node = source.types[i], source.nodes[i]
+        (branches if kind in BRANCHING else called).update(referred(node, known))
+        if kind in BRANCHING or kind in CALLS:
+            absent |= _functions_of(node) - known.keys()
     own, kept = own_names(branches, known)
     shared = [name for name in reachable(called | kept, known) if name not in own]
     lines = []
@@ -128,6 +133,10 @@ def report(copied: Copied) -> list[str]:
         lines.append(f"{len(own)} function{s} under names of their own, branches of conds and loops: {_few(own)}")
     if shared:
         lines.append(f"{len(shared)} function{'s' * (len(shared) > 1)} as they are: {_few(shared)}")
+    if absent:
+        s = "s" * (len(absent) > 1)
+        lines.append(f"without {len(absent)} function{s} that the source does not hold: {_few(sorted(absent))}; "
+                     "what calls them cannot run")  # fmt: skip
     return lines
 
 
@@ -135,16 +144,21 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def referred(node: Any, known: Iterable[str]) -> set[str]:
+def referred(node: Any, known: Container[str]) -> set[str]:
     """Returns the functions of `known` that a NodeDef calls: as its op, or in its attributes."""
-    found = {node.op}
+    return {name for name in (node.op, *_functions_of(node)) if name in known}
+
+
+def _functions_of(node: Any) -> set[str]:
+    """The functions that the attributes of a NodeDef name."""
+    found: set[str] = set()
     for value in node.attr.values():
         kind = value.WhichOneof("value")
         if kind == "func":
             found.add(value.func.name)
         elif kind == "list":
             found.update(f.name for f in value.list.func)
-    return found & set(known)
+    return found
 
 
 def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[str], set[str]]:

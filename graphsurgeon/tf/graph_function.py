@@ -115,7 +115,7 @@ def graph_function(base: Graph, inputs: Any, outputs: Any, values: Any, name: st
             found = _copied(base, part, args, held, tables)
             return _packed(outputs, found)
 
-        loops = bool((part.mask & np.isin(base.type_array, ("Enter", "RefEnter"))).any())
+        loops = bool((part.mask & base.typed(("Enter", "RefEnter"))).any())
         plain = re.sub(r"\W", "_", name)
         function = tf.function(_with_names(call, plain, [s.name for s in specs]), specs, autograph=False)
         made = GraphFunction(plain, list(held.values()), list(tables.values()), function, loops)

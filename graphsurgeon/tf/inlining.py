@@ -266,8 +266,7 @@ class Inlining:
             place=np.where(kept, copied.place, -1).astype(np.int32),
         )
         with added(library, graph):
-            import_nodes(graph, graph_def)
-            attach(copied, graph, Made(graph))
+            attach(copied, graph, Made(graph, live=import_nodes(graph, graph_def)))
             restore_gradients(graph, self.calls.known)
         for name in self.moved:
             op, _, port = name.partition(":")
@@ -318,7 +317,7 @@ def _marked(node: Any, calls: set[str]) -> Any:
 def _localise(node: Any, scope: str, inside: Mapping[str, Any]) -> None:
     """Colocation inside a function body is by the body's own names."""
     if "_class" in node.attr:
-        places = [p for p in node.attr["_class"].list.s if p.removeprefix(b"loc:@").decode() in inside]
+        places = [p for p in node.attr["_class"].list.s if p.removeprefix(b"loc:@").decode(errors="replace") in inside]
         node.attr["_class"].list.s[:] = [b"loc:@" + scope.encode() + p.removeprefix(b"loc:@") for p in places]
         if not places:
             del node.attr["_class"]

@@ -59,6 +59,8 @@ def queue_of(runner: Any) -> str:
 def moved_runner(runner: Any, graph: Any, rename: Callable[[str], str | None]) -> Any:
     """Returns a runner for the copy of a queue, or None where a part of it was not copied."""
     proto = runner.to_proto()
+    # A queue object knows only the last part of its name.
+    proto.queue_name = queue_of(runner)
     names = [proto.queue_name, proto.close_op_name, proto.cancel_op_name, *proto.enqueue_op_name]
     moved = [rename(name) if name else "" for name in names]
     if None in moved:

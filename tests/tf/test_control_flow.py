@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -80,12 +81,65 @@ def test_two_copies_and_the_original_in_any_order(kind, same, order):
     assert all(not done.made.missed for done in copies)
 
 
+@pytest.mark.parametrize("kind", ["v1 while", "v1 cond"])
+@pytest.mark.parametrize("unmapped", ["placeholder", "keep"])
+def test_a_copy_by_boundary_has_its_context_and_a_gradient(kind, unmapped):
+    graph = build(kind)
+    ed = gs.open(graph)
+    (w,) = graph.get_collection("variables")
+    done = ed.apply(ed.plan().copy(ed.select(inputs="x:0", outputs="y:0"), to="c", unmapped=unmapped))
+    assert done.made.missed == []
+    with graph.as_default():
+        gradients = [tf1.gradients(y, v)[0] for y, v in ((done["y:0"], done[w]), (ed.tensor("y:0"), w))]
+        start = tf1.global_variables_initializer()
+    with tf1.Session(graph=graph) as session:
+        session.run(start)
+        of_copy, of_original = session.run(gradients, {"x:0": X, done["x:0"]: X})
+    np.testing.assert_array_equal(of_copy, of_original)
+
+
 def test_a_boundary_through_a_loop_is_refused_with_the_loop_proposed():
     ed = gs.open(build("v1 while"))
     inner = ed.select(op="Sin")
     faults = ed.plan().copy(inner.ancestors() - ed.select(op="NextIteration"), to="c", unmapped="placeholder").check()
     assert faults
     reads(faults[0], "cuts through a loop", "Take the loop whole", "its outputs are")
+
+
+def test_a_boundary_at_a_tensor_of_each_round_is_refused_and_the_proposed_one_runs():
+    tf1.disable_control_flow_v2()
+    graph = tf.Graph()
+    with graph.as_default():
+        rows = tf1.placeholder(tf.float32, [3], name="rows")
+        x = tf1.placeholder(tf.float32, [], name="x")
+        y = tf1.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * 2.0 + rows[i]), [0, x], name="loop")[1]
+        tf.identity(y, name="y")
+    ed, dst = gs.open(graph), gs.open(tf.Graph())
+    inside = next(op.name for op in graph.get_operations() if op.type == "StridedSlice")
+    plan = dst.plan().copy(ed.select(inputs=["x:0", inside], outputs="y:0"), to="c", unmapped="placeholder")
+    fault = plan.check()[0]
+    reads(fault, f"'{inside}:0' is computed in each round")
+    named = [part.split(", ") for part in re.findall(r" are (.*?)(?:;|$)", fault.instead)]
+    assert named == [["x:0", "rows:0"], ["loop/Exit_1:0"]]
+    block = ed.select(inputs=named[0], outputs=named[1])
+    done = dst.apply(dst.plan().copy(block, to="c", unmapped="placeholder"))
+    assert gs.compare(ed, done, {"x:0": 1.0, "rows:0": [1.0, 2.0, 3.0]})
+
+
+def test_a_boundary_that_would_leave_one_branch_out_is_refused():
+    tf1.disable_control_flow_v2()
+    graph = tf.Graph()
+    with graph.as_default():
+        x, p = tf1.placeholder(tf.float32, [], name="x"), tf1.placeholder(tf.bool, [], name="p")
+        tf.identity(tf.cond(p, lambda: tf.square(x, name="square"), lambda: -x, name="c"), name="y")
+    ed, dst = gs.open(graph), gs.open(tf.Graph())
+    cut = ed.select(inputs=["x:0", "p:0", "c/square:0"], outputs="y:0")
+    plan = dst.plan().copy(cut, to="a", unmapped="placeholder")
+    reads(plan.check()[0], "'c/Merge' would always take 'c/square:0', whatever the condition says")
+    whole = ed.select(inputs=["x:0", "p:0"], outputs="y:0")
+    done = dst.apply(dst.plan().copy(whole, to="b", unmapped="placeholder"))
+    for condition in (True, False):
+        assert gs.compare(ed, done, {"x:0": 3.0, "p:0": condition})
 
 
 def test_frames_and_functions_have_names_of_their_own():
