@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ class Difference:
     """How far one output of the copy is from the original's.
 
     Args:
-        output: name of the tensor in the source.
+        output: name of the tensor in the source; where several copies are compared, that of the copy.
         absolute: largest absolute difference; 0 for equal texts, infinity for different ones or shapes.
         relative: `absolute` over the largest absolute value of the original.
         equal: True where all bits are equal.
@@ -72,7 +72,8 @@ def compare(
         copy: what `apply` returned; its editor's `session()` runs it.
         feeds: source tensor -> array. Placeholders that are not given get random numbers of their dtype and shape,
             one for each unknown dimension.
-        outputs: source tensors to compare; by default the outputs of what was copied.
+        outputs: source tensors to compare; by default the outputs of what was copied. Where the plan made several
+            copies of the source, each is compared.
         session: a session of the original, instead of the editor's own.
         seed: of the random feeds.
 
@@ -93,29 +94,41 @@ def compare(
         output  max |difference|  relative
         y:0     equal to the last bit
     """
-    names = [tensor_name(t) for t in outputs] if outputs is not None else _outputs(copy)
-    if not names:
-        raise PlanError("compare()", "nothing that was copied has an output", "Name some: outputs=['name:0']")
-    original = session if session is not None else source.session()
-    needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
+    parts = [part for part in copy.parts if part.copies[0].source.owner is source.graph] or [copy]
+    wanted = None if outputs is None else [tensor_name(t) for t in outputs]
     given = {tensor_name(k): np.asarray(v) for k, v in (feeds or {}).items()}
-    random = np.random.RandomState(seed)
+    original = session if session is not None else source.session()
+    rows: list[Difference] = []
+    for part in parts:
+        names = _outputs(part) if wanted is None else wanted
+        found = _compared(source, part, names, given, original, seed) if names else []
+        rows += [replace(row, output=part[row.output].name) for row in found] if len(parts) > 1 else found
+    if not rows:
+        raise PlanError("compare()", "nothing that was copied has an output", "Name some: outputs=['name:0']")
+    return Comparison(tuple(rows))
+
+
+def _compared(
+    source: Editor, copy: Applied, names: list[str], feeds: Mapping[str, Any], original: Any, seed: int
+) -> list[Difference]:
+    needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
+    given, random = dict(feeds), np.random.RandomState(seed)
     for name in [*needed.boundary.inputs, *_placeholders(source, needed)]:
         if name not in given:
             given[name] = _made_up(source, name, random)
     want = original.run(names, given)
     moved = {copy[name]: value for name, value in given.items() if name in copy}
     got = copy.editor.session().run([copy[name] for name in names], moved)
-    return Comparison(tuple(_difference(n, a, b) for n, a, b in zip(names, want, got, strict=True)))
+    return [_difference(n, a, b) for n, a, b in zip(names, want, got, strict=True)]
 
 
 def _outputs(copy: Applied) -> list[str]:
-    return [name for copied in copy.effect.copies for name in copied.step.selection.boundary.outputs]
+    return [name for copied in copy.copies for name in copied.step.selection.boundary.outputs]
 
 
 def _cuts(copy: Applied, names: list[str]) -> list[str]:
     """The boundary tensors of the copy that lead to the outputs."""
-    for copied in copy.effect.copies:
+    for copied in copy.copies:
         graph = copied.source
         cuts = [f"{graph.names[op]}:{port}" for op, port in copied.external]
         while cuts:

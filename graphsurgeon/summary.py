@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .core.graph import Graph
+from .core.graph import Graph, Mask
 from .core.state import FEED_TYPES, VARIABLE_TYPES
 from .core.walks import forward
 
@@ -22,6 +22,12 @@ _QUIET = (
     "PlaceholderV2",
 )
 
+#: What gradients and shapes leave over; shown after the answers.
+_HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
+#: Ops with several results, each read through an Identity or Exit of its own.
+_BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
+           "StatefulPartitionedCall", "Switch")  # fmt: skip
+
 
 def summary(graph: Graph, orphans: frozenset[str] = frozenset()) -> str:
     """Returns name, size, inputs, outputs, scopes, variables, collections and op types of a graph."""
@@ -38,7 +44,7 @@ def summary(graph: Graph, orphans: frozenset[str] = frozenset()) -> str:
     rows.append(("scopes", [f"{scopes.names[s]}/  {_n(int(scopes.counts[s]), 'op')}" for s in tops]))
     variables = [v for v in graph.state.variables.values() if v.op not in orphans]
     rows.append(("variables", [f"{v.op}  {v.dtype} {v.shape}" for v in variables]))
-    rows.append(("collections", [f"{k}  {len(v)}" for k, v in graph.state.collections.items()]))
+    rows.append(("collections", [f"{k}  {len(v)}" for k, v in graph.state.collections.items() if v]))
     lines = [head]
     for word, items in rows:
         if not items:
@@ -70,9 +76,27 @@ def _sinks(graph: Graph) -> list[int]:
     """Ops with an output that nobody reads; helpers left out."""
     read = np.zeros(graph.size, np.bool_)
     read[graph.data.node] = True
-    quiet = np.isin(graph.type_array, [*_QUIET, *VARIABLE_TYPES])
+    quiet = graph.typed([*_QUIET, *VARIABLE_TYPES])
     candidates = np.flatnonzero(~read & ~quiet)
+    exits = np.flatnonzero((graph.type_array == "Exit") & read).tolist()
+    done = {graph.names[i].rpartition("/")[0] for i in exits}
+    candidates = np.array([i for i in candidates.tolist() if not _leftover(graph, i, read, done)], np.int64)
     # What hangs on a feed comes first: these are the answers, the rest are helpers that nobody fetched.
-    fed = forward(graph, np.isin(graph.type_array, list(FEED_TYPES)), control=False)
-    order = [*candidates[fed[candidates]].tolist(), *candidates[~fed[candidates]].tolist()]
+    fed = forward(graph, graph.typed(FEED_TYPES), control=False)
+    helper = graph.typed(_HELPERS)
+    rank = 2 * ~fed[candidates] + helper[candidates]
+    order = candidates[np.argsort(rank, kind="stable")].tolist()
     return [i for i in order if graph.outputs(i) is None or graph.outputs(i)]
+
+
+def _leftover(graph: Graph, i: int, read: Mask, done: set[str]) -> bool:
+    """Whether this is a result of a loop, cond or call that nobody wants, while another one is read."""
+    if graph.types[i] == "Exit":
+        return graph.names[i].rpartition("/")[0] in done
+    if graph.types[i] != "Identity" or len(graph.data.row(i)) != 1:
+        return False
+    block = int(graph.data.row(i)[0])
+    if graph.types[block] == "Switch":
+        first, second = graph.input_names(block)
+        return first == second  # the two sides of a cond's own pivot
+    return graph.types[block] in _BLOCKS and bool(read[graph.consumers.row(block)].any())

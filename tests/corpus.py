@@ -35,7 +35,7 @@ class Corpus:
 
     def path(self, id: str) -> Path:
         """Returns the file or folder to open."""
-        return self.root / "items" / id / self.items[id]["run"]["path"]
+        return self.root / "items" / id / str(self.items[id]["run"]["path"])
 
     def checkpoint(self, id: str) -> Path | None:
         """Returns the checkpoint prefix, or None."""

@@ -41,6 +41,26 @@ def test_a_difference_is_measured():
     assert "0.25" in repr(outcome)
 
 
+def test_each_copy_of_a_plan_is_compared():
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.multiply(tf1.get_variable("w", initializer=2.0), 3.0, name="y")
+    ed, dst = gs.open(graph), gs.open(tf.Graph())
+    plan = dst.plan().copy(ed.select(outputs=["y:0"]), to="a", values={"w": 5.0})
+    done = dst.apply(plan.copy(ed.select(outputs=["y:0"]), to="b", values={"w": 2.0}))
+    outcome = gs.compare(ed, done)
+    assert [(row.output, row.absolute) for row in outcome.rows] == [("a/y:0", 9.0), ("b/y:0", 0.0)]
+    assert gs.compare(ed, done.under("b"))
+    assert gs.compare(ed, done.under("b")).rows[0].output == "y:0"
+    assert not gs.compare(ed, done, outputs=["y"])
+
+
+def test_copies_of_other_graphs_are_left_alone():
+    one, two, dst = gs.open(tiny()), gs.open(tiny()), gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(one.select(outputs=["z:0"]), to="a").copy(two.select(outputs=["z:0"]), to="b"))
+    assert [row.output for row in gs.compare(one, done).rows] == ["z:0"]
+
+
 def test_texts_and_shapes():
     from graphsurgeon.compare import _difference
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.summary import summary
 from tests.core.plain import chain, net
-from tests.graphs import model, tiny
+from tests.graphs import model, tf1, tiny
 
 
 def test_a_tiny_graph():
@@ -45,6 +46,51 @@ def test_large_numbers_are_grouped_and_it_stays_short():
     text = summary(chain(20_000))
     assert "20,001 ops, 20,000 edges" in text
     assert len(text.splitlines()) < 40
+
+
+def outputs(graph):
+    """Returns the lines that name the outputs, without what is known of them."""
+    lines = str(gs.open(graph)).splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("  outputs"))
+    last = next((i for i, line in enumerate(lines) if i > first and not line.startswith("   ")), len(lines))
+    return [line.removeprefix("  outputs").split()[0] for line in lines[first:last]]
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_what_a_loop_or_cond_leaves_unread_is_no_output(old):
+    (tf1.disable_control_flow_v2 if old else tf1.enable_control_flow_v2)()
+    try:
+        with tf.Graph().as_default() as graph:
+            x = tf1.placeholder(tf.float32, [], name="x")
+            y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * 2.0), [0, x], name="loop")[1]
+            z = tf.cond(x > 1.0, lambda: y + 1.0, lambda: y - 1.0, name="choice")
+            tf.identity(z, name="z")
+    finally:
+        tf1.enable_control_flow_v2()
+    assert outputs(graph) == ["z"]
+
+
+def test_results_that_nobody_reads_are_outputs_where_all_are_so():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        tf.cond(x > 1.0, lambda: (x + 1.0, x + 2.0), lambda: (x, x), name="choice")
+    assert len(outputs(graph)) == 2
+
+
+def test_helpers_of_gradients_come_after_the_answers():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 2], name="x")
+        tf.shape(x, name="size")
+        tf.reduce_sum(x, name="answer")
+    assert outputs(graph) == ["answer", "size"]
+
+
+def test_empty_collections_are_not_shown():
+    with tf.Graph().as_default() as graph:
+        tf1.add_to_collection("mine", tf.constant(1.0))
+        graph.get_collection_ref("nothing")
+    assert "mine  1" in str(gs.open(graph))
+    assert "nothing" not in str(gs.open(graph))
 
 
 def test_names_from_strangers_are_only_text():

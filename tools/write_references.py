@@ -3,6 +3,7 @@
 - What C++ writes to the terminal stays out, as it does when nbval runs the cells.
 - Widget views are taken out of the stored outputs: without their state a viewer shows an error in their
   place, while the static picture beside them shows everywhere. Whoever runs the cell gets the widget.
+- What one cell prints is stored in one piece, however the kernel happened to send it.
 - Times, versions and execution metadata are not stored, so that a second run changes nothing.
 """
 
@@ -37,6 +38,7 @@ def run(notebook: Any, folder: Path, timeout: int = 120) -> Any:
         timeout=timeout,
         record_timing=False,
         store_widget_state=False,
+        coalesce_streams=True,
         extra_arguments=options,
         resources={"metadata": {"path": str(folder)}},
     )

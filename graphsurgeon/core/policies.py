@@ -117,6 +117,32 @@ def rule_faults(step: CopyStep, graph: Graph) -> list[Fault]:
     return []
 
 
+def reference_faults(graph: Graph, mask: Mask, given: Iterable[tuple[int, int]], asked: str) -> list[Fault]:
+    """Faults of ops that change a reference variable and are given a plain tensor for it.
+
+    Args:
+        graph: the source.
+        mask: the ops to copy.
+        given: tensors (op, output) for which plain tensors stand.
+        asked: the request, for messages.
+    """
+    from .plan import Fault
+
+    out = []
+    for op, port in given:
+        info = graph.info(op, port)
+        if info is None or not info.dtype.endswith("_ref"):
+            continue
+        for user in graph.consumers.row(op).tolist():
+            first = graph.data.row(user)[0] == op
+            if mask[user] and first and graph.types[user].startswith(_REF_WRITERS) and graph.types[user] != "ScatterNd":
+                writer, held = graph.names[user], graph.names[op]
+                wrong = f"{writer!r} changes {held!r}, so it needs that variable there, not a tensor"
+                out.append(Fault(asked, wrong, f"Select {held!r} too, or leave {writer!r} out"))
+                break
+    return out
+
+
 def _can_turn(graph: Graph, op: int) -> bool:
     if graph.types[op] not in READERS:
         return False

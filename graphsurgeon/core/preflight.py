@@ -62,7 +62,7 @@ def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> lis
             for i, value in (attributes(base, everywhere, "shared_name") if names else ())
             if value.s.decode("utf-8", "replace") in names
         ]
-        if clash and step.reuse is None:
+        if clash and step.reuse is None and step.names is None:
             out.append(
                 Fault(
                     asked,
@@ -94,14 +94,6 @@ def seeded(graph: Graph, mask: Mask) -> list[str]:
 
 def far_places(graph: Graph, mask: Mask, known: set[str]) -> list[tuple[str, str]]:
     """Returns (op, other op) where an op asks to be placed with one that is neither copied nor mapped."""
-    out = []
-    nodes, names = graph.nodes, graph.names
-    for i in np.flatnonzero(mask).tolist():
-        held = getattr(nodes[i], "attr", {})
-        if "_class" in held:
-            for place in held["_class"].list.s:
-                other = place[5:].decode("utf-8", "replace") if place.startswith(b"loc:@") else ""
-                number = graph.index.get(other, -1)
-                if other and other not in known and not (number >= 0 and mask[number]):
-                    out.append((names[i], other))
-    return out
+    ops, others, names = graph.places
+    far = np.flatnonzero(mask[ops] & ~((others >= 0) & mask[others])).tolist() if names else []
+    return [(graph.names[ops[k]], names[k]) for k in far if names[k] not in known]

@@ -48,8 +48,8 @@ def samples(d: str, per_curve: int = 12) -> list[Point]:
     return out
 
 
-def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge]) -> None:
-    """Gives each edge label a free place beside its edge, centre in (lx, ly).
+def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wide: float) -> None:
+    """Gives each edge label a free place beside its edge, centre in (lx, ly), inside a picture `wide` points wide.
 
     A label without room, or of a quiet edge, goes; the page still tells it when the edge is touched.
     """
@@ -68,7 +68,8 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge]) ->
         w, h = width(edge.label, SUB) + 2, SUB + 2
         for x, y in _places(points, w):
             spot = (x - w / 2, y - h / 2, x + w / 2, y + h / 2)
-            if not any(_meet(spot, t) for t in taken) and not any(_within(p, spot) for p in lines):
+            inside = spot[0] >= 0 and spot[2] <= wide
+            if inside and not any(_meet(spot, t) for t in taken) and not any(_within(p, spot) for p in lines):
                 edge.lx, edge.ly = round(x, 1), round(y, 1)
                 taken.append(spot)
                 break

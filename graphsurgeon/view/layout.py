@@ -165,7 +165,7 @@ def _wrapped(placed: PlacedScene) -> PlacedScene:
     size = in_columns(placed.w, placed.h, placed.boxes, placed.groups, placed.edges) if thin else None
     if size is None:
         return placed
-    labels.put(placed.boxes, placed.groups, placed.edges)
+    labels.put(placed.boxes, placed.groups, placed.edges, size[0])
     return replace(placed, w=size[0], h=size[1])
 
 
@@ -217,7 +217,7 @@ def _placed(scene: Scene, sketch: Sketch, found: dict[str, Any], degraded: str) 
         path = paths.get((a, b)) if sketch.curves else None
         edges.append(replace(edge, d=path or _straight(boxes[a], boxes[b])))
     w, h = round(right - left + 2 * MARGIN, 1), round(top - bottom + 2 * MARGIN, 1)
-    labels.put(boxes, groups, edges)
+    labels.put(boxes, groups, edges, w)
     stats = dict(scene.stats, degraded=degraded)
     return PlacedScene(scene.rev, w, h, sketch.direction, boxes, groups, edges, stats)
 

@@ -9,9 +9,10 @@ import pytest
 
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError
-from graphsurgeon.view import engines, layout
+from graphsurgeon.view import engines, labels, layout
 from graphsurgeon.view.labels import samples
 from graphsurgeon.view.scene import build
+from graphsurgeon.view.shapes import Edge
 from graphsurgeon.view.sketch import Sketch, draw
 from graphsurgeon.view.text import LABEL, SUB, width
 from tests.view.graphs import chain, network, towers
@@ -176,6 +177,21 @@ def test_edge_labels_cover_nothing():
             for box in placed.boxes:
                 apart = edge.lx + w <= box.x or edge.lx - w >= box.x + box.w
                 assert apart or edge.ly + 5 <= box.y or edge.ly - 5 >= box.y + box.h
+
+
+def test_edge_labels_stay_in_the_picture():
+    edge = Edge("e", "b0", "b1", 1, False, ["a:0"], label="float32 (?, 128)")
+    edge.d = "M90,0L90,60"
+    half = width(edge.label, SUB) / 2
+    labels.put([], [], [edge], 100.0)
+    assert edge.label
+    assert edge.lx + half <= 100
+    edge.label = "float32 (?, 128)"
+    labels.put([], [], [edge], 95.0)
+    assert edge.lx - half >= 0
+    edge.d = "M30,0L30,60"
+    labels.put([], [], [edge], 60.0)
+    assert edge.label == ""
 
 
 def test_nothing_to_place():

@@ -305,7 +305,8 @@ class FakeScreen:
             "faults": self.faults if self.steps else [], "warnings": self.warnings if self.steps else [],
             "counts": {"ops": len(copies), "variables": len(variables), "placeholders": 0, "connections": len(joins)},
             "new": [{"name": n, "was": n.partition("/")[2], "op": kind} for n, (kind, _) in copies.items()],
-            "variables": [{"step": 0, "name": n, "was": n.partition("/")[2], "dtype": "float32", "shape": "(7, 7, 3, 64)",
+            "variables": [{"step": 0, "name": n, "was": n.partition("/")[2], "dtype": "float32",
+                           "shape": "(7, 7, 3, 64)",
                            "policy": self.policies.get(n.partition("/")[2], self.policies["*"]), "values": "initial"}
                           for n in variables],
             "connections": [{"from": s["tensor"], "to": f"{s['to']} input {s['input']}", "text": DTYPE} for s in joins],
