@@ -14,14 +14,14 @@ from .naming import free_scope, taken, under, valid_scope
 from .walks import backward
 
 if TYPE_CHECKING:
-    from .plan import ConnectStep, CopyStep, Fault
+    from .steps import ConnectStep, CopyStep, Fault
 
 Shape = tuple[int | None, ...] | None
 
 
 def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
     """Faults of the scope a copy is to get: not a scope, or taken by an op or a scope of the destination."""
-    from .plan import Fault
+    from .steps import Fault
 
     asked = f"copy(to={step.to!r})"
     if step.names is not None:
@@ -65,7 +65,7 @@ def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
 
 def name_faults(step: CopyStep, base: Graph, names: Sequence[str]) -> list[Fault]:
     """Faults of names that a copy is given one by one: no name, taken in the destination, or given twice."""
-    from .plan import Fault
+    from .steps import Fault
 
     seen: set[str] = set()
     for name in names:
@@ -87,7 +87,7 @@ def step_faults(
     control: Sequence[tuple[str, str]] = (),
 ) -> list[Fault]:
     """Faults of what a copy asks for: nothing selected, tensors left open, a choice that needs one graph."""
-    from .plan import Fault
+    from .steps import Fault
 
     asked, out = f"copy(to={step.to!r})", []
     graph = step.selection.graph
@@ -149,7 +149,7 @@ def step_faults(
 
 def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, asked: str) -> list[Fault]:
     """Faults of a boundary between the writes and the reads of a TensorArray: what was written is not in the tensor."""
-    from .plan import Fault
+    from .steps import Fault
 
     kinds = [k for k in set(graph.types) if k.startswith("TensorArray") and k.endswith(("V2", "V3"))]
     users = [i for i in np.flatnonzero(mask & graph.typed(kinds)).tolist() if len(graph.data.row(i)) > 1]
@@ -171,7 +171,7 @@ def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, 
 
 def mapping_faults(step: CopyStep, base: Graph) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
     """Reads ``inputs={...}``: source tensor -> destination tensor; and the faults in it: names, dtypes."""
-    from .plan import Fault
+    from .steps import Fault
 
     mapping, faults = {}, []
     graph = step.selection.graph
@@ -200,7 +200,7 @@ def mapping_faults(step: CopyStep, base: Graph) -> tuple[dict[tuple[int, int], t
 
 def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
     """Faults of a connect step: unknown names, no such input, dtype or shape clash, a cycle."""
-    from .plan import Fault
+    from .steps import Fault
 
     asked = f"connect({step.tensor!r}, to={step.to!r}, input={step.input})"
     try:

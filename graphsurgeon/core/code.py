@@ -8,8 +8,8 @@ import numpy as np
 
 from .edits import EditStep
 from .graph import Graph
-from .plan import ConnectStep, CopyStep
 from .selection import Query
+from .steps import ConnectStep, CopyStep
 
 if TYPE_CHECKING:
     from .plan import Plan

@@ -13,7 +13,7 @@ from .walks import components, edge_rows, forward
 
 if TYPE_CHECKING:
     from .boundary import Tensor
-    from .plan import Fault
+    from .steps import Fault
 
 _ENTER, _EXIT = ("Enter", "RefEnter"), ("Exit", "RefExit")
 _MERGE, _SWITCH = ("Merge", "RefMerge"), ("Switch", "RefSwitch", "_SwitchN")
@@ -74,7 +74,7 @@ def context_faults(graph: Graph, mask: Mask, cuts: Iterable[Tensor], asked: str)
 
 
 def _loop_faults(graph: Graph, mask: Mask, entering: Mask, given: Mask, asked: str) -> list[Fault]:
-    from .plan import Fault
+    from .steps import Fault
 
     loop, rows = loops_of(graph), edge_rows(graph.data)
     within = (loop[rows] >= 0) & (loop[rows] == loop[graph.data.node])
@@ -107,7 +107,7 @@ def _loop_faults(graph: Graph, mask: Mask, entering: Mask, given: Mask, asked: s
 
 def _branch_faults(graph: Graph, mask: Mask, entering: Mask, asked: str) -> list[Fault]:
     """A Merge takes the branch that is alive; what is given from outside always is, so the other one never counts."""
-    from .plan import Fault
+    from .steps import Fault
 
     joints, switches = graph.typed(_MERGE), graph.typed(_SWITCH)
     if not (joints & mask).any():

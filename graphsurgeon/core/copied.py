@@ -11,10 +11,10 @@ import numpy as np
 
 from .boundary import Tensor
 from .closure import Closure
-from .graph import Edges, Graph, Ints, TensorInfo
+from .graph import Edges, Graph, Ints, Mask, TensorInfo
 from .naming import under
-from .plan import CopyStep
 from .state import VariableInfo
+from .steps import CopyStep
 
 
 @dataclass(frozen=True)
@@ -173,6 +173,8 @@ class Copied:
         closure: what came along, and why.
         turned: source op number -> the op type its copy has: readers of variables that are frozen or replaced.
         key: what goes before the names of state and of loops, so that the copy has its own.
+        role: ``copy``; ``slice`` for what a `forward` step makes again, ``graft`` for what was built for the plan.
+        loose: source ops whose copies may have outputs of other shapes.
     """
 
     step: CopyStep
@@ -189,6 +191,8 @@ class Copied:
     closure: Closure
     turned: Mapping[int, str] = field(default_factory=dict)
     key: str = ""
+    role: str = "copy"
+    loose: Mask | None = None
 
     @property
     def source(self) -> Graph:
@@ -254,14 +258,14 @@ def appended(base: Graph, copied: Copied) -> Graph:
     first = base.size
     stand_ins = copied.stand_ins
     spots = {p.name: first + i for i, p in enumerate(stand_ins)}
-    data_rows, data_at = _rows(graph.data, ops)
+    data_rows, data_at = rows_of(graph.data, ops)
     node, port = place[graph.data.node[data_at]], graph.data.port[data_at].copy()
     old_node, old_port = graph.data.node[data_at], graph.data.port[data_at]
     for (op, out), (name, new_out) in copied.external.items():
         hit = (old_node == op) & (old_port == out)
         node[hit] = spots[name] if name in spots else base.index[name]
         port[hit] = new_out
-    ctrl_rows, ctrl_at = _rows(graph.control, ops)
+    ctrl_rows, ctrl_at = rows_of(graph.control, ops)
     ctrl = place[graph.control.node[ctrl_at]]
     outside = ctrl < 0
     if outside.any():
@@ -274,8 +278,8 @@ def appended(base: Graph, copied: Copied) -> Graph:
         [*spots, *copied.names],
         ["Placeholder"] * len(copied.placeholders) + ["Const"] * len(copied.constants) + copied.types,
         [None] * lead + [graph.nodes[i] for i in ops.tolist()],
-        Edges(_ptr(data_rows + lead, total), node.astype(np.int32), port.astype(np.int32)),
-        Edges(_ptr(ctrl_rows + lead, total), ctrl.astype(np.int32), np.zeros(len(ctrl), np.int32)),
+        Edges(row_pointers(data_rows + lead, total), node.astype(np.int32), port.astype(np.int32)),
+        Edges(row_pointers(ctrl_rows + lead, total), ctrl.astype(np.int32), np.zeros(len(ctrl), np.int32)),
     )
     back = base.outputs_of
 
@@ -314,8 +318,8 @@ def _with_setters(after: Graph, copied: Copied) -> Graph:
     return replace(grown, outputs_of=outputs_of)
 
 
-def _rows(edges: Edges, ops: Ints) -> tuple[Ints, Ints]:
-    """For the rows of `ops`: the row number (0..) of each edge, and its position in the edge arrays."""
+def rows_of(edges: Edges, ops: Ints) -> tuple[Ints, Ints]:
+    """Returns, for the rows of `ops`, the row number (0..) of each edge, and its position in the edge arrays."""
     begin = edges.ptr[ops].astype(np.int64)
     length = (edges.ptr[ops + 1] - edges.ptr[ops]).astype(np.int64)
     rows = np.repeat(np.arange(len(ops), dtype=np.int32), length)
@@ -324,7 +328,8 @@ def _rows(edges: Edges, ops: Ints) -> tuple[Ints, Ints]:
     return rows, at.astype(np.int32)
 
 
-def _ptr(rows: Ints, total: int) -> Ints:
+def row_pointers(rows: Ints, total: int) -> Ints:
+    """Returns where each of `total` rows begins, given the row of each edge."""
     ptr = np.zeros(total + 1, np.int32)
     np.cumsum(np.bincount(rows, minlength=total), out=ptr[1:])
     return ptr

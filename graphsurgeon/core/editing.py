@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
+from .grafting import Grafting
 from .removal import RemoveStep
 from .rewires import BypassStep, DetachStep, InsertStep, RerouteStep, SwapStep
 from .selection import Selection
@@ -18,8 +19,11 @@ Self = TypeVar("Self", bound="Editing")
 SIDES = ("both", "inputs", "outputs")
 
 
-class Editing:
-    """The editing steps of a `Plan`. An edit of an op that is there already builds the graph anew: `mode` says so."""
+class Editing(Grafting):
+    """The editing steps of a `Plan`. An edit of an op that is there already builds the graph anew: `mode` says so.
+
+    With `forward`, the edits before it are carried out on copies instead, and the graph stays as it is.
+    """
 
     if TYPE_CHECKING:
         base: Graph

@@ -118,7 +118,7 @@ def add_node(effect: Effect, node: NewNode) -> int:
 
 def fault(effect: Effect, asked: str, wrong: str, instead: str) -> None:
     """Notes a fault."""
-    from .plan import Fault
+    from .steps import Fault
 
     effect.faults.append(Fault(asked, wrong, instead))
 

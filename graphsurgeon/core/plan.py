@@ -14,6 +14,9 @@ from .edits import EditStep
 from .graph import Graph
 from .policies import POLICIES, is_tensor
 from .selection import Selection
+from .steps import ConnectStep as ConnectStep  # steps are known from here, too
+from .steps import CopyStep as CopyStep
+from .steps import Fault as Fault
 
 if TYPE_CHECKING:
     from .copied import Copied
@@ -25,62 +28,6 @@ CONTROL = ("drop", "include", "keep", "refuse")
 SEEDS = ("keep", "new")
 COLLECTIONS = ("keep", "none", "rename", "variables")
 DEVICES = ("clear", "keep")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A reason why a plan cannot be applied: what was asked, what is wrong, what to type instead."""
-
-    asked: str
-    wrong: str
-    instead: str
-
-    def error(self, more: int = 0) -> PlanError:
-        """Returns the error to raise for this fault; `more` other faults are mentioned."""
-        others = f" (and {more} more: see plan.check())" if more else ""
-        return PlanError(self.asked, self.wrong + others, self.instead)
-
-    def __str__(self) -> str:
-        return str(self.error())
-
-
-@dataclass(frozen=True)
-class CopyStep:
-    """Copy a selection under a name scope; see `Plan.copy`."""
-
-    selection: Selection
-    to: str
-    inputs: tuple[tuple[str, str], ...] = ()
-    unmapped: str = "refuse"
-    control: str = ""
-    variables: tuple[tuple[str, str], ...] = (("*", "copy"),)
-    values: Any = None
-    collections: str = "rename"
-    device: str | tuple[tuple[str, str], ...] = "keep"
-    seeds: str = "keep"
-    reuse: Mapping[str, str] | None = None  # source op -> op of the destination that is its copy already
-    constants: tuple[tuple[str, Any], ...] = ()  # source tensor -> array that takes its place
-    names: Mapping[str, str] | None = None  # source op, or tensor that gets a placeholder -> full name of the new op
-
-    @property
-    def text(self) -> str:
-        """The step in words."""
-        place = f"{self.to}/" if self.to else "the top"
-        return f"copy {self.selection.count} ops of {self.selection.graph.title} to {place}"
-
-
-@dataclass(frozen=True)
-class ConnectStep:
-    """Set one input of one op; see `Plan.connect`."""
-
-    tensor: str
-    to: str
-    input: int
-
-    @property
-    def text(self) -> str:
-        """The step in words."""
-        return f"connect {self.tensor} to input {self.input} of {self.to}"
 
 
 Step = CopyStep | ConnectStep | EditStep

@@ -14,7 +14,7 @@ from .graph import Graph, Mask, TensorInfo, shape_from
 from .state import VariableInfo
 
 if TYPE_CHECKING:
-    from .plan import CopyStep, Fault
+    from .steps import CopyStep, Fault
 
 #: Words for a policy; a tensor name in place of a word means: replaced by that tensor.
 POLICIES = ("copy", "freeze", "initial", "share")
@@ -106,7 +106,7 @@ def value_info(info: VariableInfo) -> TensorInfo:
 
 def rule_faults(step: CopyStep, graph: Graph) -> list[Fault]:
     """Faults of rules that name no variable of the source."""
-    from .plan import Fault
+    from .steps import Fault
 
     known = graph.state.variables
     for rule, policy in step.variables:
@@ -126,7 +126,7 @@ def reference_faults(graph: Graph, mask: Mask, given: Iterable[tuple[int, int]],
         given: tensors (op, output) for which plain tensors stand.
         asked: the request, for messages.
     """
-    from .plan import Fault
+    from .steps import Fault
 
     out = []
     for op, port in given:
@@ -171,7 +171,7 @@ def spare(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask
 def substitute_faults(step: CopyStep, base: Graph, found: Sequence[Substitute]) -> list[Fault]:
     """Faults of freezing and replacing: ops that change the variable, no values, a tensor that does not fit."""
     from .check import axis_text, bare, fitting, shapes_differ
-    from .plan import Fault
+    from .steps import Fault
 
     out: list[Fault] = []
     for sub in found:

@@ -11,7 +11,7 @@ from .graph import Graph, Mask
 from .naming import under
 
 if TYPE_CHECKING:
-    from .plan import CopyStep, Fault
+    from .steps import CopyStep, Fault
 
 #: Ops that meet their partners under a key that belongs to the whole process, or to several of them.
 _MEETING = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")
@@ -36,7 +36,7 @@ def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ())
 
 def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> list[Fault]:
     """Faults in the attributes of the ops of a copy: partners met under a key, a shared name that is taken."""
-    from .plan import Fault
+    from .steps import Fault
 
     graph, asked, out = step.selection.graph, f"copy(to={step.to!r})", []
     if step.to or same:

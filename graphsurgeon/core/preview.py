@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .policies import value_info
+from .slices import slice_size
 
 if TYPE_CHECKING:
     from .effect import Effect
@@ -124,8 +125,9 @@ class Preview:
         lines = [f"plan for {plan.base.title}"]
         lines += [f"  {i}. {step.text}" for i, step in enumerate(plan.steps, 1)] or ["  (no steps yet)"]
         made: list[str] = []
-        for copied in effect.copies:
-            made += _copied_lines(copied, len(effect.copies) == 1)
+        copies = [copied for copied in effect.copies if copied.role == "copy"]
+        for copied in copies:
+            made += _copied_lines(copied, len(copies) == 1)
             made += [f"  {note}" for note in (plan.notes(copied) if plan.notes else ())]
         if made:
             lines += ["makes", *made]
@@ -137,9 +139,14 @@ class Preview:
                     for c in effect.connections
                 ]
             )
+        lines += _slice_lines(effect)
         lines += _edit_lines(effect)
         if effect.mode == "materialise":
             lines.append(f"builds a new graph, because {_why_anew(effect)}; the old graph stays usable")
+            count = slice_size(effect)
+            if count:
+                anew = f"{count} op{'s' * (count > 1)}"
+                lines.append(f"  forward(to=...) would touch nothing, and make {anew} downstream again instead")
         elif plan.steps and not effect.faults:
             lines.append("nothing that exists is touched")
         if effect.warnings:
@@ -162,6 +169,24 @@ def _edit_lines(effect: Effect) -> list[str]:
     return lines
 
 
+def _slice_lines(effect: Effect) -> list[str]:
+    lines: list[str] = []
+    for one in effect.slices:
+        copied, indent = one.copied, "    "
+        lines += ["makes again", f"  {one.text}:", f"{indent}{_kinds(copied.types)}"]
+        own = sorted(set(copied.closure.shared.nonzero()[0].tolist()) & {op for op, _ in copied.external})
+        state = [name for name in copied.source.state.variables if name in {copied.source.names[i] for i in own}]
+        lines += [f"{indent}came along: {sentence}" for sentence in one.along]
+        lines += [f"{indent}shares {len(state)} variables"] if state else []
+    return lines
+
+
+def _kinds(types: list[str]) -> str:
+    kinds = Counter(types)
+    top = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda p: (-p[1], p[0]))[:5])
+    return top + (f" and {len(kinds) - 5} more types" if len(kinds) > 5 else "")
+
+
 def _why_anew(effect: Effect) -> str:
     reasons = {
         "get other inputs": effect.edits,
@@ -172,11 +197,8 @@ def _why_anew(effect: Effect) -> str:
 
 
 def _copied_lines(copied: Any, alone: bool) -> list[str]:
-    kinds = Counter(copied.types)
-    top = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda p: (-p[1], p[0]))[:5])
-    more = f" and {len(kinds) - 5} more types" if len(kinds) > 5 else ""
     place = "" if alone else f"{copied.step.to or 'the top'}/  "
-    lines = [f"  {place}{len(copied.ops)} op{'s' * (len(copied.ops) != 1)}: {top}{more}"]
+    lines = [f"  {place}{len(copied.ops)} op{'s' * (len(copied.ops) != 1)}: {_kinds(copied.types)}"]
     if copied.placeholders:
         lines.append(f"  {len(copied.placeholders)} placeholder{'s' * (len(copied.placeholders) > 1)}:")
         lines += _some([f"{p.name}  {p.info}  for {p.was}" for p in copied.placeholders], "    ")

@@ -16,6 +16,7 @@ from .walks import edge_rows
 if TYPE_CHECKING:
     from .boundary import Tensor
     from .effect import Effect
+    from .steps import Fault
 
 
 @dataclass(frozen=True)
@@ -84,15 +85,9 @@ def finish_removal(effect: Effect) -> None:
         return
     graph, gone = effect.after, effect.after.mask(sorted(effect.removed))
     asked = f"remove({few([graph.names[i] for i in sorted(effect.removed)])!r})"
-    rows = edge_rows(graph.data)
-    left = np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist()
-    if left:
-        readers = list(dict.fromkeys(graph.names[rows[at]] for at in left))
-        tensor = f"{graph.names[graph.data.node[left[0]]]}:{graph.data.port[left[0]]}"
-        fault(
-            effect, asked, f"{tensor!r} is still read by {few(readers)}",
-            "Remove these too, reroute what they read first, or choose stitch=True",
-        )  # fmt: skip
+    left = readers_fault(graph, gone, asked)
+    if left is not None:
+        effect.faults.append(left)
         return
     whole = _needed_whole(graph, gone)
     if whole:
@@ -108,6 +103,20 @@ def finish_removal(effect: Effect) -> None:
         effect.warnings.append(f"{len(pairs)} control input{s} on removed ops left out: {few(pairs)}")
     effect.after = cut_out(graph, sorted(effect.removed))
     effect.first -= len(effect.removed)
+
+
+def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:
+    """Returns the fault of ops that stay and read ops that go."""
+    from .steps import Fault
+
+    rows = edge_rows(graph.data)
+    left = np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist()
+    if not left:
+        return None
+    readers = list(dict.fromkeys(graph.names[rows[at]] for at in left))
+    tensor = f"{graph.names[graph.data.node[left[0]]]}:{graph.data.port[left[0]]}"
+    more = "Remove these too, reroute what they read first, or choose stitch=True"
+    return Fault(asked, f"{tensor!r} is still read by {few(readers)}", more)
 
 
 def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from .walks import backward
 
 if TYPE_CHECKING:
     from .edits import NewNode
-    from .plan import Fault
+    from .steps import Fault
 
 #: op, position of its input, (producer, output).
 Edge = tuple[int, int, tuple[int, int]]
@@ -48,6 +48,30 @@ def reordered(graph: Graph, op: int, waits: Sequence[int]) -> Graph:
     node = np.concatenate([graph.control.node[:begin], new, graph.control.node[end:]]).astype(np.int32)
     ptr = graph.control.ptr.copy()
     ptr[op + 1 :] += len(new) - (end - begin)
+    return replace(graph, control=Edges(ptr, node, np.zeros(len(node), np.int32)))
+
+
+def reordered_many(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
+    """Returns a snapshot in which each of these ops has exactly these control inputs.
+
+    Example:
+        >>> g = Graph.of([("a", "NoOp", []), ("b", "NoOp", ["^a"]), ("c", "NoOp", ["^b"])])
+        >>> h = reordered_many(g, {1: [], 2: [0, 1]})
+        >>> h.control_names(1), h.control_names(2)
+        ([], ['a', 'b'])
+    """
+    control = graph.control
+    counts = np.diff(control.ptr)
+    changed = np.zeros(graph.size, np.bool_)
+    for op, new in waits.items():
+        counts[op], changed[op] = len(new), True
+    ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    node = np.empty(int(ptr[-1]), np.int32)
+    rows = control.rows
+    stay = ~changed[rows]
+    node[(np.arange(len(rows)) - control.ptr[rows] + ptr[rows])[stay]] = control.node[stay]
+    for op, new in waits.items():
+        node[ptr[op] : ptr[op + 1]] = new
     return replace(graph, control=Edges(ptr, node, np.zeros(len(node), np.int32)))
 
 
@@ -105,7 +129,7 @@ def _kept(edges: Edges, keep: np.ndarray, place: np.ndarray) -> Edges:
 
 def cycle_fault(after: Graph, edges: Sequence[tuple[int, int]], asked: str) -> Fault | None:
     """Returns the fault of edges (op, what it reads or waits for) that close a circle; back edges of loops do not."""
-    from .plan import Fault
+    from .steps import Fault
 
     kinds = after.type_array
     turning = np.flatnonzero(np.isin(kinds, ("NextIteration", "RefNextIteration"))).tolist()
@@ -124,7 +148,7 @@ def cycle_fault(after: Graph, edges: Sequence[tuple[int, int]], asked: str) -> F
 
 def frame_fault(graph: Graph, edges: Sequence[Edge], asked: str) -> Fault | None:
     """Returns the fault of an edge that goes into or out of a ``while_loop`` of TF1 without its Enter or Exit."""
-    from .plan import Fault
+    from .steps import Fault
 
     loop = loops_of(graph)
     if (loop < 0).all():

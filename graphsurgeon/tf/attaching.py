@@ -24,7 +24,9 @@ def attach(copied: Copied, graph: Any, made: Any) -> None:
     pairs = [(old[i], new[name]) for i, name in zip(numbers, copied.names, strict=True)]
     if not _shapes_changed(copied, graph):
         # The shape of a constant is in its node.
-        _keep_shapes([pair for pair, i in zip(pairs, numbers, strict=True) if types[i] != "Const"])
+        loose = copied.loose
+        fixed = [(pair, i) for pair, i in zip(pairs, numbers, strict=True) if types[i] != "Const"]
+        _keep_shapes([pair for pair, i in fixed if loose is None or not loose[i]])
     _keep_handles(copied, graph, [(old[i], new[copied.renamed(old[i].name)]) for i in _fed(copied)])
     functions.keep_gradients(pairs)
     _keep_guards(source, graph, pairs)

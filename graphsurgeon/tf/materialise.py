@@ -14,6 +14,7 @@ from ..core.effect import Effect
 from ..core.graph import Graph
 from ..core.plan import Plan
 from ..core.selection import select
+from ..core.slices import reshaped
 from .copying import Made, carry_out
 
 
@@ -30,11 +31,12 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
     base = effect.plan.base
     whole = Plan(Graph.of([], owner=object())).copy(select(base), to="", variables="initial", collections="keep")
     less = len(effect.removed)
+    loose = _loose(effect)
     moved = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
     both = Effect(
         plan=replace(effect.plan, base=whole.base),
         after=effect.after,
-        copies=[*(without(copied, effect.removed) for copied in whole.effect.copies), *moved],
+        copies=[*(replace(without(c, effect.removed), loose=loose) for c in whole.effect.copies), *moved],
         connections=effect.connections,
         added=effect.added,
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
@@ -48,3 +50,12 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
     made.carried = {name: v for name, v in made.variables.items() if name not in own}
     made.variables = {name: v for name, v in made.variables.items() if name in own}
     return made
+
+
+def _loose(effect: Effect) -> Any:
+    """The ops of the base whose shapes may be others after the plan: a mask, or None for none."""
+    unlike = reshaped(effect)
+    if not unlike.any():
+        return None
+    base, index = effect.plan.base, effect.after.index
+    return np.array([name in index and bool(unlike[index[name]]) for name in base.names], np.bool_)
