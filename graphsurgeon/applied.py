@@ -80,8 +80,9 @@ class Applied:
             if found is not None:
                 return found
         wanted = name.partition(":")[0]
-        if self.effect.mode == "materialise" and wanted in self.effect.plan.base.index:
-            # The rest of the destination went into the new graph under its own names.
+        stays = self.effect.mode == "materialise" or self.effect.slices or self.effect.replaced
+        if stays and self.scope is None and wanted in self.effect.plan.base.index:
+            # The rest of the destination is what it was, or went into the new graph under its own names.
             return self._element(wanted, name.partition(":")[2])
         known = [c.source.names[i] for c in self.copies for i in c.ops.tolist()]
         raise SelectionError(f"done[{name!r}]", f"no copy was made of {wanted!r}", did_you_mean(wanted, known))

@@ -12,6 +12,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
 from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.ops.handle_data_util import get_resource_handle_data
 from tensorflow.python.saved_model import function_deserialization
 
 
@@ -43,6 +44,16 @@ def variable_data(handle: Any) -> tuple[Any, Any] | None:
         return None
     entry = data.shape_and_type[0]
     return tf.as_dtype(entry.dtype), tf.TensorShape(entry.shape)
+
+
+def say_handles(function: Any, definition: Any) -> None:
+    """Writes into a FunctionDef what the resources hold that the function takes: gradients of conds in it need that."""
+    body = getattr(function, "graph", None)
+    for argument, tensor in zip(definition.signature.input_arg, getattr(body, "inputs", None) or (), strict=False):
+        data = get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
+        if data is not None and data.is_set and not argument.handle_data:
+            for entry in data.shape_and_type:
+                argument.handle_data.add(dtype=entry.dtype, shape=entry.shape)
 
 
 def note_use(variable: Any) -> None:

@@ -13,7 +13,7 @@ from tensorflow.core.framework import function_pb2
 from tensorflow.python.framework import function as function_module
 
 from ..core.copied import Copied
-from .eager import function_name, is_eager, is_traced, loaded, restore_gradients
+from .eager import function_name, is_eager, is_traced, loaded, restore_gradients, say_handles
 from .internals import function_names
 
 #: Differentiating one of these defines functions named after its branches, once in a process: two copies that
@@ -87,6 +87,7 @@ def library(copies: Iterable[Copied], graph: Any) -> Library:
             have.add(out.names[-1][name])
         for name in renamed:
             out.renamed.append(renamed_function(definition(known[name]), out.names[-1]))
+            say_handles(known[name], out.renamed[-1])
             gradient = getattr(known[name], "grad_func_name", None)
             if gradient:
                 out.gradients.append(_gradient(name, gradient, out.names[-1]))
