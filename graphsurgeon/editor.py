@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
-from .core.copied import Copied
-from .core.effect import Effect
 from .core.graph import Graph
-from .core.plan import Fault, Plan
+from .core.plan import Plan
 from .core.selection import OpView, Selection, select
 from .errors import PlanError, StalePlanError
 from .explaining import Explaining
@@ -138,7 +136,9 @@ class Editor(Functions, Explaining):
 
     def plan(self) -> Plan:
         """Returns an empty plan for this graph."""
-        return Plan(self.snapshot, probe=_probe, picture=_picture, parts=_parts, notes=_notes)
+        from .planning import new_plan
+
+        return new_plan(self.snapshot)
 
     @property
     def draft(self) -> Plan:
@@ -367,28 +367,10 @@ class Editor(Functions, Explaining):
         return to_dot(self.snapshot, self.screen.unfolded if unfolded is None else frozenset(unfolded))
 
 
-def _probe(effect: Effect) -> list[Fault]:
-    from .tf.copying import trial
-
-    return trial(effect)
-
-
 def _parts(things: Any) -> list[Any]:
     from .tf.items import parts_of
 
     return parts_of(things)
-
-
-def _notes(copied: Copied) -> list[str]:
-    from .tf.functions import report
-
-    return report(copied)
-
-
-def _picture(plan: Plan) -> dict[str, str]:
-    from .pane import plan_picture
-
-    return plan_picture(plan)
 
 
 def values_of(values: Any) -> Any:

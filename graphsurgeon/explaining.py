@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .core.blocking import Blocks, blocks
 from .core.explain import Path, WhyNot, why, why_not
 from .core.graph import Graph
 from .core.match import STEPS, Matches, match
-from .core.patterns import Pattern
 from .core.selection import Selection
-from .errors import SelectionError
 
 
 class Explaining:
@@ -111,32 +109,7 @@ class Explaining:
               Sigmoid = gate, mul = swish
                 x is x:0
         """
-        made = self._pattern(pattern, inputs, attributes, constants)
-        for op, condition in (where or {}).items():
-            made = made.where(op, **condition) if isinstance(condition, Mapping) else made.where(op, condition)
-        return match(self.snapshot, made, overlapping=overlapping, within=within, steps=steps)
+        from .tf.patterns import array_of, as_pattern
 
-    def _pattern(
-        self, thing: Any, inputs: Mapping[str, Any] | None, attributes: str | Iterable[str], constants: str
-    ) -> Pattern:
-        from .tf.patterns import array_of, is_pattern_function, pattern_of
-
-        if isinstance(thing, Pattern):
-            return thing
-        if isinstance(thing, Selection):
-            return Pattern.like(thing, attributes=attributes, constants=constants, read=array_of)
-        small = thing if isinstance(thing, Graph) else getattr(thing, "snapshot", None)
-        if small is None and hasattr(thing, "get_operations"):
-            from .tf.read import snapshot
-
-            small = snapshot(thing)
-        if isinstance(small, Graph):
-            return Pattern.of(small, attributes=attributes, constants=constants, read=array_of)
-        if is_pattern_function(thing):
-            function: Callable[..., Any] = thing
-            return pattern_of(function, inputs, attributes=attributes, constants=constants)
-        raise SelectionError(
-            f"match({thing!r})",
-            f"{type(thing).__name__} is no pattern",
-            "Give a function of tensors, a selection, a small graph or a Pattern",
-        )
+        made = as_pattern(pattern, inputs=inputs, where=where, attributes=attributes, constants=constants)
+        return match(self.snapshot, made, overlapping=overlapping, within=within, steps=steps, read=array_of)

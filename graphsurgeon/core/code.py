@@ -9,6 +9,7 @@ import numpy as np
 from .edits import EditStep
 from .graph import Graph
 from .selection import Query
+from .sources import Sources
 from .steps import ConnectStep, CopyStep
 
 if TYPE_CHECKING:
@@ -22,10 +23,12 @@ def plan_code(plan: Plan) -> str:
 
     A graph that was opened from a file is opened from it again; a live one is called ``graph``, ``source_graph``.
     One opened with its session is called ``session``, ``source_session``, and so is a session given for values;
-    arrays too long to print are called ``values``, ``constants``.
+    arrays too long to print are called ``values``, ``constants``. Functions are written out where their source is
+    known and needs nothing but modules; others are called by their names, or ``pattern``, ``replacement``.
     """
     names = _Names(plan)
-    lines = ["import graphsurgeon as gs", "", *names.openings, ""]
+    sources = Sources()
+    lines: list[str] = []
     body = [f"{names.of(plan.base)}.plan()"]
     for number, step in enumerate(plan.steps):
         if isinstance(step, CopyStep):
@@ -34,9 +37,11 @@ def plan_code(plan: Plan) -> str:
             lines.append(f"{word} = {query_code(step.selection.query, owner)}")
             body.append(_copy_code(step, word, names))
         elif isinstance(step, EditStep):
-            body.append(step.code)
+            body.append(step.code_for(names.of(plan.base), sources))
         else:
             body.append(_connect_code(step))
+    head = [*sources.imports, "import graphsurgeon as gs", "", *names.openings, ""]
+    lines = head + [part for text in sources.lines for part in (text, "")] + lines
     if len(body) == 1:
         lines.append(f"plan = {body[0]}")
     else:

@@ -239,6 +239,16 @@ def renamed(scope: str, name: str, names: Mapping[str, str] | None) -> str:
     return names.get(op, under(scope, op)) + colon + port
 
 
+def now_read(graph: Graph, copied: Copied) -> dict[Tensor, tuple[str, int]]:
+    """Returns what enters a copy after later steps: source tensor -> tensor of `graph`, which has the copy in it."""
+    _, then = rows_of(copied.source.data, copied.ops)
+    _, now = rows_of(graph.data, copied.place[copied.ops])
+    old = zip(copied.source.data.node[then].tolist(), copied.source.data.port[then].tolist(), strict=True)
+    new = zip(graph.data.node[now].tolist(), graph.data.port[now].tolist(), strict=True)
+    reads = dict(zip(old, new, strict=True))
+    return {t: (graph.names[reads[t][0]], reads[t][1]) for t in copied.external if t in reads}
+
+
 def without(copied: Copied, gone: Iterable[int]) -> Copied:
     """Returns a copy of all of a graph without some of its ops, given by number."""
     lost = copied.source.mask(gone)

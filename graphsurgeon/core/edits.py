@@ -16,6 +16,7 @@ from .rewiring import Edge, cycle_fault, frame_fault, grown, rewired
 if TYPE_CHECKING:
     from .boundary import Tensor
     from .effect import Effect
+    from .sources import Sources
 
 
 @dataclass
@@ -58,35 +59,59 @@ class EditStep:
         """Adds what the step does to an effect."""
         raise NotImplementedError
 
+    def code_for(self, owner: str, sources: Sources) -> str:
+        """Returns the call that adds it to a plan of the editor called `owner`; notes the functions it uses."""
+        return self.code
+
     @property
     def asked(self) -> str:
         """The request, for messages."""
         return self.code.removeprefix(".")
 
 
-def rewire(effect: Effect, asked: str, edges: Sequence[Edge], pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
-    """Sets inputs of ops, after all checks: dtypes and shapes of `pairs` (old, new), cycles, frames of loops."""
+def misfit(effect: Effect, asked: str, old: Tensor, new: Tensor) -> bool:
+    """Returns whether a tensor cannot take another's place, by dtype or shape; notes the fault."""
     graph = effect.after
-    for old, new in pairs:
-        a, b = graph.info(*old), graph.info(*new)
-        if a is None or b is None:
-            continue
-        names = [f"{graph.names[op]}:{port}" for op, port in (new, old)]
-        if bare(a.dtype) != bare(b.dtype):
-            wrong = f"{names[0]!r} is {b}, but {names[1]!r} is {a}: the dtypes differ"
-            fault(effect, asked, wrong, fitting(graph, a))
-            return
-        if shapes_differ(a.shape, b.shape):
-            wrong = f"{names[0]!r} is {b}, but {names[1]!r} is {a}: {axis_text(b.shape, a.shape)}"
-            fault(effect, asked, wrong, fitting(graph, a))
-            return
+    a, b = graph.info(*old), graph.info(*new)
+    if a is None or b is None:
+        return False
+    differ = bare(a.dtype) != bare(b.dtype)
+    if not differ and not shapes_differ(a.shape, b.shape):
+        return False
+    why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
+    names = [f"{graph.names[op]}:{port}" for op, port in (new, old)]
+    fault(effect, asked, f"{names[0]!r} is {b}, but {names[1]!r} is {a}: {why}", fitting(graph, a))
+    return True
+
+
+def rewire(
+    effect: Effect,
+    asked: str,
+    edges: Sequence[Edge],
+    pairs: Sequence[tuple[Tensor, Tensor]],
+    checked: bool = False,
+) -> None:
+    """Sets inputs of ops, after all checks: dtypes and shapes of `pairs` (old, new), cycles, frames of loops.
+
+    Args:
+        effect: what to add it to.
+        asked: the request, for messages.
+        edges: the inputs to set.
+        pairs: tensors of which the second takes the place of the first.
+        checked: it is known that no circle is closed.
+    """
+    graph = effect.after
+    if any(misfit(effect, asked, old, new) for old, new in pairs):
+        return
     from .copied import Connection  # it knows plans, and plans know edits
 
     if not edges and pairs:
         fault(effect, asked, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
         return
     after = rewired(graph, edges)
-    trouble = frame_fault(graph, edges, asked) or cycle_fault(after, [(op, new[0]) for op, _, new in edges], asked)
+    trouble = frame_fault(graph, edges, asked)
+    if not trouble and not checked:
+        trouble = cycle_fault(after, [(op, new[0]) for op, _, new in edges], asked)
     if trouble:
         effect.faults.append(trouble)
         return

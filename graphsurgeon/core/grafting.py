@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
+from .match import Match, Matches
+from .patterns import Pattern
+from .replacing import EXTERNAL, ReplaceStep, step_words
+from .selection import Selection
 from .slices import ASSIGN, ForwardStep
+from .sources import function_word
 
 if TYPE_CHECKING:
+    from .grafts import Tools
     from .graph import Graph
 
 Self = TypeVar("Self", bound="Grafting")
@@ -19,6 +26,8 @@ class Grafting:
 
     if TYPE_CHECKING:
         base: Graph
+        steps: tuple[Any, ...]
+        tools: Tools | None
 
         def added(self: Self, step: Any) -> Self:
             """Returns the plan with one step more."""
@@ -63,6 +72,80 @@ class Grafting:
                 raise PlanError(asked, f"{what}={value!r} is not known", f"Choose one of {choices}")
         ends = () if until is None else tuple(self._ends(until, asked))
         return self.added(ForwardStep(str(to).strip("/"), ends, assign, collections))
+
+    def replace(
+        self: Self,
+        what: Any,
+        by: Callable[..., Any],
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        where: Mapping[str, Any] | None = None,
+        attributes: str | Iterable[str] = (),
+        constants: str = "any",
+        within: Selection | None = None,
+        external: str = "refuse",
+        to: str = "",
+    ) -> Self:
+        """Puts another subgraph in the place of each match of a pattern.
+
+        What reads an output of a match reads what replaces it. Ops of the match that nothing needs any more go; with
+        `forward` they stay, and nothing that exists is touched. Matches that overlap, or of which a replacement would
+        be computed from itself, are left as they are, and it is said. Control edges go over to what replaces.
+        ``done.matches`` says for each match what took its place.
+
+        Args:
+            what: a pattern: a Python function of tensors, a selection (all like it), a small graph or a `Pattern`, as
+                for ``ed.match``; or matches that it has found: all, some in a list, or one.
+            by: a Python function. Its arguments are inputs of the pattern, by name or in their order; one called
+                ``match`` is given the `Match`, with the attributes and constants of its ops. It returns what takes the
+                place of the outputs: one tensor, or several in a list, in order, or in a dict by name. An argument may
+                be returned as it is. Variables that it makes are the graph's own, with initial values.
+            inputs, where, attributes, constants: as for ``ed.match``.
+            within: replace matches among these ops only.
+            external: what to do with a match of which others read an inner tensor: ``refuse`` it, so that it is left
+                as it is, and said; or ``keep`` its inner ops there for them.
+            to: the scope of the new ops; default: the name of the first output. A number is added where it is taken.
+
+        Raises:
+            PlanError: `external` is not known, or `by` is no function.
+            SelectionError: `what` is no pattern. All else is found by `check`.
+        """
+        made = self._word(what, "pattern"), self._word(by, "replacement")
+        asked = f"replace({made[0]}, {made[1]})"
+        if external not in EXTERNAL:
+            choices = ", ".join(map(repr, EXTERNAL))
+            raise PlanError(asked, f"external={external!r} is not known", f"Choose one of {choices}")
+        if not callable(by):
+            raise PlanError(asked, f"{type(by).__name__} is no function", "Give a function of the pattern's inputs")
+        given = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
+        default: dict[str, Any] = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
+        options = tuple((key, value) for key, value in given.items() if value != default[key])
+        found: Pattern | tuple[Match, ...]
+        if isinstance(what, Match):
+            found = (what,)
+        elif isinstance(what, Matches) or (isinstance(what, (list, tuple)) and all(isinstance(m, Match) for m in what)):
+            found = tuple(what)
+        elif self.tools is None:
+            if not isinstance(what, Pattern):
+                raise PlanError(asked, "nothing here can make a pattern of it", "Give a Pattern or matches")
+            found = what
+        else:
+            found = self.tools.pattern(what, **given, asked="replace")
+        if not isinstance(found, Pattern) and found and found[0].graph.owner is not self.base.owner:
+            wrong = f"the matches are of another graph, {found[0].graph.title}"
+            raise PlanError(asked, wrong, f"Look for them in {self.base.title}")
+        step = ReplaceStep(found, by, str(to).strip("/"), external, within, what, made, options)
+        return self.added(step)
+
+    def _word(self, thing: Any, otherwise: str) -> str:
+        """The name that code has for a function: its own, where no other function of the plan has it."""
+        wish = name = function_word(thing, otherwise) if callable(thing) else otherwise
+        used = dict(pair for step in self.steps for pair in step_words(step))
+        n = 1
+        while name in used and used[name] is not thing:
+            n += 1
+            name = f"{wish}_{n}"
+        return name
 
     def _ends(self, things: Any, asked: str) -> list[str]:
         several = [things] if isinstance(things, str) or hasattr(things, "name") else list(things)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
 
-from ..errors import SelectionError
+from ..errors import SelectionError, did_you_mean
 from .boundary import Tensor
 from .graph import Graph
 from .matching import Found, Search, Stop
 from .patterns import Pattern
-from .selection import Query, Selection
+from .selection import OpView, Query, Selection
 
 #: The search from one op gives up after so many steps; the whole search after so many for each op of the graph.
 STEPS, STEPS_PER_OP = 20_000, 200
@@ -29,11 +29,38 @@ class Match:
         graph: where it was found.
         pattern: what was looked for.
         found: op of the pattern -> op of the graph, and tensor -> tensor, by number.
+        read: reads the array that a constant holds.
     """
 
     graph: Graph
     pattern: Pattern
     found: Found = field(repr=False)
+    read: Callable[[Any], Any] | None = field(default=None, repr=False)
+
+    def op(self, name: str) -> OpView:
+        """Returns the op that stands for an op of the pattern.
+
+        Raises:
+            SelectionError: the pattern does not look for an op of this name.
+        """
+        number = self.pattern.graph.index.get(name, -1)
+        if number not in self.found.image:
+            raise SelectionError(f"op({name!r})", f"the pattern looks for no op {name!r}", did_you_mean(name, self.ops))
+        return OpView(self.graph, self.found.image[number])
+
+    def value(self, name: str) -> Any:
+        """Returns the array that a constant holds, which stands for a constant or an input of the pattern.
+
+        Raises:
+            SelectionError: it is no constant, or there is none of this name.
+        """
+        tensor = self.inputs.get(name) or f"{self.op(name).name}:0"
+        op = self.graph.tensor(tensor)[0]
+        array = self.read(self.graph.nodes[op]) if self.read and self.graph.types[op] == "Const" else None
+        if array is None:
+            wrong = f"{tensor!r} ({self.graph.types[op]}) holds no value that is known"
+            raise SelectionError(f"value({name!r})", wrong, "Use it as a tensor, or freeze variables first")
+        return array
 
     @cached_property
     def ops(self) -> dict[str, str]:
@@ -203,6 +230,7 @@ def match(
     overlapping: bool = False,
     within: Selection | None = None,
     steps: int = STEPS,
+    read: Callable[[Any], Any] | None = None,
 ) -> Matches:
     """Returns the places of a graph that look like a pattern: same types, same edges, all conditions true.
 
@@ -213,6 +241,7 @@ def match(
         overlapping: one op may be part of several matches. Constants always may.
         within: look among these ops only.
         steps: the search from one op is given up after so many steps; `Matches.undecided` counts these.
+        read: reads the array that a constant holds, for `Match.value`.
 
     Raises:
         SelectionError: `within` is of another graph.
@@ -247,9 +276,9 @@ def match(
             if overlapping:
                 if ops not in seen:
                     seen.add(ops)
-                    found.append(Match(graph, pattern, one))
+                    found.append(Match(graph, pattern, one, read))
                 continue
-            found.append(Match(graph, pattern, one))
+            found.append(Match(graph, pattern, one, read))
             used = np.fromiter(ops, np.int64)
             search.taken[used[~shared[used]]] = True
             break

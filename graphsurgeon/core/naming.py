@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from typing import Any
 
 from .graph import Graph
 
@@ -80,3 +81,14 @@ def placeholder_name(op: str, port: int, used: Container[str]) -> str:
     while name in used:
         name, n = f"{base}_in{n if n > 1 else ''}", n + 1
     return name
+
+
+def tensor_name(thing: Any) -> str:
+    """Returns the name of a tensor given by name or object; an op stands for its output 0."""
+    name = str(getattr(thing, "name", thing))
+    return name if ":" in name else f"{name}:0"
+
+
+def op_name(thing: Any) -> str:
+    """Returns the name of an op given by name, op or one of its tensors."""
+    return str(getattr(thing, "name", thing)).partition(":")[0]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import SelectionError
 from .edges import Edges
 from .graph import Graph, Ints
-from .plan import op_name
+from .naming import op_name
 
 WAYS = ("mapping", "name", "structure")
 #: Attributes that TensorFlow writes for its own use, or that say where an op comes from: no change of the op.

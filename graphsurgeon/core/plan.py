@@ -11,7 +11,10 @@ from ..errors import PlanError
 from .devices import parts
 from .editing import Editing
 from .edits import EditStep
+from .grafts import Tools
 from .graph import Graph
+from .naming import op_name as op_name
+from .naming import tensor_name as tensor_name
 from .policies import POLICIES, is_tensor
 from .selection import Selection
 from .steps import ConnectStep as ConnectStep  # steps are known from here, too
@@ -43,6 +46,7 @@ class Plan(Editing):
         probe: asks TensorFlow's own shape inference about an effect; None where there is no TensorFlow.
         picture: draws a plan, as mime type -> text; None where nothing draws.
         notes: says what a copy takes along that is not in the snapshot, as functions; None where nobody can.
+        tools: builds subgraphs from Python functions; None where there is no TensorFlow.
         parts: takes an object apart into the tensors it is made of, as a SparseTensor; None where none is known.
 
     Example:
@@ -59,6 +63,7 @@ class Plan(Editing):
     picture: Callable[[Plan], dict[str, str]] | None = None
     parts: Callable[[Any], list[Any]] | None = None
     notes: Callable[[Copied], list[str]] | None = None
+    tools: Tools | None = None
 
     def copy(
         self,
@@ -230,17 +235,6 @@ class Plan(Editing):
     def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
         drawn = self.picture(self) if self.picture is not None else {}
         return {"text/plain": str(self), **drawn}
-
-
-def tensor_name(thing: Any) -> str:
-    """Returns the name of a tensor given by name or object; an op stands for its output 0."""
-    name = str(getattr(thing, "name", thing))
-    return name if ":" in name else f"{name}:0"
-
-
-def op_name(thing: Any) -> str:
-    """Returns the name of an op given by name, op or one of its tensors."""
-    return str(getattr(thing, "name", thing)).partition(":")[0]
 
 
 def _of(thing: Any, graph: Graph, asked: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,7 @@ from .closure import variable_parts
 from .edits import EditStep, fault, few, numbers_of, one_or_all, rewire
 from .graph import Graph, Mask
 from .rewiring import Edge, cut_out
-from .walks import edge_rows
+from .walks import backward, edge_rows
 
 if TYPE_CHECKING:
     from .boundary import Tensor
@@ -101,8 +101,31 @@ def finish_removal(effect: Effect) -> None:
     if pairs:
         s = "s" * (len(pairs) > 1)
         effect.warnings.append(f"{len(pairs)} control input{s} on removed ops left out: {few(pairs)}")
+    from .copied import now_read
+
+    gone_names = {graph.names[i] for i in effect.removed}
+    effect.connections = [c for c in effect.connections if c.to not in gone_names]
+    effect.edits = [edit for edit in effect.edits if edit[0] not in gone_names]
+    effect.copies = [replace(c, external=now_read(graph, c)) for c in effect.copies]
     effect.after = cut_out(graph, sorted(effect.removed))
     effect.first -= len(effect.removed)
+
+
+def protected(graph: Graph, ops: Mask) -> Mask:
+    """Returns which of some ops must stay: others need them, or they are parts of variables, tables, loops, conds.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
+        >>> protected(g, g.mask([0, 1])).tolist()
+        [True, False, False]
+    """
+    stay = backward(graph, ~ops) & ops
+    for variable in graph.state.variables.values():
+        if variable.op in graph.index:
+            stay |= variable_parts(graph, variable) & ops
+    held = {name for names in (*graph.state.contexts, *graph.state.starters.values()) for name in names}
+    stay[[graph.index[name] for name in held if name in graph.index]] = True
+    return backward(graph, stay) & ops if (stay & ops).any() else stay & ops
 
 
 def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:

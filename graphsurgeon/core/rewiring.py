@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .contexts import loops_of
-from .graph import Edges, Graph, TensorInfo
-from .walks import backward
+from .graph import Edges, Graph, Mask, TensorInfo
+from .walks import strong_components
 
 if TYPE_CHECKING:
     from .edits import NewNode
     from .steps import Fault
 
+_TURNING = ("NextIteration", "RefNextIteration")
 #: op, position of its input, (producer, output).
 Edge = tuple[int, int, tuple[int, int]]
 
@@ -131,19 +132,37 @@ def cycle_fault(after: Graph, edges: Sequence[tuple[int, int]], asked: str) -> F
     """Returns the fault of edges (op, what it reads or waits for) that close a circle; back edges of loops do not."""
     from .steps import Fault
 
-    kinds = after.type_array
-    turning = np.flatnonzero(np.isin(kinds, ("NextIteration", "RefNextIteration"))).tolist()
-    cuts = frozenset((i, 0) for i in turning)
-    for source in dict.fromkeys(source for _, source in edges):
-        above = backward(after, after.mask([source]), cuts)
-        for op, other in edges:
-            if other == source and above[op]:
-                return Fault(
-                    asked,
-                    f"that makes a cycle: {after.names[source]!r} is computed from {after.names[op]!r}",
-                    "Choose a tensor above it",
-                )
+    ring = closed_circle(after, edges)
+    for op, source in edges if ring.any() else ():
+        if ring[op] and ring[source]:
+            return Fault(
+                asked,
+                f"that makes a cycle: {after.names[source]!r} is computed from {after.names[op]!r}",
+                "Choose a tensor above it",
+            )
     return None
+
+
+def closed_circle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
+    """Returns a mask of the ops on circles that edges (op, what it reads or waits for) close.
+
+    Args:
+        after: the graph with these edges in it.
+        edges: the edges to judge; back edges of loops close no circle.
+
+    Example:
+        >>> g = Graph.of([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> closed_circle(g, [(0, 1)]).tolist()
+        [True, True, False]
+    """
+    out = np.zeros(after.size, np.bool_)
+    if not edges:
+        return out
+    parts = strong_components(after, after.typed(_TURNING))
+    ends = np.asarray(edges, np.int64)
+    hit = parts[ends[:, 0]] == parts[ends[:, 1]]
+    result: Mask = np.isin(parts, parts[ends[hit, 0]]) if hit.any() else out
+    return result
 
 
 def frame_fault(graph: Graph, edges: Sequence[Edge], asked: str) -> Fault | None:

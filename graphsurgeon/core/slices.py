@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .boundary import Tensor
-from .copied import Connection, Copied, row_pointers, rows_of
+from .copied import Connection, Copied, now_read, row_pointers, rows_of
 from .downstream import Downstream, downstream, writers_of
 from .edges import Edges, stacked
 from .edits import EditStep, fault, few, numbers_of, one_or_all
@@ -157,7 +156,7 @@ class ForwardStep(EditStep):
             moved = np.flatnonzero(copied.place >= 0)
             place[moved] = copied.place[moved]
             effect.after = _joined(effect.after, edited, copied, place, size, unlike)
-            effect.copies[-1] = copied = replace(copied, external=_still_read(effect.after, copied))
+            effect.copies[-1] = copied = replace(copied, external=now_read(effect.after, copied))
             left = tuple(edited.names[i] for i in np.flatnonzero(found.left).tolist())
             touched = tuple(edited.names[i] for i in np.flatnonzero(changed).tolist())
             effect.slices.append(Slice(copied, touched, self.until, left, tuple(found.along)))
@@ -250,13 +249,6 @@ def _joined(graph: Graph, edited: Graph, copied: Copied, place: Ints, size: int,
         return [TensorInfo(t.dtype, None) for t in told] if told is not None and i in loose else told
 
     return replace(after, outputs_of=outputs_of if loose else back)
-
-
-def _still_read(graph: Graph, copied: Copied) -> dict[Tensor, tuple[str, int]]:
-    """What enters the copies, without the tensors that an edit has replaced."""
-    _, at = rows_of(graph.data, copied.place[copied.ops])
-    reads = set(zip(graph.data.node[at].tolist(), graph.data.port[at].tolist(), strict=True))
-    return {tensor: new for tensor, new in copied.external.items() if (graph.index[new[0]], new[1]) in reads}
 
 
 def _redirected(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:

@@ -91,6 +91,26 @@ def components(graph: Graph, into: Mask, out_of: Mask) -> NDArray[np.int32]:
     return labels
 
 
+def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
+    """Returns for each op the number of the circle it is on; an op on none has a number of its own.
+
+    Args:
+        graph: the snapshot.
+        out_of: edges out of these ops do not count.
+
+    Example:
+        >>> g = Graph.of([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> a, b, c = strong_components(g, g.mask([]))
+        >>> bool(a == b), bool(a == c)
+        (True, False)
+    """
+    row, col = _pairs(graph.needed, None)
+    keep = ~out_of[col]
+    matrix = _matrix(row[keep], col[keep], graph.size)
+    labels: Ints = csgraph.connected_components(matrix, directed=True, connection="strong")[1].astype(np.int32)
+    return labels
+
+
 def path(graph: Graph, start: int, goals: Mask) -> list[int]:
     """Returns a shortest chain of ops from `start` back along inputs to one of `goals`; empty if there is none."""
     data_row, data_col = _pairs(graph.data, None)

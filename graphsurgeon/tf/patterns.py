@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from ..core.graph import Graph
 from ..core.patterns import Pattern
+from ..core.selection import Selection
 from ..errors import SelectionError, did_you_mean
 from .read import snapshot
 
@@ -74,9 +75,45 @@ def array_of(node: Any) -> Any:
         return None
 
 
-def is_pattern_function(thing: Any) -> bool:
-    """Returns whether a thing is a plain function to make a pattern of."""
-    return callable(thing) and not isinstance(thing, (Graph, Pattern, type))
+def as_pattern(
+    thing: Any,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    where: Mapping[str, Any] | None = None,
+    attributes: str | Iterable[str] = (),
+    constants: str = "any",
+    asked: str = "match",
+) -> Pattern:
+    """Makes a pattern of whatever is given for one: see `Editor.match`.
+
+    Raises:
+        SelectionError: it is none, or a condition names an op it does not have.
+    """
+    made = _made(thing, inputs, attributes, constants, asked)
+    for op, condition in (where or {}).items():
+        made = made.where(op, **condition) if isinstance(condition, Mapping) else made.where(op, condition)
+    return made
+
+
+def _made(
+    thing: Any, inputs: Mapping[str, Any] | None, attributes: str | Iterable[str], constants: str, asked: str
+) -> Pattern:
+    if isinstance(thing, Pattern):
+        return thing
+    if isinstance(thing, Selection):
+        return Pattern.like(thing, attributes=attributes, constants=constants, read=array_of)
+    small = thing if isinstance(thing, Graph) else getattr(thing, "snapshot", None)
+    if small is None and hasattr(thing, "get_operations"):
+        small = snapshot(thing)
+    if isinstance(small, Graph):
+        return Pattern.of(small, attributes=attributes, constants=constants, read=array_of)
+    if callable(thing) and not isinstance(thing, type):
+        return pattern_of(thing, inputs, attributes=attributes, constants=constants)
+    raise SelectionError(
+        f"{asked}({thing!r})",
+        f"{type(thing).__name__} is no pattern",
+        "Give a function of tensors, a selection, a small graph or a Pattern",
+    )
 
 
 def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], asked: str) -> dict[str, tf.TensorSpec]:

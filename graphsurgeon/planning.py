@@ -1,0 +1,62 @@
+"""Planning: an empty plan, with what it takes of TensorFlow and of the picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core.copied import Copied
+from .core.effect import Effect
+from .core.grafts import Piece, Tools
+from .core.graph import Graph
+from .core.patterns import Pattern
+from .core.plan import Fault, Plan
+
+
+def new_plan(graph: Graph) -> Plan:
+    """Returns an empty plan for the graph of a snapshot."""
+    return Plan(graph, probe=_probe, picture=_picture, parts=_parts, notes=_notes, tools=_TOOLS)
+
+
+def _probe(effect: Effect) -> list[Fault]:
+    from .tf.copying import trial
+
+    return trial(effect)
+
+
+def _picture(plan: Plan) -> dict[str, str]:
+    from .pane import plan_picture
+
+    return plan_picture(plan)
+
+
+def _parts(things: Any) -> list[Any]:
+    from .tf.items import parts_of
+
+    return parts_of(things)
+
+
+def _notes(copied: Copied) -> list[str]:
+    from .tf.functions import report
+
+    return report(copied)
+
+
+def _trace(*given: Any) -> Piece:
+    from .tf.tracing import traced
+
+    return traced(*given)
+
+
+def _pattern(thing: Any, **about: Any) -> Pattern:
+    from .tf.patterns import as_pattern
+
+    return as_pattern(thing, **about)
+
+
+def _read(node: Any) -> Any:
+    from .tf.patterns import array_of
+
+    return array_of(node)
+
+
+_TOOLS = Tools(_trace, _pattern, _read)
