@@ -7,6 +7,7 @@ from typing import Any
 
 from .core.copied import Copied
 from .core.effect import Effect
+from .core.replacing import Replaced
 from .core.state import VARIABLE_TYPES
 from .errors import SelectionError, did_you_mean
 
@@ -54,9 +55,15 @@ class Applied:
         return replace(self, scope=scope.strip("/"))
 
     @property
+    def matches(self) -> list[Replaced]:
+        """For each match that was replaced, in order: `match`, and `outputs`, `ops`, `kept` by name."""
+        return list(self.effect.replaced)
+
+    @property
     def copies(self) -> list[Copied]:
-        """What each copy step has made."""
-        return [c for c in self.effect.copies if self.scope is None or c.step.to == self.scope]
+        """What each copy step has made, and each `forward`."""
+        own = (c for c in self.effect.copies if c.role != "graft")
+        return [c for c in own if self.scope is None or c.step.to == self.scope]
 
     def __getitem__(self, key: Any) -> Any:
         """Returns the copy of a source op, tensor or variable, given by name or object; of a structure, its like.
@@ -73,6 +80,9 @@ class Applied:
         as_variable = not isinstance(key, str) and hasattr(key, "initializer")
         if as_variable:
             name = key.op.name
+        new = self._replacement(name) if owner is None or owner is self.effect.plan.base.owner else ""
+        if new:
+            return self._element(*new.split(":")) if ":" in name else self._element(new.partition(":")[0], "")
         for copied in reversed(self.copies):
             if owner is not None and copied.source.owner is not owner:
                 continue
@@ -81,11 +91,24 @@ class Applied:
                 return found
         wanted = name.partition(":")[0]
         stays = self.effect.mode == "materialise" or self.effect.slices or self.effect.replaced
-        if stays and self.scope is None and wanted in self.effect.plan.base.index:
+        gone = {inner for r in self.effect.replaced for inner in r.match.names} - {
+            name for r in self.effect.replaced for name in r.kept
+        }
+        if wanted in gone and self.effect.mode == "materialise":
+            raise SelectionError(
+                f"done[{name!r}]", f"{wanted!r} was inside a match, and nothing has its place", "See done.matches"
+            )
+        if stays and self.scope is None and wanted in self.effect.after.index:
             # The rest of the destination is what it was, or went into the new graph under its own names.
             return self._element(wanted, name.partition(":")[2])
         known = [c.source.names[i] for c in self.copies for i in c.ops.tolist()]
         raise SelectionError(f"done[{name!r}]", f"no copy was made of {wanted!r}", did_you_mean(wanted, known))
+
+    def _replacement(self, name: str) -> str:
+        """The tensor that took the place of one of a match, or of the first output of an op; empty for none."""
+        found = [new for r in self.effect.replaced for old, new in r.outputs.items()
+                 if name == old or name == old.partition(":")[0]]  # fmt: skip
+        return found[0] if found and self.scope is None else ""
 
     def _in(self, copied: Copied, name: str) -> Any:
         op, colon, port = name.partition(":")

@@ -73,10 +73,11 @@ def boundary_text(marks: Marks, region: Selection) -> str:
 
 def receipt(effect: Effect) -> str:
     """Returns what an applied plan has done, in one line."""
-    scopes = [f"{c.step.to}/" if c.step.to else "the top level" for c in effect.copies]
+    scopes = [f"{c.step.to}/" if c.step.to else "the top level" for c in effect.copies if c.role != "graft"]
     parts = [f"{counted(len(effect.new_names), 'new ops')} under {', '.join(scopes)}"] if scopes else []
     for many, word in ((len(effect.variables), "variables"), (len(effect.connections), "connections")):
         parts += [counted(many, word)] if many else []
+    parts += [counted(len(effect.replaced), "replacements")] if effect.replaced else []
     edits = {"inserted": effect.added, "changed": effect.changes, "removed": effect.removed}
     parts += [f"{counted(len(ops), 'ops')} {word}" for word, ops in edits.items() if ops]
     return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialise" else parts)

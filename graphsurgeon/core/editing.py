@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
@@ -10,7 +10,7 @@ from .grafting import Grafting
 from .removal import RemoveStep
 from .rewires import BypassStep, DetachStep, InsertStep, RerouteStep, SwapStep
 from .selection import Selection
-from .settings import OrderStep, SetStep
+from .settings import OrderStep, RerouteOrderStep, SetStep
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -34,11 +34,12 @@ class Editing(Grafting):
         def named(self, thing: Any, asked: str) -> str:
             """Returns the name of an op or tensor, given by name or object of this graph."""
 
-    def reroute(self: Self, old: Any, *, to: Any, only: Any = None, but: Any = ()) -> Self:
+    def reroute(self: Self, old: Any, *, to: Any = None, only: Any = None, but: Any = ()) -> Self:
         """Lets the consumers of a tensor read another.
 
         Args:
-            old, to: tensors, by name or object; dtypes and shapes must fit.
+            old, to: tensors, by name or object, or as many in two lists; or `old` a dict of old -> new, and no `to`.
+                Dtypes and shapes must fit. Several are rerouted at once: they may change places.
             only: ops that are meant, as a selection, names or objects; None: all.
             but: ops that are not.
 
@@ -52,12 +53,12 @@ class Editing(Grafting):
         """
         asked = f"reroute({_text(old)!r}, to={_text(to)!r})"
         limits = None if only is None else self._ops(only, asked)
-        return self.added(RerouteStep(self._tensor(old, asked), self._tensor(to, asked), limits, self._ops(but, asked)))
+        return self.added(RerouteStep(*self._two(old, to, asked), limits, self._ops(but, asked)))
 
-    def swap(self: Self, a: Any, b: Any) -> Self:
-        """Lets the consumers of two tensors change places."""
+    def swap(self: Self, a: Any, b: Any = None) -> Self:
+        """Lets the consumers of two tensors change places; of as many in two lists, or of the pairs of a dict."""
         asked = f"swap({_text(a)!r}, {_text(b)!r})"
-        return self.added(SwapStep(self._tensor(a, asked), self._tensor(b, asked)))
+        return self.added(SwapStep(*self._two(a, b, asked)))
 
     def bypass(self: Self, op: Any, *, input: int = 0, output: int = 0) -> Self:
         """Lets what reads output `output` of an op read what its input `input` reads; the op itself stays."""
@@ -76,20 +77,25 @@ class Editing(Grafting):
             raise PlanError(asked, f"side={side!r} is not known", f"Choose one of {choices}")
         return self.added(DetachStep(self._ops(ops, asked), side))
 
-    def insert(self: Self, op: str, *, on: Any, name: str, only: Any = None, but: Any = (), **attributes: Any) -> Self:
-        """Puts a new op of one input on the edges between a tensor and its consumers.
+    def insert(self: Self, op: Any, *, on: Any, name: str, only: Any = None, but: Any = (), **attributes: Any) -> Self:
+        """Puts a new op of one input, or a subgraph, on the edges between a tensor and its consumers.
 
         Args:
-            op: its type, as ``"Identity"`` or ``"Relu"``.
+            op: its type, as ``"Identity"`` or ``"Relu"``; or a Python function of one tensor, which gives one.
             on: the tensor it reads.
-            name: what to call it.
+            name: what to call it; the scope of the ops that a function makes.
             only, but: which consumers, as in `reroute`.
             attributes: values of its attributes; its dtype is that of the tensor.
         """
-        asked = f"insert({op!r}, on={_text(on)!r})"
+        word = self._word(op, "function") if callable(op) else ""
+        asked = f"insert({word or repr(op)}, on={_text(on)!r})"
         limits = None if only is None else self._ops(only, asked)
         held = tuple(attributes.items())
-        return self.added(InsertStep(op, self._tensor(on, asked), name, held, limits, self._ops(but, asked)))
+        if callable(op) and held:
+            wrong = f"a function has no attribute {held[0][0]!r}"
+            raise PlanError(asked, wrong, "Give what it needs inside: lambda x: f(x, ...)")
+        tensor, words = self._tensor(on, asked), ("", word)
+        return self.added(InsertStep(op, tensor, name, held, limits, self._ops(but, asked), words))
 
     def remove(self: Self, ops: Any, *, stitch: bool = False) -> Self:
         """Takes ops out of the graph.
@@ -118,6 +124,34 @@ class Editing(Grafting):
         asked = f"remove_control({_text(op)!r})"
         others = None if after is None else self._ops(after, asked)
         return self.added(OrderStep(self._ops(op, asked)[0], others, True))
+
+    def reroute_control(self: Self, old: Any, *, to: Any, only: Any = None, but: Any = ()) -> Self:
+        """Lets what waits for an op wait for others instead.
+
+        Args:
+            old: the op that is waited for, by name or object.
+            to: one op or several.
+            only, but: which ops that wait, as in `reroute`.
+        """
+        asked = f"reroute_control({_text(old)!r}, to={_text(to)!r})"
+        limits = None if only is None else self._ops(only, asked)
+        first = self._ops(old, asked)[0]
+        return self.added(RerouteOrderStep(first, self._ops(to, asked), limits, self._ops(but, asked)))
+
+    def _two(self, old: Any, new: Any, asked: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of tensors given as two, as two lists, or as a dict."""
+        if isinstance(old, Mapping):
+            if new is not None:
+                raise PlanError(asked, "a dict says both, and so does the other argument", "Give the dict alone")
+            old, new = list(old), list(old.values())
+        olds, news = ([x] if isinstance(x, str) or not isinstance(x, (list, tuple)) else list(x) for x in (old, new))
+        if len(olds) != len(news) or new is None:
+            wrong = f"{len(olds)} tensors against {0 if new is None else len(news)}"
+            raise PlanError(asked, wrong, "Give as many of the one as of the other, or a dict")
+        first, second = ([self._tensor(thing, asked) for thing in things] for things in (olds, news))
+        if len(set(first)) < len(first):
+            raise PlanError(asked, "a tensor is named twice", "Name each once")
+        return tuple(first), tuple(second)
 
     def _tensor(self, thing: Any, asked: str) -> str:
         name = self.named(thing, asked)

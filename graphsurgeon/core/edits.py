@@ -134,6 +134,21 @@ def touch(effect: Effect, op: int) -> Change:
     return effect.changes.setdefault(effect.after.names[op], Change())
 
 
+def add_changes(effect: Effect, before: Graph, waits: Mapping[int, Sequence[int]]) -> None:
+    """Notes for ops what they wait for now, and no longer.
+
+    Args:
+        effect: what to add it to.
+        before: the graph before.
+        waits: op -> all its control inputs now.
+    """
+    for op, now in waits.items():
+        old = before.control.row(op).tolist()
+        change = touch(effect, op)
+        change.waits += [before.names[i] for i in now if i not in old and before.names[i] not in change.waits]
+        change.frees += [before.names[i] for i in old if i not in now]
+
+
 def add_node(effect: Effect, node: NewNode) -> int:
     """Adds an op to the prediction; returns its number."""
     effect.after = grown(effect.after, node)

@@ -66,6 +66,7 @@ class Preview:
         rows: list[dict[str, Any]] = []
         for copied in self.effect.copies:
             source, held = copied.source, {v.name for v in copied.variables}
+            built = copied.role == "graft"  # what a plan builds was nothing before
             for p in copied.placeholders:
                 rows.append({"kind": "placeholder", "name": p.name, "was": p.was, "what": str(p.info)})
             for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
@@ -74,7 +75,7 @@ class Preview:
                         {
                             "kind": "op",
                             "name": name,
-                            "was": source.names[number],
+                            "was": "" if built else source.names[number],
                             "what": copied.turned.get(number, source.types[number]),
                         }
                     )
@@ -91,6 +92,9 @@ class Preview:
             for held_in in copied.collections:
                 what = f"{held_in.count} entries"
                 rows.append({"kind": "collection", "name": held_in.name, "was": held_in.was, "what": what})
+        for r in self.effect.replaced:
+            for old, new in r.outputs.items():
+                rows.append({"kind": "replaced", "name": new, "was": old, "what": f"in {r.scope}/"})
         for c in self.effect.connections:
             rows.append(
                 {
@@ -159,6 +163,13 @@ class Preview:
 
 def _edit_lines(effect: Effect) -> list[str]:
     lines: list[str] = []
+    if effect.replaced:
+        count = len(effect.replaced)
+        lines += [
+            "replaces",
+            f"  {count} match{'es' * (count != 1)}:",
+            *_some([str(r) for r in effect.replaced], "    "),
+        ]
     if effect.added:
         lines += ["inserts", *_some([f"{node.name}  {node.op}" for node in effect.added])]
     if effect.changes:

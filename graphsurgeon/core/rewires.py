@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,11 @@ from .edits import (
     tensors_of,
     whose,
 )
+from .grafts import Site, built, graft
 from .graph import TensorInfo
 from .naming import valid_scope
 from .rewiring import Edge
+from .sources import Sources
 
 if TYPE_CHECKING:
     from .boundary import Tensor
@@ -36,55 +39,59 @@ if TYPE_CHECKING:
 class RerouteStep(EditStep):
     """All consumers of a tensor, or some of them, read another; see `Plan.reroute`."""
 
-    old: str
-    to: str
+    old: tuple[str, ...]
+    to: tuple[str, ...]
     only: tuple[str, ...] | None = None
     but: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:  # type: ignore[override]
         """The step in words."""
-        return f"reroute {whose(self.old, self.only, self.but)} to {self.to}"
+        return f"reroute {whose(few(self.old), self.only, self.but)} to {few(self.to)}"
 
     @property
     def code(self) -> str:  # type: ignore[override]
         """The call that adds it to a plan."""
-        return f".reroute({self.old!r}, to={self.to!r}{limits(self.only, self.but)})"
+        return f".reroute({one_or_all(self.old)!r}, to={one_or_all(self.to)!r}{limits(self.only, self.but)})"
 
     def carry(self, effect: Effect) -> None:
-        """Sets the inputs of the consumers."""
-        graph = effect.after
-        found = tensors_of(effect, self.asked, self.old, self.to)
+        """Sets the inputs of the consumers; all of them at once, so that tensors may change places."""
+        found = tensors_of(effect, self.asked, *self.old, *self.to)
         if found:
-            edges = consumers_of(graph, found[0], self.only, self.but)
-            rewire(effect, self.asked, [(op, at, found[1]) for op, at in edges], [(found[0], found[1])])
+            pairs = list(zip(found[: len(self.old)], found[len(self.old) :], strict=True))
+            edges: list[Edge] = []
+            for old, new in pairs:
+                edges += [(op, at, new) for op, at in consumers_of(effect.after, old, self.only, self.but)]
+            rewire(effect, self.asked, edges, pairs)
 
 
 @dataclass(frozen=True)
 class SwapStep(EditStep):
     """The consumers of two tensors change places; see `Plan.swap`."""
 
-    a: str
-    b: str
+    a: tuple[str, ...]
+    b: tuple[str, ...]
 
     @property
     def text(self) -> str:  # type: ignore[override]
         """The step in words."""
-        return f"swap the consumers of {self.a} and {self.b}"
+        return f"swap the consumers of {few(self.a)} and {few(self.b)}"
 
     @property
     def code(self) -> str:  # type: ignore[override]
         """The call that adds it to a plan."""
-        return f".swap({self.a!r}, {self.b!r})"
+        return f".swap({one_or_all(self.a)!r}, {one_or_all(self.b)!r})"
 
     def carry(self, effect: Effect) -> None:
         """Sets the inputs of the consumers of both."""
-        found = tensors_of(effect, self.asked, self.a, self.b)
-        if found:
-            a, b = found
-            edges: list[Edge] = [(op, at, b) for op, at in consumers_of(effect.after, a)]
+        found = tensors_of(effect, self.asked, *self.a, *self.b)
+        pairs = list(zip(found[: len(self.a)], found[len(self.a) :], strict=True)) if found else []
+        edges: list[Edge] = []
+        for a, b in pairs:
+            edges += [(op, at, b) for op, at in consumers_of(effect.after, a)]
             edges += [(op, at, a) for op, at in consumers_of(effect.after, b)]
-            rewire(effect, self.asked, edges, [(a, b), (b, a)])
+        if pairs:
+            rewire(effect, self.asked, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
 
 
 @dataclass(frozen=True)
@@ -172,23 +179,41 @@ class DetachStep(EditStep):
 class InsertStep(EditStep):
     """A new op on an edge; see `Plan.insert`."""
 
-    op: str
+    op: str | Callable[..., Any]
     on: str
     name: str
     attributes: tuple[tuple[str, Any], ...]
     only: tuple[str, ...] | None = None
     but: tuple[str, ...] = ()
+    words: tuple[str, str] = ("", "")
+
+    @property
+    def given(self) -> Any:
+        """What was given beside the function: nothing."""
+
+    @property
+    def by(self) -> Any:
+        """The function, where one is inserted."""
+        return self.op
 
     @property
     def text(self) -> str:  # type: ignore[override]
         """The step in words."""
-        return f"insert {self.op} {self.name} between {self.on} and {whose(self.on, self.only, self.but)}"
+        what = self.op if isinstance(self.op, str) else f"{self.words[1]} as"
+        return f"insert {what} {self.name} between {self.on} and {whose(self.on, self.only, self.but)}"
 
     @property
     def code(self) -> str:  # type: ignore[override]
         """The call that adds it to a plan."""
+        return self.code_for("ed", Sources())
+
+    def code_for(self, owner: str, sources: Sources) -> str:
+        """Returns the call that adds it to a plan of the editor called `owner`; notes the function it uses."""
         held = "".join(f", {key}={value!r}" for key, value in self.attributes)
-        return f".insert({self.op!r}, on={self.on!r}, name={self.name!r}{limits(self.only, self.but)}{held})"
+        if not isinstance(self.op, str):
+            sources.add(self.op, self.words[1])
+        what = repr(self.op) if isinstance(self.op, str) else self.words[1]
+        return f".insert({what}, on={self.on!r}, name={self.name!r}{limits(self.only, self.but)}{held})"
 
     def carry(self, effect: Effect) -> None:
         """Adds the op and lets the consumers read it."""
@@ -201,5 +226,13 @@ class InsertStep(EditStep):
             fault(effect, self.asked, wrong, f"Type name={free_name(graph, 'inserted')!r}, which is free")
             return
         edges = consumers_of(graph, found[0], self.only, self.but)
-        new = add_node(effect, NewNode(self.name, self.op, (self.on,), dict(self.attributes), None))
-        rewire(effect, self.asked, [(op, at, (new, 0)) for op, at in edges], [])
+        if isinstance(self.op, str):
+            new = add_node(effect, NewNode(self.name, self.op, (self.on,), dict(self.attributes), None)), 0
+            rewire(effect, self.asked, [(op, at, new) for op, at in edges], [])
+            return
+        sites = [Site(self.name, {"x": found[0]}, ("output",))]
+        piece = built(effect, self.asked, self.op, sites)
+        grafted = graft(effect, piece, sites) if piece is not None else None
+        if grafted is not None:
+            new = grafted.outputs[0]["output"]
+            rewire(effect, self.asked, [(op, at, new) for op, at in edges], [(found[0], new)])

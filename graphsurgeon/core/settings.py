@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .devices import parts
-from .edits import EditStep, fault, few, numbers_of, one_or_all, touch
-from .rewiring import cycle_fault, reordered
+from .edits import EditStep, add_changes, fault, few, limits, numbers_of, one_or_all, touch
+from .rewiring import cycle_fault, reordered, reordered_many
 
 if TYPE_CHECKING:
     from .effect import Effect
@@ -101,3 +101,51 @@ class OrderStep(EditStep):
                 return
             touch(effect, me[0]).waits += [graph.names[i] for i in others]
         effect.after = after
+
+
+@dataclass(frozen=True)
+class RerouteOrderStep(EditStep):
+    """What waits for an op waits for others; see `Plan.reroute_control`."""
+
+    old: str
+    to: tuple[str, ...]
+    only: tuple[str, ...] | None = None
+    but: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The step in words."""
+        whom = "what waits" if self.only is None else few(self.only)
+        more = f" but {few(self.but)}" if self.but else ""
+        return f"let {whom}{more} for {self.old} wait for {few(self.to)}"
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The call that adds it to a plan."""
+        return f".reroute_control({self.old!r}, to={one_or_all(self.to)!r}{limits(self.only, self.but)})"
+
+    def carry(self, effect: Effect) -> None:
+        """Sets the control inputs of what waits."""
+        graph = effect.after
+        old, new = numbers_of(effect, self.asked, (self.old,)), numbers_of(effect, self.asked, self.to)
+        if old is None or new is None:
+            return
+        waiting = graph.control_consumers.row(old[0]).tolist()
+        keep = None if self.only is None else set(self.only)
+        ops = [i for i in waiting if graph.names[i] not in self.but and (keep is None or graph.names[i] in keep)]
+        if not ops:
+            now = ", ".join(repr(graph.names[i]) for i in waiting[:6]) or "nothing"
+            wrong = f"no op that is meant waits for {self.old!r}"
+            fault(effect, self.asked, wrong, f"What waits for it: {now}")
+            return
+        rows = {}
+        for op in ops:
+            rest = [int(i) for i in graph.control.row(op) if i != old[0]]
+            rows[op] = list(dict.fromkeys([*rest, *new]))
+        after = reordered_many(graph, rows)
+        trouble = cycle_fault(after, [(op, i) for op in ops for i in new], self.asked)
+        if trouble:
+            effect.faults.append(trouble)
+            return
+        effect.after = after
+        add_changes(effect, graph, rows)

@@ -82,7 +82,7 @@ class ForwardStep(EditStep):
         targets = numbers_of(effect, self.asked, [name.partition(":")[0] for name in self.until])
         if targets is None or effect.faults:
             return
-        changed = changed_ops(effect)
+        changed = changed_ops(effect) & ~effect.after.mask(sorted(effect.removed))
         fresh = len(effect.after.names) > effect.first
         if not changed.any() and not (effect.removed and fresh):
             wrong = "no step before it changes an op that exists"
@@ -162,7 +162,8 @@ class ForwardStep(EditStep):
             effect.slices.append(Slice(copied, touched, self.until, left, tuple(found.along)))
         else:
             effect.after = _redirected(effect.after, edited, place, size)
-        rename = {edited.names[i]: effect.after.names[place[i]] for i in np.flatnonzero(place != np.arange(len(place)))}
+        shifted = np.flatnonzero(place != np.arange(len(place))).tolist()
+        rename = {edited.names[i]: effect.after.names[int(place[i])] for i in shifted}
         effect.connections = kept + [
             Connection(_renamed(c.tensor, rename), rename[c.to], c.input, c.was) for c in mine if c.to in rename
         ]
@@ -171,6 +172,10 @@ class ForwardStep(EditStep):
             for name, change in changes.items()
             if name in rename or edited.index[name] >= size
         }
+        effect.replaced = [
+            replace(r, outputs={old: _renamed(new, rename) for old, new in r.outputs.items()})
+            for r in effect.replaced
+        ]  # fmt: skip
         effect.warnings += _warnings(edited, found, effect.removed)
         effect.edits, effect.mode = [], "append"
         effect.removed = set()

@@ -138,7 +138,8 @@ def moved_waits(
     ]
     control: dict[int, list[int]] = {op: list(ops) for op, ops in first.items()}
     waits: dict[int, tuple[list[str], list[str]]] = {}
-    said, dropped = [], []
+    said: list[str] = []
+    dropped: list[str] = []
     names = graph.names
     above = backward(graph, graph.mask(sorted({op for ops in ends for op in ops})), control=False)
     for k, site in enumerate(sites):

@@ -100,10 +100,9 @@ class _Bench:
         made = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
         self.inputs[made.op.name] = tensor
         if made.dtype in (tf.resource, tf.variant):
-            live = getattr(self.base, "owner", None)
-            known = {op.name for op in live.get_operations()} if hasattr(live, "get_operations") else ()
-            if self.base.names[tensor[0]] in known:
-                copy_handle_data(live.get_operation_by_name(self.base.names[tensor[0]]).outputs[tensor[1]], made)
+            live: Any = self.base.owner
+            if tensor[0] < len(live.get_operations()):  # what a plan adds comes after what is there
+                copy_handle_data(live.get_operations()[tensor[0]].outputs[tensor[1]], made)
         return made
 
     def _arguments(self, site: Site) -> dict[str, str]:
