@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import PlanError
 from .grafting import Grafting
 from .removal import RemoveStep
+from .renaming import RenameStep
 from .rewires import BypassStep, DetachStep, InsertStep, RerouteStep, SwapStep
 from .selection import Selection
 from .settings import OrderStep, RerouteOrderStep, SetStep
@@ -137,6 +138,17 @@ class Editing(Grafting):
         limits = None if only is None else self._ops(only, asked)
         first = self._ops(old, asked)[0]
         return self.added(RerouteOrderStep(first, self._ops(to, asked), limits, self._ops(but, asked)))
+
+    def rename(self: Self, old: str, *, to: str, values: Any = None) -> Self:
+        """Gives an op, or a name scope with all in it, another name: a copy has that name, and the old one goes.
+
+        Args:
+            old: the name of an op or scope.
+            to: the new name, which must be free.
+            values: where the values of variables in it come from, as in `copy`; without it they start from initial
+                values.
+        """
+        return self.added(RenameStep(self.named(old, f"rename({_text(old)!r})").strip("/"), str(to).strip("/"), values))
 
     def _two(self, old: Any, new: Any, asked: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of tensors given as two, as two lists, or as a dict."""

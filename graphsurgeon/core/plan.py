@@ -150,8 +150,21 @@ class Plan(Editing):
         """Makes input `input` of op `to` read `tensor`; both by their names in the destination after the steps so far.
 
         An input of an op that the plan itself copies is set before the copy is made. An input of an op that is
-        there already needs the graph to be materialised anew: `mode` says so.
+        there already needs the graph to be materialised anew: `mode` says so. A list of tensors sets the inputs from
+        `input` on, one by one; with a list of ops too, input `input` of each.
+
+        Raises:
+            PlanError: two lists are not of one length.
         """
+        if isinstance(tensor, (list, tuple)):
+            ends = list(to) if isinstance(to, (list, tuple)) else [to] * len(tensor)
+            if len(ends) != len(tensor):
+                wrong = f"{len(tensor)} tensors against {len(ends)} ops"
+                raise PlanError(f"connect({len(tensor)} tensors)", wrong, "Give as many, or one op for all")
+            several, plan = isinstance(to, (list, tuple)), self
+            for at, (one, end) in enumerate(zip(tensor, ends, strict=True)):
+                plan = plan.connect(one, to=end, input=input if several else input + at)
+            return plan
         asked = f"connect({tensor_name(tensor)!r}, to={op_name(to)!r})"
         step = ConnectStep(tensor_name(_of(tensor, self.base, asked)), op_name(_of(to, self.base, asked)), int(input))
         return replace(self, steps=(*self.steps, step))

@@ -207,6 +207,7 @@ class ReplaceStep(EditStep):
 
     def _finish(self, effect: Effect, chosen: _Chosen, sites: list[Site], grafted: Grafted, moved: Moved) -> None:
         base = effect.plan.base.size
+        effect.after = reordered_many(effect.after, moved.control)
         rewire(effect, self.asked, moved.edges, [], checked=True)
         if effect.faults:
             return
@@ -215,7 +216,6 @@ class ReplaceStep(EditStep):
                 change = touch(effect, op)
                 change.waits += added
                 change.frees += freed
-        effect.after = reordered_many(effect.after, moved.control)
         names = effect.after.names
         matched = effect.after.mask(sorted({i for site in sites for i in site.match.numbers}))
         stay = protected(effect.after, matched)

@@ -75,6 +75,11 @@ def array_of(node: Any) -> Any:
         return None
 
 
+def is_pattern_function(thing: Any) -> bool:
+    """Returns whether a thing is a plain function to make a pattern of."""
+    return callable(thing) and not isinstance(thing, (Graph, Pattern, type))
+
+
 def as_pattern(
     thing: Any,
     *,
@@ -107,7 +112,7 @@ def _made(
         small = snapshot(thing)
     if isinstance(small, Graph):
         return Pattern.of(small, attributes=attributes, constants=constants, read=array_of)
-    if callable(thing) and not isinstance(thing, type):
+    if is_pattern_function(thing):
         return pattern_of(thing, inputs, attributes=attributes, constants=constants)
     raise SelectionError(
         f"{asked}({thing!r})",

@@ -196,7 +196,8 @@ class _Bench:
 
     def _beside(self) -> Any:
         """What the graph holds beside its nodes: where a call adds to it, it must be called for each site."""
-        lists = {str(name): len(items) for name, items in all_collections(self.graph).items()}
+        # Scopes of variables are kept under keys that are no text.
+        lists = {name: len(items) for name, items in all_collections(self.graph).items() if isinstance(name, str)}
         return lists, function_names(self.graph), len(getattr(self.graph, "_unfetchable_ops", ()))
 
     def _template(self, start: int, site: Site, outputs: Mapping[str, str], given: list[str]) -> _Template | None:
