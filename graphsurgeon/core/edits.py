@@ -111,7 +111,7 @@ def rewire(
     after = rewired(graph, edges)
     trouble = frame_fault(graph, edges, asked)
     if not trouble and not checked:
-        trouble = cycle_fault(after, [(op, new[0]) for op, _, new in edges], asked)
+        trouble = cycle_fault(after, [(op, new[0]) for op, _, new in edges], asked, graph)
     if trouble:
         effect.faults.append(trouble)
         return

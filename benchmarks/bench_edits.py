@@ -1,0 +1,140 @@
+"""Edits and patterns on 100,000 ops: working out a plan against one NumPy pass over the edges, carrying it out against
+a bare `tf.import_graph_def` of the same graph.
+
+A plan is made, checked and previewed. A pattern is found in all its places; a replacement is everything: match, build,
+check, preview, apply, read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import graphsurgeon as gs
+from benchmarks.bench_walks import SIZE, mesh
+from benchmarks.graphs import tf1
+from benchmarks.rows import Row, in_turns, seconds
+from graphsurgeon.core.graph import Graph
+from graphsurgeon.core.plan import Plan
+from graphsurgeon.core.walks import edge_rows
+
+IMPORT, PASS = "tf.import_graph_def", "one pass over the edges"
+
+
+def rows() -> Iterator[Row]:
+    """Yields a row for each kind of edit, for patterns of some sizes, and for a replacement at three sizes."""
+    yield from _plans(mesh(SIZE))
+    graph = blocks(SIZE, 2_000)
+    yield from _applied(graph)
+    yield from _patterns(graph)
+    each = {}
+    for size, matches, repeat in ((10_000, 200, 3), (50_000, 1_000, 2), (SIZE, 2_000, 2)):
+        made = graph if size == SIZE else blocks(size, matches)
+        ours, theirs = _against_import(made, _replace, repeat)
+        each[size] = 1e6 * ours / size
+        yield Row(f"replace {matches:,} matches in {size:,} ops", ours, theirs, 1.3, IMPORT)
+    # A step that takes the square of the ops, or of the matches, would make it 10.
+    yield Row("replace: time per op, 100,000 ops", each[SIZE], each[10_000], 2.0, "10,000 ops", "us")
+
+
+def _plans(graph: Graph) -> Iterator[Row]:
+    one_pass = seconds(lambda: np.bincount(graph.data.node, weights=edge_rows(graph.data), minlength=graph.size))
+    middle, last = graph.size // 2, graph.size - 1
+    # What is removed, or made again, is listed name by name: that is no walk.
+    edits: dict[str, tuple[Callable[[Plan], Plan], float]] = {
+        "reroute": (lambda plan: plan.reroute(f"op{middle}:0", to="op5:0"), 10),
+        "connect": (lambda plan: plan.connect("op5:0", to=f"op{middle}", input=1), 10),
+        "remove": (lambda plan: plan.remove([f"op{last - i}" for i in range(100)]), 100),
+    }
+    for name, (edit, most) in edits.items():
+        ours = seconds(lambda edit=edit: edit(Plan(graph)).check())  # type: ignore[misc]
+        yield Row(f"plan and check a {name}, 100,000 ops", ours, one_pass, most, PASS)
+        yield Row(f"plan and check a {name}, 100,000 ops, absolute", ours, None, 0.05)
+    ours = seconds(lambda: Plan(graph).reroute(f"op{middle}:0", to="op5:0").forward(to="new").check(), 2)
+    yield Row("plan and check a forward slice of 50,000 ops", ours, None, 0.5)
+
+
+def _applied(graph: Any) -> Iterator[Row]:
+    edits: dict[str, Callable[[Plan], Plan]] = {
+        "reroute": lambda plan: plan.reroute("x:0", to="other:0"),
+        "remove and stitch": lambda plan: plan.remove("b0/l0/swish", stitch=True),
+        "connect": lambda plan: plan.connect("other:0", to="b0/l0/gate"),
+        "reroute and forward": lambda plan: plan.reroute("x:0", to="other:0").forward(to="new"),
+    }
+    for name, edit in edits.items():
+        ours, theirs = _against_import(graph, partial(_apply, edit=edit), 2)
+        yield Row(f"{name}, applied, 100,000 ops", ours, theirs, 1.0, IMPORT)
+
+
+def _patterns(graph: Any) -> Iterator[Row]:
+    ed = gs.open(graph)
+    assert len(ed.match(swish)) == 2_000
+    theirs = seconds(partial(_bare, graph.as_graph_def()), 1)
+    for count in (2, 5, 10, 20):
+        pattern = partial(chain, count=count)
+        ours = seconds(lambda pattern=pattern: ed.match(lambda x: pattern(x)), 2)  # type: ignore[misc]
+        yield Row(f"match a pattern of {count} ops, 100,000 ops", ours, theirs, 0.2, IMPORT)
+
+
+def _against_import(graph: Any, call: Callable[[Any], None], repeat: int) -> tuple[float, float]:
+    definition = graph.as_graph_def()
+    opened = []
+    for _ in range(repeat):  # an edit of a live graph leaves it larger: each run gets its own
+        with tf.Graph().as_default() as fresh:
+            tf1.import_graph_def(definition, name="")
+        opened.append(gs.open(fresh))
+        opened[-1].select()  # the snapshot is read when a graph is opened
+    return in_turns(lambda: call(opened.pop()), partial(_bare, definition), repeat)
+
+
+def _apply(ed: Any, edit: Callable[[Plan], Plan]) -> None:
+    plan = edit(ed.plan())
+    assert not plan.check()
+    str(plan.preview())
+    ed.apply(plan)
+
+
+def _replace(ed: Any) -> None:
+    _apply(ed, lambda plan: plan.replace(swish, hard))
+
+
+def _bare(definition: Any) -> None:
+    with tf.Graph().as_default():
+        tf1.import_graph_def(definition, name="")
+
+
+def swish(x: Any) -> Any:
+    """Returns x * sigmoid(x): what is replaced."""
+    return x * tf.sigmoid(x)
+
+
+def hard(x: Any) -> Any:
+    """Returns what replaces it."""
+    return x * tf.nn.relu6(x + 3.0) / 6.0
+
+
+def chain(x: Any, count: int) -> Any:
+    """Returns a swish and what follows it in each block, as a pattern of `count` ops."""
+    h = swish(x)
+    for _ in range(count - 2):
+        h = tf.abs(h)
+    return h
+
+
+def blocks(size: int, matches: int) -> Any:
+    """Returns a `tf.Graph` of about `size` ops with so many swishes in a row, and other ops after each."""
+    graph = tf.Graph()
+    with graph.as_default():
+        tf1.placeholder(tf.float32, [None, 8], name="other")
+        h = tf1.placeholder(tf.float32, [None, 8], name="x")
+        for i in range(matches):
+            with tf1.name_scope(f"b{i // 50}/l{i}"):
+                h = tf.multiply(tf.sigmoid(h, name="gate"), h, name="swish")
+                for _ in range(size // matches - 2):
+                    h = tf.abs(h)
+        tf.identity(h, name="out")
+    return graph

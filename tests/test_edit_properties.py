@@ -1,0 +1,179 @@
+"""Random graphs and random edits: what is applied is what was predicted, edits that change nothing change no bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+import graphsurgeon as gs
+from graphsurgeon.core.plan import Plan
+from tests.graphs import look
+from tests.random_graphs import NUMBER, RECIPE, built
+from tests.test_properties import FEW, SHORT, edges, equal, filled, run
+
+KINDS = (
+    "reroute", "reroute some", "reroute two", "swap", "connect", "insert", "insert function", "bypass", "remove",
+    "stitch", "detach", "attribute", "device", "control", "free", "reroute control", "replace", "copy", "rename",
+)  # fmt: skip
+STEPS = st.lists(st.tuples(st.sampled_from(KINDS), NUMBER, NUMBER, NUMBER), min_size=1, max_size=5)
+#: What random edits may be refused for.
+REFUSALS = (
+    "the dtypes differ", " against ", "makes a cycle", "is inside a loop", "no op reads it", "still read by",
+    "is a part of", "fills", "does not wait for", "no op that is meant waits", "is made by this plan", "has no input",
+    "nothing in the graph looks like it", "no match can be replaced", "is a part of a loop or cond", "is taken",
+    "an earlier step changes", "cuts through", "needs that variable there", "orders the writes and reads",
+    "but input", "op 'forward'", "no step before it changes", "sets what the original uses too", "set state",
+    "meets its partner", "an attribute that the op type needs", "has 0 outputs", "not known yet",
+)  # fmt: skip
+
+
+def edited(plan: Plan, made: Any, step: Any, at: int) -> Plan:
+    """Adds one random step to a plan."""
+    kind, a, b, c = step
+    tensors, names = made.tensors, plan.base.names
+    one = tensors[a % len(tensors)]
+    pool = made.pools[one.dtype.base_dtype]
+    two, op, other = pool[b % len(pool)], names[b % len(names)], names[c % len(names)]
+    floats = [t for t in tensors if t.dtype == tf.float32]
+    if kind == "reroute":
+        return plan.reroute(one, to=two)
+    if kind == "reroute some":
+        return plan.reroute(one, to=two, only=[c.name for c in one.consumers()[:1]] or [op])
+    if kind == "reroute two":
+        three = pool[c % len(pool)]
+        return plan.reroute({one: two, three: one}) if three is not one else plan.reroute(one, to=two)
+    if kind == "swap":
+        return plan.swap(one, two)
+    if kind == "connect":
+        readers = one.consumers()
+        position = next(i for i, t in enumerate(readers[0].inputs) if t is one) if readers else 0
+        return plan.connect(two, to=readers[0] if readers else op, input=position)
+    if kind == "insert":
+        return plan.insert("Identity", on=one, name=f"put{at}")
+    if kind == "insert function":
+        return plan.insert(lambda t: tf.identity(tf.identity(t)), on=one, name=f"put{at}")
+    if kind == "bypass":
+        return plan.bypass(one.op)
+    if kind in ("remove", "stitch"):
+        return plan.remove([op, other][: 1 + c % 2], stitch=kind == "stitch")
+    if kind == "detach":
+        return plan.detach(one.op, side=("inputs", "outputs")[c % 2])
+    if kind == "attribute":
+        return plan.set_attr([op], "_mark", b"here")
+    if kind == "device":
+        return plan.set_device([op, other], "/cpu:0")
+    if kind == "control":
+        return plan.add_control(op, other)
+    if kind == "free":
+        return plan.remove_control(op)
+    if kind == "reroute control":
+        return plan.reroute_control(op, to=other)
+    if kind == "replace":
+        return plan.replace(lambda x: tf.negative(x), lambda x: x * -1.0 if x.dtype == tf.float32 else tf.negative(x),
+                            external=("refuse", "keep")[c % 2])  # fmt: skip
+    if kind == "rename":
+        return plan.rename(one.op.name, to=f"named{at}")
+    assert kind == "copy"
+    end = floats[b % len(floats)] if floats else one
+    from graphsurgeon.core.selection import select
+
+    return plan.copy(select(plan.base, outputs=[end.name]), to=f"copied{at}", unmapped="keep")
+
+
+def chosen(plan: Plan, made: Any, steps: Any) -> Plan:
+    """Adds those random steps that can be carried out; the others must say why not."""
+    for at, step in enumerate(steps):
+        longer = edited(plan, made, step, at)
+        faults = longer.check()
+        for fault in faults:
+            assert any(word in fault.wrong for word in REFUSALS), str(fault)
+            assert fault.asked
+            assert fault.instead
+        event(f"{step[0]} {'refused' if faults else 'taken'}")
+        plan = plan if faults else longer
+    return plan
+
+
+@SHORT
+@given(RECIPE, STEPS, st.booleans())
+def test_random_edits_are_what_was_predicted_and_undo_restores(recipe, steps, live):
+    made = built(recipe)
+    graph = made.graph
+    ed = gs.open(graph)
+    plan = chosen(ed.plan(), made, steps)
+    if live:
+        longer = plan.forward(to="live")
+        faults = longer.check()
+        assert all(any(word in fault.wrong for word in REFUSALS) for fault in faults), [str(f) for f in faults]
+        plan = plan if faults else longer
+    assume(plan.steps)
+    before, kept, old = look(graph), filled(graph), list(graph.get_operations())
+    nodes = [op.node_def for op in old]
+    done = ed.apply(plan)
+    event(plan.mode)
+    assert edges(gs.open(ed.graph).snapshot) == edges(plan.after())
+    assert set(done.ops) == set(plan.effect.new_names)
+    str(plan.preview())
+    plan.preview().table()
+    if plan.mode == "materialise":
+        assert look(graph) == before
+    else:
+        assert graph.get_operations()[: len(old)] == old
+        assert [op.node_def for op in old] == nodes
+    after, now = ed.graph, filled(ed.graph)
+    ed.undo()
+    assert ed.graph is graph
+    assert filled(graph) == kept
+    ed.redo()
+    assert ed.graph is after
+    assert filled(after) == now
+
+
+IDENTITY = {
+    "insert": lambda p, t, _: p.insert("Identity", on=t, name="same"),
+    "insert a function": lambda p, t, _: p.insert(lambda x: tf.identity(x, name="in"), on=t, name="same"),
+    "reroute to one": lambda p, t, _: p.copy(_one(p, t), to="same", unmapped="keep", control="keep"),
+    "swap twice": lambda p, t, u: p.swap(t, u).swap(t, u),
+    "replace by the same": lambda p, *_: p.replace(lambda x: tf.identity(x), lambda x: tf.identity(x), external="keep"),
+    "rename": lambda p, t, _: p.rename(t.op.name, to="renamed"),
+    "remove and stitch": lambda p, *_: p.remove([n for n, k in zip(p.base.names, p.base.types, strict=True)
+                                                 if k == "Identity"][:1], stitch=True),
+}  # fmt: skip
+
+
+def _one(plan: Plan, tensor: Any) -> Any:
+    from graphsurgeon.core.selection import select
+
+    return select(plan.base, name=[tensor.op.name])
+
+
+@FEW
+@given(RECIPE, NUMBER, NUMBER, st.sampled_from(sorted(IDENTITY)), st.booleans())
+def test_edits_that_change_nothing_change_no_bit(recipe, a, b, kind, live):
+    assume(all(step[0] != "random" for step in recipe[1]))
+    made = built(recipe)
+    graph, tensors = made.graph, made.tensors
+    one = tensors[a % len(tensors)]
+    pool = made.pools[one.dtype.base_dtype]
+    ed = gs.open(graph)
+    plan = IDENTITY[kind](ed.plan(), one, pool[b % len(pool)])
+    plan = plan.forward(to="live") if live else plan
+    event(f"{kind}: {'refused' if plan.check() else plan.mode}")
+    assume(not plan.check())
+    feeds = made.feeds()
+    end = [t for t in tensors if t.op.name in plan.after().index]
+    wanted = run(_again(graph), [t.name for t in end], {t.name: v for t, v in feeds.items()})
+    done = ed.apply(plan)
+    moved = {done[t].name if kind == "rename" and t is one else t.name: v for t, v in feeds.items()}
+    moved = {name: v for name, v in moved.items() if name.partition(":")[0] in ed.snapshot.index}
+    equal(run(ed.graph, [done[t.name] for t in end], moved), wanted)
+
+
+def _again(graph: Any) -> Any:
+    """The same graph once more: running it adds what initialises it."""
+    twin = gs.open(tf.Graph())
+    twin.apply(twin.plan().copy(gs.open(graph).select(), to=""))
+    return twin.graph
