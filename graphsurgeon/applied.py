@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .core.copied import Copied
+from .core.edits import EditStep
 from .core.effect import Effect
-from .core.replacing import Replaced
+from .core.exchange import Replaced
 from .core.state import VARIABLE_TYPES
 from .errors import SelectionError, did_you_mean
 
@@ -90,7 +91,8 @@ class Applied:
             if found is not None:
                 return found
         wanted = name.partition(":")[0]
-        stays = self.effect.mode == "materialise" or self.effect.slices or self.effect.replaced
+        edits = any(isinstance(step, EditStep) for step in self.effect.plan.steps)
+        stays = edits or self.effect.mode == "materialise"
         gone = {inner for r in self.effect.replaced for inner in r.match.names} - {
             name for r in self.effect.replaced for name in r.kept
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .core.copied import Copied
@@ -59,4 +60,16 @@ def _read(node: Any) -> Any:
     return array_of(node)
 
 
-_TOOLS = Tools(_trace, _pattern, _read)
+def _collapsed(*given: Any) -> Callable[..., Any]:
+    from .tf.bodies import collapsed
+
+    return collapsed(*given)
+
+
+def _inlined(*given: Any) -> Callable[..., Any]:
+    from .tf.bodies import taken_apart
+
+    return taken_apart(*given)
+
+
+_TOOLS = Tools(_trace, _pattern, _read, _collapsed, _inlined)

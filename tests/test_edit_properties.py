@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import graphsurgeon as gs
 from graphsurgeon.core.plan import Plan
 from tests.graphs import look
-from tests.random_graphs import NUMBER, RECIPE, built
-from tests.test_properties import FEW, SHORT, edges, equal, filled, run
+from tests.random_graphs import ENDS, NUMBER, RECIPE, built
+from tests.test_properties import FEW, SHORT, boundary, edges, equal, filled, run
 
 KINDS = (
     "reroute", "reroute some", "reroute two", "swap", "connect", "insert", "insert function", "bypass", "remove",
@@ -135,19 +135,15 @@ def test_random_edits_are_what_was_predicted_and_undo_restores(recipe, steps, li
 IDENTITY = {
     "insert": lambda p, t, _: p.insert("Identity", on=t, name="same"),
     "insert a function": lambda p, t, _: p.insert(lambda x: tf.identity(x, name="in"), on=t, name="same"),
-    "reroute to one": lambda p, t, _: p.copy(_one(p, t), to="same", unmapped="keep", control="keep"),
+    "reroute to one": lambda p, t, _: (
+        p.insert("Identity", on=t, name="same", only=[]).reroute(t, to="same:0", but="same")
+    ),
     "swap twice": lambda p, t, u: p.swap(t, u).swap(t, u),
     "replace by the same": lambda p, *_: p.replace(lambda x: tf.identity(x), lambda x: tf.identity(x), external="keep"),
     "rename": lambda p, t, _: p.rename(t.op.name, to="renamed"),
     "remove and stitch": lambda p, *_: p.remove([n for n, k in zip(p.base.names, p.base.types, strict=True)
                                                  if k == "Identity"][:1], stitch=True),
 }  # fmt: skip
-
-
-def _one(plan: Plan, tensor: Any) -> Any:
-    from graphsurgeon.core.selection import select
-
-    return select(plan.base, name=[tensor.op.name])
 
 
 @FEW
@@ -170,6 +166,40 @@ def test_edits_that_change_nothing_change_no_bit(recipe, a, b, kind, live):
     moved = {done[t].name if kind == "rename" and t is one else t.name: v for t, v in feeds.items()}
     moved = {name: v for name, v in moved.items() if name.partition(":")[0] in ed.snapshot.index}
     equal(run(ed.graph, [done[t.name] for t in end], moved), wanted)
+
+
+@FEW
+@given(RECIPE, ENDS, st.booleans())
+def test_ops_collapsed_to_a_call_and_inlined_again_give_the_same_bits(recipe, ends, live):
+    assume(all(step[0] != "random" for step in recipe[1]))
+    made = built(recipe)
+    graph, feeds = made.graph, {t.name: v for t, v in made.feeds().items()}
+    ed = gs.open(graph)
+    block, _ = boundary(ends, ed, made.tensors)
+    plan = ed.plan().collapse(block, name="call")
+    plan = plan.forward(to="live") if live else plan
+    faults = plan.check()
+    event("refused" if faults else plan.mode)
+    allowed = (
+        *REFUSALS,
+        "while_loop or cond of TF1",
+        "nothing in it but",
+        "nothing that comes out",
+        "computed from itself",
+    )
+    assert all(any(word in fault.wrong for word in allowed) for fault in faults), [str(f) for f in faults]
+    assume(not faults)
+    twin = _again(graph)
+    done = ed.apply(plan)
+    end = [t.name for t in made.tensors if t.name in done]
+    wanted = run(twin, end, feeds)
+    once = _again(ed.graph)
+    equal(run(once, [done[t].name for t in end], feeds), wanted)
+    step = ed.plan().inline("call")
+    assert step.check() == (), [str(f) for f in step.check()]
+    back = ed.apply(step)
+    assert "call" not in ed.snapshot.index
+    equal(run(ed.graph, [back[done[t].name] for t in end], feeds), wanted)
 
 
 def _again(graph: Any) -> Any:

@@ -18,7 +18,7 @@ from .removal import finish_removal
 from .steps import ConnectStep, CopyStep, Fault
 
 if TYPE_CHECKING:
-    from .replacing import Replaced
+    from .exchange import Replaced
     from .slices import Slice
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
+from .calling import CollapseStep, InlineStep
 from .match import Match, Matches
 from .patterns import Pattern
 from .replacing import EXTERNAL, ReplaceStep, step_words
@@ -136,6 +137,35 @@ class Grafting:
             raise PlanError(asked, wrong, f"Look for them in {self.base.title}")
         step = ReplaceStep(found, by, str(to).strip("/"), external, within, what, made, options)
         return self.added(step)
+
+    def collapse(self: Self, what: Any, *, name: str) -> Self:
+        """Makes one function call of ops: a ``PartitionedCall``, or a ``StatefulPartitionedCall`` where state is used.
+
+        Variables, placeholders and tables in it stay outside; the call takes what it reads of them, variables by their
+        handles. It has a gradient. Numbers are the same, but for the last bit where TensorFlow fuses ops.
+
+        Args:
+            what: a selection, a name scope, or names.
+            name: what to call it: a name that no op and no scope has.
+        """
+        asked = f"collapse(name={name!r})"
+        given = what.strip("/") if isinstance(what, str) else what
+        if isinstance(given, str) and given not in self.base.index and given in self.base.scopes.index:
+            mask = self.base.scope_mask(given)
+            ops = tuple(self.base.names[i] for i in mask.nonzero()[0].tolist())
+        else:
+            ops = self._ops(given, asked)
+        return self.added(
+            CollapseStep(ops, str(name).strip("/"), given if isinstance(given, (str, Selection)) else None)
+        )
+
+    def inline(self: Self, calls: Any) -> Self:
+        """Puts what function calls compute in the place of the calls, those inside them too, under their names.
+
+        Args:
+            calls: ``PartitionedCall`` ops, by name or object. A v2 ``If``, ``While`` or ``Case`` cannot be inlined.
+        """
+        return self.added(InlineStep(self._ops(calls, "inline()")))
 
     def _word(self, thing: Any, otherwise: str) -> str:
         """The name that code has for a function: its own, where no other function of the plan has it."""

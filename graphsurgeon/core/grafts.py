@@ -65,13 +65,14 @@ class Tools:
         trace: builds the subgraphs for some sites.
         pattern: makes a pattern of a function, a selection, a small graph.
         read: reads the array that a constant holds.
-        body: makes the functions that `collapse` and `inline` use; see `graphsurgeon.tf.bodies`.
+        collapsed, inlined: make the functions that build a call of some ops, and what a call does.
     """
 
     trace: Trace
     pattern: Callable[..., Any]
     read: Callable[[Any], Any]
-    body: Any = None
+    collapsed: Callable[..., Callable[..., Any]] | None = None
+    inlined: Callable[..., Callable[..., Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,15 @@ def built(effect: Effect, asked: str, function: Callable[..., Any], sites: Seque
         return None
 
 
-def graft(effect: Effect, piece: Piece, sites: Sequence[Site]) -> Grafted | None:
-    """Puts a piece into the graph, joined to what it reads; None, and a fault, where that cannot be."""
+def graft(effect: Effect, piece: Piece, sites: Sequence[Site], only_op: bool = False) -> Grafted | None:
+    """Puts a piece into the graph, joined to what it reads; None, and a fault, where that cannot be.
+
+    Args:
+        effect: what to add it to.
+        piece: what was built.
+        sites: what for.
+        only_op: it is one op for each site, and gets the name of the scope itself.
+    """
     graph, first, small = effect.after, effect.after.size, piece.graph
     given = {small.index[name]: tensor for name, tensor in piece.inputs.items()}
     mask = ~small.mask(given)
@@ -115,6 +123,7 @@ def graft(effect: Effect, piece: Piece, sites: Sequence[Site]) -> Grafted | None
         step = CopyStep(
             Selection(small, mask, Query("names", held)), "", tuple(pairs), control="refuse",
             variables=(("*", "initial"),), collections="keep",
+            names={name: name.rpartition("/")[0] for name in held} if only_op else None,
         )  # fmt: skip
         faults, known = len(effect.faults), len(effect.connections)
         put_copy(effect, step)

@@ -1,0 +1,152 @@
+"""Ops collapsed to a function call and calls inlined, as steps of a plan: same numbers, same gradients, undone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.core.plan import Plan
+from tests.graphs import KINDS, look, model
+from tests.random_graphs import flow_version
+from tests.refusal import reads
+
+tf1 = tf.compat.v1
+
+
+def slopes(graph, loss):
+    """Gradients of a loss in the variables of a graph; made before anything runs, as TensorFlow wants it."""
+    with graph.as_default():
+        return tf1.gradients(graph.get_tensor_by_name(loss), tf1.trainable_variables())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("live", [False, True])
+def test_a_scope_becomes_one_call_and_comes_back(kind, live):
+    m = model(kind, optimizer=None)
+    before = slopes(m.graph, "loss:0")
+    want = m.session.run([m.y, m.loss, before], m.feed())
+    ed = gs.open(m.session)
+    plan = ed.plan().collapse("net", name="block")
+    assert plan.check() == (), [str(f) for f in plan.check()]
+    assert any("stay outside of the call: net/w" in w for w in plan.effect.warnings), plan.effect.warnings
+    plan = plan.forward(to="new") if live else plan
+    done = ed.apply(plan)
+    call = ed.op("block")
+    assert call.type == ("StatefulPartitionedCall" if kind == "resource" else "PartitionedCall")
+    assert ("net/y" in ed.snapshot.index) == live
+    assert done["net/y:0"].op is call
+    loss = done["loss:0"].name
+    after = slopes(ed.graph, loss)
+    feed = {t.name: v for t, v in m.feed().items()}
+    got = ed.session().run([done["net/y:0"], loss, after], feed)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-5)
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-5)
+    for a, b in zip(got[2], want[2], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+    if live:
+        return
+    result = done["net/y:0"].name
+    assert set(plan.after().names) | {op.name for op in ed.graph.get_operations()} == set(ed.snapshot.names)
+    back = gs.open(_without_gradients(ed))
+    done = back.apply(back.plan().inline("block"))
+    assert done[result].op.name.startswith("block/")
+    assert "block" not in back.snapshot.index
+    assert back.snapshot.types.count("Tanh") == 1
+    after = slopes(back.graph, "loss:0")
+    session = back.session()
+    for name in ("net/w", "net/b"):
+        assign = back.op(f"{name}/Assign")
+        session.run(assign, {assign.inputs[1]: ed.session().run(f"{name}{_read(kind)}")})
+    got = session.run([done[result], "loss:0", after], feed)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-5)
+    for a, b in zip(got[2], want[2], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def _read(kind):
+    return "/read:0" if kind == "ref" else "/Read/ReadVariableOp:0"
+
+
+def _without_gradients(ed):
+    """The graph once more, as it was after the edit."""
+    twin = gs.open(tf.Graph())
+    whole = ed.select()
+    twin.apply(twin.plan().copy(whole - whole.where(lambda op: op.name.startswith("gradients")), to=""))
+    return twin.graph
+
+
+def test_one_plan_after_the_other_is_undone_and_printed():
+    m = model("resource", optimizer=None)
+    ed, before = gs.open(m.graph), look(m.graph)
+    ed.apply(ed.plan().collapse(ed.select(name=["net/MatMul", "net/add", "net/y"]), name="net/call"))
+    once = ed.graph
+    code = ed.plan().inline("net/call").to_code()
+    assert ".inline('net/call')" in code
+    ed.apply(ed.plan().inline("net/call"))
+    for kind in ("MatMul", "Tanh", "AddV2", "PartitionedCall", "StatefulPartitionedCall"):
+        assert ed.snapshot.types.count(kind) == gs.open(m.graph).snapshot.types.count(kind)
+    ed.undo()
+    assert ed.graph is once
+    ed.undo()
+    assert look(m.graph) == before
+    space = {"graph": m.graph}
+    plan = gs.open(m.graph).plan().collapse("net", name="whole")
+    exec(plan.to_code(), space)
+    assert space["ed"].op("whole").type == "StatefulPartitionedCall"
+
+
+def test_calls_inside_calls_and_control_edges():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        inner = tf.function(lambda t: tf.negative(t, name="minus"))
+        first = tf.no_op(name="first")
+        with tf.control_dependencies([first]):
+            y = tf.function(lambda t: tf.square(inner(t), name="square"))(x)
+        with tf.control_dependencies([y]):
+            tf.no_op(name="last")
+        tf.identity(y, name="y")
+    ed = gs.open(graph)
+    done = ed.apply(ed.plan().inline("PartitionedCall"))
+    assert "PartitionedCall/square" in ed.snapshot.index
+    assert any(n.endswith("/minus") for n in ed.snapshot.names)
+    assert ed.session().run(done["PartitionedCall:0"], {"x:0": [1.0, -2.0]}).tolist() == [1.0, 4.0]
+    assert ed.op("last").control_inputs
+    assert any("first" in [c.name for c in op.control_inputs] for op in ed.graph.get_operations())
+
+
+def test_what_cannot_be():
+    graph = tf.Graph()
+    with graph.as_default(), flow_version("v1"):
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        tf1.while_loop(lambda i, _: i < 2, lambda i, t: (i + 1, t * 2.0), [0, x])
+        w = tf1.get_variable("w", [2], use_resource=False)
+        tf1.assign(w, x, name="set")
+        a = tf.negative(x, name="a")
+        mid = tf.square(a, name="mid")
+        tf.add(a, mid, name="b")
+        tf.no_op(name="none")
+        with flow_version("v2"):
+            tf1.cond(tf.reduce_sum(x) > 0.0, lambda: x, lambda: -x, name="either")
+    plan = gs.open(graph).plan()
+
+    def fault(step):
+        return step.check()[0]
+
+    reads(fault(plan.collapse("while", name="c")), "is part of a while_loop or cond of TF1", "Select around it")
+    reads(fault(plan.collapse(["set"], name="c")), "'w' is a reference variable, which no function can take", "w/read")
+    reads(fault(plan.collapse(["a", "b"], name="c")), "would be computed from itself", "what lies between")
+    reads(fault(plan.collapse(["x", "w"], name="c")), "nothing in it but variables, placeholders")
+    reads(fault(plan.collapse(["none"], name="c")), "nothing that comes out of it is a tensor")
+    reads(fault(plan.collapse(["a"], name="mid")), "the name 'mid' is taken", "Type name='mid_2'")
+    reads(fault(plan.collapse(["no"], name="c")), "no op is called 'no'")
+    reads(fault(plan.set_attr("a", "_m", 1).collapse(["a"], name="c")), "'a' is made or changed by this plan")
+    reads(fault(plan.inline("a")), "'a' is a Neg, not a function call")
+    reads(fault(plan.inline("no")), "no op is called 'no'")
+    reads(fault(plan.inline("either")), "is a v2 If")
+    reads(fault(plan.collapse(["a"], name="c").inline("c")), "'c' is made by this plan", "Apply that step first")
+    bare = Plan(plan.base)
+    reads(fault(bare.collapse(["a"], name="c")), "nothing here can make functions")
+    reads(fault(bare.inline("a")), "nothing here knows functions")
