@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from hypothesis import assume, event, given
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 import graphsurgeon as gs
@@ -168,7 +168,7 @@ def test_edits_that_change_nothing_change_no_bit(recipe, a, b, kind, live):
     equal(run(ed.graph, [done[t.name] for t in end], moved), wanted)
 
 
-@FEW
+@settings(FEW, max_examples=15)
 @given(RECIPE, ENDS, st.booleans())
 def test_ops_collapsed_to_a_call_and_inlined_again_give_the_same_bits(recipe, ends, live):
     assume(all(step[0] != "random" for step in recipe[1]))
@@ -183,7 +183,7 @@ def test_ops_collapsed_to_a_call_and_inlined_again_give_the_same_bits(recipe, en
     allowed = (
         *REFUSALS,
         "while_loop or cond of TF1",
-        "nothing in it but",
+        "nothing in it but", "is a reference variable",
         "nothing that comes out",
         "computed from itself",
     )

@@ -94,7 +94,9 @@ def exchange(
         if done is None or effect.faults:
             return
         sites, grafted, moved = done
-        bad = closed_circle(moved.graph, [(op, new[0]) for op, _, new in moved.edges])
+        closing = [(op, new[0]) for op, _, new in moved.edges]
+        closing += [(op, other) for op, others in moved.control.items() for other in others]
+        bad = closed_circle(moved.graph, closing)
         guilty = [k for k in range(len(sites)) if moved.touches(k, bad)] if bad.any() else []
         if not guilty:
             _finish(effect, asked, chosen, sites, grafted, moved)

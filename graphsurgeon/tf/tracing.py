@@ -68,7 +68,8 @@ class _Bench:
         """Returns output -> tensor for one site, which is built now or with the others."""
         wanted = self._arguments(site)
         infos = {name: self._info(site.inputs[name]) for name in wanted.values()}
-        key = None if "match" in wanted else tuple((word, str(infos[name])) for word, name in wanted.items())
+        kind = tuple((word, str(infos[name])) for word, name in wanted.items())
+        key = None if self._asks(site) else kind  # what it makes may differ from match to match
         known = self.templates.get(key) if key is not None and _fixed(infos.values()) else None
         if known is not None:
             return self._again(number, site, known, [site.inputs[name] for name in wanted.values()])
@@ -117,8 +118,7 @@ class _Bench:
         names = list(site.inputs)
         several = [p for p in self.parameters if p.kind == p.VAR_POSITIONAL]
         words = [p.name for p in self.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-        asks = site.match is not None and "match" in words and "match" not in names
-        words = [w for w in words if not (asks and w == "match")]
+        words = [w for w in words if not (self._asks(site) and w == "match")]
         free = [p.name for p in self.parameters if p.default is inspect.Parameter.empty and p.name in words]
         if set(free) <= set(names) and free:
             out = {word: word for word in words if word in names}
@@ -135,9 +135,13 @@ class _Bench:
             )
         return out
 
+    def _asks(self, site: Site) -> bool:
+        """Whether the function is to be given the match."""
+        named = any(p.name == "match" for p in self.parameters)
+        return named and site.match is not None and "match" not in site.inputs
+
     def _called(self, site: Site, given: Mapping[str, Any]) -> Any:
-        asks = site.match is not None and "match" not in given and any(p.name == "match" for p in self.parameters)
-        more = {"match": site.match} if asks else {}
+        more = {"match": site.match} if self._asks(site) else {}
         if any(p.kind == p.VAR_POSITIONAL for p in self.parameters):
             call: Callable[[], Any] = lambda: self.function(*given.values(), **more)  # noqa: E731
         else:

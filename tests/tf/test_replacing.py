@@ -190,6 +190,18 @@ def test_arguments_by_name_in_order_and_the_match():
         found.value("x")
 
 
+def test_each_match_is_given_its_own_constants():
+    graph = tf.Graph()
+    with graph.as_default():
+        h = tf1.placeholder(tf.float32, [None, 2], name="x")
+        for i in range(3):
+            h = tf.add(h, tf.constant(10.0**i, name=f"k{i}"), name=f"a{i}")
+        tf.identity(h, name="y")
+    ed = gs.open(graph)
+    ed.apply(ed.plan().replace(lambda x, k: x + k, lambda x, match: x + 2.0 * match.value("k")))
+    np.testing.assert_array_equal(number(ed), X + 222.0)
+
+
 def test_readers_of_inner_tensors():
     graph = blocks(2)
     with graph.as_default():
