@@ -53,8 +53,10 @@ class RenameStep(EditStep):
         """Copies the ops, lets all others read the copies, and marks the old ones to go."""
         base, size = effect.plan.base, effect.plan.base.size
         known = self.old in effect.after.index or self.old in effect.after.scopes.index
-        mask = base.scope_mask(self.old) if self.old in base.index or self.old in base.scopes.index else None
-        if mask is None or not mask.any():
+        mask = base.mask([base.index[self.old]] if self.old in base.index else [])
+        if self.old in base.scopes.index:
+            mask |= base.scope_mask(self.old)
+        if not mask.any():
             wrong = f"{self.old!r} is made by this plan" if known else f"no op and no scope is called {self.old!r}"
             fault(effect, self.asked, wrong, "Name an op or scope of the graph")
             return

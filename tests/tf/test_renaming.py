@@ -1,0 +1,43 @@
+"""Ops and scopes under other names in a live graph, with the values of their variables; order rerouted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError
+from tests.graphs import KINDS, look, model
+from tests.refusal import refuses
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scope_with_variables_gets_another_name_and_keeps_its_values(kind):
+    m = model(kind, optimizer=None)
+    want, before = m.session.run(m.loss, m.feed()), look(m.graph)
+    ed = gs.open(m.session)
+    done = ed.apply(ed.plan().rename("net", to="model", values=m.session))
+    assert look(m.graph) == before
+    assert not any(name.startswith("net/") for name in ed.snapshot.names)
+    assert [v.op.name for v in ed.graph.get_collection("trainable_variables")] == ["model/w", "model/b"]
+    feed = {t.name: v for t, v in m.feed().items()}
+    session = ed.session()
+    np.testing.assert_allclose(session.run("loss:0", feed), want, rtol=1e-6)
+    assert done["net/y:0"].name == "model/y:0"
+    assert done[m.w].op.name == "model/w"
+    ed.undo()
+    assert ed.graph is m.graph
+
+
+def test_lists_that_do_not_fit_and_tensors_named_twice():
+    plan = gs.open(model(optimizer=None).graph).plan()
+    with refuses(PlanError, "2 tensors against 1", "Give as many of the one as of the other"):
+        plan.reroute(["x", "target"], to=["x"])
+    with refuses(PlanError, "1 tensors against 0", "or a dict"):
+        plan.reroute("x")
+    with refuses(PlanError, "a dict says both", "Give the dict alone"):
+        plan.swap({"x": "target"}, "x")
+    with refuses(PlanError, "a tensor is named twice", "Name each once"):
+        plan.reroute(["x", "x:0"], to=["target", "target"])
+    with refuses(PlanError, "connect(2 tensors)", "2 tensors against 1 ops", "or one op for all"):
+        plan.connect(["x", "x"], to=["loss"])
