@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
+from .core.collector import gc_paused
 from .core.copied import Copied
 from .core.effect import Effect
 from .core.graph import Graph
@@ -145,6 +146,7 @@ class Editor(Functions, Explaining):
         """The plan being made on screen, by hand."""
         return self.screen.draft
 
+    @gc_paused()
     def apply(self, plan: Plan) -> Applied:
         """Carries out a plan: all of it, or nothing.
 

@@ -9,6 +9,7 @@ import numpy as np
 from .boundary import Tensor, control_entering, entering
 from .check import array_faults, connect_faults, mapping_faults, name_faults, namespace_faults, step_faults
 from .closure import close
+from .collector import gc_paused
 from .copied import (
     Connection,
     Copied,
@@ -66,6 +67,7 @@ class Effect:
         return [p for c in self.copies for p in c.placeholders]
 
 
+@gc_paused()
 def resolve(plan: Plan) -> Effect:
     """Works out a plan step by step; faults are collected, never raised."""
     effect = Effect(plan, plan.base, first=plan.base.size)

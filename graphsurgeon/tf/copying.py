@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.check import axis_text, fitting
+from ..core.collector import gc_paused
 from ..core.copied import Copied
 from ..core.effect import Effect
 from ..core.graph import Graph
@@ -20,7 +21,7 @@ from . import custom_gradients, functions
 from .atomic import all_or_nothing
 from .attaching import attach
 from .compiling import compiled
-from .internals import all_collections, first_line, gc_paused, import_nodes, names_in_use, outside_contexts
+from .internals import all_collections, first_line, import_nodes, names_in_use, outside_contexts
 from .variables import fetch
 
 tf1 = tf.compat.v1

@@ -5,7 +5,6 @@ Where a private name is missing, `raw_import_works` is False and copies go throu
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from operator import attrgetter
@@ -15,6 +14,7 @@ import tensorflow as tf
 from tensorflow.python.framework import c_api_util, op_def_registry, ops
 from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for its readers
 
+from ..core.collector import gc_paused
 from .chunks import constants_apart
 
 tf1 = tf.compat.v1
@@ -204,18 +204,6 @@ def _wrap_new(graph: Any) -> dict[str, Any]:
         for name in names:
             in_use.setdefault(name.lower(), 1)
         return dict(zip(names, made, strict=True))
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """Pauses the garbage collector, which doubles the cost of making many small objects at once."""
-    enabled = gc.isenabled()
-    try:
-        gc.disable()
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def same_shape(a: Any, b: Any) -> bool:
