@@ -17,11 +17,12 @@ INPUT, OUTPUT, PICKED = "#0072B2", "#B36B00", "#1F6FEB"
 STATES: dict[str, tuple[str, str]] = {
     "new": ("#00795A", "5 3"),
     "orphan": ("#6E6E6E", "2 3"),
+    "removed": ("#6E6E6E", "2 3"),
     "changed": ("#A3467C", ""),
     "conflict": ("#C44F00", ""),
 }
 """Colour and dash pattern of a state; each has a second sign besides."""
-SIGNS = {"new": "+", "orphan": "×", "changed": "~", "conflict": "!"}
+SIGNS = {"new": "+", "orphan": "×", "removed": "×", "changed": "~", "conflict": "!"}
 FOOT = 22.0
 """Height of the line of text below a picture, px."""
 
