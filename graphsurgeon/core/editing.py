@@ -131,6 +131,6 @@ def _text(things: Any) -> Any:
     """What was given, for a message."""
     if isinstance(things, Selection):
         return f"{things.count} ops"
-    if isinstance(things, str) or not isinstance(things, Iterable):
+    if isinstance(things, str) or hasattr(things, "name") or not isinstance(things, Iterable):
         return str(getattr(things, "name", things))
     return [str(getattr(thing, "name", thing)) for thing in things]

@@ -187,7 +187,9 @@ class InsertStep(EditStep):
     @property
     def code(self) -> str:  # type: ignore[override]
         """The call that adds it to a plan."""
-        held = "".join(f", {key}={value!r}" for key, value in self.attributes)
+        from .code import literal  # it knows plans, and plans know rewires
+
+        held = "".join(f", {key}={literal(value)}" for key, value in self.attributes)
         return f".insert({self.op!r}, on={self.on!r}, name={self.name!r}{limits(self.only, self.but)}{held})"
 
     def carry(self, effect: Effect) -> None:

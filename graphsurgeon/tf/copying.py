@@ -22,6 +22,7 @@ from .atomic import all_or_nothing
 from .attaching import attach
 from .compiling import compiled
 from .internals import all_collections, first_line, import_nodes, names_in_use, outside_contexts
+from .provenance import forget, keep
 from .variables import fetch
 
 tf1 = tf.compat.v1
@@ -207,8 +208,8 @@ def _reserve(graph: Any, effect: Effect) -> None:
             table.setdefault(scope, 1)
 
 
-def withdraw(made: Made) -> None:
-    """Takes what a plan has made out of the collections; its ops stay behind as orphans."""
+def withdraw(made: Made, record: bytes = b"") -> None:
+    """Takes what a plan has made, and the record of it, out of the collections; its ops stay behind as orphans."""
     lists = all_collections(made.graph)
     with all_or_nothing(made.graph):
         for name, item in reversed(made.collections):
@@ -219,11 +220,13 @@ def withdraw(made: Made) -> None:
         for name in {name for name, _ in made.collections}:
             if not lists.get(name):
                 lists.pop(name, None)
+        forget(made.graph, record)
 
 
-def restore(made: Made) -> None:
+def restore(made: Made, record: bytes = b"") -> None:
     """Puts what `withdraw` took out back into the collections."""
     with all_or_nothing(made.graph):
+        keep(made.graph, record)
         for name, item in made.collections:
             made.graph.add_to_collection(name, item)
 

@@ -15,6 +15,7 @@ from tensorflow.python.framework import c_api_util, op_def_registry, ops
 from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for its readers
 
 from ..core.collector import gc_paused
+from ..core.provenance import COLLECTION
 from .chunks import constants_apart
 
 tf1 = tf.compat.v1
@@ -341,6 +342,9 @@ def all_collections(graph: Any) -> dict[Any, list[Any]]:
 
 
 def collections_of(graph: Any) -> dict[str, list[Any]]:
-    """Returns the live collections of a graph, sorted by name: TensorFlow makes them in an order that changes."""
-    names = sorted(n for n in graph.get_all_collection_keys() if isinstance(n, str))
+    """Returns the live collections of a graph, sorted by name: TensorFlow makes them in an order that changes.
+
+    What this package itself keeps there is left out: no copy takes it along, and no list shows it.
+    """
+    names = sorted(n for n in graph.get_all_collection_keys() if isinstance(n, str) and n != COLLECTION)
     return {name: graph.get_collection_ref(name) for name in names}
