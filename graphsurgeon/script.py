@@ -73,7 +73,7 @@ class _Script:
             self._lines.append(_told(added, "after that"))
         about = [f"# {name}: {what}" for name, what in self._arguments.items()]
         body = [*about, *self._lines, f"return {word}"]
-        whole = "\n".join(body)
+        whole = "\n".join(line for line in body if not line.startswith("#"))
         imports = ["import graphsurgeon as gs", *(line for mark, line in IMPORTS if mark in whole)]
         if self.saved:
             imports = ["import os", "", *imports]
@@ -105,7 +105,7 @@ class _Script:
             parent, when, call = log.follows
             self._lines.append(f"{word} = {self._at(parent, when)}{call}")
             return word
-        code = log.code
+        code = "gs.open(tf.Graph())" if log.live and not log.size else log.code
         names = {n.id for n in ast.walk(ast.parse(code, mode="eval")) if isinstance(n, ast.Name)}
         for name in sorted(names - set(_KNOWN)):
             free = self._free(name)
@@ -125,7 +125,7 @@ class _Script:
                 )
             self._refuse_undone(log, event)
             plan, self._event = event.applied.effect.plan, event
-            added = _by_hand(log, done, plan.base) if done or not log.live else []
+            added = _by_hand(log, done, plan.base) if done or not (log.live and log.size) else []
             if added:
                 self._lines.append(_told(added, f"before step {event.number}"))
             if any(isinstance(step, RebuildStep) for step in plan.steps):

@@ -1,11 +1,7 @@
-"""History: undo and redo over every kind of step, the table, rebuilding, sessions that follow, and one script for all."""
+"""History: undo and redo over every kind of step, the table, rebuilding, and sessions that follow."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +13,7 @@ from hypothesis import strategies as st
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
 from graphsurgeon.history import History
-from tests.graphs import collections, model, put, run, tf1, tiny
-from tests.needs import ROOT
+from tests.graphs import collections, model, put, tf1, tiny
 from tests.random_graphs import NUMBER, RECIPE, built
 from tests.refusal import refuses
 
@@ -29,7 +24,8 @@ EDITS = (
     "copy", "connect", "reroute", "swap", "bypass", "detach", "insert", "remove", "set_attr", "set_device",
     "add_control", "remove_control", "rebuild",
 )  # fmt: skip
-ACTION = st.tuples(st.sampled_from([*EDITS, "copy", "copy", "insert", "set_attr", *["undo"] * 5, *["redo"] * 5]), NUMBER, NUMBER)
+KIND = st.sampled_from([*EDITS, "copy", "copy", "insert", "set_attr", *["undo"] * 5, *["redo"] * 5])
+ACTION = st.tuples(KIND, NUMBER, NUMBER)
 
 
 def plan_of(ed: Any, kind: str, a: int, b: int, number: int) -> Any:
@@ -69,10 +65,9 @@ def content(graph: Any, but: Any = ()) -> Any:
 
 
 def bare(graph_def: Any) -> Any:
-    """Returns a GraphDef without its functions: a graph built anew has its own, of other names."""
-    out = type(graph_def)()
-    out.CopyFrom(graph_def)
-    out.ClearField("library")
+    """Returns a GraphDef without functions, by name: built anew, they have other names, and loops another order."""
+    out = type(graph_def)(versions=graph_def.versions)
+    out.node.extend(sorted(graph_def.node, key=lambda node: node.name))
     for node in out.node:
         for key in [k for k, v in node.attr.items() if v.HasField("func") or v.list.func]:
             del node.attr[key]
