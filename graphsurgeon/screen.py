@@ -11,7 +11,7 @@ from .core.search import search
 from .core.selection import Selection
 from .drafting import Drafting
 from .errors import LayoutError, SelectionError, SurgeryError, did_you_mean
-from .inspector import details
+from .inspector import details, reasons
 from .marks import Marks, picked_after, selection_of
 from .pane import Pane, keys_above, opening_of_copies, static_picture
 from .revising import Revising
@@ -170,8 +170,11 @@ class Screen(Drafting, Revising):
         self._changed()
 
     def details(self, name: str, pane: str = "source") -> dict[str, Any]:
-        """Returns what the inspector shows of a box."""
-        return details(self._graph(pane), name)
+        """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
+        found = details(self._graph(pane), name)
+        if pane == "source":
+            found["rows"] += reasons(self.source, name, self._region)
+        return found
 
     def find(self, query: str) -> dict[str, Any]:
         """Returns the ops that fit a query, with the box that shows or holds each."""

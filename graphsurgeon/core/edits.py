@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SelectionError
-from .check import axis_text, bare, fitting, shapes_differ
+from .fitting import axis_text, bare, both_ways, shapes_differ
 from .graph import Graph, TensorInfo
-from .rewiring import Edge, cycle_fault, frame_fault, grown, rewired
+from .rewiring import Edge, cycle_fault, frame_fault, grown, reference_fault, rewired
 
 if TYPE_CHECKING:
     from .boundary import Tensor
@@ -74,11 +74,11 @@ def rewire(effect: Effect, asked: str, edges: Sequence[Edge], pairs: Sequence[tu
         names = [f"{graph.names[op]}:{port}" for op, port in (new, old)]
         if bare(a.dtype) != bare(b.dtype):
             wrong = f"{names[0]!r} is {b}, but {names[1]!r} is {a}: the dtypes differ"
-            fault(effect, asked, wrong, fitting(graph, a))
+            fault(effect, asked, wrong, both_ways(graph, a, new, b, _readers(edges, new)))
             return
         if shapes_differ(a.shape, b.shape):
             wrong = f"{names[0]!r} is {b}, but {names[1]!r} is {a}: {axis_text(b.shape, a.shape)}"
-            fault(effect, asked, wrong, fitting(graph, a))
+            fault(effect, asked, wrong, both_ways(graph, a, new, b, _readers(edges, new)))
             return
     from .copied import Connection  # it knows plans, and plans know edits
 
@@ -86,7 +86,9 @@ def rewire(effect: Effect, asked: str, edges: Sequence[Edge], pairs: Sequence[tu
         fault(effect, asked, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
         return
     after = rewired(graph, edges)
-    trouble = frame_fault(graph, edges, asked) or cycle_fault(after, [(op, new[0]) for op, _, new in edges], asked)
+    trouble = next((f for f in (reference_fault(graph, edge, asked) for edge in edges) if f), None)
+    trouble = trouble or frame_fault(graph, edges, asked)
+    trouble = trouble or cycle_fault(after, [(op, new[0]) for op, _, new in edges], asked)
     if trouble:
         effect.faults.append(trouble)
         return
@@ -100,6 +102,10 @@ def rewire(effect: Effect, asked: str, edges: Sequence[Edge], pairs: Sequence[tu
         if op < base:
             effect.mode = "materialise"
             effect.edits.append((name, at, f"{graph.names[source]}:{port}"))
+
+
+def _readers(edges: Sequence[Edge], tensor: Tensor) -> list[int]:
+    return list(dict.fromkeys(op for op, _, new in edges if new == tensor))
 
 
 def touch(effect: Effect, op: int) -> Change:
@@ -161,9 +167,9 @@ def free_name(graph: Graph, wish: str) -> str:
     return name
 
 
-def few(names: Sequence[str]) -> str:
+def few(names: Sequence[str], most: int = 3) -> str:
     """Returns the first names, and how many more there are."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def one_or_all(names: tuple[str, ...]) -> Any:

@@ -80,6 +80,7 @@ def resolve(plan: Plan) -> Effect:
             _connect(effect, step)
     finish_removal(effect)
     _note_unread(effect)
+    _note_idle(effect)
     if not effect.faults:
         effect.warnings += hazards(effect.after, np.arange(effect.after.size) >= effect.first)
     return effect
@@ -93,6 +94,20 @@ def _note_unread(effect: Effect) -> None:
     for p in effect.placeholders:
         if effect.after.index[p.name] not in read:
             effect.warnings.append(f"{p.name} is a placeholder that nothing reads any more: map {p.was} instead")
+
+
+def _note_idle(effect: Effect) -> None:
+    """Says which tensors have lost their last reader: their ops stay, and nothing needs them."""
+    after, old = effect.after, effect.plan.base.index
+    lost = dict.fromkeys(c.was for c in effect.connections if c.was and c.to in old)
+    if not lost or effect.faults:
+        return
+    read = set(after.data.node.tolist()) | set(after.control.node.tolist())
+    held = {entry.name.partition(":")[0] for items in effect.plan.base.state.collections.values() for entry in items}
+    there = [(name, name.partition(":")[0]) for name in lost]
+    idle = [name for name, op in there if op in after.index and after.index[op] not in read and op not in held]
+    if idle:
+        effect.warnings.append(f"left without a reader: {_some(idle, 6)}")
 
 
 # -- copy -----------------------------------------------------------------------------------------
@@ -280,7 +295,7 @@ def _joins(copied: Copied, mask: Mask, base: Graph) -> list[Connection]:
 
 
 def _suspects(step: CopyStep, base: Graph) -> list[tuple[str, str]]:
-    from .check import shapes_differ
+    from .fitting import shapes_differ
 
     graph, out = step.selection.graph, []
     for old, new in step.inputs:

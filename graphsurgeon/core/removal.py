@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,8 +91,8 @@ def finish_removal(effect: Effect) -> None:
         readers = list(dict.fromkeys(graph.names[rows[at]] for at in left))
         tensor = f"{graph.names[graph.data.node[left[0]]]}:{graph.data.port[left[0]]}"
         fault(
-            effect, asked, f"{tensor!r} is still read by {few(readers)}",
-            "Remove these too, reroute what they read first, or choose stitch=True",
+            effect, asked, f"{tensor!r} is still read by {few(readers, 8)}",
+            "Remove these too, reroute what they read first, or choose stitch=True; ed.blocks(...) lists all",
         )  # fmt: skip
         return
     whole = _needed_whole(graph, gone)
@@ -106,8 +107,21 @@ def finish_removal(effect: Effect) -> None:
     if pairs:
         s = "s" * (len(pairs) > 1)
         effect.warnings.append(f"{len(pairs)} control input{s} on removed ops left out: {few(pairs)}")
+    held = list(_listed(graph, effect.removed))
+    if held:
+        counts = [f"{key} {held.count(key)}" for key in dict.fromkeys(held)]
+        effect.warnings.append(f"entries of collections that go with removed ops: {few(counts, 6)}")
     effect.after = cut_out(graph, sorted(effect.removed))
     effect.first -= len(effect.removed)
+
+
+def _listed(graph: Graph, gone: Container[int]) -> Iterator[str]:
+    """The collections that hold ops, once for each entry."""
+    for key, entries in graph.state.collections.items():
+        for entry in entries:
+            names = () if entry.kind in ("value", "other") else (entry.name.partition(":")[0], *entry.parts)
+            if any(graph.index.get(name, -1) in gone for name in names):
+                yield key
 
 
 def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str] | None:

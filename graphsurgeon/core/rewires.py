@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .check import bare
 from .edits import (
     EditStep,
     NewNode,
@@ -23,6 +22,7 @@ from .edits import (
     tensors_of,
     whose,
 )
+from .fitting import bare
 from .graph import TensorInfo
 from .naming import valid_scope
 from .rewiring import Edge

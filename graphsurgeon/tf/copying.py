@@ -8,10 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..core.check import axis_text, fitting
+from ..core.check import mapping_proposals
 from ..core.collector import gc_paused
 from ..core.copied import Copied
 from ..core.effect import Effect
+from ..core.fitting import axis_text
 from ..core.graph import Graph
 from ..core.plan import Fault
 from ..core.state import VariableInfo
@@ -153,7 +154,7 @@ def trial(effect: Effect) -> list[Fault]:
             Fault(
                 f"copy(to={copied.step.to!r}, inputs={{{old!r}: {new!r}}})",
                 f"{new!r} is {b}, but {old!r} is {a}: {why}",
-                fitting(base, a),
+                mapping_proposals(copied.step, base, (old, a), (new, b)),
             )
         )
     return faults

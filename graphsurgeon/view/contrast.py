@@ -51,7 +51,9 @@ def contrast(diff: Diff) -> Scene:
 
 
 def united(diff: Diff) -> tuple[Graph, Ints, Ints]:
-    """Returns both graphs as one with the edges of both, and for each data and control edge 0 (both), 1 (new), 2 (gone).
+    """Returns both graphs as one, with the edges of both, and the kind of each data and control edge.
+
+    A kind is 0 for an edge of both graphs, 1 for one of the second only, 2 for one of the first only.
 
     Args:
         diff: its `picture` has the ops of both; numbers of the second graph are the same there.
