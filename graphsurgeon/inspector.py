@@ -10,6 +10,7 @@ from .core.graph import Graph
 from .core.selection import Selection
 from .core.walks import edge_rows
 from .errors import SelectionError, did_you_mean
+from .view.asides import counted
 from .view.items import ops_named
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ def reasons(editor: Editor, name: str, region: Selection | None) -> list[list[st
     elif region is not None:
         rows.append(["not in the region", editor.why_not(name, region).text.partition(" because ")[2]])
     held = editor.blocks(name)
-    words = {"data": "readers", "control": "ops that wait", "colocated": "ops placed with it"}
-    counts = [f"{n:,} {words.get(kind, kind)}" for kind, n in held.counts.items() if n]
+    words = {"data": "readers", "control": "waiting ops", "colocated": "colocated ops"}
+    counts = [counted(n, words.get(kind, kind)) for kind, n in held.counts.items() if n]
     rows.append(["held by", ", ".join(counts) or "nothing: it can be removed"])
     return rows
 

@@ -64,7 +64,7 @@ def test_an_op_of_the_screen_says_where_it_is_from_why_it_is_there_and_what_hold
     assert rows["comes from"] == "copied from op 'y' of graph in step 1"
     assert rows["held by"] == "nothing: it can be removed"
     assert "in the region" not in rows
-    assert dict(screen.details("y")["rows"])["held by"] == "1 readers"
+    assert dict(screen.details("y")["rows"])["held by"] == "1 reader"
     assert "comes from" not in dict(screen.details("y")["rows"])
     screen.mark_input("x:0")
     screen.mark_output("z:0")

@@ -71,7 +71,7 @@ def to_svg(
         'role="img" '
         f'aria-label="{escape(title)}" font-family="{FONT}" font-size="{LABEL:g}" fill="{INK}">',
         f"<title>{escape(title)}</title><defs>",
-        *(_arrow(f"{mark}{key}", colour) for key, colour in _arrows()),
+        *(_arrow(f"{mark}{key}", colour) for key, colour in _arrows(scene["edges"])),
         f'</defs><rect width="{w:g}" height="{h:g}" fill="{PAPER}"/>',
     ]
     out.extend(_group(g) for g in sorted(scene["groups"], key=lambda g: g["depth"]))
@@ -88,9 +88,12 @@ def to_svg(
     return "".join(out)
 
 
-def _arrows() -> list[tuple[str, str]]:
-    states = [(key, STATES[key][0]) for key in ("new", "removed", "changed")]
-    return [("", LINE), ("faint", FAINT), *states]
+def _arrows(edges: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The heads of arrows: those of every picture, and those that only some have."""
+    found = {e["state"] for e in edges}
+    removed = STATES["removed"][0] if "removed" in found else "#6E6E6E"
+    more = [("changed", STATES["changed"][0])] if "changed" in found else []
+    return [("", LINE), ("faint", FAINT), ("new", STATES["new"][0]), ("removed", removed), *more]
 
 
 def _arrow(key: str, colour: str) -> str:

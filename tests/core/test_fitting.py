@@ -68,10 +68,9 @@ def test_a_copy_says_which_of_its_inputs_a_tensor_would_fit():
 
 def test_where_nothing_fits():
     g = net()
-    assert fitting(g, TensorInfo("string", (1,))) == "No tensor of net is string (1,); convert one first".replace(
-        "net", g.title
-    )
-    assert accepting(g, g.tensor("y:0"), TensorInfo("string", (1,))) == ""
+    wanted = TensorInfo("string", (1,))
+    assert fitting(g, wanted) == f"No tensor of {g.title} is string (1,); convert one first"
+    assert accepting(g, g.tensor("y:0"), wanted) == ""
 
 
 def loop() -> Graph:
