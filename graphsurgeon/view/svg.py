@@ -89,11 +89,9 @@ def to_svg(
 
 
 def _arrows(edges: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The heads of arrows: those of every picture, and those that only some have."""
-    found = {e["state"] for e in edges}
-    removed = STATES["removed"][0] if "removed" in found else "#6E6E6E"
-    more = [("changed", STATES["changed"][0])] if "changed" in found else []
-    return [("", LINE), ("faint", FAINT), ("new", STATES["new"][0]), ("removed", removed), *more]
+    """The heads of arrows: those of every picture, and one that only some have."""
+    more = [("changed", STATES["changed"][0])] if any(e["state"] == "changed" for e in edges) else []
+    return [("", LINE), ("faint", FAINT), *((key, STATES[key][0]) for key in ("new", "removed")), *more]
 
 
 def _arrow(key: str, colour: str) -> str:
