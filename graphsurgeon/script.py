@@ -191,9 +191,16 @@ class _Script:
         assert self._event is not None
         given = step.values
         log = getattr(getattr(given, "snapshot", None), "log", None)
-        if log is not None:
+        # Where tables are filled, only the editor knows how.
+        exact = bool(self.beside) and not getattr(given, "starters", ((), {}))[0]
+        if log is not None and not exact:
             return self.of(given.snapshot)
-        if hasattr(given, "run") and step.selection.graph.log is not None and _own(given, step.selection.graph.log):
+        if (
+            not exact
+            and hasattr(given, "run")
+            and step.selection.graph.log is not None
+            and _own(given, step.selection.graph.log)
+        ):
             return self.of(step.selection.graph)
         copied = next(c for c in self._event.applied.effect.copies if c.step is step)
         arrays = given if isinstance(given, Mapping) else _held(copied, self._event.applied.made)

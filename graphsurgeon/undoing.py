@@ -161,7 +161,8 @@ class Undoing:
 
         The script has a function ``redo`` that opens each graph again, its own and those that were copied from, and
         applies the plans that are in force; undone ones are left out. What came from no file, as a live `tf.Graph`,
-        is an argument of ``redo``, and a comment says which.
+        is an argument of ``redo``, and a comment says which. An editor that gave values gives those of its file: what
+        was trained since is written only with `arrays`.
 
         Args:
             path: where to write the script, if anywhere.

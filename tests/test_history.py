@@ -293,6 +293,15 @@ def test_rebuild_keeps_orphans_that_something_reads():
     assert ed.orphans == {"t/y"}
 
 
+def test_the_code_of_a_rebuild():
+    ed = gs.open(tiny())
+    code = ed.rebuild().effect.plan.to_code()
+    assert code.endswith("\n\ned = gs.open(graph)\n\ndone = ed.rebuild()\n")
+    space: dict[str, Any] = {"graph": tiny()}
+    exec(code, space)
+    assert space["ed"].graph is not space["graph"]
+
+
 def test_what_has_no_original():
     ed = gs.open(tiny())
     done = ed.apply(ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep"))

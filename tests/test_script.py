@@ -159,6 +159,16 @@ def test_values_of_a_session_of_a_file_are_those_of_then(tmp_path):
     assert again(script) == ed.graph_def()
 
 
+def test_values_trained_since_are_written_when_asked(tmp_path):
+    src, ed = gs.open(files(tmp_path)["meta"]), gs.open(tf.Graph())
+    put(src.graph.get_collection("variables")[0], 9, src.session())
+    ed.apply(ed.plan().copy(src.select(outputs="net/y:0"), to="t", variables="freeze", values=src))
+    assert "values=src" in ed.to_code()
+    script = tmp_path / "redo.py"
+    assert "'net/w': [[9.0, 9.0, 9.0], [9.0, 9.0, 9.0]]" in ed.to_code(script, arrays=True)
+    assert again(script) == ed.graph_def()
+
+
 def test_ops_added_by_hand_are_told(tmp_path):
     ed = gs.open(files(tmp_path)["pb"])
     ed.apply(ed.plan().copy(ed.select(name="y"), to="a", unmapped="keep"))

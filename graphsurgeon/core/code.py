@@ -11,6 +11,7 @@ import numpy as np
 from .edits import EditStep
 from .graph import Graph
 from .plan import ConnectStep, CopyStep
+from .rebuilding import RebuildStep
 from .selection import Query
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def plan_code(plan: Plan) -> str:
     arrays too long to print are called ``values``, ``constants``.
     """
     names = _Names(plan)
+    if any(isinstance(step, RebuildStep) for step in plan.steps):
+        return "\n".join(["import graphsurgeon as gs", "", *names.openings, "", "done = ed.rebuild()", ""])
     made, calls = plan_lines(plan, names)
     head = ["import graphsurgeon as gs", *_needs("\n".join([*made, *calls])), "", *names.openings, ""]
     return "\n".join([*head, *made, *calls, f"done = {names.of(plan.base)}.apply(plan)", ""])
