@@ -106,11 +106,11 @@ def test_thirty_thousand_real_ops_in_seconds():
         return made
 
     a, b, c = (gs.open(graph(lead)).snapshot for lead in ("", "", "m"))
-    start = time.perf_counter()
+    start = time.process_time()
     assert not diff(a, b)
-    middle = time.perf_counter()
+    middle = time.process_time()
     assert diff(a, c, by="structure").counts["renamed"] == 30_000
-    end = time.perf_counter()
+    end = time.process_time()
     assert middle - start < 3
     assert end - middle < 5
     print(f"by name {middle - start:.2f} s, by structure {end - middle:.2f} s")
