@@ -14,12 +14,14 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from benchmarks.graphs import layered, tf1
+from benchmarks.peak import can_measure, peak
 from benchmarks.rows import Row, in_turns, seconds, skipped
 from tests.corpus import Corpus
 from tests.needs import corpus_folder
 
 PEER = "tf.import_graph_def"
 TARGET = 0.6
+MEMORY = 2.0  # the copy, and what is known of it: names, edges, variables
 LARGEST = 3  # so many of the corpus graphs
 
 
@@ -37,7 +39,7 @@ def rows() -> Iterator[Row]:
         if size == 10_000:
             source = gs.open(graph)
             yield Row("preview of a 10,000-op copy", seconds(partial(_preview, source)), ours, 0.5, "the copy")
-            first = min(seconds(partial(_copy, _opened(graph)), 1, resting=False) for _ in range(repeat))
+            first = min(seconds(partial(copy, opened(graph)), 1, resting=False) for _ in range(repeat))
             yield Row("first copy of a 10,000-op graph just opened", first, theirs, TARGET, PEER)
     # A step that takes the square of the ops would make it 10.
     yield Row("time per op, 100,000 ops", each[100_000], each[10_000], 2.0, "10,000 ops", "us")
@@ -47,6 +49,16 @@ def rows() -> Iterator[Row]:
         ours, theirs = _measured(graph, repeat)
         yield Row(f"copy {len(graph.get_operations()):,} ops, {', '.join(held)}", ours, theirs, TARGET, PEER)
     yield from _corpus()
+    yield from _memory()
+
+
+def _memory() -> Iterator[Row]:
+    if not can_measure():
+        skipped("peak memory", "this system does not tell a process its peak")
+        return
+    for name, what, size in (("100,000 ops", "layered", 100_000), ("20 constants of 25 MB", "heavy", 20)):
+        ours, theirs = (peak(who, what, size) for who in ("ours", "theirs"))
+        yield Row(f"peak memory, copy of {name}", ours, theirs, MEMORY, PEER, "MB")
 
 
 def _corpus() -> Iterator[Row]:
@@ -62,18 +74,18 @@ def _corpus() -> Iterator[Row]:
 
 
 def _measured(graph: Any, repeat: int, resting: bool = False, output: str | None = "out:0") -> tuple[float, float]:
-    source, graph_def = _opened(graph), graph.as_graph_def()
-    _copy(source, output)  # what is read of a graph once is read: a row of its own has the first copy
-    return in_turns(partial(_copy, source, output), partial(_bare, graph_def), repeat, resting)
+    source, graph_def = opened(graph), graph.as_graph_def()
+    copy(source, output)  # what is read of a graph once is read: a row of its own has the first copy
+    return in_turns(partial(copy, source, output), partial(bare, graph_def), repeat, resting)
 
 
-def _opened(graph: Any) -> Any:
+def opened(graph: Any) -> Any:
     source = gs.open(graph)
     source.select()  # the snapshot is read when a graph is opened
     return source
 
 
-def _bare(graph_def: Any) -> None:
+def bare(graph_def: Any) -> None:
     with tf.Graph().as_default():
         tf1.import_graph_def(graph_def, name="copy")
 
@@ -88,7 +100,7 @@ def _preview(source: Any) -> None:
     str(_plan(source)[1])
 
 
-def _copy(source: Any, output: str | None = "out:0") -> None:
+def copy(source: Any, output: str | None = "out:0") -> None:
     destination, plan = _plan(source, output)
     assert not plan.check()
     str(plan.preview())

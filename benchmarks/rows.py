@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+MEGABYTE = 1 << 20
+
 
 @dataclass(frozen=True)
 class Row:

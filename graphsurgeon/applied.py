@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from .core.copied import Copied
@@ -111,6 +112,45 @@ class Applied:
         found = [new for r in self.effect.replaced for old, new in r.outputs.items()
                  if name == old or name == old.partition(":")[0]]  # fmt: skip
         return found[0] if found and self.scope is None else ""
+
+    @cached_property
+    def _stayed(self) -> frozenset[str]:
+        """What a plan that builds the graph anew has taken over from the old one."""
+        names = self.effect.plan.base.names
+        return frozenset(names).difference(names[i] for i in self.effect.removed)
+
+    def original(self, thing: Any) -> Any:
+        """Returns what a thing of the result was before: of a copy its source, of a graph built anew the old thing.
+
+        Args:
+            thing: an op, tensor or variable that the plan has made or taken over, by name or object.
+
+        Returns:
+            the op, tensor or variable, in the graph it comes from.
+
+        Raises:
+            SelectionError: the plan has neither made it from another nor taken it over.
+        """
+        name = str(getattr(thing, "name", thing))
+        as_variable = not isinstance(thing, str) and hasattr(thing, "initializer")
+        wanted, _, port = (thing.op.name if as_variable else name).partition(":")
+        for copied in self.copies:
+            old = copied.original(wanted)
+            if old is not None:
+                return self._of(copied.source.owner, old, port, as_variable)
+        if self.effect.mode == "materialise" and wanted in self._stayed:
+            return self._of(self.effect.plan.base.owner, wanted, port, as_variable)
+        known = [name for c in self.copies for name in c.names]
+        wrong = f"{wanted!r} was made from no other op"
+        raise SelectionError(f"original({name!r})", wrong, did_you_mean(wanted, known))
+
+    def _of(self, graph: Any, op: str, port: str, as_variable: bool) -> Any:
+        if as_variable or not port:
+            from .tf.variables import variable_objects
+
+            found = graph.get_operation_by_name(op)
+            return variable_objects(graph).get(op, found) if found.type in VARIABLE_TYPES else found
+        return graph.get_operation_by_name(op).outputs[int(port)]
 
     def _in(self, copied: Copied, name: str) -> Any:
         op, colon, port = name.partition(":")

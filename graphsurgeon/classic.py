@@ -158,7 +158,7 @@ def _copy(
     if faults:
         free = free_scope(destination.snapshot, scope or "copy")
         raise PlanError(asked, faults[0].wrong, f"Choose another namespace: {free!r} is free")
-    applied = destination.apply(plan)
+    applied = destination.apply(plan, record=False)  # the lists of the graph are as they were in 2016
     for copied in applied.effect.copies:
         done.update(copied.source.names[i] for i in copied.ops.tolist())
     if copied_variables is not None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from .core.diff import Diff
 from .core.diff import diff as core_diff
 from .core.graph import Graph
 from .editor import Editor
+from .errors import LayoutError
 from .opening import open
+from .pane import picture_html
+from .view.contrast import contrast
+from .view.layout import place
+from .view.svg import to_svg
+from .view.text import elide
 
 
 def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None = None) -> Diff:
@@ -22,7 +30,9 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
         mapping: op of `a` -> op of `b`, by names or objects (None: it has no partner).
 
     Returns:
-        a `Diff`: print it; `counts`, `table()` and `marks` are the same as data.
+        a `Diff`: print it; `counts`, `table()` and `marks` are the same as data. As the last line of a cell it is
+        drawn: both graphs in one picture, with what was added, removed and changed marked, and counted where it is
+        folded.
 
     Raises:
         OpenError: one of them cannot be read.
@@ -44,7 +54,25 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
     """
     from .tf.describe import attribute_text
 
-    return core_diff(_snapshot(a), _snapshot(b), by, mapping, attribute_text)
+    return replace(core_diff(_snapshot(a), _snapshot(b), by, mapping, attribute_text), draw=picture)
+
+
+def picture(found: Diff) -> dict[str, str]:
+    """Returns a difference drawn, as mime type -> text; nothing where it cannot be drawn."""
+    try:
+        svg = to_svg(place(contrast(found)).to_dict(), title=repr(found), legend=_legend(found))
+    except LayoutError:
+        return {}
+    return {"image/svg+xml": svg, "text/html": picture_html(svg, repr(found))}
+
+
+def _legend(found: Diff) -> list[tuple[str, str]]:
+    marks = Counter(found.marks.values())
+    words = {"new": "only in {b}: {n}", "removed": "only in {a}: {n}", "changed": "in both, changed: {n}"}
+    a, b = (elide(graph.title, 40) for graph in (found.a, found.b))
+    if a == b:
+        a, b = "the first", "the second"
+    return [(state, text.format(a=a, b=b, n=f"{marks[state]:,}")) for state, text in words.items() if marks[state]]
 
 
 def _snapshot(thing: Any) -> Graph:

@@ -5,23 +5,27 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
+from .core.collector import gc_paused
 from .core.graph import Graph
 from .core.plan import Plan
 from .core.selection import OpView, Selection, select
 from .errors import PlanError, StalePlanError
 from .explaining import Explaining
 from .functions import Functions
-from .history import Event, late_failure
+from .history import Event, Log, late_failure
+from .origins import Origins
 from .summary import summary
+from .undoing import Undoing
 
 if TYPE_CHECKING:
     from .screen import Screen
 
 
-class Editor(Functions, Explaining):
+class Editor(Functions, Explaining, Undoing, Origins):
     """A graph under the knife: select, plan, apply, undo. Make one with `gs.open`.
 
     Everything before `apply` is a value: selecting and planning change nothing.
@@ -46,9 +50,9 @@ class Editor(Functions, Explaining):
         self._session = session
         self._values = values
         self._snapshot: Graph | None = None
-        self._events: list[Event] = []
-        self._count = 0  # events are numbered once and for all: a session remembers which it has seen
-        self._litter: frozenset[str] = frozenset()
+        live = code in ("gs.open(graph)", "gs.open(session)")
+        self._log = Log(code, title, len(graph.get_operations()), live)
+        self._litter: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
         self._given: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
         self._screen: Screen | None = None
 
@@ -57,14 +61,12 @@ class Editor(Functions, Explaining):
     @property
     def snapshot(self) -> Graph:
         """The graph as it is now, as an immutable value; read again when the live graph has grown."""
-        from dataclasses import replace
-
         from .tf.read import snapshot
 
         previous = self._snapshot
         current = snapshot(self.graph, previous, self.title)
         if current is not previous:
-            self._snapshot = current = replace(current, opened_by=self._code)
+            self._snapshot = current = replace(current, opened_by=self._code, log=self._log)
         return current
 
     def __str__(self) -> str:
@@ -92,12 +94,6 @@ class Editor(Functions, Explaining):
         number, port = self.snapshot.tensor(name, f"tensor({name!r})")
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
 
-    @property
-    def orphans(self) -> frozenset[str]:
-        """Names of ops left without a role by an undo or a late failure; TensorFlow cannot delete ops."""
-        gone = [e for e in self._events if e.undone and e.applied.graph is self.graph]
-        return frozenset(name for e in gone for name in e.applied.made.ops) | self._litter
-
     # -- selecting ------------------------------------------------------------------------------
 
     def select(
@@ -110,7 +106,7 @@ class Editor(Functions, Explaining):
         outputs: Iterable[Any] | Any = None,
         where: Callable[[OpView], bool] | None = None,
     ) -> Selection:
-        """Returns the ops that fit all that is given; all ops where nothing is given.
+        """Returns the ops that fit all that is given; all ops where nothing is given. Orphans fit only by name.
 
         Args:
             scope: a name scope, with all below it.
@@ -125,6 +121,9 @@ class Editor(Functions, Explaining):
         """
         given, wanted = (None if things is None else _parts(things) for things in (inputs, outputs))
         found = select(self.snapshot, scope=scope, op=op, name=name, inputs=given, outputs=wanted)
+        if name is None and wanted is None and self.orphans:
+            index = found.graph.index
+            found = replace(found, mask=found.mask & ~found.graph.mask(index[n] for n in self.orphans if n in index))
         return found if where is None else found.where(where)
 
     @property
@@ -145,11 +144,14 @@ class Editor(Functions, Explaining):
         """The plan being made on screen, by hand."""
         return self.screen.draft
 
-    def apply(self, plan: Plan) -> Applied:
+    @gc_paused()
+    def apply(self, plan: Plan, *, record: bool = True) -> Applied:
         """Carries out a plan: all of it, or nothing.
 
         Args:
             plan: a plan made by `plan()` of this editor.
+            record: keep in the graph where its new ops come from, so that it is saved with the graph: one entry in
+                the collection ``graphsurgeon/provenance``, which copies and previews leave out.
 
         Returns:
             what was made; ``done[name or object]`` gives the copy of a source op, tensor or variable.
@@ -161,6 +163,7 @@ class Editor(Functions, Explaining):
         from .tf.atomic import Held
         from .tf.copying import carry_out
         from .tf.materialise import materialise
+        from .tf.provenance import next_step, noted
 
         self._refuse_foreign(plan)
         faults = plan.check()
@@ -175,17 +178,21 @@ class Editor(Functions, Explaining):
             if wrong:
                 what = f"the result is not what was previewed: {wrong[0]}"
                 raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
-            applied, self._count = Applied(effect, made.graph, made, self), self._count + 1
-            replaced = before if before is not made.graph else None
-            event = Event(self._count, applied, time.perf_counter() - start, before=replaced)
+            applied, number = Applied(effect, made.graph, made, self), next_step(before, self._events)
+            kept = noted(effect, before, made.graph, number) if record else b""
+            about: dict[str, Any] = {"record": kept}
+            if made.graph is not before:
+                left = self._left(before).items()
+                about |= {"before": before, "carried": {op: n for op, n in left if op in effect.after.index}}
+            event = Event.of(number, applied, time.perf_counter() - start, **about)
             # From here on it is done: nothing may fail after this line.
-            self._events = [*(e for e in self._events if not e.undone or e.before is None), event]
+            self._add(event)
         except BaseException as error:
             self.graph, self._snapshot = before, previous
             orphans = held.put_back(c.step.to for c in effect.copies)
             if not orphans:
                 raise
-            self._litter |= set(orphans)
+            self._leave(before, orphans, next_step(before, self._events))
             late = late_failure(error, plan, orphans, self.snapshot)
             if isinstance(error, Exception):
                 raise late from error
@@ -227,64 +234,6 @@ class Editor(Functions, Explaining):
                 "Make the plan again: run the cell that makes it",
             )
 
-    @property
-    def history(self) -> list[Event]:
-        """The applied plans, oldest first; undone ones say so."""
-        return list(self._events)
-
-    def undo(self) -> Event:
-        """Takes the last applied plan back.
-
-        An appended copy leaves the collections, pictures and saves (its ops stay in TensorFlow's graph as orphans);
-        a materialised plan gives the graph from before back.
-
-        Raises:
-            PlanError: there is nothing to undo.
-        """
-        from .tf.copying import withdraw
-
-        event = next((e for e in reversed(self._events) if not e.undone), None)
-        if event is None:
-            raise PlanError("undo()", "there is nothing to undo", "Apply a plan first")
-        if event.before is not None:
-            self.graph, self._snapshot = event.before, None
-        else:
-            self._forget_state()
-            withdraw(event.applied.made)
-        event.undone = True
-        if self._screen is not None:
-            self._screen.graph_changed()
-        return event
-
-    def redo(self) -> Event:
-        """Does the plan that was undone last again.
-
-        Raises:
-            PlanError: there is nothing to redo.
-        """
-        from .tf.copying import restore
-
-        live = max((e.number for e in self._events if not e.undone), default=0)
-        event = next((e for e in self._events if e.undone and e.number > live), None)
-        if event is None:
-            raise PlanError("redo()", "there is nothing to redo", "Undo a plan first")
-        if event.before is not None:
-            self.graph, self._snapshot = event.applied.graph, None
-        else:
-            self._forget_state()
-            restore(event.applied.made)
-        event.undone = False
-        if self._screen is not None:
-            self._screen.graph_changed()
-        return event
-
-    def _forget_state(self) -> None:
-        """Collections have changed: the snapshot's variables and collections are read again."""
-        from dataclasses import replace
-
-        if self._snapshot is not None:
-            self._snapshot = replace(self._snapshot)
-
     # -- running ----------------------------------------------------------------------------------
 
     def session(self, session: Any = None, config: Any = None) -> Any:
@@ -299,16 +248,26 @@ class Editor(Functions, Explaining):
         from .tf.sessions import fresh, renewed, settle
 
         own = session if session is not None else self._session
+        live = [event for event in self._events if not event.undone]
         if own is None:
-            made = frozenset(name for e in self._events for name in e.applied.made.ops)
-            own = fresh(self.graph, self._values, config, skip=self._late_names(), later=made)
+            made = frozenset(name for e in live for name in e.applied.made.ops) | self.orphans
+            late = frozenset(name for e in live for name in e.applied.made.infos) | self.orphans
+            own = fresh(self.graph, self._values, config, skip=late, later=made)
         elif own.graph is not self.graph:
-            own = renewed(own, self.graph, config)
+            old, seen = own, self._given.get(own, set())
+            pending = [e for e in self._events if e.applied is not None and e.number not in seen]
+            late = frozenset(name for e in pending for name in e.applied.made.infos)
+            skip = late | frozenset(self._left(old.graph)) | self.orphans
+            own = renewed(old, self.graph, config, skip)
+            # What a plan has made before keeps the values of now; what is new here gets those of the plan.
+            there = frozenset(op.name for op in old.graph.get_operations())
+            self._given[own] = {e.number for e in live if e.number in seen and there.issuperset(e.applied.made.infos)}
         given = self._given.setdefault(own, set())
-        for event in self._events:
-            if not event.undone and event.number not in given:
+        for event in live:
+            if event.number not in given:
                 settle(own, self.graph, event.applied.made)
                 given.add(event.number)
+        self._log.sessions.add(own)
         if session is None or self._session is None:
             self._session = own
         return own
@@ -328,9 +287,6 @@ class Editor(Functions, Explaining):
     def starters(self) -> tuple[list[str], dict[str, Any]]:
         """Names of ops that the file wants run once, after its values are there; and what they are fed."""
         return list(getattr(self._values, "starters", ())), dict(getattr(self._values, "asset_feeds", {}))
-
-    def _late_names(self) -> frozenset[str]:
-        return frozenset(name for e in self._events for name in e.applied.made.infos)
 
     # -- showing ------------------------------------------------------------------------------------
 

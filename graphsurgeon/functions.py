@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .core.plan import op_name
+from .history import Log, moment
 
 if TYPE_CHECKING:
     from .core.graph import Graph
@@ -18,6 +19,7 @@ class Functions:
     outputs: dict[str, str]
     title: str
     _code: str
+    _log: Log
     _session: Any
     _values: Any
 
@@ -105,4 +107,6 @@ class Functions:
         moved = {key: made.tensors.get(name, name) for key, name in self.outputs.items()}
         shown = ", ".join(repr(op_name(call)) for call in calls)
         values = SessionValues(self.session, self._values, self.void)
-        return Editor(made.graph, self.title, f"{self._code}.inlined({shown})", None, values, self.inputs, moved)
+        editor = Editor(made.graph, self.title, f"{self._code}.inlined({shown})", None, values, self.inputs, moved)
+        editor._log.follows = (self._log, moment(), f".inlined({shown})")
+        return editor

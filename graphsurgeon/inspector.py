@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,7 +10,11 @@ from .core.graph import Graph
 from .core.selection import Selection
 from .core.walks import edge_rows
 from .errors import SelectionError, did_you_mean
+from .view.asides import counted
 from .view.items import ops_named
+
+if TYPE_CHECKING:
+    from .editor import Editor
 
 _MOST = 12
 
@@ -51,6 +55,33 @@ def details(graph: Graph, name: str) -> dict[str, Any]:
         "consumers": [],
         "doc": "",
     }
+
+
+def reasons(editor: Editor, name: str, region: Selection | None) -> list[list[str]]:
+    """Returns rows that say where an op comes from, why it is in the region, and what holds it.
+
+    Args:
+        editor: the editor of the graph.
+        name: an op; of anything else nothing is said.
+        region: what is between the boundary tensors, where they are marked.
+    """
+    graph = editor.snapshot
+    if name not in graph.index:
+        return []
+    origin, rows = editor.provenance(name), []
+    if origin.kind != "original" or origin.changes:
+        rows.append(["comes from", str(origin)])
+    if region is not None and name in region:
+        path = editor.why(name, region)
+        way = " → ".join(path.names) if len(path.names) <= 5 else f"{len(path):,} steps to {path.end}"
+        rows.append(["in the region", path.reason.partition(" because ")[2] + (f": {way}" if len(path) else "")])
+    elif region is not None:
+        rows.append(["not in the region", editor.why_not(name, region).text.partition(" because ")[2]])
+    held = editor.blocks(name)
+    words = {"data": "readers", "control": "waiting ops", "colocated": "colocated ops"}
+    counts = [counted(n, words.get(kind, kind)) for kind, n in held.counts.items() if n]
+    rows.append(["held by", ", ".join(counts) or "nothing: it can be removed"])
+    return rows
 
 
 def _tensor(graph: Graph, name: str) -> dict[str, str]:

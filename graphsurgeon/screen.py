@@ -11,9 +11,10 @@ from .core.search import search
 from .core.selection import Selection
 from .drafting import Drafting
 from .errors import LayoutError, SelectionError, SurgeryError, did_you_mean
-from .inspector import details
+from .inspector import details, reasons
 from .marks import Marks, picked_after, selection_of
 from .pane import Pane, keys_above, opening_of_copies, static_picture
+from .revising import Revising
 from .shown import boundary_shown, boundary_text, hits_shown, outline_shown, plan_shown
 from .view.asides import counted
 from .view.items import find_item, keys_to, ops_named
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .editor import Editor
 
 
-class Screen(Drafting):
+class Screen(Drafting, Revising):
     """The state behind a widget: two panes, what is picked, the boundary, the plan being made.
 
     Args:
@@ -169,8 +170,11 @@ class Screen(Drafting):
         self._changed()
 
     def details(self, name: str, pane: str = "source") -> dict[str, Any]:
-        """Returns what the inspector shows of a box."""
-        return details(self._graph(pane), name)
+        """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
+        found = details(self._graph(pane), name)
+        if pane == "source":
+            found["rows"] += reasons(self.source, name, self._region)
+        return found
 
     def find(self, query: str) -> dict[str, Any]:
         """Returns the ops that fit a query, with the box that shows or holds each."""
@@ -255,6 +259,8 @@ class Screen(Drafting):
         editor = self.source if pane == "source" else self.destination
         for name in editor.orphans:
             marks.setdefault(graph.index[name], "orphan")
+        if pane == "source" and self.same:
+            marks |= dict.fromkeys(self.draft.effect.removed, "removed")
         return self._panes[pane].draw(graph, marks, self._direction)
 
     def traits(self) -> dict[str, Any]:
@@ -285,7 +291,10 @@ class Screen(Drafting):
                 self._problem,
                 self._panes["source"].scene,
             ),
-            "plan": plan_shown(self.draft, len(self._redo), self.destination.history, self._applied),
+            "plan": {
+                **plan_shown(self.draft, len(self._redo), self.destination.history, self._applied),
+                "same": self.same,
+            },
             "status": status,
             "outline": outline_shown(self.source.snapshot, self._open_rows),
             "theme": "auto",

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from graphsurgeon.core.provenance import COLLECTION
+
 tf1 = tf.compat.v1
 KINDS = ("ref", "resource")
 
@@ -19,14 +21,20 @@ def look(graph: Any) -> dict[str, Any]:
         "ops": [id(op) for op in graph.get_operations()],
         "version": graph.version,
         "collections": collections(graph),
+        "records": [id(item) for item in graph.get_collection(COLLECTION)],
         "names": dict(graph._names_in_use),
         "functions": sorted(graph._functions),
     }
 
 
 def collections(graph: Any) -> dict[str, list[int]]:
-    """Returns the collections of a graph with their entries by identity."""
-    return {name: [id(item) for item in graph.get_collection(name)] for name in graph.get_all_collection_keys()}
+    """Returns the collections of a graph with their entries by identity, but for the records of the package."""
+    return {name: [id(item) for item in graph.get_collection(name)] for name in keys(graph)}
+
+
+def keys(graph: Any) -> list[str]:
+    """Returns the names of the collections, but for that of the package's own records."""
+    return [name for name in graph.get_all_collection_keys() if name != COLLECTION]
 
 
 def tiny() -> Any:

@@ -9,6 +9,7 @@ import json
 import pytest
 
 from benchmarks import __main__ as frame
+from benchmarks import peak as peak_module
 from benchmarks import rows as rows_module
 from benchmarks.rows import Row, seconds
 
@@ -63,3 +64,9 @@ def test_each_benchmark_has_rows_and_a_reason(name):
     module = importlib.import_module(f"benchmarks.bench_{name}")
     assert callable(module.rows)
     assert module.__doc__
+
+
+def test_peak_memory_counts_what_a_copy_holds():
+    if not peak_module.can_measure():
+        pytest.skip("this system does not tell a process its peak")
+    assert 25 < peak_module.peak("theirs", "heavy", 1) < 400

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
@@ -9,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.diff import diff
-from graphsurgeon.errors import OpenError, SelectionError
+from graphsurgeon.errors import LayoutError, OpenError, SelectionError
 from tests.graphs import model, tiny
 from tests.refusal import refuses
 
@@ -105,11 +106,40 @@ def test_thirty_thousand_real_ops_in_seconds():
         return made
 
     a, b, c = (gs.open(graph(lead)).snapshot for lead in ("", "", "m"))
-    start = time.perf_counter()
+    start = time.process_time()
     assert not diff(a, b)
-    middle = time.perf_counter()
+    middle = time.process_time()
     assert diff(a, c, by="structure").counts["renamed"] == 30_000
-    end = time.perf_counter()
+    end = time.process_time()
     assert middle - start < 3
     assert end - middle < 5
     print(f"by name {middle - start:.2f} s, by structure {end - middle:.2f} s")
+
+
+def test_a_difference_is_drawn_in_a_cell():
+    def graph(kind: str, *more: str) -> tf.Graph:
+        with tf.Graph().as_default() as made:
+            x = tf1.placeholder(tf.float32, [None, 2], name="x")
+            getattr(tf, kind)(x, name="y")
+            for name in more:
+                tf.negative(x, name=name)
+        return made
+
+    found = diff(gs.open(graph("exp", "gone"), title="old<i>"), gs.open(graph("square", "won"), title="new"))
+    shown = found._repr_mimebundle_()
+    assert shown["text/plain"] == str(found)
+    svg = shown["image/svg+xml"]
+    for words in ("only in new: 1", "only in old&lt;i&gt;: 1", "in both, changed: 1", "Square · was Exp"):
+        assert words in svg
+    assert "<i>" not in svg
+    assert shown["text/html"].startswith("<img alt=")
+    same = diff(graph("exp"), graph("exp"))
+    assert "no difference" in same._repr_mimebundle_()["text/plain"]
+
+
+def test_a_difference_too_large_to_draw_is_told(monkeypatch):
+    def refuse(_found):
+        raise LayoutError("draw", "too many boxes", "Fold")
+
+    monkeypatch.setattr(sys.modules["graphsurgeon.diff"], "contrast", refuse)
+    assert set(diff(tf.Graph(), tf.Graph())._repr_mimebundle_()) == {"text/plain"}

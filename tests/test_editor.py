@@ -9,7 +9,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, StalePlanError
 from graphsurgeon.tf.copying import differences
-from tests.graphs import KINDS, collections, look, model, put, run, tiny
+from tests.graphs import KINDS, collections, keys, look, model, put, run, tiny
 from tests.refusal import reads, refuses
 
 tf1 = tf.compat.v1
@@ -199,7 +199,7 @@ def test_undo_and_redo_of_a_copy(kind):
     event = ed.undo()
     assert event.undone
     assert state(m.graph) == before
-    assert set(m.graph.get_all_collection_keys()) == set(before)
+    assert set(keys(m.graph)) == set(before)
     assert ed.orphans == frozenset(done.ops)
     assert len(ed.orphans) == len(m.graph.get_operations()) - size
     assert str(ed).endswith(f"{len(ed.orphans):,} orphans left by undo")
@@ -273,7 +273,7 @@ def test_materialise(kind):
     assert done.ops == ["t/net/y"]
     assert differences(plan.effect, ed.snapshot) == []
     assert set(ed.snapshot.names) == {op.name for op in m.graph.get_operations()} | {"t/net/y"}
-    assert set(ed.graph.get_all_collection_keys()) == set(m.graph.get_all_collection_keys()) | {"t/mine"}
+    assert set(keys(ed.graph)) == set(keys(m.graph)) | {"t/mine"}
     session = ed.session()
     assert session is not m.session
     feed = {t.name: v for t, v in m.feed().items()}

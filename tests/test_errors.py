@@ -39,7 +39,7 @@ def test_nearest_names():
 
 def test_nearest_of_a_hundred_thousand_is_quick():
     names = [f"tower_{i % 8}/block_{i // 8}/conv_{i}/weights" for i in range(100_000)]
-    start = time.perf_counter()
+    start = time.process_time()
     found = nearest("tower_3/block_100/conv_803/weigths", names)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert found[0] == "tower_3/block_100/conv_803/weights"

@@ -54,3 +54,20 @@ def test_without_tensorflow_nodes():
 def test_a_name_that_is_not_there():
     with refuses(SelectionError, "details('nett/'): there is nothing of that name in net"):
         details(net(), "nett/")
+
+
+def test_an_op_of_the_screen_says_where_it_is_from_why_it_is_there_and_what_holds_it():
+    ed = gs.open(tiny())
+    ed.apply(ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep"))
+    screen = ed.screen
+    rows = dict(screen.details("t/y")["rows"])
+    assert rows["comes from"] == "copied from op 'y' of graph in step 1"
+    assert rows["held by"] == "nothing: it can be removed"
+    assert "in the region" not in rows
+    assert dict(screen.details("y")["rows"])["held by"] == "1 reader"
+    assert "comes from" not in dict(screen.details("y")["rows"])
+    screen.mark_input("x:0")
+    screen.mark_output("z:0")
+    assert dict(screen.details("y")["rows"])["in the region"] == "'z' needs it: y → z"
+    assert "'t/y'" not in dict(screen.details("t/y")["rows"])["not in the region"]
+    assert "no path" in dict(screen.details("k")["rows"])["not in the region"]

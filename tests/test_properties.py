@@ -125,6 +125,7 @@ def feeds_of(made: Any, end: Any, done: Any, lead: str) -> tuple[dict[str, Any],
     stand_ins = [p for c in done.effect.copies for p in c.placeholders]
     inner = [made.graph.as_graph_element(p.was) for p in stand_ins]
     assume(not any(t.dtype == tf.resource for t in inner))  # nothing can be fed there
+    assume(all(map(made.graph.is_fetchable, inner)))  # the op of a v2 cond cannot be asked for what it gives
     feeds = made.feeds()
     values = run(made.graph, [*inner, *end], feeds)
     moved = {f"{lead}{tensor.name}": value for tensor, value in feeds.items() if copied(done, tensor)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
@@ -441,3 +442,81 @@ def test_a_policy_that_cannot_be_stays_on_screen_to_be_changed():
     assert [(v["was"], v["policy"]) for v in shown["variables"]] == [("net/w", "freeze"), ("net/b", "copy")]
     screen.set_policy(0, "net/w", "initial")
     assert traits(screen)["plan"]["faults"] == []
+
+
+# -- edits ----------------------------------------------------------------------------------------
+
+
+def row_of_ops():
+    """Returns the screen of a -> b -> c -> d, and e beside them."""
+    graph = tf.Graph()
+    with graph.as_default():
+        a = tf1.placeholder(tf.float32, [2], name="a")
+        with tf1.name_scope("in"):
+            b = tf.negative(a, name="b")
+            c = tf.negative(b, name="c")
+        tf.negative(c, name="d")
+        tf.exp(a, name="e")
+    return gs.open(graph).screen
+
+
+@pytest.mark.parametrize(
+    ("verb", "args", "code", "status"),
+    [
+        ("reroute", {"old": "in/c", "to": "e"}, ".reroute('in/c:0', to='e:0')", "what reads in/c:0 will read e:0"),
+        ("swap", {"a": "in/c:0", "b": "e:0"}, ".swap('in/c:0', 'e:0')", "in/c:0 and e:0 change places"),
+        ("bypass", {"op": "in/c"}, ".bypass('in/c')", "in/c will be bypassed"),
+        ("detach", {"names": ["in/c"], "side": "inputs"}, ".detach('in/c', side='inputs')", "in/c will be cut off"),
+        ("insert", {"op": "Relu", "on": "in/c:0"}, ".insert('Relu', on='in/c:0', name='in/c_relu')",
+         "in/c_relu will stand behind in/c:0"),
+        ("remove", {"names": ["in/"], "stitch": True}, ".remove(['in/b', 'in/c'], stitch=True)",
+         "in/b, in/c will go"),
+        ("set_attr", {"names": ["d"], "name": "_mark", "value": "[1, 2]"}, ".set_attr('d', '_mark', [1, 2])",
+         "_mark of d will be [1, 2]"),
+        ("set_attr", {"names": ["d"], "name": "_mark", "value": "a word"}, ".set_attr('d', '_mark', 'a word')",
+         "_mark of d will be 'a word'"),
+        ("set_device", {"names": ["in/"], "device": "/cpu:0"}, ".set_device(['in/b', 'in/c'], '/cpu:0')",
+         "in/b, in/c will run on /cpu:0"),
+        ("add_control", {"op": "d", "after": "e"}, ".add_control('d', 'e')", "d will run after e"),
+    ],
+)  # fmt: skip
+def test_each_edit_is_a_step_of_the_plan(verb, args, code, status):
+    screen = row_of_ops()
+    getattr(screen, verb)(**args)
+    assert screen.draft.check() == ()
+    assert code in screen.draft.to_code()
+    assert screen.traits()["status"]["text"].startswith(status + ", in a new graph")
+    screen.apply()
+    screen.undo()
+    assert len(screen.destination.graph.get_operations()) == 5
+
+
+def test_what_waits_is_released():
+    screen = row_of_ops()
+    screen.add_control("d", "e")
+    screen.apply()
+    screen.remove_control("d")
+    assert screen.traits()["status"]["text"].startswith("d will no longer wait for anything")
+    screen.apply()
+    assert not screen.destination.graph.get_operation_by_name("d").control_inputs
+
+
+def test_what_will_go_is_crossed_out_where_it_is():
+    screen = row_of_ops()
+    screen.unfold("in/")
+    screen.remove(["in/b"], stitch=True)
+    shown = traits(screen)
+    states = {b["name"]: b["state"] for b in shown["scenes"]["source"]["boxes"]}
+    assert states["in/b"] == "removed"
+    assert states["in/c"] == ""
+    after = {b["name"]: b["state"] for b in shown["scenes"]["destination"]["boxes"]}
+    assert "in/b" not in after
+    assert shown["plan"]["counts"]["removed"] == 1
+    assert shown["plan"]["same"] is True
+    screen.apply()
+    assert screen.traits()["status"]["text"] == "applied: 1 connection, 1 op removed, in a new graph"
+
+
+def test_a_box_that_is_not_there_is_said():
+    with refuses(SelectionError, "remove('inn/'): there is nothing of that name in"):
+        row_of_ops().remove(["inn/"])

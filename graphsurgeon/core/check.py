@@ -9,14 +9,13 @@ import numpy as np
 
 from ..errors import SelectionError, did_you_mean
 from .contexts import context_faults
-from .graph import Graph, Mask, TensorInfo, shape_text
+from .fitting import axis_text, bare, both_ways, fits, fitting, shapes_differ
+from .graph import Graph, Mask, TensorInfo
 from .naming import free_scope, taken, under, valid_scope
-from .walks import backward
+from .rewiring import cycle_fault, frame_fault, reference_fault
 
 if TYPE_CHECKING:
     from .steps import ConnectStep, CopyStep, Fault
-
-Shape = tuple[int | None, ...] | None
 
 
 def namespace_faults(step: CopyStep, base: Graph) -> list[Fault]:
@@ -185,14 +184,8 @@ def mapping_faults(step: CopyStep, base: Graph) -> tuple[dict[tuple[int, int], t
             continue
         a, b = graph.info(*source), base.info(op, port)
         if a is not None and b is not None and bare(a.dtype) != bare(b.dtype):
-            fits = fitting(base, a)
-            faults.append(
-                Fault(
-                    asked,
-                    f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ",
-                    fits,
-                )
-            )
+            wrong = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
+            faults.append(Fault(asked, wrong, mapping_proposals(step, base, (old, a), (new, b))))
             continue
         mapping[source] = (base.names[op], port)
     return mapping, faults
@@ -224,7 +217,7 @@ def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
                     asked,
                     f"{step.tensor!r} is {new}, but input {step.input} of {step.to!r} takes {old.dtype} "
                     f"(it reads {inputs[step.input]!r}, {old})",
-                    fitting(graph, old),
+                    both_ways(graph, old, source, new, [op]),
                 )
             ]
         if shapes_differ(new.shape, old.shape):
@@ -233,77 +226,24 @@ def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
                     asked,
                     f"{step.tensor!r} is {new}, but input {step.input} of {step.to!r} reads {inputs[step.input]!r}, "
                     f"{old}: {axis_text(new.shape, old.shape)}",
-                    fitting(graph, old),
+                    both_ways(graph, old, source, new, [op]),
                 )
             ]
-    below = backward(graph, graph.mask([source[0]]))
-    if below[op]:
-        return [
-            Fault(
-                asked,
-                f"that makes a cycle: {step.tensor!r} is computed from {step.to!r}",
-                "Choose a tensor above it",
-            )
-        ]
+    edge = (op, step.input, source)
+    trouble = reference_fault(graph, edge, asked) or frame_fault(graph, [edge], asked)
+    if trouble:
+        return [trouble]
+    if cycle_fault(graph.rewired(*edge), [(op, source[0])], asked):
+        wrong = f"that makes a cycle: {step.tensor!r} is computed from {step.to!r}"
+        return [Fault(asked, wrong, "Choose a tensor above it")]
     return []
 
 
-def shapes_differ(a: Shape, b: Shape) -> bool:
-    """Returns whether two static shapes cannot be the same.
-
-    Example:
-        >>> shapes_differ((None, 3), (5, 4)), shapes_differ((None, 3), (5, 3)), shapes_differ(None, (1,))
-        (True, False, False)
-    """
-    if a is None or b is None:
-        return False
-    if len(a) != len(b):
-        return True
-    return any(x is not None and y is not None and x != y for x, y in zip(a, b, strict=True))
-
-
-def axis_text(a: Shape, b: Shape) -> str:
-    """Returns where two shapes differ, in words.
-
-    Example:
-        >>> axis_text((None, 64), (None, 128))
-        'axis 1 is 64 against 128'
-    """
-    if a is None or b is None:
-        return "one rank is unknown"
-    if len(a) != len(b):
-        return f"rank {len(a)} against rank {len(b)}"
-    for axis, (x, y) in enumerate(zip(a, b, strict=True)):
-        if x is not None and y is not None and x != y:
-            return f"axis {axis} is {x} against {y}"
-    return "they agree"
-
-
-def fitting(graph: Graph, info: TensorInfo, most: int = 4) -> str:
-    """Returns a sentence that names tensors of `graph` with this dtype and a shape that fits."""
-    found = []
-    for i in range(min(graph.size, 20_000)):
-        if graph.types[i] in ("Const", "NoOp", "Assign"):
-            continue
-        for port, other in enumerate(graph.outputs(i) or ()):
-            if (
-                other is not None
-                and bare(other.dtype) == bare(info.dtype)
-                and not shapes_differ(other.shape, info.shape)
-            ):
-                found.append(f"{graph.names[i]}:{port}")
-        if len(found) >= most:
-            break
-    if not found:
-        return f"No tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
-    return "These would fit: " + ", ".join(repr(f) for f in found[:most])
-
-
-def bare(dtype: str) -> str:
-    """Returns a dtype without its mark of a reference.
-
-    Example:
-        >>> bare("float32_ref")
-        'float32'
-    """
-    return dtype.removesuffix("_ref")
+def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
+    """Returns what would fit in place of a tensor of the source, and which other inputs of the copy `new` would fit."""
+    graph, said = step.selection.graph, fitting(base, old[1])
+    for name in step.selection.boundary.inputs:
+        info = graph.info(*graph.tensor(name))
+        if name != old[0] and info is not None and fits(new[1], info):
+            return f"{said}. {new[0]!r} would fit {name!r}"
+    return said

@@ -220,6 +220,15 @@ class Copied:
         """Returns the name an op or tensor of the source has in the copy."""
         return renamed(self.step.to, name, self.step.names)
 
+    def original(self, name: str) -> str | None:
+        """Returns the op of the source that an op of the copy was made from; None where it was made from none."""
+        at = self._spots.get(name)
+        return None if at is None else self.source.names[int(self.ops[at])]
+
+    @cached_property
+    def _spots(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.names)}
+
     @property
     def stand_ins(self) -> list[NewPlaceholder | NewConstant]:
         """The new ops that stand in for tensors of the source, in the order they are made."""

@@ -55,12 +55,14 @@ class Diff:
         a, b: the graphs.
         place: for each op of `a` the number of its partner in `b`, -1 for none.
         changes: what differs at ops that both have.
+        draw: draws it, as mime type -> text; None where nothing draws.
     """
 
     a: Graph
     b: Graph
     place: Ints
     changes: tuple[Change, ...] = field(repr=False)
+    draw: Callable[[Diff], dict[str, str]] | None = None
 
     @cached_property
     def added(self) -> tuple[str, ...]:
@@ -134,6 +136,9 @@ class Diff:
 
     def __repr__(self) -> str:
         return f"<Diff {self._head}>"
+
+    def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
+        return {"text/plain": str(self), **(self.draw(self) if self.draw is not None else {})}
 
     @property
     def _head(self) -> str:

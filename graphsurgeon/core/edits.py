@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SelectionError
-from .check import axis_text, bare, fitting, shapes_differ
+from .fitting import axis_text, bare, both_ways, shapes_differ
 from .graph import Graph, TensorInfo
-from .rewiring import Edge, cycle_fault, frame_fault, grown, rewired
+from .rewiring import Edge, cycle_fault, frame_fault, grown, reference_fault, rewired
 
 if TYPE_CHECKING:
     from .boundary import Tensor
@@ -69,8 +69,15 @@ class EditStep:
         return self.code.removeprefix(".")
 
 
-def misfit(effect: Effect, asked: str, old: Tensor, new: Tensor) -> bool:
-    """Returns whether a tensor cannot take another's place, by dtype or shape; notes the fault."""
+def misfit(effect: Effect, asked: str, old: Tensor, new: Tensor, readers: Sequence[int] = ()) -> bool:
+    """Returns whether a tensor cannot take another's place, by dtype or shape; notes the fault.
+
+    Args:
+        effect: where the fault is noted.
+        asked: the request, for messages.
+        old, new: the tensors.
+        readers: the ops that are to read the new one.
+    """
     graph = effect.after
     a, b = graph.info(*old), graph.info(*new)
     if a is None or b is None:
@@ -80,7 +87,8 @@ def misfit(effect: Effect, asked: str, old: Tensor, new: Tensor) -> bool:
         return False
     why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
     names = [f"{graph.names[op]}:{port}" for op, port in (new, old)]
-    fault(effect, asked, f"{names[0]!r} is {b}, but {names[1]!r} is {a}: {why}", fitting(graph, a))
+    wrong = f"{names[0]!r} is {b}, but {names[1]!r} is {a}: {why}"
+    fault(effect, asked, wrong, both_ways(graph, a, new, b, list(readers)))
     return True
 
 
@@ -101,7 +109,7 @@ def rewire(
         checked: it is known that no circle is closed.
     """
     graph = effect.after
-    if any(misfit(effect, asked, old, new) for old, new in pairs):
+    if any(misfit(effect, asked, old, new, _readers(edges, new)) for old, new in pairs):
         return
     from .copied import Connection  # it knows plans, and plans know edits
 
@@ -109,7 +117,8 @@ def rewire(
         fault(effect, asked, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
         return
     after = rewired(graph, edges)
-    trouble = frame_fault(graph, edges, asked)
+    trouble = next((f for f in (reference_fault(graph, edge, asked) for edge in edges) if f), None)
+    trouble = trouble or frame_fault(graph, edges, asked)
     if not trouble and not checked:
         trouble = cycle_fault(after, [(op, new[0]) for op, _, new in edges], asked, graph)
     if trouble:
@@ -125,6 +134,10 @@ def rewire(
         if op < base:
             effect.mode = "materialise"
             effect.edits.append((name, at, f"{graph.names[source]}:{port}"))
+
+
+def _readers(edges: Sequence[Edge], tensor: Tensor) -> list[int]:
+    return list(dict.fromkeys(op for op, _, new in edges if new == tensor))
 
 
 def touch(effect: Effect, op: int) -> Change:
@@ -201,9 +214,9 @@ def free_name(graph: Graph, wish: str) -> str:
     return name
 
 
-def few(names: Sequence[str]) -> str:
+def few(names: Sequence[str], most: int = 3) -> str:
     """Returns the first names, and how many more there are."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def one_or_all(names: tuple[str, ...]) -> Any:

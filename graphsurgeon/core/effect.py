@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .check import connect_faults
+from .collector import gc_paused
 from .copied import Connection, Copied, NewPlaceholder, NewVariable
-from .edits import Change, EditStep, NewNode
+from .edits import Change, EditStep, NewNode, few
 from .graph import Graph
 from .hazards import hazards
 from .placement import put_copy
@@ -58,6 +59,7 @@ class Effect:
         return [p for c in self.copies for p in c.placeholders]
 
 
+@gc_paused()
 def resolve(plan: Plan) -> Effect:
     """Works out a plan step by step; faults are collected, never raised."""
     effect = Effect(plan, plan.base, first=plan.base.size)
@@ -70,6 +72,7 @@ def resolve(plan: Plan) -> Effect:
             _connect(effect, step)
     finish_removal(effect)
     _note_unread(effect)
+    _note_idle(effect)
     if not effect.faults:
         effect.warnings += hazards(effect.after, np.arange(effect.after.size) >= effect.first)
     return effect
@@ -83,6 +86,20 @@ def _note_unread(effect: Effect) -> None:
     for p in effect.placeholders:
         if effect.after.index[p.name] not in read:
             effect.warnings.append(f"{p.name} is a placeholder that nothing reads any more: map {p.was} instead")
+
+
+def _note_idle(effect: Effect) -> None:
+    """Says which tensors have lost their last reader: their ops stay, and nothing needs them."""
+    after, old = effect.after, effect.plan.base.index
+    lost = dict.fromkeys(c.was for c in effect.connections if c.was and c.to in old)
+    if not lost or effect.faults:
+        return
+    read = set(after.data.node.tolist()) | set(after.control.node.tolist())
+    held = {entry.name.partition(":")[0] for items in effect.plan.base.state.collections.values() for entry in items}
+    there = [(name, name.partition(":")[0]) for name in lost]
+    idle = [name for name, op in there if op in after.index and after.index[op] not in read and op not in held]
+    if idle:
+        effect.warnings.append(f"left without a reader: {few(idle, 6)}")
 
 
 def _connect(effect: Effect, step: ConnectStep) -> None:

@@ -68,6 +68,7 @@ class Graph:
         title: what to call the graph in messages.
         state_of: reads its variables and collections, when they are first asked for.
         opened_by: the Python that opens it again, where it came from a file.
+        log: what was done to it since, opaque to core.
         stamps: for each op what the live graph said of it, as bytes: the same while nobody changes the op. Empty
             where it was not read from a live graph.
 
@@ -88,6 +89,7 @@ class Graph:
     title: str = "graph"
     state_of: Callable[[], State] | None = None
     opened_by: str | None = None
+    log: Any = None
     stamps: Sequence[bytes] = ()
 
     # -- making one ---------------------------------------------------------------------------
@@ -108,7 +110,8 @@ class Graph:
 
     def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
         """Returns a snapshot with these nodes added, and their stamps; this one stays as it is."""
-        about = {key: getattr(self, key) for key in ("owner", "outputs_of", "title", "state_of", "opened_by")}
+        keys = ("owner", "outputs_of", "title", "state_of", "opened_by", "log")
+        about = {key: getattr(self, key) for key in keys}
         return type(self)._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
 
     def appended(self, names: list[str], types: list[str], nodes: list[Any], data: Edges, control: Edges) -> Graph:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .boundary import Tensor, control_entering, entering
-from .check import array_faults, mapping_faults, name_faults, namespace_faults, shapes_differ, step_faults
+from .check import array_faults, mapping_faults, name_faults, namespace_faults, step_faults
 from .closure import close
 from .copied import (
     Connection,
@@ -20,6 +20,7 @@ from .copied import (
     new_variable,
     renamed,
 )
+from .fitting import shapes_differ
 from .graph import Graph, Mask, TensorInfo
 from .naming import COLLECTIONS_KEPT, SINGLES, VARIABLE_LISTS, placeholder_name, under
 from .naming import taken as is_taken

@@ -135,12 +135,22 @@ def reference_faults(graph: Graph, mask: Mask, given: Iterable[tuple[int, int]],
             continue
         for user in graph.consumers.row(op).tolist():
             first = graph.data.row(user)[0] == op
-            if mask[user] and first and graph.types[user].startswith(_REF_WRITERS) and graph.types[user] != "ScatterNd":
+            if mask[user] and first and writes(graph.types[user]):
                 writer, held = graph.names[user], graph.names[op]
                 wrong = f"{writer!r} changes {held!r}, so it needs that variable there, not a tensor"
                 out.append(Fault(asked, wrong, f"Select {held!r} too, or leave {writer!r} out"))
                 break
     return out
+
+
+def writes(kind: str) -> bool:
+    """Returns whether an op type changes the reference variable that is its input 0.
+
+    Example:
+        >>> writes("Assign"), writes("Identity")
+        (True, False)
+    """
+    return kind.startswith(_REF_WRITERS) and kind != "ScatterNd"
 
 
 def _can_turn(graph: Graph, op: int) -> bool:
@@ -170,7 +180,7 @@ def spare(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask
 
 def substitute_faults(step: CopyStep, base: Graph, found: Sequence[Substitute]) -> list[Fault]:
     """Faults of freezing and replacing: ops that change the variable, no values, a tensor that does not fit."""
-    from .check import axis_text, bare, fitting, shapes_differ
+    from .fitting import axis_text, bare, fitting, shapes_differ
     from .steps import Fault
 
     out: list[Fault] = []

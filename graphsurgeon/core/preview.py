@@ -147,6 +147,7 @@ class Preview:
         lines += _edit_lines(effect)
         if effect.mode == "materialise":
             lines.append(f"builds a new graph, because {_why_anew(effect)}; the old graph stays usable")
+            lines.append("a session that is open goes on with the old graph: ed.session(session) gives one of the new")
             count = slice_size(effect)
             if count:
                 anew = f"{count} op{'s' * (count > 1)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -101,6 +102,10 @@ def finish_removal(effect: Effect) -> None:
     if pairs:
         s = "s" * (len(pairs) > 1)
         effect.warnings.append(f"{len(pairs)} control input{s} on removed ops left out: {few(pairs)}")
+    held = list(_listed(graph, effect.removed))
+    if held:
+        counts = [f"{key} {held.count(key)}" for key in dict.fromkeys(held)]
+        effect.warnings.append(f"entries of collections that go with removed ops: {few(counts, 6)}")
     from .copied import now_read
 
     gone_names = {graph.names[i] for i in effect.removed}
@@ -138,8 +143,17 @@ def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:
         return None
     readers = list(dict.fromkeys(graph.names[rows[at]] for at in left))
     tensor = f"{graph.names[graph.data.node[left[0]]]}:{graph.data.port[left[0]]}"
-    more = "Remove these too, reroute what they read first, or choose stitch=True"
-    return Fault(asked, f"{tensor!r} is still read by {few(readers)}", more)
+    more = "Remove these too, reroute what they read first, or choose stitch=True; ed.blocks(...) lists all"
+    return Fault(asked, f"{tensor!r} is still read by {few(readers, 8)}", more)
+
+
+def _listed(graph: Graph, gone: Container[int]) -> Iterator[str]:
+    """The collections that hold ops, once for each entry."""
+    for key, entries in graph.state.collections.items():
+        for entry in entries:
+            names = () if entry.kind in ("value", "other") else (entry.name.partition(":")[0], *entry.parts)
+            if any(graph.index.get(name, -1) in gone for name in names):
+                yield key
 
 
 def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str] | None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .check import bare
 from .edits import (
     EditStep,
     NewNode,
@@ -24,6 +23,7 @@ from .edits import (
     tensors_of,
     whose,
 )
+from .fitting import bare
 from .grafts import Site, built, graft
 from .graph import TensorInfo
 from .naming import valid_scope
@@ -209,7 +209,9 @@ class InsertStep(EditStep):
 
     def code_for(self, owner: str, sources: Sources) -> str:
         """Returns the call that adds it to a plan of the editor called `owner`; notes the function it uses."""
-        held = "".join(f", {key}={value!r}" for key, value in self.attributes)
+        from .code import literal  # it knows plans, and plans know rewires
+
+        held = "".join(f", {key}={literal(value)}" for key, value in self.attributes)
         if not isinstance(self.op, str):
             sources.add(self.op, self.words[1])
         what = repr(self.op) if isinstance(self.op, str) else self.words[1]

@@ -200,3 +200,22 @@ def frame_fault(graph: Graph, edges: Sequence[Edge], asked: str) -> Fault | None
                 "Rewire what the loop takes (the input of its Enter) or gives (its Exit)",
             )
     return None
+
+
+def reference_fault(graph: Graph, edge: Edge, asked: str) -> Fault | None:
+    """Returns the fault of an op that changes a variable and would read a tensor that is none."""
+    from .plan import Fault
+    from .policies import writes
+
+    op, at, new = edge
+    old = graph.tensor(graph.input_names(op)[at])
+    was, now = graph.info(*old), graph.info(*new)
+    if at or was is None or now is None or not was.dtype.endswith("_ref") or now.dtype.endswith("_ref"):
+        return None
+    if not writes(graph.types[op]):
+        return None
+    return Fault(
+        asked,
+        f"{graph.names[op]!r} changes {graph.names[old[0]]!r}, and {graph.names[new[0]]}:{new[1]} is no variable",
+        "Set another input of it, or the input of what reads the variable",
+    )

@@ -34,7 +34,9 @@ class SetStep(EditStep):
         if self.device is not None:
             return f".set_device({one_or_all(self.ops)!r}, {self.device!r})"
         name, value = self.attributes[0]
-        return f".set_attr({one_or_all(self.ops)!r}, {name!r}, {value!r})"
+        from .code import literal  # it knows plans, and plans know settings
+
+        return f".set_attr({one_or_all(self.ops)!r}, {name!r}, {literal(value)})"
 
     def carry(self, effect: Effect) -> None:
         """Notes what is set."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..core.check import axis_text, fitting
+from ..core.check import mapping_proposals
+from ..core.collector import gc_paused
 from ..core.copied import Copied
 from ..core.effect import Effect
+from ..core.fitting import axis_text
 from ..core.graph import Graph
 from ..core.plan import Fault
 from ..core.state import VariableInfo
@@ -20,7 +22,8 @@ from . import custom_gradients, functions
 from .atomic import all_or_nothing
 from .attaching import attach
 from .compiling import compiled
-from .internals import all_collections, first_line, gc_paused, import_nodes, names_in_use, outside_contexts
+from .internals import all_collections, first_line, import_nodes, names_in_use, outside_contexts
+from .provenance import forget, keep
 from .variables import fetch
 
 tf1 = tf.compat.v1
@@ -151,7 +154,7 @@ def trial(effect: Effect) -> list[Fault]:
             Fault(
                 f"copy(to={copied.step.to!r}, inputs={{{old!r}: {new!r}}})",
                 f"{new!r} is {b}, but {old!r} is {a}: {why}",
-                fitting(base, a),
+                mapping_proposals(copied.step, base, (old, a), (new, b)),
             )
         )
     return faults
@@ -206,8 +209,8 @@ def _reserve(graph: Any, effect: Effect) -> None:
             table.setdefault(scope, 1)
 
 
-def withdraw(made: Made) -> None:
-    """Takes what a plan has made out of the collections; its ops stay behind as orphans."""
+def withdraw(made: Made, record: bytes = b"") -> None:
+    """Takes what a plan has made, and the record of it, out of the collections; its ops stay behind as orphans."""
     lists = all_collections(made.graph)
     with all_or_nothing(made.graph):
         for name, item in reversed(made.collections):
@@ -218,11 +221,13 @@ def withdraw(made: Made) -> None:
         for name in {name for name, _ in made.collections}:
             if not lists.get(name):
                 lists.pop(name, None)
+        forget(made.graph, record)
 
 
-def restore(made: Made) -> None:
+def restore(made: Made, record: bytes = b"") -> None:
     """Puts what `withdraw` took out back into the collections."""
     with all_or_nothing(made.graph):
+        keep(made.graph, record)
         for name, item in made.collections:
             made.graph.add_to_collection(name, item)
 

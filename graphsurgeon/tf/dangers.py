@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..core.collector import gc_paused
 from ..errors import OpenError
 from .folding import Read, Walks, slow_sizes
 from .fragile import fault, fragile
 from .functions import referred
-from .internals import gc_paused, op_definition
+from .internals import op_definition
 
 _DAMAGED = "The file is damaged: write it again"
 _NEXT, _MERGE = frozenset({"NextIteration", "RefNextIteration"}), frozenset({"Merge", "RefMerge"})

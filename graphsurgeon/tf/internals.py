@@ -5,7 +5,6 @@ Where a private name is missing, `raw_import_works` is False and copies go throu
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from operator import attrgetter
@@ -15,6 +14,8 @@ import tensorflow as tf
 from tensorflow.python.framework import c_api_util, op_def_registry, ops
 from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for its readers
 
+from ..core.collector import gc_paused
+from ..core.provenance import COLLECTION
 from .chunks import constants_apart
 
 tf1 = tf.compat.v1
@@ -206,18 +207,6 @@ def _wrap_new(graph: Any) -> dict[str, Any]:
         return dict(zip(names, made, strict=True))
 
 
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """Pauses the garbage collector, which doubles the cost of making many small objects at once."""
-    enabled = gc.isenabled()
-    try:
-        gc.disable()
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 def same_shape(a: Any, b: Any) -> bool:
     """Returns whether two tensors have equal static shapes, without making `tf.TensorShape` objects."""
     if _RAW_SHAPES:
@@ -353,6 +342,9 @@ def all_collections(graph: Any) -> dict[Any, list[Any]]:
 
 
 def collections_of(graph: Any) -> dict[str, list[Any]]:
-    """Returns the live collections of a graph, sorted by name: TensorFlow makes them in an order that changes."""
-    names = sorted(n for n in graph.get_all_collection_keys() if isinstance(n, str))
+    """Returns the live collections of a graph, sorted by name: TensorFlow makes them in an order that changes.
+
+    What this package itself keeps there is left out: no copy takes it along, and no list shows it.
+    """
+    names = sorted(n for n in graph.get_all_collection_keys() if isinstance(n, str) and n != COLLECTION)
     return {name: graph.get_collection_ref(name) for name in names}

@@ -16,6 +16,8 @@ from .internals import node_bytes
 _RUN = 8192
 #: Above this size, a stamp is a digest: a snapshot must not hold large constants a second time.
 _LARGE = 4096
+#: So long is a digest, in bytes.
+DIGEST = 32
 #: A GraphDef above 2 GB cannot be parsed.
 _MOST = 1 << 30
 
@@ -43,7 +45,7 @@ def pieces(ops: Sequence[Any]) -> Iterator[tuple[int, list[Any], list[bytes]]]:
 
 def stamp(raw: bytes) -> bytes:
     """Returns what stands for the bytes of a NodeDef: equal stamps, equal nodes."""
-    return raw if len(raw) < _LARGE else hashlib.blake2b(raw, digest_size=32).digest()
+    return raw if len(raw) < _LARGE else hashlib.blake2b(raw, digest_size=DIGEST).digest()
 
 
 def append(graph_def: Any, raws: Sequence[bytes]) -> None:

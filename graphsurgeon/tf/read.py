@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core.collector import gc_paused
 from ..core.graph import Graph, TensorInfo
 from ..core.state import State
 from . import nodes
 from .control_flow import context_ops
 from .functions import BRANCHING, CALLS
-from .internals import collections_of, gc_paused, node_bytes
+from .internals import collections_of, node_bytes
 from .items import entry
 from .resources import starters
 from .variables import variable_infos

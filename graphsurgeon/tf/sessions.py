@@ -106,14 +106,21 @@ def fill_tables(session: Any, starters: list[Any]) -> None:
             session.run(starter)
 
 
-def renewed(old: Any, graph: Any, config: Any) -> Any:
+def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset()) -> Any:
     """Returns a session of `graph` with the values that variables of the same names have in `old`.
+
+    Args:
+        old: a session of another graph.
+        graph: the live graph.
+        config: a ConfigProto or None.
+        skip: variables that get no value here, or get it later.
 
     Raises:
         PlanError: a variable of the old session has no value.
     """
     session = tf1.Session(graph=graph, config=config)
-    before, now = variable_infos(old.graph), variable_infos(graph)
+    before, found = variable_infos(old.graph), variable_infos(graph)
+    now = {name: info for name, info in found.items() if name not in skip}
     both = [before[name] for name in before if name in now and now[name].initializer]
     initialise(session, graph, [info for name, info in now.items() if name not in before])
     assign(session, graph, fetch(old, both, old.graph, "session(old)"), now)

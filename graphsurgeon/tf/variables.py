@@ -165,7 +165,9 @@ def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) ->
         raise PlanError(asked, f"values={values!r} cannot give values", "Give a session, an editor, or {name: array}")
     if values.graph is not graph:
         raise PlanError(
-            asked, "values is a session of another graph", "Give a session of the graph that is copied from"
+            asked,
+            "values is a session of another graph: of another editor, or of the graph before a plan built it anew",
+            "Give a session of the graph that is copied from; ed.session(session) makes one with the same values",
         )
     tensors = {info.op: _value_of(graph, info, asked) for info in infos}
     try:

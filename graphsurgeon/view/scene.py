@@ -65,7 +65,7 @@ def build(graph: Graph, unfolded: Iterable[str] = frozenset(), marks: Marks | No
         graph: the snapshot.
         unfolded: keys of what is open: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
             ``"a/b/+"`` what steps aside in that scope (``"+"`` at the root).
-        marks: op number -> new, orphan, changed or conflict.
+        marks: op number -> new, orphan, removed, changed or conflict.
         budget: number of boxes that still reads well; more are counted in ``stats["over budget"]``.
 
     Raises:

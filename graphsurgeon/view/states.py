@@ -8,9 +8,9 @@ from ..core.graph import Ints
 from .shapes import Box, Edge, Group
 
 Marks = Mapping[int, str]
-"""Op number -> "new", "orphan", "changed" or "conflict"."""
+"""Op number -> "new", "orphan", "removed", "changed" or "conflict"."""
 
-_WORST = ("conflict", "changed", "new", "orphan")
+_WORST = ("conflict", "changed", "new", "removed", "orphan")
 
 
 def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], op_box: Ints) -> None:
@@ -43,11 +43,13 @@ def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], edges: Seq
         a, b = by_id[edge.source].state, by_id[edge.target].state
         if "new" in (a, b) and "orphan" not in (a, b):
             edge.state = "new"
+        elif "removed" in (a, b):
+            edge.state = "removed"
 
 
 def _state(states: Mapping[str, int], count: int) -> str:
-    """Returns the state of a box: the worst one inside; new or orphan only where all of it is."""
+    """Returns the state of a box: the worst one inside; new, removed or orphan only where all of it is."""
     worst = next((s for s in _WORST if s in states), "")
-    if worst in ("new", "orphan") and states[worst] < count:
-        return "changed" if worst == "new" else ""
+    if worst in ("new", "removed", "orphan") and states[worst] < count:
+        return "" if worst == "orphan" else "changed"
     return worst

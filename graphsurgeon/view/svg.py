@@ -17,11 +17,12 @@ INPUT, OUTPUT, PICKED = "#0072B2", "#B36B00", "#1F6FEB"
 STATES: dict[str, tuple[str, str]] = {
     "new": ("#00795A", "5 3"),
     "orphan": ("#6E6E6E", "2 3"),
+    "removed": ("#6E6E6E", "2 3"),
     "changed": ("#A3467C", ""),
     "conflict": ("#C44F00", ""),
 }
 """Colour and dash pattern of a state; each has a second sign besides."""
-SIGNS = {"new": "+", "orphan": "×", "changed": "~", "conflict": "!"}
+SIGNS = {"new": "+", "orphan": "×", "removed": "×", "changed": "~", "conflict": "!"}
 FOOT = 22.0
 """Height of the line of text below a picture, px."""
 
@@ -44,6 +45,7 @@ def to_svg(
     picked: Iterable[str] = (),
     boundary: Mapping[str, Any] | None = None,
     title: str = "",
+    legend: Iterable[tuple[str, str]] = (),
 ) -> str:
     """Draws a placed scene as SVG text; the same scene gives the same text.
 
@@ -52,15 +54,16 @@ def to_svg(
         picked: names of boxes to highlight.
         boundary: ``{"inputs": [{"tensor": ...}], "outputs": [...], "boxes": {box name: ops inside}}``.
         title: what the picture is of; read aloud and shown as tooltip.
+        legend: (state, words), shown below the picture, each with the sign of its state.
 
     Example:
         >>> to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})[:4]
         '<svg'
     """
     mark = "gs" + hashlib.blake2b(json.dumps(scene, sort_keys=True).encode(), digest_size=5).hexdigest()
-    foot = _foot(scene)
-    w = max(float(scene["w"]), width(foot, SUB) + 24 if foot else 0.0)
-    h = float(scene["h"]) + (FOOT if foot else 0)
+    foot, signs = _foot(scene), list(legend)
+    w = max(float(scene["w"]), width(foot, SUB) + 24 if foot else 0.0, _wide(signs))
+    h = float(scene["h"]) + (FOOT if foot else 0) + (FOOT + 2 if signs else 0)
     title = title or f"graph of {len(scene['boxes'])} boxes and {len(scene['edges'])} edges"
     chosen = set(picked)
     out = [
@@ -68,7 +71,7 @@ def to_svg(
         'role="img" '
         f'aria-label="{escape(title)}" font-family="{FONT}" font-size="{LABEL:g}" fill="{INK}">',
         f"<title>{escape(title)}</title><defs>",
-        *(_arrow(f"{mark}{key}", colour) for key, colour in _arrows()),
+        *(_arrow(f"{mark}{key}", colour) for key, colour in _arrows(scene["edges"])),
         f'</defs><rect width="{w:g}" height="{h:g}" fill="{PAPER}"/>',
     ]
     out.extend(_group(g) for g in sorted(scene["groups"], key=lambda g: g["depth"]))
@@ -80,12 +83,15 @@ def to_svg(
         out.extend(_boundary(scene, boundary))
     if foot:
         out.append(_text(12, h - 8, foot, SUB, fill=QUIET))
+    out.extend(_legend(signs, h - (FOOT if foot else 0) - 8))
     out.append("</svg>")
     return "".join(out)
 
 
-def _arrows() -> list[tuple[str, str]]:
-    return [("", LINE), ("faint", FAINT), ("new", STATES["new"][0]), ("removed", "#6E6E6E")]
+def _arrows(edges: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The heads of arrows: those of every picture, and one that only some have."""
+    more = [("changed", STATES["changed"][0])] if any(e["state"] == "changed" for e in edges) else []
+    return [("", LINE), ("faint", FAINT), *((key, STATES[key][0]) for key in ("new", "removed")), *more]
 
 
 def _arrow(key: str, colour: str) -> str:
@@ -136,16 +142,38 @@ def _edge(e: Mapping[str, Any], mark: str) -> str:
         style |= {"stroke": FAINT, "stroke-width": "0.9"}
         end = f"{mark}faint"
     elif state == "removed":
-        style |= {"stroke": "#6E6E6E", "stroke-dasharray": "1 3"}
+        style |= {"stroke": STATES["removed"][0], "stroke-width": "1.6", "stroke-dasharray": "2 3"}
         end = f"{mark}removed"
+    elif state == "changed":
+        style |= {"stroke": STATES["changed"][0], "stroke-width": "1.6"}
+        end = f"{mark}changed"
     how = "".join(f' {k}="{v}"' for k, v in style.items())
     more = int(e["n"]) - len(e["tensors"])
     words = "\n".join([*e["tensors"], f"and {more} more" if more > 0 else ""]).strip()
     out = f'<path d="{escape(e["d"])}" fill="none"{how} marker-end="url(#{end})">'
     out += f"<title>{escape(words)}</title></path>"
     if state == "removed":
-        out += _text(e["lx"], e["ly"] + 4, "×", text_anchor="middle", fill="#6E6E6E")
+        out += _text(e["lx"], e["ly"] + 4, "×", text_anchor="middle", fill=STATES["removed"][0])
     return out
+
+
+def _wide(signs: list[tuple[str, str]]) -> float:
+    return sum(width(words, SUB) + 34 for _, words in signs) + 12
+
+
+def _legend(signs: list[tuple[str, str]], y: float) -> list[str]:
+    """What the signs in the picture mean, in one line."""
+    out, x = [], 12.0
+    for state, words in signs:
+        out += [_sign(x + 7, y - 4, state), _text(x + 19, y, words, SUB, fill=INK)]
+        x += width(words, SUB) + 34
+    return out
+
+
+def _sign(x: float, y: float, state: str) -> str:
+    colour, sign = STATES[state][0], SIGNS.get(state, "?")
+    mark = _text(x, y + 4, sign, 11, text_anchor="middle", fill=PAPER, font_weight="700")
+    return f'<circle cx="{x:g}" cy="{y:g}" r="7" fill="{colour}"/>{mark}'
 
 
 def _labels(edges: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -181,9 +209,7 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool) -> str:
             f'<path d="M{x + w - 13:g},{y + 8:g}h6m-3,-3v6" fill="none" stroke="{ink.line}" stroke-width="1.2"/>'
         )
     if b["state"]:
-        out.append(f'<circle cx="{x + 2:g}" cy="{y + 2:g}" r="7" fill="{colour}"/>')
-        sign = SIGNS.get(b["state"], "?")
-        out.append(_text(x + 2, y + 6, sign, 11, text_anchor="middle", fill=PAPER, font_weight="700"))
+        out.append(_sign(x + 2, y + 2, b["state"]))
     out.append("</g>")
     return "".join(out)
 

@@ -54,10 +54,12 @@ TEXT = Kind("a text", lambda value: isinstance(value, str))
 TEXT_OR_NONE = Kind("a text or null", lambda value: value is None or isinstance(value, str))
 COUNT = Kind("a whole number from 0", _is_count)
 NAMES = Kind("a list of texts", lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value))
+YES_OR_NO = Kind("true or false", lambda value: isinstance(value, bool))
 PANE = _one_of("source", "destination")
 MODE = _one_of("set", "add", "toggle")
 UNMAPPED = _one_of("placeholder", "keep", "include", "refuse")
 DIRECTION = _one_of("TB", "LR")
+SIDE = _one_of("both", "inputs", "outputs")
 POLICY = _one_of("copy", "freeze", "initial", "share")
 
 REQUIRED = object()
@@ -78,6 +80,16 @@ VERBS: dict[str, dict[str, tuple[Kind, Any]]] = {
     "copy": {"to": (TEXT_OR_NONE, None), "unmapped": (UNMAPPED, "placeholder")},
     "connect": {"tensor": (TEXT, REQUIRED), "to": (TEXT, REQUIRED), "input": (COUNT, REQUIRED)},
     "set_policy": {"step": (COUNT, REQUIRED), "variable": (TEXT, REQUIRED), "policy": (POLICY, REQUIRED)},
+    "reroute": {"old": (TEXT, REQUIRED), "to": (TEXT, REQUIRED)},
+    "swap": {"a": (TEXT, REQUIRED), "b": (TEXT, REQUIRED)},
+    "bypass": {"op": (TEXT, REQUIRED)},
+    "detach": {"names": (NAMES, REQUIRED), "side": (SIDE, "both")},
+    "insert": {"op": (TEXT, REQUIRED), "on": (TEXT, REQUIRED), "name": (TEXT_OR_NONE, None)},
+    "remove": {"names": (NAMES, REQUIRED), "stitch": (YES_OR_NO, False)},
+    "set_attr": {"names": (NAMES, REQUIRED), "name": (TEXT, REQUIRED), "value": (TEXT, REQUIRED)},
+    "set_device": {"names": (NAMES, REQUIRED), "device": (TEXT, REQUIRED)},
+    "add_control": {"op": (TEXT, REQUIRED), "after": (TEXT, REQUIRED)},
+    "remove_control": {"op": (TEXT, REQUIRED), "after": (TEXT_OR_NONE, None)},
     "undo": {},
     "redo": {},
     "apply": {},

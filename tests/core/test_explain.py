@@ -264,10 +264,10 @@ def test_long_lists_are_cut_short_and_counted():
 
 def test_a_hundred_thousand_ops_in_a_row():
     g = chain(100_000)
-    start = time.perf_counter()
+    start = time.process_time()
     path = why(g, "op0", "op100000")
     assert len(path) == 100_000
     assert len(str(path).splitlines()) == 14
     assert why_not(g, "op100000", "op5").reason == "below"
     assert len(blocks(g, "op7").data) == 1
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

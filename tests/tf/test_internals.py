@@ -76,17 +76,6 @@ def test_a_late_failure_leaves_nothing():
         assert session.run("y:0", {"x:0": [[1.0, 2.0]]}).tolist() == [[1.0, 4.0]]
 
 
-def test_the_garbage_collector_comes_back():
-    import gc
-
-    with internals.gc_paused():
-        assert not gc.isenabled()
-        with internals.gc_paused():
-            pass
-        assert not gc.isenabled()
-    assert gc.isenabled()
-
-
 def test_what_tensorflow_knows():
     assert internals.known_op("MatMul")
     assert not internals.known_op("NoSuchOp")

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from tests.graphs import KINDS, model, put, tf1
+from tests.graphs import KINDS, keys, model, put, tf1
 from tests.refusal import refuses
 
 
@@ -110,7 +110,7 @@ def test_in_no_collection_in_many_and_not_trainable(kind):
     session.run("free/Assign")
     src, dst = gs.open(session), gs.open(tf.Graph())
     done = dst.apply(dst.plan().copy(src.select(outputs="sum:0"), to="t", values=session))
-    lists = {name: [v.op.name for v in dst.graph.get_collection(name)] for name in dst.graph.get_all_collection_keys()}
+    lists = {name: [v.op.name for v in dst.graph.get_collection(name)] for name in keys(dst.graph)}
     assert lists == {
         "variables": ["t/many", "t/still"],
         "trainable_variables": ["t/many"],
@@ -243,7 +243,7 @@ def test_parts_that_an_earlier_call_has_made_are_used_in_any_order(kind, order):
         new = to_graph.get_operation_by_name(op.name)
         assert [t.name for t in new.inputs] == [t.name for t in op.inputs]
         assert {c.name for c in new.control_inputs} == {c.name for c in op.control_inputs}
-    for name in whole.get_all_collection_keys():
+    for name in keys(whole):
         assert sorted(i.name for i in to_graph.get_collection(name)) == sorted(
             i.name for i in whole.get_collection(name)
         )

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from tests.graphs import KINDS, OPTIMIZERS, collections, look, model, put
+from tests.graphs import KINDS, OPTIMIZERS, collections, keys, look, model, put
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -57,8 +57,8 @@ def test_objects_in_their_collections(kind):
     assert dst.graph.get_collection("t/mine") == [done["net/y:0"], done["net/w"]]
     assert dst.graph.get_collection("losses") == [done["loss:0"]]
     assert dst.graph.get_collection("train_op") == [done["train"]]
-    assert set(dst.graph.get_all_collection_keys()) == {
-        f"t/{k}" if k == "mine" else k for k in m.graph.get_all_collection_keys()
+    assert set(keys(dst.graph)) == {
+        f"t/{k}" if k == "mine" else k for k in keys(m.graph)
     }
 
 
@@ -179,7 +179,7 @@ def test_sharing(kind):
 
 def test_variables_that_no_collection_holds(kind):
     m = model(kind, optimizer=None)
-    for name in list(m.graph.get_all_collection_keys()):
+    for name in list(keys(m.graph)):
         m.graph.clear_collection(name)
     src, dst = gs.open(m.graph), gs.open(tf.Graph())
     assert sorted(src.snapshot.state.variables) == ["net/b", "net/w"]
@@ -236,9 +236,9 @@ def test_the_order_of_collections_is_kept(kind):
 def test_existing_collections_are_added_to(kind):
     m = model(kind, optimizer=None)
     ed = gs.open(m.graph)
-    before = {name: list(m.graph.get_collection(name)) for name in m.graph.get_all_collection_keys()}
+    before = {name: list(m.graph.get_collection(name)) for name in keys(m.graph)}
     done = ed.apply(ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep"))
-    after = {name: list(m.graph.get_collection(name)) for name in m.graph.get_all_collection_keys()}
+    after = {name: list(m.graph.get_collection(name)) for name in keys(m.graph)}
     assert after["variables"] == before["variables"] + [done[m.w], done[m.b]]
     assert after["mine"] == before["mine"]
     assert after["t/mine"] == [done[m.y], done[m.w]]

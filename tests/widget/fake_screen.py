@@ -344,3 +344,18 @@ class FakeScreen:
 
         walk("", 0)
         return rows
+
+
+def _edit(verb: str) -> Callable[..., None]:
+    def add(self: FakeScreen, **args: Any) -> None:
+        self.steps.append({"verb": verb, "text": f"{verb} {', '.join(map(str, args.values()))}"})
+        self._changed(verb, **args)
+
+    return add
+
+
+for _verb in (
+    *("reroute", "swap", "bypass", "detach", "insert", "remove"),
+    *("set_attr", "set_device", "add_control", "remove_control"),
+):
+    setattr(FakeScreen, _verb, _edit(_verb))

@@ -280,6 +280,28 @@ def test_axe(widget_page, axe, dark):
         assert shown.axe() == [], tab
     shown.page.keyboard.press("?")
     assert shown.axe() == []
+    shown.page.keyboard.press("Escape")
+    shown.item("images").focus()
+    shown.page.keyboard.press("e")
+    assert shown.axe() == []
+    shown.page.get_by_role("menuitem", name="Insert an op behind it").click()
+    assert shown.axe() == []
+
+
+def test_an_op_is_inserted_by_keys_alone(widget_page):
+    shown = widget_page()
+    shown.item("images").focus()
+    shown.page.keyboard.press("e")
+    for _ in range(3):
+        shown.page.keyboard.press("ArrowDown")
+    shown.page.keyboard.press("Enter")
+    shown.page.keyboard.type("Relu")
+    shown.page.keyboard.press("Tab")
+    shown.page.keyboard.type("gate")
+    shown.page.keyboard.press("Enter")
+    settle(shown, "insert")
+    assert shown.sent[-1] == ("insert", {"op": "Relu", "on": "images:0", "name": "gate"})
+    assert shown.page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("images")
 
 
 def test_every_focusable_element_keeps_the_notebooks_keys_away(widget_page):

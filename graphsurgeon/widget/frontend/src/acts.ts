@@ -1,6 +1,7 @@
 // What each gesture and key does: mostly, which verb it sends.
 import type { Api } from "./api";
 import { Refused } from "./api";
+import { Edits, SECOND, type TwoPicks } from "./edits";
 import type { Inspector } from "./inspector";
 import type { Action } from "./keys";
 import type { Pane } from "./pane";
@@ -21,12 +22,13 @@ export interface Parts {
 export class Acts {
   /** What is highlighted, by pane; the source's is Python's `picked`, ahead of it by the answers that are on their way. */
   readonly picked: Record<PaneName, Set<string>> = { source: new Set(), destination: new Set() };
-  /** The tensor a connection starts from. */
-  armed: { tensor: string; pane: PaneName; box: string } | null = null;
+  /** What the first of two picks has taken: the tensor a connection starts from, or what an edit begins with. */
+  armed: { verb: TwoPicks; tensor: string; pane: PaneName; box: string } | null = null;
+  private readonly edits: Edits;
   private asked = 0;
   private edge: Edge | null = null;
 
-  constructor(private p: Parts) {}
+  constructor(private p: Parts) { this.edits = new Edits(this, p.model, p.popup); }
 
   /** Sends a verb; what Python refuses is said in the status line. */
   async send<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<(V extends keyof Results ? Results[V] : unknown) | null> {
@@ -118,15 +120,37 @@ export class Acts {
     if ((await this.send("copy", { to, unmapped })) !== null) this.p.plan.show(this.p.model.get("plan").faults.length ? "problems" : "steps");
   }
 
+  /** The output of an op that keys mean: the one chosen in the inspector, or the first. */
+  tensorOf(op: string): string { return this.p.inspector.tensorOf(op); }
+
+  /** Takes the first of two picks. */
+  arm(pane: Pane, verb: TwoPicks): void {
+    const tensor = this.tensor(pane), box = pane.current?.of.name;
+    if (!tensor || box === undefined) return;
+    const no = verb === "connect" ? "" : this.edits.refusal(pane);
+    if (no) return this.p.status.say(no, "warn");
+    this.armed = { verb, tensor, pane: pane.name, box };
+    const ask = verb === "connect" ? "go to the op that shall read it and press m again" : SECOND[verb].ask;
+    this.p.status.say(`${verb === "connect" ? "Connect " : ""}${tensor.slice(0, 80)}: ${ask}; Esc gives up.`);
+    this.p.redraw();
+  }
+
+  /** Takes the second pick of an edit. */
+  private second(pane: Pane): void {
+    const { armed } = this, no = this.edits.refusal(pane);
+    if (!armed || armed.verb === "connect") return;
+    const tensor = no ? null : this.tensor(pane), op = pane.current?.of.name;
+    if (!tensor || op === undefined) return no ? this.p.status.say(no, "warn") : undefined;
+    this.armed = null;
+    this.p.redraw();
+    if (armed.verb === "reroute") void this.send("reroute", { old: armed.tensor, to: tensor });
+    else if (armed.verb === "swap") void this.send("swap", { a: armed.tensor, b: tensor });
+    else void this.send("add_control", { op: armed.box, after: op });
+  }
+
   /** First m takes the tensor, second m the op that shall read it. */
   async connect(pane: Pane): Promise<void> {
-    if (!this.armed) {
-      const tensor = this.tensor(pane), box = pane.current?.of.name;
-      if (!tensor || box === undefined) return;
-      this.armed = { tensor, pane: pane.name, box };
-      this.p.status.say(`Connect ${tensor.slice(0, 80)}: go to the op that shall read it and press m again; Esc gives up.`);
-      return this.p.redraw();
-    }
+    if (!this.armed) return this.arm(pane, "connect");
     const of = pane.current?.of;
     if (!of || isFold(of)) return this.p.status.say("The second m needs an op: unfold the scope (Enter) and pick the op that shall read the tensor.", "warn");
     const details = await this.send("details", { pane: pane.name, name: of.name });
@@ -157,6 +181,10 @@ export class Acts {
   /** Does the action of a key; false when it has nothing to do here. */
   do(action: Action): boolean {
     const { p } = this, pane = p.active(), item = pane.current, scene = pane.scene;
+    if (this.armed && this.armed.verb !== "connect" && ["open", "reroute", "connect"].includes(action) && item && !(action === "open" && isFold(item.of))) {
+      this.second(pane);
+      return true;
+    }
     switch (action) {
       case "up": case "down": case "left": case "right": {
         const next = scene && item && neighbour(scene, item.of, action as Step);
@@ -178,6 +206,11 @@ export class Acts {
       case "around": void this.send("boundary_of_picked", {}); break;
       case "copy": p.plan.copy(); break;
       case "connect": void this.connect(pane); break;
+      case "reroute": this.arm(pane, "reroute"); break;
+      case "remove": case "stitch":
+        if (item) { const no = this.edits.refusal(pane); if (no) p.status.say(no, "warn"); else this.edits.remove(pane, item.of, action === "stitch"); }
+        break;
+      case "edit": if (item) { const r = item.g.getBoundingClientRect(); this.edit(pane, item.of, r.left + 12, r.bottom); } break;
       case "undo": void this.send("undo", {}); break;
       case "redo": void this.send("redo", {}); break;
       case "apply": this.apply(); break;
@@ -197,10 +230,17 @@ export class Acts {
   private escape(pane: Pane): void {
     if (this.armed) {
       this.armed = null;
-      this.p.status.say("Nothing is connected.");
+      this.p.status.say("Given up: nothing has changed.");
       this.p.redraw();
     } else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) void this.send("cancel", {});
     else this.pick(pane, [], "set");
+  }
+
+  /** The menu of edits. */
+  edit(pane: Pane, of: Box | Group, x: number, y: number): void {
+    const no = this.edits.refusal(pane);
+    if (no) return this.p.status.say(no, "warn");
+    this.edits.menu(pane, of, { x, y });
   }
 
   menu(pane: Pane, of: Box | Group, x: number, y: number): void {
@@ -212,7 +252,9 @@ export class Acts {
       !fold && { text: "Mark as boundary output", key: "o", run: act("output") },
       pane.name === "source" && { text: "Boundary of what is picked", key: "Shift+B", run: () => { if (!this.picked.source.size) this.pick(pane, [of.name], "set"); this.do("around"); } },
       { text: "Copy the region", key: "c", run: act("copy"), off: !this.p.model.get("boundary").ops },
-      !fold && { text: this.armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") },
+      !fold && (this.armed && this.armed.verb !== "connect" ? { text: "Take this op", key: "Enter", run: act("open") }
+        : { text: this.armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") }),
+      { text: "Edit \u2026", key: "e", run: () => this.edit(pane, of, x, y), off: !!this.edits.refusal(pane) },
     ];
     this.p.popup.choose(of.label || of.name, choices.filter(c => !!c), { x, y });
   }

@@ -1,7 +1,7 @@
 // Which key does what; the help overlay prints the same table.
 
 export type Action =
-  | "open" | "pick" | "toggle" | "input" | "output" | "boundary" | "around" | "copy" | "connect" | "undo" | "redo" | "apply"
+  | "open" | "pick" | "toggle" | "input" | "output" | "boundary" | "around" | "copy" | "connect" | "reroute" | "edit" | "stitch" | "remove" | "undo" | "redo" | "apply"
   | "search" | "fit" | "in" | "out" | "actual" | "up" | "down" | "left" | "right" | "first" | "last" | "escape" | "help" | "menu";
 
 interface Binding { action: Action; keys: string[]; show: string; text: string }
@@ -22,6 +22,10 @@ export const BINDINGS: Binding[] = [
   { action: "around", keys: ["Shift+B"], show: "Shift+B", text: "make the boundary of what is picked" },
   { action: "copy", keys: ["c"], show: "c", text: "copy the region" },
   { action: "connect", keys: ["m"], show: "m, then m", text: "connect: first the tensor, then the op that shall read it" },
+  { action: "reroute", keys: ["r"], show: "r, then r", text: "reroute: first the tensor, then the one its readers shall read" },
+  { action: "stitch", keys: ["Delete"], show: "Del", text: "take it out, and stitch; Shift+Del: take it out, with nothing in its place" },
+  { action: "remove", keys: ["Shift+Delete"], show: "", text: "" },
+  { action: "edit", keys: ["e"], show: "e", text: "all edits: bypass, insert, swap, devices, attributes, order" },
   { action: "undo", keys: ["Ctrl+z"], show: "Ctrl+Z", text: "take back a step" },
   { action: "redo", keys: ["Ctrl+Shift+Z", "Ctrl+y"], show: "Ctrl+Shift+Z", text: "do it again" },
   { action: "apply", keys: ["Ctrl+Enter"], show: "Ctrl+Enter", text: "apply the plan" },

@@ -14,7 +14,7 @@ const POLICIES: Record<Policy, string> = {
 
 const MODES = {
   append: "Nothing that exists is touched.",
-  materialise: "Builds a new graph, because ops that exist get other inputs; the old graph stays usable.",
+  materialise: "Builds a new graph, because ops that exist change; the old graph stays usable.",
 };
 
 export const tables = {
@@ -32,7 +32,8 @@ export const tables = {
 
   steps(plan: Plan): HTMLElement {
     const c = plan.counts;
-    const sum = [count(c.ops, "new op"), count(c.variables, "variable"), count(c.placeholders, "placeholder"), count(c.connections, "connection")].join(" \u00b7 ");
+    const sum = [count(c.ops, "new op"), count(c.variables, "variable"), count(c.placeholders, "placeholder"), count(c.connections, "connection"),
+      c.changed && count(c.changed, "op changed", "ops changed"), c.removed && count(c.removed, "op removed", "ops removed")].filter(Boolean).join(" \u00b7 ");
     return h("div", {}, h("ol", { class: "gs-steps" }, ...plan.steps.map(s => h("li", {}, s.text))),
       ...(plan.along ?? []).map(a => h("p", { class: "gs-muted" }, `Came along: ${a}`)), h("p", { class: "gs-muted" }, sum), h("p", { class: "gs-muted" }, MODES[plan.mode ?? "append"]));
   },

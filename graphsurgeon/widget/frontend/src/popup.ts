@@ -2,7 +2,8 @@
 import { button, h } from "./dom";
 import { BINDINGS } from "./keys";
 
-export interface Choice { text: string; key?: string; run(): void; off?: boolean }
+export interface Field { name: string; label: string; value: string; hint?: string | undefined }
+export interface Choice { text: string; key?: string | undefined; run(): void; off?: boolean }
 
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
 export class Popup {
@@ -46,13 +47,30 @@ export class Popup {
     this.show(box, go);
   }
 
+  /** A question with fields to fill in; Enter answers it. */
+  ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => void): void {
+    const inputs = fields.map(f => h("input", { type: "text", class: "gs-field", value: f.value, placeholder: f.hint, "aria-label": f.label, spellcheck: "false", autocomplete: "off" }));
+    const go = () => {
+      const values = Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]));
+      this.close();
+      run(values);
+    };
+    const box = h("div", { class: "gs-popup gs-dialog", role: "dialog", "aria-modal": "true", "aria-label": title },
+      h("div", { class: "gs-popup-title" }, title),
+      ...fields.map((f, i) => h("label", { class: "gs-asked" }, h("span", {}, f.label), inputs[i]!)),
+      h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), button({ text: yes, kind: "primary", press: go })));
+    for (const input of inputs) input.addEventListener("keydown", e => { if (e.key === "Enter") { e.preventDefault(); go(); } });
+    this.show(box, inputs[0] ?? box);
+    inputs[0]?.select();
+  }
+
   /** The keys. */
   help(): void {
     const close = button({ text: "Close", press: () => this.close() });
     const rows = BINDINGS.filter(b => b.text).flatMap(b => [h("dt", {}, h("kbd", {}, b.show)), h("dd", {}, b.text)]);
     const signs = ([["in", "\u25b7 in", "boundary input"], ["out", "\u25c1 out", "boundary output"], ["leak", "\u26a0 leak", "needed, but no boundary input covers it"]] as const)
       .flatMap(([kind, sign, text]) => [h("dt", {}, h("span", { class: `gs-tag gs-tag-${kind}` }, sign)), h("dd", {}, text)]);
-    const states = ([["+", "new: copied by the plan, dashed outline"], ["\u0394", "changed by the plan"], ["\u00d7", "orphan: nothing uses it any more"], ["\u26a0", "in conflict, double outline"]] as const)
+    const states = ([["+", "new: copied by the plan, dashed outline"], ["\u0394", "changed by the plan"], ["\u00d7", "orphan: nothing uses it any more; or taken out by the plan"], ["\u26a0", "in conflict, double outline"]] as const)
       .flatMap(([sign, text]) => [h("dt", {}, h("kbd", {}, sign)), h("dd", {}, text)]);
     const scroll = h("div", { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of keys and signs" },
       h("dl", { class: "gs-keys" }, ...rows), h("div", { class: "gs-popup-title" }, "Signs"), h("dl", { class: "gs-keys" }, ...signs, ...states));
@@ -88,7 +106,7 @@ export class Popup {
   }
 
   private trap(e: KeyboardEvent, element: HTMLElement): void {
-    const stops = [...element.querySelectorAll<HTMLElement>("button:not([disabled]), [tabindex='0']")];
+    const stops = [...element.querySelectorAll<HTMLElement>("button:not([disabled]), input, [tabindex='0']")];
     const first = stops[0], last = stops[stops.length - 1];
     if (e.shiftKey && document.activeElement === first) { e.preventDefault(); last?.focus(); }
     else if (!e.shiftKey && document.activeElement === last) { e.preventDefault(); first?.focus(); }

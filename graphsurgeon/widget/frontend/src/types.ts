@@ -37,11 +37,13 @@ export interface ErrorParts { asked: string; wrong: string; instead: string }
 
 export interface Plan {
   steps: { text: string }[]; redo: number; undo?: boolean; faults: ErrorParts[]; warnings: string[];
-  counts: { ops: number; variables: number; placeholders: number; connections: number };
+  counts: { ops: number; variables: number; placeholders: number; connections: number; changed?: number; removed?: number };
   new: { name: string; was: string; op: string }[];
   variables: { step: number; name: string; was: string; dtype: string; shape: string; policy: string; values: string }[];
   connections: { from: string; to: string; text: string; was?: string }[]; mode?: "append" | "materialise"; along?: string[];
   code: string; ready: boolean; applied: string;
+  /** Whether source and destination are one graph. */
+  same?: boolean;
 }
 
 export interface Status { text: string; level: "info" | "busy" | "warn" | "error" }
@@ -77,6 +79,16 @@ export interface Verbs {
   copy: { to: string | null; unmapped: Unmapped };
   connect: { tensor: string; to: string; input: number };
   set_policy: { step: number; variable: string; policy: Policy };
+  reroute: { old: string; to: string };
+  swap: { a: string; b: string };
+  bypass: { op: string };
+  detach: { names: string[]; side: "both" | "inputs" | "outputs" };
+  insert: { op: string; on: string; name: string | null };
+  remove: { names: string[]; stitch: boolean };
+  set_attr: { names: string[]; name: string; value: string };
+  set_device: { names: string[]; device: string };
+  add_control: { op: string; after: string };
+  remove_control: { op: string; after: string | null };
   undo: Record<string, never>;
   redo: Record<string, never>;
   apply: Record<string, never>;

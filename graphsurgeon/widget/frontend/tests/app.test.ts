@@ -92,6 +92,59 @@ test("m twice connects; Esc gives up", async () => {
   expect(model.verbs.at(-1)).toEqual(["connect", { tensor: "a:0", to: "b", input: 0 }]);
 });
 
+test("r twice reroutes; what needs no second pick is in the menu of edits", () => {
+  item("a").focus();
+  key(item("a"), "r");
+  expect(item("a").classList.contains("gs-armed")).toBe(true);
+  item("b").focus();
+  key(item("b"), "r");
+  expect(model.verbs.at(-1)).toEqual(["reroute", { old: "a:0", to: "b:0" }]);
+  key(item("b"), "e");
+  const choice = (text: string) => [...host.querySelectorAll<HTMLElement>(".gs-choice")].find(c => c.textContent!.startsWith(text))!;
+  click(choice("Bypass"));
+  expect(model.verbs.at(-1)).toEqual(["bypass", { op: "b" }]);
+  key(item("b"), "e");
+  click(choice("Swap"));
+  item("a").focus();
+  key(item("a"), "Enter");
+  expect(model.verbs.at(-1)).toEqual(["swap", { a: "b:0", b: "a:0" }]);
+  key(item("a"), "Delete");
+  expect(model.verbs.at(-1)).toEqual(["remove", { names: ["a"], stitch: true }]);
+  key(item("a"), "Delete", { shiftKey: true });
+  expect(model.verbs.at(-1)).toEqual(["remove", { names: ["a"], stitch: false }]);
+});
+
+test("an edit that needs words asks for them; Enter answers", () => {
+  item("a").focus();
+  key(item("a"), "e");
+  click([...host.querySelectorAll<HTMLElement>(".gs-choice")].find(c => c.textContent!.startsWith("Insert"))!);
+  const [op, name] = [...host.querySelectorAll<HTMLInputElement>(".gs-field")];
+  expect(op!.value).toBe("Identity");
+  op!.value = "Relu";
+  key(name!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["insert", { op: "Relu", on: "a:0", name: null }]);
+  expect(host.querySelector(".gs-field")).toBe(null);
+  expect(document.activeElement).toBe(item("a"));
+});
+
+test("a scope is taken out only after a question", () => {
+  start({ scenes: { source: scene([box("s/"), box("b")]), destination: null } });
+  item("s/").focus();
+  key(item("s/"), "Delete", { shiftKey: true });
+  expect(model.verbs).toEqual([]);
+  click([...host.querySelectorAll<HTMLElement>("[role=alertdialog] button")].at(-1)!);
+  expect(model.verbs).toEqual([["remove", { names: ["s/"], stitch: false }]]);
+});
+
+test("the source of a copy into another graph is not edited", () => {
+  model.put({ plan: { ...NO_PLAN, same: false } });
+  item("a").focus();
+  key(item("a"), "Delete");
+  key(item("a"), "e");
+  expect(model.verbs).toEqual([]);
+  expect(host.querySelector(".gs-status-text")!.textContent).toContain("Edits are made in d");
+});
+
 test("the focus stays on a scope that becomes a group", () => {
   start({ scenes: { source: scene([box("s/"), box("b")]), destination: null } });
   item("s/").focus();

@@ -1,0 +1,57 @@
+"""Peak memory of one piece of work, each in a fresh process: python -m benchmarks.peak WHO WHAT SIZE (Linux only)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.rows import MEGABYTE
+
+_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def peak(who: str, what: str, size: int) -> float:
+    """Returns the most memory that a copy held above what its process held before, in MB.
+
+    Args:
+        who: ``ours`` or ``theirs``.
+        what: ``layered`` (ops and variables) or ``heavy`` (constants of 25 MB).
+        size: number of ops, or of constants.
+    """
+    command = [sys.executable, "-m", "benchmarks.peak", who, what, str(size)]
+    run = subprocess.run(command, cwd=Path(__file__).parent.parent, check=True, stdout=subprocess.PIPE, text=True)
+    return float(run.stdout)
+
+
+def can_measure() -> bool:
+    """Tells whether this system lets a process ask for its own peak."""
+    return _STATUS.exists() and _RESET.exists()
+
+
+def _held(key: str) -> int:
+    """Bytes by a key of the process's status: VmRSS is now, VmHWM the peak."""
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(key + ":"))
+    return int(line.split()[1]) * 1024
+
+
+def _measure(who: str, what: str, size: int) -> float:
+    import gc
+
+    from benchmarks.bench_copy import bare, copy, opened
+    from benchmarks.graphs import heavy, layered
+
+    make: dict[str, Any] = {"layered": layered, "heavy": partial(heavy, megabytes=25)}
+    graph = make[what](size)
+    work = partial(copy, opened(graph)) if who == "ours" else partial(bare, graph.as_graph_def())
+    gc.collect()
+    _RESET.write_text("5")
+    before = _held("VmRSS")
+    work()
+    return (_held("VmHWM") - before) / MEGABYTE
+
+
+if __name__ == "__main__":
+    print(_measure(sys.argv[1], sys.argv[2], int(sys.argv[3])))

@@ -1,0 +1,142 @@
+"""Fitting: what a message proposes where dtypes or shapes clash: tensors for an input, and inputs for a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from .boundary import Tensor
+from .contexts import loops_of
+from .graph import Graph, TensorInfo, shape_text
+from .walks import backward, forward
+
+Shape = tuple[int | None, ...] | None
+#: Only so many ops are looked at: a message must not take long.
+_LOOKED = 20_000
+_SHOWN = 4
+_QUIET = ("Const", "NoOp", "Assign")
+
+
+def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = ()) -> str:
+    """Returns a sentence that names tensors of `graph` with this dtype and a shape that fits.
+
+    Args:
+        graph: where to look.
+        info: dtype and shape wanted.
+        readers: ops that would read it: what is computed from them, or is in another loop, is no proposal.
+    """
+    below = forward(graph, graph.mask(readers))
+    loop = loops_of(graph)
+    frames = {int(loop[op]) for op in readers}
+    tensors = (t for t in _alike(graph, info) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames))
+    found = [_name(graph, tensor) for tensor in islice(tensors, _SHOWN)]
+    if not found:
+        return f"No tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
+    return "These would fit: " + ", ".join(map(repr, found))
+
+
+def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
+    """Returns a sentence that names inputs of ops which would take a tensor; empty where there is none.
+
+    Example:
+        >>> f2, f3 = TensorInfo("float32", (2,)), TensorInfo("float32", (3,))
+        >>> ops = [("a", "Placeholder", []), ("b", "Placeholder", []), ("c", "Neg", ["b"])]
+        >>> g = Graph.of(ops, outputs_of=lambda i: [(f2, f3, f3)[i]])
+        >>> accepting(g, (2, 0), f3), accepting(g, (0, 0), f3)
+        ('', "'a:0' would fit input 0 of 'c'")
+    """
+    above, loop = backward(graph, graph.mask([tensor[0]])), loops_of(graph)
+    found = []
+    for op, port in _alike(graph, info):
+        if (op, port) == tensor:
+            continue
+        start, end = graph.consumers.ptr[op], graph.consumers.ptr[op + 1]
+        ports = graph.consumers.port[start:end]
+        for reader in dict.fromkeys(graph.consumers.node[start:end][ports == port].tolist()):
+            if above[reader] or loop[reader] != loop[tensor[0]] or graph.types[reader] in _QUIET:
+                continue
+            at = graph.input_names(reader).index(_name(graph, (op, port)))
+            found.append(f"input {at} of {graph.names[reader]!r}")
+        if len(found) >= _SHOWN:
+            break
+    if not found:
+        return ""
+    *first, last = found[:_SHOWN]
+    return f"{_name(graph, tensor)!r} would fit " + (f"{', '.join(first)} and {last}" if first else last)
+
+
+def both_ways(graph: Graph, wanted: TensorInfo, tensor: Tensor, given: TensorInfo, readers: Iterable[int]) -> str:
+    """Returns tensors that fit these readers, and inputs that would take the tensor that does not.
+
+    Args:
+        graph: where to look.
+        wanted: what the readers read now.
+        tensor, given: what they were to read.
+        readers: the ops.
+    """
+    other = accepting(graph, tensor, given)
+    return fitting(graph, wanted, readers) + (f". {other}" if other else "")
+
+
+def _alike(graph: Graph, info: TensorInfo) -> Iterator[Tensor]:
+    """Tensors of a dtype whose shape fits."""
+    for i in range(min(graph.size, _LOOKED)):
+        if graph.types[i] not in _QUIET:
+            for port, other in enumerate(graph.outputs(i) or ()):
+                if other is not None and fits(other, info):
+                    yield i, port
+
+
+def fits(a: TensorInfo, b: TensorInfo) -> bool:
+    """Returns whether dtypes are the same, and shapes can be.
+
+    Example:
+        >>> fits(TensorInfo("float32_ref", (3,)), TensorInfo("float32", (None,)))
+        True
+    """
+    return bare(a.dtype) == bare(b.dtype) and not shapes_differ(a.shape, b.shape)
+
+
+def _name(graph: Graph, tensor: Tensor) -> str:
+    return f"{graph.names[tensor[0]]}:{tensor[1]}"
+
+
+def shapes_differ(a: Shape, b: Shape) -> bool:
+    """Returns whether two static shapes cannot be the same.
+
+    Example:
+        >>> shapes_differ((None, 3), (5, 4)), shapes_differ((None, 3), (5, 3)), shapes_differ(None, (1,))
+        (True, False, False)
+    """
+    if a is None or b is None:
+        return False
+    if len(a) != len(b):
+        return True
+    return any(x is not None and y is not None and x != y for x, y in zip(a, b, strict=True))
+
+
+def axis_text(a: Shape, b: Shape) -> str:
+    """Returns where two shapes differ, in words.
+
+    Example:
+        >>> axis_text((None, 64), (None, 128))
+        'axis 1 is 64 against 128'
+    """
+    if a is None or b is None:
+        return "one rank is unknown"
+    if len(a) != len(b):
+        return f"rank {len(a)} against rank {len(b)}"
+    for axis, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x is not None and y is not None and x != y:
+            return f"axis {axis} is {x} against {y}"
+    return "they agree"
+
+
+def bare(dtype: str) -> str:
+    """Returns a dtype without its mark of a reference.
+
+    Example:
+        >>> bare("float32_ref")
+        'float32'
+    """
+    return dtype.removesuffix("_ref")

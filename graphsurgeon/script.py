@@ -1,0 +1,293 @@
+"""Script: a whole history as one Python file that does it again."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .core.code import IMPORTS, arrays_code, plan_lines
+from .core.copied import Copied
+from .core.graph import Graph
+from .core.plan import CopyStep
+from .core.rebuilding import RebuildStep
+from .core.selection import Query
+from .core.sources import Sources
+from .errors import PlanError
+from .history import Event, Log, moment
+
+_ASKED = "to_code()"
+#: Names in the code that opens a graph which are no argument.
+_KNOWN = ("gs", "tf", "np")
+
+
+def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False) -> str:
+    """Returns the script of a history, and writes it where a path is given.
+
+    Args:
+        log: the history.
+        snapshot: the graph as it is now.
+        path: where to write it.
+        arrays: write long arrays beside it, as ``.npz``; without it they are arguments.
+
+    Raises:
+        PlanError: a plan uses what an undone one has made; `arrays` without a `path`.
+    """
+    if arrays and path is None:
+        wrong = "there is no place to write the arrays to"
+        raise PlanError("to_code(arrays=True)", wrong, "Give a path: ed.to_code('redo.py', arrays=True)")
+    target = os.fspath(path) if path is not None else ""
+    work = _Script(os.path.basename(target).rpartition(".")[0] + ".npz" if arrays else "")
+    text = work.text(log, snapshot)
+    if target:
+        if work.saved:
+            np.savez(os.path.join(os.path.dirname(target), work.beside), **work.saved)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(text)
+    return text
+
+
+class _Script:
+    """The lines of a script while they are made; also says what things are called, as `core.code.Names`."""
+
+    short = True
+
+    def __init__(self, beside: str) -> None:
+        self.beside = beside
+        self.saved: dict[str, Any] = {}
+        self._lines: list[str] = []
+        self._arguments: dict[str, str] = {}
+        self._open: list[tuple[Log, list[Event], str]] = []  # the editors so far, and what was done in each
+        self._names: set[str] = set(_KNOWN)
+        self._imports: list[str] = []
+        self._event: Event | None = None
+        self._main: Log | None = None
+
+    def text(self, log: Log, snapshot: Graph) -> str:
+        self._main = log
+        word = self._at(log, moment())
+        added = _by_hand(log, log.at(moment()), snapshot)
+        if added:
+            self._lines.append(_told(added, "after that"))
+        about = [f"# {name}: {what}" for name, what in self._arguments.items()]
+        body = [*about, *self._lines, f"return {word}"]
+        whole = "\n".join(line for line in body if not line.startswith("#"))
+        imports = ["import graphsurgeon as gs", *(line for mark, line in IMPORTS if mark in whole)]
+        imports = list(dict.fromkeys([*self._imports, *imports]))
+        if self.saved:
+            imports = ["import os", "", *imports]
+        count = len(log.at(moment()))
+        head = [f'"""Does {count} step{"s" * (count != 1)} on {_plain(snapshot.title)} again."""', "", *imports, "", ""]
+        out = [*head, f"def redo({', '.join(self._arguments)}):", *("    " + line for line in body), ""]
+        if not self._arguments:
+            out += ["", 'if __name__ == "__main__":', "    print(redo())", ""]
+        return "\n".join(out)
+
+    # -- editors ----------------------------------------------------------------------------------
+
+    def _at(self, log: Log, when: int) -> str:
+        """Returns the variable of an editor as it was at a moment; opens it and does its steps where needed."""
+        wanted = log.at(when)
+        for number, (known, done, word) in enumerate(self._open):
+            if known is log and wanted[: len(done)] == done:
+                self._open[number] = (log, wanted, word)
+                self._redo(log, wanted[len(done) :], word)
+                return word
+        word = self._opened(log)
+        self._open.append((log, wanted, word))
+        self._redo(log, wanted, word)
+        return word
+
+    def _opened(self, log: Log) -> str:
+        word = self._free("ed" if log is self._main else "src")
+        if log.follows is not None:
+            parent, when, call = log.follows
+            self._lines.append(f"{word} = {self._at(parent, when)}{call}")
+            return word
+        code = "gs.open(tf.Graph())" if log.live and not log.size else log.code
+        names = {n.id for n in ast.walk(ast.parse(code, mode="eval")) if isinstance(n, ast.Name)}
+        for name in sorted(names - set(_KNOWN)):
+            free = self._free(name)
+            self._arguments[free] = f"{_live(name)}, opened as {log.title!r}"
+            code = re.sub(rf"\b{name}\b", free, code)
+        self._lines.append(f"{word} = {code}")
+        return word
+
+    def _redo(self, log: Log, events: list[Event], word: str) -> None:
+        for event in events:
+            done = log.at(event.turns[0])
+            if event.dropped:
+                raise PlanError(
+                    _ASKED,
+                    f"step {event.number} of {log.title} ({event.text}) was copied from, and is undone for good",
+                    "Give the plans alone, plan.to_code(), or begin again without that step",
+                )
+            self._refuse_undone(log, event)
+            plan, self._event = event.applied.effect.plan, event
+            added = _by_hand(log, done, plan.base) if done or not (log.live and log.size) else []
+            if added:
+                self._lines.append(_told(added, f"before step {event.number}"))
+            if any(isinstance(step, RebuildStep) for step in plan.steps):
+                self._lines += [f"# step {event.number}", f"{word}.rebuild()"]
+                continue
+            for step in plan.steps:  # sources first: what is done to them stands before this step
+                if isinstance(step, CopyStep):
+                    self.of(step.selection.graph)
+                    self._event = event
+            sources = Sources()
+            made, calls = plan_lines(plan, self, sources)
+            self._imports += [line for line in sources.imports if line not in self._imports]
+            self._arguments |= dict.fromkeys(sources.free, f"a function that step {event.number} uses")
+            functions = [line for text in sources.lines for line in text.split("\n")]
+            self._lines += [f"# step {event.number}", *functions, *made, *calls, f"{word}.apply(plan)"]
+
+    def _refuse_undone(self, log: Log, event: Event) -> None:
+        """A plan may stand on the orphans of an undone one: then that one cannot be left out."""
+        effect, base = event.applied.effect, event.applied.effect.plan.base
+        live = log.at(event.turns[0])
+        dead = {name: e.number for e in log.events if e not in live for name in e.names if name in base.index}
+        if not dead or any(isinstance(step, RebuildStep) for step in effect.plan.steps):
+            return
+        after, first = effect.after, effect.first
+        used = {after.names[i] for i in after.data.node[after.data.ptr[first] :].tolist()}
+        used |= {tensor.partition(":")[0] for _, _, tensor in effect.edits} | effect.changes.keys()
+        for copied in effect.copies:
+            if copied.source.owner is base.owner:
+                used.update(copied.source.names[i] for i in copied.ops.tolist())
+        names = sorted(name for name in used if name in dead)
+        if names:
+            raise PlanError(
+                _ASKED,
+                f"step {event.number} uses {names[0]!r}, which step {dead[names[0]]} has made, and that was undone",
+                "Give the plans alone: plan.to_code()",
+            )
+
+    # -- what things are called ---------------------------------------------------------------------
+
+    def of(self, graph: Graph) -> str:
+        """Returns the variable that holds the editor of a graph."""
+        assert self._event is not None
+        log = graph.log
+        if log is None:
+            raise PlanError(
+                _ASKED,
+                f"step {self._event.number} copies from {graph.title}, a snapshot that no editor has made",
+                "Select from an editor: gs.open(...).select(...)",
+            )
+        for known, done, word in reversed(self._open):
+            if known is log and self._event in done:
+                return word
+        event = self._event
+        word = self._at(log, event.turns[0])
+        self._event = event
+        return word
+
+    def query(self, step: CopyStep) -> Query:
+        """Returns how the ops of a copy are selected; by their names where the query could find others now."""
+        selection, log = step.selection, step.selection.graph.log
+        if log is None or not log.events or _stable(selection.query):
+            return selection.query
+        return Query("names", tuple(selection.names))
+
+    def values(self, step: CopyStep) -> str:
+        """Returns where the values of a copy come from."""
+        assert self._event is not None
+        given = step.values
+        log = getattr(getattr(given, "snapshot", None), "log", None)
+        # Where tables are filled, only the editor knows how.
+        exact = bool(self.beside) and not getattr(given, "starters", ((), {}))[0]
+        if log is not None and not exact:
+            return self.of(given.snapshot)
+        if (
+            not exact
+            and hasattr(given, "run")
+            and step.selection.graph.log is not None
+            and _own(given, step.selection.graph.log)
+        ):
+            return self.of(step.selection.graph)
+        copied = next(c for c in self._event.applied.effect.copies if c.step is step)
+        arrays = given if isinstance(given, Mapping) else _held(copied, self._event.applied.made)
+        about = f"{{variable: array}}, the values of step {self._event.number}"
+        return self._arrays({str(k): v for k, v in arrays.items()}, "values", about)
+
+    def constants(self, step: CopyStep) -> str:
+        """Returns the arrays that a copy takes for tensors."""
+        assert self._event is not None
+        return self._arrays(dict(step.constants), "constants", f"{{tensor: array}}, of step {self._event.number}")
+
+    def _arrays(self, arrays: dict[str, Any], wish: str, about: str) -> str:
+        text = arrays_code(arrays)
+        if text:
+            return text
+        word = self._free(wish)
+        if not self.beside:
+            shapes = ", ".join(f"{k!r} {np.asarray(v).dtype.name} {np.asarray(v).shape}" for k, v in arrays.items())
+            self._arguments[word] = f"{about}: {shapes}; ed.to_code('redo.py', arrays=True) writes them beside it"
+            return word
+        keys = {name: f"{word}_{number}" for number, name in enumerate(arrays)}
+        self.saved.update({key: np.asarray(arrays[name]) for name, key in keys.items()})
+        place = f"os.path.join(os.path.dirname(os.path.abspath(__file__)), {self.beside!r})"
+        if not any(line.startswith("arrays = ") for line in self._lines):
+            self._lines.append(f"arrays = np.load({place})")
+        self._lines.append(f"{word} = {{{', '.join(f'{name!r}: arrays[{key!r}]' for name, key in keys.items())}}}")
+        return word
+
+    def _free(self, wish: str) -> str:
+        name, n = wish, 1
+        while name in self._names:
+            n += 1
+            name = f"{wish}{n}"
+        self._names.add(name)
+        return name
+
+
+def _stable(query: Query) -> bool:
+    """Whether a query finds the same ops after others were added."""
+    if query.verb == "names":
+        return True
+    if query.verb == "select":
+        plain = [value for key, value in query.args if key == "name"]
+        texts = [text for value in plain for text in ([value] if isinstance(value, str) else value)]
+        keys = {key for key, _ in query.args}
+        return bool(keys & {"inputs", "outputs", "name"}) and not any(c in text for text in texts for c in "*?[")
+    return query.verb in ("or", "and", "minus", "ancestors") and all(map(_stable, query.over))
+
+
+def _own(session: Any, log: Log) -> bool:
+    return log.live or session in log.sessions
+
+
+def _held(copied: Copied, made: Any) -> dict[str, Any]:
+    """The values that a copy has got, by the names of the source."""
+    from .tf.provenance import constant_of
+
+    arrays = {v.was: made.values[v.name] for v in copied.variables if v.name in made.values}
+    frozen = {c.of: constant_of(made.graph, c.name) for c in copied.constants if c.of}
+    return {**arrays, **frozen}
+
+
+def _by_hand(log: Log, done: list[Event], now: Graph) -> list[str]:
+    """Ops of a graph that no step has made, and that were not there when it was opened."""
+    if done and done[-1].dropped:
+        return []
+    known = set(done[-1].applied.effect.after.names) if done else set(now.names[: log.size])
+    known |= {name for event in log.events for name in event.names}
+    return [name for name in now.names if name not in known]
+
+
+def _told(added: list[str], when: str) -> str:
+    count = len(added)
+    return f"# {when}, {count} op{'s were' if count > 1 else ' was'} added by hand, {added[0]!r} first: add them here"
+
+
+def _live(name: str) -> str:
+    kinds = {"graph": "a live tf.Graph", "session": "a tf.compat.v1.Session", "graph_def": "a GraphDef"}
+    return kinds.get(name, f"what was given to gs.open as {name}")
+
+
+def _plain(title: str) -> str:
+    return title.replace("\\", "/").replace('"', "'")

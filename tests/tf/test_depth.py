@@ -1,0 +1,71 @@
+"""Chains of 200,000 ops: copied from their end, inside one graph and across, run, warned about; no recursion."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+import graphsurgeon as gs
+
+tf1 = tf.compat.v1
+DEPTH = 200_000
+# TensorFlow's graph optimiser takes minutes or ends the process on such rows.
+PLAIN = tf1.ConfigProto()
+PLAIN.graph_options.rewrite_options.disable_meta_optimizer = True
+
+
+def chain(*kinds: str, depth: int = DEPTH) -> tf.Graph:
+    """Returns ops of these types by turns, in one row behind the variable w and the feed x."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [], name="x")
+        w = tf1.get_variable("w", [], initializer=tf1.constant_initializer(2.0), use_resource=True)
+        tf.add(x, w, name="op0")
+    some = tf1.GraphDef()
+    some.node.add(name="op0", op="Placeholder").attr["dtype"].type = tf.float32.as_datatype_enum
+    for i in range(1, depth + 1):
+        node = some.node.add(name=f"op{i}", op=kinds[i % len(kinds)], input=[f"op{i - 1}"])
+        node.attr["T"].type = tf.float32.as_datatype_enum
+    del some.node[0]
+    with graph.as_default():
+        feed = graph.get_tensor_by_name("op0:0")
+        tf.import_graph_def(some, input_map={"op0:0": feed}, name="")
+    return graph
+
+
+def test_a_chain_is_copied_from_its_end_and_runs():
+    graph = chain("Tanh", "Neg")
+    limit = sys.getrecursionlimit()
+    ed = gs.open(graph)
+    end = f"op{DEPTH}:0"
+    plan = ed.plan().copy(ed.select(outputs=[end]), to="twin", inputs={"x:0": "x:0"}, variables="initial")
+    assert plan.check() == ()
+    assert plan.effect.warnings == []
+    done = ed.apply(plan)
+    assert len(done.ops) > DEPTH
+    assert sys.getrecursionlimit() == limit
+    with tf1.Session(graph=graph, config=PLAIN) as session, graph.as_default():
+        session.run(tf1.global_variables_initializer())
+        old, new = session.run([end, done[end]], {"x:0": 0.5})
+    np.testing.assert_array_equal(old, new)
+    assert np.isfinite(new)
+
+
+def test_the_2016_copier_has_no_recursion_limit():
+    into = tf.Graph()
+    tensor = gs.copy_to_graph(chain("Tanh", "Neg").get_tensor_by_name(f"op{DEPTH}:0"), into, namespace="deep")
+    assert tensor.name == f"deep/op{DEPTH}:0"
+    assert into.get_operation_by_name("deep/op0").type == "AddV2"
+
+
+def test_what_the_optimiser_would_crash_or_hang_on_is_said_before():
+    for kinds, outcome in ((("Identity",), "would end the process"), (("Neg",), "may take minutes")):
+        source, into = gs.open(chain(*kinds, depth=30_000)), gs.open(tf.Graph())
+        plan = into.plan().copy(source.select(outputs=["op30000:0"]), to="t", unmapped="placeholder")
+        (text,) = [w for w in plan.effect.warnings if "row" in w]
+        assert text.startswith(f"'t/op1' begins a row of 30,000 ops like {kinds[0]}: TensorFlow's graph optimiser")
+        assert outcome in text
+        assert "disable_meta_optimizer = True" in text
+        assert text in str(plan)
