@@ -412,3 +412,18 @@ def test_the_preview_says_what_is_replaced():
     kinds = [row["kind"] for row in plan.preview().table()]
     assert kinds.count("replaced") == 8
     assert kinds.count("removed") == 16
+
+
+def test_the_script_of_a_history_with_replacements_makes_the_same_graph():
+    graph = blocks(2)
+    definition = graph.as_graph_def()
+    ed = gs.open(graph)
+    ed.apply(ed.plan().replace(swish, hard))
+    ed.apply(ed.plan().insert(lambda x: tf.round(x), on="x:0", name="whole").forward(to="live"))
+    with tf.Graph().as_default() as again:
+        tf1.import_graph_def(definition, name="")
+    space = {"__name__": "script"}
+    exec(ed.to_code(), space)
+    other = space["redo"](again)
+    assert other.snapshot.fingerprint == ed.snapshot.fingerprint
+    assert str(ed.provenance("b0/swish/truediv")).startswith("inserted")
