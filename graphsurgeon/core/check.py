@@ -233,7 +233,7 @@ def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
     trouble = reference_fault(graph, edge, asked) or frame_fault(graph, [edge], asked)
     if trouble:
         return [trouble]
-    if cycle_fault(graph.rewired(*edge), [(op, source[0])], asked):
+    if cycle_fault(graph.rewired(*edge), [(op, source[0])], asked, graph):
         wrong = f"that makes a cycle: {step.tensor!r} is computed from {step.to!r}"
         return [Fault(asked, wrong, "Choose a tensor above it")]
     return []

@@ -94,10 +94,12 @@ def _note_idle(effect: Effect) -> None:
     lost = dict.fromkeys(c.was for c in effect.connections if c.was and c.to in old)
     if not lost or effect.faults:
         return
-    read = set(after.data.node.tolist()) | set(after.control.node.tolist())
+    there = [(name, after.index.get(name.partition(":")[0], -1)) for name in lost]
+    numbers = np.array([op for _, op in there], np.int32)
+    read = np.isin(numbers, after.data.node) | np.isin(numbers, after.control.node) | (numbers < 0)
     held = {entry.name.partition(":")[0] for items in effect.plan.base.state.collections.values() for entry in items}
-    there = [(name, name.partition(":")[0]) for name in lost]
-    idle = [name for name, op in there if op in after.index and after.index[op] not in read and op not in held]
+    spare = [name for (name, _), is_read in zip(there, read.tolist(), strict=True) if not is_read]
+    idle = [name for name in spare if name.partition(":")[0] not in held]
     if idle:
         effect.warnings.append(f"left without a reader: {few(idle, 6)}")
 
