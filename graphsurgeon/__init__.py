@@ -28,9 +28,12 @@ from .core.plan import Fault, Plan
 from .core.preview import Preview
 from .core.selection import OpView, Selection
 from .diff import diff
+from .duplicate import duplicate
 from .editor import Editor
 from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError
 from .opening import open
+from .twin import Twin
+from .update import Update
 from .view.engines import doctor
 
 __version__ = "0.1.0"
@@ -56,6 +59,10 @@ __all__ = [
     "Matches",
     "Match",
     "doctor",
+    # duplicates that follow
+    "duplicate",
+    "Twin",
+    "Update",
     # the 2016 functions
     "copy_variable_to_graph",
     "copy_to_graph",

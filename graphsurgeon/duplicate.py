@@ -1,0 +1,188 @@
+"""Duplicate: a copy in another place that follows its original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .core.naming import free_scope
+from .core.selection import Selection
+from .editor import Editor, values_of
+from .errors import PlanError
+from .opening import open
+from .twin import Twin
+from .update import part, times
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked of `duplicate`."""
+
+    device: Any
+    to: str | None
+    every: int
+    tau: float
+    rules: Mapping[str, Any]
+    target: str
+    config: Any
+    patience: float
+
+
+def duplicate(
+    source: Any,
+    *,
+    device: str | Mapping[str, str] = "keep",
+    graph: Any = None,
+    to: str | None = None,
+    values: Any = None,
+    every: int = 1,
+    tau: float = 1.0,
+    inputs: Mapping[Any, Any] | None = None,
+    unmapped: str | None = None,
+    control: str | None = None,
+    variables: str | Mapping[str, Any] = "copy",
+    target: str = "",
+    config: Any = None,
+    patience: float = 10.0,
+) -> Twin:
+    """Puts a copy of a graph, or of a part, in another place, and keeps it up to date with the original.
+
+    Args:
+        source: what to copy: a selection (`ed.select(...)`), an editor, or whatever `gs.open` takes.
+        device: where the copy is to run: ``"/cpu:0"``, ``"/gpu:0"``, ``"/job:worker/task:1"``; or as in `Plan.copy`.
+        graph: the graph, session or editor to put it in. Default: a new graph, with a session of its own. In the
+            graph of the original it runs in the same session, and an update is one op, made once.
+        to: its name scope. Default: ``twin`` in the graph of the original, else none: all names are kept.
+        values: the session in which the original runs, or an editor: where updates come from. Default: the source's
+            own, if it has one (a selection has none); else nothing until `Twin.attach`, `Twin.hook` or `Twin.follow`.
+            A mapping of variable name to array is taken over once.
+        every: how many calls of `Twin.step`, or runs under `Twin.hook`, make one update.
+        tau: how far an update goes: 1 copies, 0.005 moves a two-hundredth of the way (a target network).
+        inputs, unmapped, control, variables: as in `Plan.copy`. Tensors that enter the selection are kept in the
+            graph of the original, and become placeholders in another one, unless told otherwise.
+        target: in which cluster the copy has its session: ``"grpc://host:port"`` of a `tf.distribute.Server`.
+        config: a `tf.compat.v1.ConfigProto` for that session.
+        patience: how long to wait for the cluster, in seconds.
+
+    Returns:
+        a `Twin`, with the values of the original where these are known.
+
+    Raises:
+        PlanError: there is no such device, the cluster does not answer, the scope is taken, a variable has no value,
+            or an argument is not one of its allowed values. The graphs are then as they were.
+        OpenError: the source cannot be opened.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     w = tf.compat.v1.get_variable("w", initializer=1.0)
+        ...     y = tf.multiply(w, 10.0, name="y")
+        ...     learn = w.assign_add(1.0)
+        >>> session = tf.compat.v1.Session(graph=graph)
+        >>> session.run(w.initializer)
+        >>> twin = gs.duplicate(gs.open(session).select(outputs=y), device="/cpu:0", values=session)
+        >>> _ = session.run(learn)
+        >>> print(twin.run(y), twin.update().changed, twin.run(y))
+        10.0 ('w',) 20.0
+    """
+    every, tau = times(every, "duplicate"), part(tau, "duplicate")
+    editor, block = _source(source)
+    same = graph is not None and getattr(graph, "graph", graph) is editor.graph
+    own = _running(editor, graph if same and values is None and hasattr(graph, "graph") else values)
+    rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device}
+    asked = _Asked(device, to, every, tau, rules, target, config, patience)
+    if same:
+        return _beside(editor, block, own, asked)
+    return _apart(editor, block, own, values, graph, asked)
+
+
+def _source(source: Any) -> tuple[Editor, Selection]:
+    """The graph to copy from, and what of it."""
+    if isinstance(source, Selection):
+        return open(source.graph.owner, title=source.graph.title), source
+    editor = source if isinstance(source, Editor) else open(source)
+    gone = editor.orphans
+    return editor, editor.select().where(lambda op: op.name not in gone) if gone else editor.select()
+
+
+def _running(editor: Editor, values: Any) -> Any:
+    """The session in which the original runs, or arrays; None where nobody knows of any."""
+    if values is not None and not (isinstance(values, Editor) and not _has_values(values)):
+        return values_of(values)
+    return editor.session() if _has_values(editor) else None
+
+
+def _has_values(editor: Editor) -> bool:
+    return editor._session is not None or editor._values is not None
+
+
+def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Twin:
+    """A duplicate in the graph of its original."""
+    from .tf.links import grouped, pairs_of, refuse_folded
+    from .tf.places import refuse_missing
+    from .tf.sessions import settle
+
+    if asked.target or isinstance(session, Mapping):
+        what = f"target={asked.target!r}" if asked.target else "values={...}"
+        raise PlanError(
+            f"duplicate(graph=..., {what})",
+            "a duplicate in the graph of its original runs in the session of the original",
+            "Leave graph= out, or give values=session",
+        )
+    if session is not None:
+        refuse_missing(asked.device, session)
+    scope = free_scope(editor.snapshot, "twin") if asked.to is None else asked.to
+    plan = editor.plan().copy(block, to=scope, **{**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"})
+    applied = editor.apply(plan)
+    pairs = pairs_of(applied.copies, applied.graph)
+    refuse_folded(pairs)
+    ops = grouped(pairs, applied.graph, scope, asked.tau != 1.0)
+
+    def start(session: Any) -> None:
+        settle(session, applied.graph, applied.made)
+
+    twin = Twin(applied, pairs, None, None, None, ops, asked.every, asked.tau, start)
+    return twin if session is None else twin.attach(session)
+
+
+def _apart(editor: Editor, block: Selection, own: Any, values: Any, graph: Any, asked: _Asked) -> Twin:
+    """A duplicate in another graph, with a session of its own."""
+    from .tf.links import MappingSource, SessionSource, pairs_of, refuse_folded
+    from .tf.places import new_graph, new_session, refuse_missing, refuse_missing_at
+    from .tf.sessions import settle
+
+    if graph is not None and asked.target:
+        raise PlanError(
+            f"duplicate(graph=..., target={asked.target!r})",
+            "a graph that is there already has its session",
+            "Leave graph= out, or give graph=tf.compat.v1.Session(target, graph=...)",
+        )
+    there = graph if isinstance(graph, Editor) else open(graph or new_graph(), title="duplicate")
+    if graph is None:
+        refuse_missing_at(asked.device, asked.target, asked.config, asked.patience)
+    else:
+        refuse_missing(asked.device, there.session())
+    starts = values if values is not None or own is None else editor
+    rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "placeholder"}
+    applied = there.apply(there.plan().copy(block, to=asked.to or "", values=starts, **rules))
+    made = applied.made
+    # Updates bring the values; here they would be kept twice.
+    made.initial += [name for name in made.values if made.infos[name].initial_value]
+    made.values.clear()
+    pairs = pairs_of(applied.copies, applied.graph)
+    refuse_folded(pairs)
+
+    def opened() -> Any:
+        session = new_session(applied.graph, asked.target, asked.config, asked.patience)
+        settle(session, applied.graph, made)
+        return session
+
+    source: Any = None
+    if own is not None:
+        source = MappingSource(own, editor.graph) if isinstance(own, Mapping) else SessionSource(own)
+    how, session = (opened, opened()) if graph is None else (None, there.session())
+    twin = Twin(applied, pairs, source, how, session, None, asked.every, asked.tau, lambda session: None)
+    if source is not None:
+        twin.update(1.0)
+    return twin

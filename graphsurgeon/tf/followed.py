@@ -1,0 +1,241 @@
+"""Followed: a folder in which another process writes checkpoints; only whole ones are taken from it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from google.protobuf import text_format
+from tensorflow.core.protobuf import trackable_object_graph_pb2
+from tensorflow.python.training import checkpoint_state_pb2
+
+from ..errors import OpenError, did_you_mean
+from .internals import first_line
+
+#: The last bytes of every index file: the table format's own mark.
+_MAGIC = bytes.fromhex("57fb808b247547db")
+_SHARD = re.compile(r"\.data-(\d{5})-of-(\d{5})$")
+_MOST_STATE = 1 << 20
+_OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A variable as a checkpoint knows it.
+
+    Args:
+        name: the variable's op in the graph that was saved.
+        key: the name it is saved under; another than `name` for a slice of a partitioned variable.
+        dtype, shape: what the graph says; None for an unknown shape or axis.
+        offset: where the slice begins in what is saved; empty for a whole variable.
+    """
+
+    name: str
+    key: str
+    dtype: Any
+    shape: tuple[int | None, ...] | None
+    offset: tuple[int, ...] = ()
+
+
+class CheckpointFolder:
+    """A folder with checkpoints of a training that runs elsewhere.
+
+    Args:
+        folder: its path; it may be empty still.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.fspath(folder)
+        self.asked = f"follow({self.folder!r})"
+        self.taken: tuple[Any, ...] = ()  # the files that were taken last
+        self.skipped: dict[str, str] = {}  # checkpoint -> why it was not taken
+        self.unfinished: OpenError | None = None  # why nothing was taken, though there is something newer
+        self._unread = ""
+
+    def refuse_missing(self) -> None:
+        """Raises an OpenError where there is no such folder."""
+        if not os.path.isdir(self.folder):
+            raise OpenError(self.asked, "there is no such folder", "Give the folder that the training saves to")
+
+    def newest(self, wanted: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
+        """Returns the newest whole checkpoint, as (its name, variable -> array).
+
+        None where there is none newer than the last one taken; `unfinished` then says what is newer and not whole.
+
+        Raises:
+            OpenError: there is no such folder, or the newest whole checkpoint is that of another model.
+        """
+        self.refuse_missing()
+        self.skipped, self.unfinished = {}, None
+        for prefix in self.prefixes():
+            files = _files(prefix)
+            if files and files == self.taken:
+                break  # all that follows is older
+            name = os.path.basename(prefix)
+            found, reason = None, not_whole(prefix)
+            if not reason:
+                try:
+                    found = read(prefix, wanted, self.asked)
+                except _DamagedError as error:
+                    reason = str(error)
+                if _files(prefix) != files:
+                    reason = "it changed while it was read"
+            if found is None or reason:
+                self.skipped[name] = reason
+                continue
+            self.taken = files
+            return name, found
+        reason = self._unread
+        if self.skipped:
+            name, why = next(iter(self.skipped.items()))
+            reason = f"checkpoint {name!r} is not whole: {why}"
+        if reason:
+            self.unfinished = OpenError(self.asked, reason, "Nothing was taken; ask again when it is whole")
+        return None
+
+    def prefixes(self) -> list[str]:
+        """Returns the checkpoints of the folder, newest first: as its state file says, else by the time of writing."""
+        self._unread = ""
+        state = os.path.join(self.folder, "checkpoint")
+        names: list[str] = []
+        if os.path.isfile(state):
+            try:
+                with open(state, "rb") as file:
+                    text = file.read(_MOST_STATE)
+                found = text_format.Parse(text.decode(), checkpoint_state_pb2.CheckpointState())
+                names = [found.model_checkpoint_path, *reversed(found.all_model_checkpoint_paths)]
+            except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
+                self._unread = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}"
+        else:
+            index = glob.glob(os.path.join(glob.escape(self.folder), "*.index"))
+            names = [path.removesuffix(".index") for path in sorted(index, key=_time, reverse=True)]
+        return list(dict.fromkeys(self._inside(name) for name in names if name))
+
+    def _inside(self, name: str) -> str:
+        """The path of a checkpoint in this folder, whatever machine or folder its name was written for."""
+        path = os.path.normpath(os.path.join(self.folder, name))
+        root = os.path.normpath(self.folder)
+        return path if path.startswith(root + os.sep) else os.path.join(self.folder, os.path.basename(name))
+
+
+class _DamagedError(Exception):
+    """A checkpoint that is not whole, or not any more."""
+
+
+def not_whole(prefix: str) -> str:
+    """Returns why the files of a checkpoint are not all there yet; empty where they are.
+
+    Args:
+        prefix: path of the checkpoint without suffix.
+    """
+    index = prefix + ".index"
+    if not os.path.isfile(index):
+        return "its index is missing"
+    with open(index, "rb") as file:
+        file.seek(0, os.SEEK_END)
+        size = file.tell()
+        file.seek(max(0, size - len(_MAGIC)))
+        if file.read() != _MAGIC:
+            return f"its index ends too early, after {size} bytes"
+    shards = [m for path in glob.glob(glob.escape(prefix) + ".data-*") if (m := _SHARD.search(path))]
+    if not shards:
+        return "its data file is missing"
+    count = max(int(m[2]) for m in shards)
+    have = {int(m[1]) for m in shards if int(m[2]) == count}
+    missing = sorted(set(range(count)) - have)
+    if missing:
+        return f"shard {missing[0] + 1} of {count} is missing"
+    try:
+        reader = tf.train.load_checkpoint(prefix)
+        dtypes = reader.get_variable_to_dtype_map()
+        shapes = reader.get_variable_to_shape_map()
+    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+        return f"its index cannot be read: {first_line(error)}"
+    least = sum(int(np.prod(shape)) * dtypes[name].size for name, shape in shapes.items() if dtypes[name].size)
+    there = sum(os.path.getsize(m.string) for m in shards if int(m[2]) == count)
+    return "" if there >= least else f"its data has {there} bytes, and needs {least}"
+
+
+def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
+    """Returns the values of variables in a checkpoint, by the name of their op; each is checked by its checksum.
+
+    Raises:
+        OpenError: a variable is not in it, or has another dtype or shape there.
+    """
+    reader = tf.train.load_checkpoint(prefix)
+    shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+    keys = _keys(reader, shapes)
+    name = os.path.basename(prefix)
+    missing = [w for w in wanted if w.key not in keys]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise OpenError(
+            asked,
+            f"checkpoint {name!r} has no variable {missing[0].key!r}{more}: it is of another model",
+            f"Give the folder of this very training. {did_you_mean(missing[0].key, keys)}",
+        )
+    out = {}
+    for want in wanted:
+        key = keys[want.key]
+        _refuse_other(want, tuple(shapes[key]), dtypes[key], name, asked)
+        try:
+            value = reader.get_tensor(key)
+        except (tf.errors.OpError, ValueError, RuntimeError) as error:
+            raise _DamagedError(f"{want.key!r} cannot be read: {first_line(error)}") from error
+        if want.offset and want.shape is not None:
+            value = value[tuple(slice(o, o + (n or 0)) for o, n in zip(want.offset, want.shape, strict=True))]
+        out[want.name] = value
+    return out
+
+
+def _keys(reader: Any, shapes: Mapping[str, Any]) -> dict[str, str]:
+    """Variable name -> the key it is saved under; `tf.train.Checkpoint` writes keys of its own and a table of names."""
+    keys = {name: name for name in shapes if name != _OBJECTS}
+    if _OBJECTS in shapes:
+        table = trackable_object_graph_pb2.TrackableObjectGraph()
+        table.ParseFromString(reader.get_tensor(_OBJECTS))
+        for node in table.nodes:
+            keys.update({a.full_name: a.checkpoint_key for a in node.attributes if a.checkpoint_key in shapes})
+    return keys
+
+
+def _refuse_other(want: Wanted, shape: tuple[int, ...], dtype: Any, name: str, asked: str) -> None:
+    same = dtype.base_dtype == want.dtype
+    if want.offset and want.shape is not None:
+        fits = all(o + (n or 0) <= full for o, n, full in zip(want.offset, want.shape, shape, strict=False))
+        same = same and fits and len(shape) == len(want.shape)
+    else:
+        same = same and tf.TensorShape(want.shape).is_compatible_with(shape)
+    if not same:
+        raise OpenError(
+            asked,
+            f"variable {want.key!r} is {dtype.name} {shape} in checkpoint {name!r}, "
+            f"but {want.dtype.name} {want.shape} in the duplicate",
+            "Give the folder of this very training",
+        )
+
+
+def _files(prefix: str) -> tuple[Any, ...]:
+    """What tells one writing of a checkpoint from the next: its files with their sizes and times."""
+    paths = [*sorted(glob.glob(glob.escape(prefix) + ".data-*")), prefix + ".index"]
+    out = []
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            continue
+        out.append((path, found.st_size, found.st_mtime_ns, found.st_ino))
+    return tuple(out)
+
+
+def _time(path: str) -> tuple[int, str]:
+    try:
+        return os.stat(path).st_mtime_ns, path
+    except FileNotFoundError:
+        return 0, path

@@ -1,0 +1,358 @@
+"""Twin: a duplicate that follows its original: `gs.duplicate` makes one."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from .applied import Applied
+from .core.door import Door
+from .errors import PlanError, SurgeryError
+from .update import Update, part, times
+
+
+class Twin:
+    """A duplicate that follows its original. Made by `gs.duplicate`.
+
+    ``twin[name or object]`` gives the copy of a thing of the original, and `run` runs it. Between two runs, `update`
+    brings the values of the original over. It can be called as `step` (every n-th call counts), from a training loop
+    as `hook`, or by itself with `follow`.
+
+    Args:
+        applied: what was copied.
+        pairs: the variables, each with its original.
+        source: where values come from, or None so far.
+        opened: makes a session for it; None where the session belongs to somebody else.
+        session: the session it runs in, if there is one yet.
+        grouped: in one session with the original, the ops that update it.
+        every, tau: as given to `gs.duplicate`.
+        settle: gives all else in a session its start: tables, variables that follow nothing.
+    """
+
+    def __init__(
+        self,
+        applied: Applied,
+        pairs: list[Any],
+        source: Any,
+        opened: Callable[[], Any] | None,
+        session: Any,
+        grouped: Any,
+        every: int,
+        tau: float,
+        settle: Callable[[Any], None],
+    ) -> None:
+        self.applied, self.every, self.tau = applied, every, tau
+        self.session = session
+        self.trouble: Exception | None = None
+        self._pairs = {pair.old.op: pair for pair in pairs}
+        self._source, self._opened, self._grouped, self._settle = source, opened, grouped, settle
+        self._door, self._one = Door(), threading.RLock()
+        self._known: dict[str, bytes] = {}
+        self._count = self._steps = 0
+        self._torn = self._closed = False
+        self._fresh = True  # nothing was taken over yet
+        self._stop: threading.Event | None = None
+
+    # -- looking and running --------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Any:
+        """The graph the duplicate is in."""
+        return self.applied.graph
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of its variables that follow."""
+        return [pair.new.op for pair in self._pairs.values()]
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns the copy of an op, tensor or variable of the original, given by name or object."""
+        return self.applied[key]
+
+    def __repr__(self) -> str:
+        scope = self.applied.copies[0].step.to
+        at = f" under {scope}/" if scope else ""
+        count = len(self._pairs)
+        trouble = f"; trouble: {self.trouble}" if self.trouble is not None else ""
+        return f"<Twin of {self.applied.copies[0].source.title}{at}: {count} variables, {self._count} updates{trouble}>"
+
+    def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+        """Runs the duplicate, with values of one update: nothing is set while it runs.
+
+        Args:
+            fetches: as for `Session.run`. Things of the original are taken for their copies where the duplicate is
+                in another graph; names are names of the duplicate's graph.
+            feeds: tensor -> array, likewise.
+
+        Raises:
+            PlanError: it is closed, has no session yet, or the last update failed half-way.
+        """
+        from .tf.places import LOST
+
+        try:
+            with self.reading() as session:
+                return session.run(self._own(fetches), {self._own(k): v for k, v in (feeds or {}).items()})
+        except LOST:
+            if self._opened is None:
+                raise
+        with self._one:
+            self._reopen()
+            self.update(1.0)
+        with self.reading() as session:
+            return session.run(self._own(fetches), {self._own(k): v for k, v in (feeds or {}).items()})
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """Gives the session for several runs with values of the same update; updates wait until then.
+
+        Raises:
+            PlanError: it is closed, has no session yet, or the last update failed half-way.
+        """
+        with self._door.reading():
+            if self._closed:
+                raise PlanError("run(...)", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
+            if self.session is None:
+                raise PlanError("run(...)", "the duplicate has no session yet", "Give it one: twin.attach(session)")
+            if self._torn:
+                raise PlanError("run(...)", "the last update failed half-way", "Call twin.update() again")
+            yield self.session
+
+    def _own(self, thing: Any) -> Any:
+        if isinstance(thing, dict):
+            return {key: self._own(value) for key, value in thing.items()}
+        if isinstance(thing, (list, tuple)) and not hasattr(thing, "_fields"):
+            return type(thing)(self._own(item) for item in thing)
+        graph = getattr(thing, "graph", None)
+        return self.applied[thing] if graph is not None and graph is not self.graph else thing
+
+    # -- following ------------------------------------------------------------------------------------
+
+    def update(self, tau: float | None = None, *, wait: float = 0.0) -> Update:
+        """Brings the values of the original over, all of them between two runs.
+
+        Args:
+            tau: how far to go: 1 copies, 0.01 moves one part in a hundred of the way. Default: that of
+                `gs.duplicate`. Counters and flags are always copied.
+            wait: seconds to wait for a checkpoint newer than the last one, where it follows a folder.
+
+        Returns:
+            an `Update`: what has changed.
+
+        Raises:
+            PlanError: there is nothing to follow, a variable of the original has no value, this thread is reading, or
+                the cluster does not answer.
+            OpenError: in the folder there is something newer that is half-written, damaged, or of another model. The
+                duplicate stays as it is.
+        """
+        from .tf.places import LOST
+
+        tau = part(self.tau if tau is None else tau, "update")
+        if self._closed:
+            raise PlanError("update()", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
+        if self._source is None and self._grouped is None:
+            raise PlanError("update()", "it has nothing to follow", "Give it a session, or a folder: twin.follow(...)")
+        with self._one:
+            start = time.perf_counter()
+            if self._grouped is not None:
+                return self._update_grouped(tau, start)
+            found, skipped = self._newest(wait)
+            if found is None:
+                return Update(self._count, (), len(self._pairs), 0, "no newer checkpoint")
+            try:
+                return self._bring(*found, tau, start, skipped)
+            except LOST:
+                if self._opened is None:
+                    raise
+            self._reopen()
+            return self._bring(*found, tau, start, skipped)
+
+    def _newest(self, wait: float) -> tuple[tuple[str, dict[str, Any]] | None, dict[str, str]]:
+        """What is to be taken over, if anything, and the checkpoints that were passed over."""
+        end = time.monotonic() + wait
+        while True:
+            found = self._source.newest(list(self._pairs.values()))
+            folder = getattr(self._source, "folder", None)
+            if found is not None:
+                return found, dict(getattr(folder, "skipped", {}))
+            if time.monotonic() >= end:
+                if folder is not None and folder.unfinished is not None:
+                    raise folder.unfinished
+                return None, {}
+            time.sleep(min(0.05, max(0.0, end - time.monotonic())))
+
+    def _update_grouped(self, tau: float, start: float) -> Update:
+        if self.session is None:
+            raise PlanError("update()", "the duplicate has no session yet", "Give it one: twin.attach(session)")
+        if tau != 1.0 and self._grouped.soft is None:
+            raise PlanError(
+                f"update(tau={tau:g})",
+                "the ops of a soft update were not made",
+                "Say so when it is made: gs.duplicate(..., tau=...)",
+            )
+        with self._door.writing():
+            if tau == 1.0:
+                self.session.run(self._grouped.copy)
+            else:
+                self.session.run(self._grouped.soft, {self._grouped.tau: tau})
+            self._torn = False
+        self._count += 1
+        names = tuple(self.variables)
+        return Update(self._count, names, len(names), 0, "the same session", time.perf_counter() - start)
+
+    def _bring(self, origin: str, values: dict[str, Any], tau: float, start: float, skipped: dict[str, str]) -> Update:
+        from .tf.links import current, digests, feed, mixed
+
+        if self.session is None:
+            raise PlanError("update()", "the duplicate has no session yet", "Give it one: twin.attach(session)")
+        pairs = {name: self._pairs[name] for name in values}
+        if tau == 1.0 or self._fresh:
+            now = digests(values)
+            todo = {n: v for n, v in values.items() if pairs[n].written or self._known.get(n) != now[n]}
+        else:
+            now = {}
+            before = current(self.session, list(pairs.values()))
+            moved = {n: mixed(before[n], v, tau) if pairs[n].soft else v for n, v in values.items()}
+            todo = {n: v for n, v in moved.items() if not _equal(before[n], v)}
+        with self._door.writing():
+            # From here to the end of the run the values may be of two updates: nobody gets in, also not afterwards.
+            self._torn = bool(todo)
+            if todo:
+                feed(self.session, todo, pairs)
+            self._torn = False
+        self._known, self._fresh = now, False
+        self._count += 1
+        size = sum(int(v.nbytes) for v in todo.values())
+        names = tuple(pairs[n].new.op for n in values if n in todo)
+        return Update(self._count, names, len(self._pairs), size, origin, time.perf_counter() - start, skipped)
+
+    def step(self) -> Update | None:
+        """Counts one step of the original; every n-th call, n being `every`, updates.
+
+        Returns:
+            the update, or None where it was not its turn.
+        """
+        self._steps += 1
+        return self.update() if self._steps % self.every == 0 else None
+
+    def hook(self, every: int | None = None) -> Any:
+        """Returns a `tf.compat.v1.train.SessionRunHook` that updates after every n-th run of a monitored session.
+
+        Args:
+            every: n; default: that of `gs.duplicate`.
+
+        When the session is made, the duplicate takes all values over, whatever `tau` is.
+        """
+        from .tf.hooks import UpdateHook
+
+        return UpdateHook(self, times(self.every if every is None else every, "hook"))
+
+    def attach(self, session: Any) -> Twin:
+        """Follows the original in another session of its graph, as after the old one was lost; takes all values over.
+
+        Raises:
+            PlanError: it is a session of another graph, or has not the device that the duplicate is on.
+        """
+        from .tf.links import SessionSource
+        from .tf.places import refuse_missing
+
+        graph = self.applied.copies[0].source.owner
+        if getattr(session, "graph", None) is not graph:
+            raise PlanError("attach(session)", "this is no session of the original's graph", "Give one of that graph")
+        with self._one:
+            if self._grouped is None:
+                self._source = SessionSource(session)
+            else:
+                refuse_missing(self.applied.copies[0].step.device, session)
+                with self._door.writing():
+                    self.session = session
+                    self._settle(session)
+            self._known, self._fresh = {}, True
+            self.update(1.0)
+        return self
+
+    def follow(self, folder: Any, seconds: float | None = None) -> Twin:
+        """Follows the checkpoints that a training writes to a folder, in this process or another.
+
+        Args:
+            folder: the folder, with or without checkpoints so far. Only whole checkpoints are taken: index, shards,
+                sizes and the checksum of each value are looked at before anything is set.
+            seconds: look there by itself, in a thread, so often; what goes wrong there is kept as `trouble`, and
+                the duplicate stays as it is. Default: only when `update` is called.
+
+        Raises:
+            PlanError: it is in one session with its original, which it follows already.
+            OpenError: there is no such folder.
+        """
+        from .tf.followed import CheckpointFolder
+        from .tf.links import FolderSource
+
+        asked = f"follow({str(folder)!r})"
+        if self._grouped is not None:
+            raise PlanError(
+                asked,
+                "the duplicate is in one graph with its original",
+                "Leave graph= out, so that it has a session of its own",
+            )
+        source = FolderSource(CheckpointFolder(folder))
+        source.folder.refuse_missing()
+        with self._one:
+            self._rest()
+            self._source = source
+        if seconds is not None:
+            self._stop = threading.Event()
+            threading.Thread(target=_beat, args=(weakref.ref(self), self._stop, seconds), daemon=True).start()
+        return self
+
+    # -- ending ---------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stops following, and closes the session where it is its own."""
+        self._rest()
+        with self._one, self._door.writing():
+            if self._opened is not None and self.session is not None and not self._closed:
+                self.session.close()
+            self._closed = True
+
+    def __enter__(self) -> Twin:
+        return self
+
+    def __exit__(self, *_error: Any) -> None:
+        self.close()
+
+    def _rest(self) -> None:
+        if self._stop is not None:
+            self._stop.set()
+            self._stop = None
+
+    def _reopen(self) -> None:
+        """Makes a new session where a task of the cluster was lost; all values are brought over again."""
+        assert self._opened is not None
+        with self._door.writing():
+            self.session = self._opened()
+            self._known, self._fresh = {}, True
+            if self._source is not None and hasattr(self._source, "folder"):
+                self._source.folder.taken = ()
+
+
+def _beat(twin: weakref.ref[Twin], stop: threading.Event, seconds: float) -> None:
+    """Updates a twin again and again, until it is closed or nobody holds it."""
+    from .tf.places import LOST
+
+    while not stop.wait(seconds):
+        one = twin()
+        if one is None:
+            return
+        try:
+            one.update()
+            one.trouble = None
+        except (SurgeryError, *LOST) as error:
+            one.trouble = error if not stop.is_set() else None
+        del one
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool(a.shape == b.shape and (a == b).all())

@@ -1,0 +1,63 @@
+"""Update: what one update of a duplicate has changed, and the words that say how updates are to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .errors import PlanError
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an update has changed: true where it has changed anything.
+
+    Args:
+        number: how many updates there were, this one included.
+        changed: names of the variables of the duplicate that got another value. In one session TensorFlow sets all
+            of them in one op and nobody compares.
+        of: how many variables the duplicate has.
+        bytes: how much was fed; 0 where the values never left TensorFlow.
+        origin: where the values came from.
+        seconds: how long it took.
+        skipped: checkpoint -> why it was not taken, of those newer than the one that was.
+    """
+
+    number: int
+    changed: tuple[str, ...]
+    of: int
+    bytes: int
+    origin: str
+    seconds: float = field(default=0.0, compare=False, repr=False)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.changed)
+
+    def __str__(self) -> str:
+        moved = f", {self.bytes:,} bytes" if self.bytes else ""
+        not_taken = "".join(f"; {name} is not whole: {why}" for name, why in self.skipped.items())
+        what = f"{len(self.changed)} of {self.of} variables"
+        return f"update {self.number}: {what} from {self.origin}{moved}{not_taken}"
+
+
+def part(tau: float, verb: str) -> float:
+    """Returns `tau`, a number above 0 and at most 1.
+
+    Raises:
+        PlanError: it is none.
+    """
+    if not isinstance(tau, (int, float)) or not 0 < tau <= 1:
+        raise PlanError(f"{verb}(tau={tau!r})", "tau is the part of the way to go: above 0, at most 1", "Try tau=0.005")
+    return float(tau)
+
+
+def times(every: int, verb: str) -> int:
+    """Returns `every`, a whole number of steps above 0.
+
+    Raises:
+        PlanError: it is none.
+    """
+    if not isinstance(every, int) or every < 1:
+        raise PlanError(f"{verb}(every={every!r})", "every is a number of steps, at least 1", "Try every=100")
+    return every
