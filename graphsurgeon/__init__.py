@@ -18,6 +18,7 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
 
 from .applied import Applied
 from .classic import copy_to_graph, copy_variable_to_graph, get_copied
+from .cluster import LocalCluster, local_cluster
 from .compare import Comparison, compare
 from .core.boundary import Boundary, Leak
 from .core.diff import Diff
@@ -63,6 +64,8 @@ __all__ = [
     "duplicate",
     "Twin",
     "Update",
+    "local_cluster",
+    "LocalCluster",
     # the 2016 functions
     "copy_variable_to_graph",
     "copy_to_graph",
