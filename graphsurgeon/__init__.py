@@ -17,6 +17,8 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
 """
 
 from .applied import Applied
+from .breeding import crossover
+from .candidate import Candidate, candidate
 from .classic import copy_to_graph, copy_variable_to_graph, get_copied
 from .cluster import LocalCluster, local_cluster
 from .compare import Comparison, compare
@@ -32,6 +34,7 @@ from .diff import diff
 from .duplicate import duplicate
 from .editor import Editor
 from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError
+from .evolve import Evolution, Generation, evolve
 from .opening import open
 from .twin import Twin
 from .update import Update
@@ -66,6 +69,13 @@ __all__ = [
     "Update",
     "local_cluster",
     "LocalCluster",
+    # genetic programming
+    "evolve",
+    "Evolution",
+    "Generation",
+    "Candidate",
+    "candidate",
+    "crossover",
     # the 2016 functions
     "copy_variable_to_graph",
     "copy_to_graph",
