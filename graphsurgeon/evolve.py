@@ -14,7 +14,7 @@ from .candidate import Candidate, candidate
 from .errors import PlanError
 
 _ELITE = 2
-_ROUND = 4
+_ROUND = 3
 _COLLECT_AFTER = 200
 
 

@@ -76,9 +76,9 @@ class Twin:
     def __repr__(self) -> str:
         scope = self.applied.copies[0].step.to
         at = f" under {scope}/" if scope else ""
-        count = len(self._pairs)
+        count, updates = len(self._pairs), f"{self._count} update{'s' * (self._count != 1)}"
         trouble = f"; trouble: {self.trouble}" if self.trouble is not None else ""
-        return f"<Twin of {self.applied.copies[0].source.title}{at}: {count} variables, {self._count} updates{trouble}>"
+        return f"<Twin of {self.applied.copies[0].source.title}{at}: {count} variable{'s' * (count != 1)}, {updates}{trouble}>"
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Runs the duplicate, with values of one update: nothing is set while it runs.
@@ -161,7 +161,7 @@ class Twin:
                 return self._update_grouped(tau, start)
             found, skipped = self._newest(wait)
             if found is None:
-                return Update(self._count, (), len(self._pairs), 0, "no newer checkpoint")
+                return Update(self._count, (), len(self._pairs), 0, "")
             try:
                 return self._bring(*found, tau, start, skipped)
             except LOST:

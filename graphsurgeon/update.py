@@ -18,7 +18,7 @@ class Update:
             of them in one op and nobody compares.
         of: how many variables the duplicate has.
         bytes: how much was fed; 0 where the values never left TensorFlow.
-        origin: where the values came from.
+        origin: where the values came from; empty where there was nothing newer.
         seconds: how long it took.
         skipped: checkpoint -> why it was not taken, of those newer than the one that was.
     """
@@ -35,10 +35,12 @@ class Update:
         return bool(self.changed)
 
     def __str__(self) -> str:
+        if not self.origin:
+            return "no update: there is nothing newer"
         moved = f", {self.bytes:,} bytes" if self.bytes else ""
         not_taken = "".join(f"; {name} is not whole: {why}" for name, why in self.skipped.items())
-        what = f"{len(self.changed)} of {self.of} variables"
-        return f"update {self.number}: {what} from {self.origin}{moved}{not_taken}"
+        share = f"all {self.of}" if len(self.changed) == self.of else f"{len(self.changed)} of {self.of}"
+        return f"update {self.number}: {share} variables, from {self.origin}{moved}{not_taken}"
 
 
 def part(tau: float, verb: str) -> float:

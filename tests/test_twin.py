@@ -46,7 +46,7 @@ def test_only_what_changed_is_fed():
     done = twin.update()
     assert done.changed == ("net/b",)
     assert done.bytes == 12
-    assert str(done) == "update 3: 1 of 2 variables from its session, 12 bytes"
+    assert str(done) == "update 3: 1 of 2 variables, from its session, 12 bytes"
     assert twin.run(twin["net/b"]).tolist() == [7, 7, 7]
 
 

@@ -125,7 +125,7 @@ def grouped(pairs: Sequence[Pair], graph: Any, scope: str, soft: bool) -> Groupe
 
 def _read(graph: Any, info: VariableInfo) -> Any:
     handle = graph.get_operation_by_name(info.op).outputs[0]
-    with tf1.colocate_with(handle.op):
+    with graph.colocate_with(handle.op):
         if info.resource:
             return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.as_dtype(info.dtype))
         return tf.identity(handle)
@@ -133,7 +133,7 @@ def _read(graph: Any, info: VariableInfo) -> Any:
 
 def _set(graph: Any, info: VariableInfo, value: Any) -> Any:
     handle = graph.get_operation_by_name(info.op).outputs[0]
-    with tf1.colocate_with(handle.op):
+    with graph.colocate_with(handle.op):
         if info.resource:
             return tf.raw_ops.AssignVariableOp(resource=handle, value=value)
         return tf.raw_ops.Assign(ref=handle, value=value, validate_shape=False).op

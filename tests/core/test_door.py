@@ -1,0 +1,71 @@
+"""The door: readers together, a writer alone, and a writer that waits is let in."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from graphsurgeon.core.door import Door
+from graphsurgeon.errors import PlanError
+from tests.refusal import refuses
+
+
+def test_a_writer_is_alone_and_gets_in_among_readers_without_a_pause():
+    door, stop = Door(), threading.Event()
+    inside: list[str] = []
+    wrong: list[list[str]] = []
+
+    def work(name, enter):
+        while not stop.is_set():
+            with enter():
+                inside.append(name)
+                time.sleep(0.0005)
+                if "writer" in inside and len(inside) > 1:
+                    wrong.append(list(inside))
+                inside.remove(name)
+
+    readers = [threading.Thread(target=work, args=(f"reader {i}", door.reading)) for i in range(4)]
+    for reader in readers:
+        reader.start()
+    together = 0
+    for _ in range(30):
+        with door.writing():
+            inside.append("writer")
+            assert inside == ["writer"]
+            inside.remove("writer")
+        time.sleep(0.002)
+        together = max(together, len(inside))
+    stop.set()
+    for reader in readers:
+        reader.join(10)
+    assert not wrong
+    assert together > 1
+
+
+def test_a_reader_goes_in_again_while_a_writer_waits():
+    door, done = Door(), threading.Event()
+
+    def write():
+        with door.writing():
+            done.set()
+
+    with door.reading():
+        writer = threading.Thread(target=write)
+        writer.start()
+        time.sleep(0.05)
+        with door.reading():  # would wait for the writer, who waits for us
+            assert not done.is_set()
+    assert done.wait(10)
+    writer.join()
+
+
+def test_who_writes_may_read_and_who_reads_must_not_write():
+    door = Door()
+    with door.writing(), door.reading():
+        pass
+    with refuses(PlanError, "update()", "this thread is reading", "outside of"), door.reading(), door.writing():
+        pass
+    with refuses(PlanError, "this thread is reading"), door.writing(), door.writing():
+        pass
+    with door.writing():  # nothing is left locked
+        pass
