@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from .core.naming import free_scope
+from .core.plan import tensor_name
 from .core.selection import Selection
+from .core.state import VARIABLE_TYPES
 from .editor import Editor, values_of
 from .errors import PlanError
 from .opening import open
@@ -69,8 +72,9 @@ def duplicate(
         a `Twin`, with the values of the original where these are known.
 
     Raises:
-        PlanError: there is no such device, the cluster does not answer, the scope is taken, a variable has no value,
-            or an argument is not one of its allowed values. The graphs are then as they were.
+        PlanError: there is no such device, the cluster does not answer, the scope is taken, a variable has no value or
+            is not in the part that reads it, or an argument is not one of its allowed values. The graphs are then as
+            they were.
         OpenError: the source cannot be opened.
 
     Example:
@@ -88,6 +92,7 @@ def duplicate(
     """
     every, tau = times(every, "duplicate"), part(tau, "duplicate")
     editor, block = _source(source)
+    _refuse_shared(block, inputs, variables)
     same = graph is not None and getattr(graph, "graph", graph) is editor.graph
     own = _running(editor, graph if same and values is None and hasattr(graph, "graph") else values)
     rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device}
@@ -104,6 +109,28 @@ def _source(source: Any) -> tuple[Editor, Selection]:
     editor = source if isinstance(source, Editor) else open(source)
     gone = editor.orphans
     return editor, editor.select().where(lambda op: op.name not in gone) if gone else editor.select()
+
+
+def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables: Any) -> None:
+    """Refuses a part that reads variables from outside: its duplicate would share them, or be fed them."""
+    rules = dict(variables) if isinstance(variables, Mapping) else {"*": variables}
+    told = [rule for rule, policy in rules.items() if policy == "share" or rule != "*"]
+    graph = block.graph
+    given = {tensor_name(key) for key in inputs or ()}
+    for tensor in block.boundary.inputs:
+        if tensor in given:
+            continue
+        op = graph.index[tensor.partition(":")[0]]
+        above = [op, *(graph.data.row(op).tolist() if graph.types[op] in ("Identity", "ReadVariableOp") else ())]
+        for number in above:
+            name = graph.names[number]
+            if graph.types[number] in VARIABLE_TYPES and not any(fnmatchcase(name, rule) for rule in told):
+                raise PlanError(
+                    "duplicate(...)",
+                    f"the part reads variable {name!r}, which is not in it: nothing of its own would follow",
+                    "Select it too, as ed.select(inputs=..., outputs=...) does; or give inputs={name: tensor}, "
+                    "or variables='share'",
+                )
 
 
 def _running(editor: Editor, values: Any) -> Any:

@@ -76,9 +76,10 @@ class Twin:
     def __repr__(self) -> str:
         scope = self.applied.copies[0].step.to
         at = f" under {scope}/" if scope else ""
-        count, updates = len(self._pairs), f"{self._count} update{'s' * (self._count != 1)}"
+        held = f"{len(self._pairs)} variable{'s' * (len(self._pairs) != 1)}"
+        updates = f"{self._count} update{'s' * (self._count != 1)}"
         trouble = f"; trouble: {self.trouble}" if self.trouble is not None else ""
-        return f"<Twin of {self.applied.copies[0].source.title}{at}: {count} variable{'s' * (count != 1)}, {updates}{trouble}>"
+        return f"<Twin of {self.applied.copies[0].source.title}{at}: {held}, {updates}{trouble}>"
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Runs the duplicate, with values of one update: nothing is set while it runs.

@@ -184,7 +184,8 @@ def test_a_thousand_offspring_leave_nothing_behind():
         return sum(isinstance(thing, tf.Graph) for thing in gc.get_objects())
 
     def memory():
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+        said = Path("/proc/self/statm")  # only where there is Linux; graphs are counted everywhere
+        return int(said.read_text().split()[1]) * 4096 / 1e6 if said.exists() else 0.0
 
     def score(run):
         return float(np.mean((run({"x": X}) - np.exp(X) * np.sin(5 * X)) ** 2))  # nothing they soon find

@@ -336,6 +336,18 @@ def test_what_does_not_go_together():
         twin.update()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_part_without_its_variables(kind):
+    m = model(kind)
+    ed = gs.open(m.session)
+    block = ed.select(scope="net").where(lambda op: not op.name.startswith("net/w"))
+    for graph in (None, m.session):
+        with refuses(PlanError, "reads variable 'net/w'", "nothing of its own would follow", "variables='share'"):
+            gs.duplicate(block, graph=graph, values=m.session, inputs={m.x: m.x} if graph else None)
+    twin = gs.duplicate(block, graph=m.session, variables="share")
+    assert twin.variables == []
+
+
 def test_a_variable_without_a_value_is_named():
     m = model()
     empty = tf1.Session(graph=m.graph)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -373,7 +374,7 @@ def test_damage_of_any_kind_never_brings_a_wrong_value(trained, tmp_path):
     m, save, _twin = trained
     prefix = save(1.0)
     paths = [prefix + ".index", prefix + ".data-00000-of-00001"]
-    whole = [open(path, "rb").read() for path in paths]
+    whole = [Path(path).read_bytes() for path in paths]
     values = {"net/w": m.session.run(m.w), "net/b": m.session.run(m.b)}
     wanted = [Wanted(name, name, tf.float32, value.shape) for name, value in values.items()]
     chance, taken = random.Random(0), 0
@@ -389,8 +390,7 @@ def test_damage_of_any_kind_never_brings_a_wrong_value(trained, tmp_path):
         else:
             data[at : at + 20] = bytes(len(data[at : at + 20]))
         for path, content in zip(paths, broken, strict=True):
-            with open(path, "wb") as file:
-                file.write(content)
+            Path(path).write_bytes(content)
         folder = CheckpointFolder(tmp_path)
         found = folder.newest(wanted)
         if found is None:
