@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from .core.provenance import COLLECTION
 from .editor import Editor
 from .errors import PlanError
 from .opening import open
@@ -229,7 +230,9 @@ class Assembly:
             )  # fmt: skip
         if len(plan):
             editor.apply(plan)
-        # An editor remembers its plans, and a plan the graph it copies from: all ancestors would be kept for good.
+        # An editor remembers its plans, a plan the graph it copies from, and the graph where each op was before:
+        # all ancestors would be kept for good, and told of at greater length with each generation.
+        editor.graph.clear_collection(COLLECTION)
         new = Candidate(open(editor.graph, title="candidate"), self._like.inputs, output, born=born)
         old, now = (str(c.editor.snapshot.info(*c.editor.snapshot.tensor(c.output))) for c in (self._like, new))
         if old != now:

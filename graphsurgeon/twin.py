@@ -287,6 +287,18 @@ class Twin:
         Raises:
             PlanError: it is in one session with its original, which it follows already.
             OpenError: there is no such folder.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+            ...     w = tf.compat.v1.get_variable("w", initializer=7.0)
+            ...     session.run(w.initializer)
+            ...     path = tf.compat.v1.train.Saver().save(session, "training/model", global_step=100)
+            >>> twin = gs.duplicate(graph).follow("training")
+            >>> print(twin.update(), "-", twin.run(twin[w]))
+            update 1: 1 of 1 variable, from model-100, 4 bytes - 7.0
+            >>> print(twin.update())
+            no update: there is nothing newer
         """
         from .tf.followed import CheckpointFolder
         from .tf.links import FolderSource

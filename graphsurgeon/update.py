@@ -39,8 +39,8 @@ class Update:
             return "no update: there is nothing newer"
         moved = f", {self.bytes:,} bytes" if self.bytes else ""
         not_taken = "".join(f"; {name} is not whole: {why}" for name, why in self.skipped.items())
-        share = f"all {self.of}" if len(self.changed) == self.of else f"{len(self.changed)} of {self.of}"
-        return f"update {self.number}: {share} variables, from {self.origin}{moved}{not_taken}"
+        share = f"all {self.of}" if len(self.changed) == self.of > 1 else f"{len(self.changed)} of {self.of}"
+        return f"update {self.number}: {share} variable{'s' * (self.of != 1)}, from {self.origin}{moved}{not_taken}"
 
 
 def part(tau: float, verb: str) -> float:

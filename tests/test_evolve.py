@@ -198,6 +198,7 @@ def test_a_thousand_offspring_leave_nothing_behind():
     assert graphs() == before
     start = memory()
     found = some(26, 1)
+    assert not any(found.best.graph.get_collection(name) for name in found.best.graph.get_all_collection_keys())
     assert sum(found.births.values()) >= 950
     assert graphs() <= before + 41
     del found

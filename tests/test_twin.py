@@ -212,6 +212,32 @@ def test_an_update_that_fails_half_way_keeps_readers_out_until_the_next(monkeypa
     assert twin.run(twin["net/b"]).tolist() == [5, 5, 5]
 
 
+def test_a_file_with_its_checkpoint_is_duplicated_with_its_values(tmp_path):
+    m = model()
+    m.train_steps()
+    with m.graph.as_default():
+        tf1.train.Saver().save(m.session, str(tmp_path / "model"))
+    twin = gs.duplicate(tmp_path / "model.meta", device={"/gpu:0": "/cpu:0"})
+    np.testing.assert_array_equal(twin.run("net/y:0", {"x:0": X}), m.session.run(m.y, {m.x: X}))
+    m.train_steps()
+    with m.graph.as_default():
+        tf1.train.Saver().save(m.session, str(tmp_path / "model"), global_step=9)
+    twin.follow(tmp_path).update()
+    np.testing.assert_array_equal(twin.run("net/y:0", {"x:0": X}), m.session.run(m.y, {m.x: X}))
+
+
+def test_the_whole_of_a_training_is_duplicated_and_learns_by_itself():
+    m = model("resource", "adam")
+    m.train_steps()
+    twin = gs.duplicate(m.graph, device="/cpu:0", values=m.session)
+    assert len(twin.variables) == len(m.graph.get_collection("variables"))
+    for _ in range(3):
+        m.train_steps(1)
+        twin.run(twin[m.train], {twin[k]: v for k, v in m.feed().items()})
+    for variable in m.graph.get_collection("variables"):  # slots and counters too: the same steps from the same start
+        np.testing.assert_allclose(twin.run(twin[variable]), m.session.run(variable), rtol=1e-5)
+
+
 def test_arrays_are_taken_over_once():
     m = model("resource", optimizer=None)
     twin = gs.duplicate(net(m), values={"net/w": np.ones([2, 3]), "net/b": np.zeros(3)})

@@ -13,7 +13,6 @@ import numpy as np
 import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow.core.protobuf import trackable_object_graph_pb2
-from tensorflow.python.training import checkpoint_state_pb2
 
 from ..errors import OpenError, did_you_mean
 from .internals import first_line
@@ -108,7 +107,7 @@ class CheckpointFolder:
             try:
                 with open(state, "rb") as file:
                     text = file.read(_MOST_STATE)
-                found = text_format.Parse(text.decode(), checkpoint_state_pb2.CheckpointState())
+                found = text_format.Parse(text.decode(), _empty_state())
                 names = [found.model_checkpoint_path, *reversed(found.all_model_checkpoint_paths)]
             except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
                 self._unread = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}"
@@ -126,6 +125,11 @@ class CheckpointFolder:
 
 class _DamagedError(Exception):
     """A checkpoint that is not whole, or not any more."""
+
+
+def _empty_state() -> Any:
+    # There is no other public way to this message.
+    return type(tf.compat.v1.train.generate_checkpoint_state_proto(".", "model"))()
 
 
 def not_whole(prefix: str) -> str:

@@ -400,3 +400,33 @@ def test_damage_of_any_kind_never_brings_a_wrong_value(trained, tmp_path):
             for name, value in values.items():
                 np.testing.assert_array_equal(found[1][name], value)
     assert taken < 75  # most damage is in what matters
+
+
+def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkeypatch):
+    from graphsurgeon.tf import followed
+
+    _m, save, twin = trained
+    prefix = save(1.0)
+    real = followed.read
+
+    def slow(*arguments):
+        found = real(*arguments)
+        save(2.0)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(followed, "read", slow)
+        with refuses(OpenError, os.path.basename(prefix), "it changed while it was read"):
+            twin.update()
+    twin.update()
+    assert b_of(twin) == [2, 2, 2]
+
+
+def test_a_soft_update_from_a_checkpoint_goes_a_part_of_the_way(trained):
+    _m, save, twin = trained
+    save(1.0, global_step=1)
+    twin.update(tau=0.5)  # the first one takes all over: there is nothing to start from
+    assert b_of(twin) == [1, 1, 1]
+    save(3.0, global_step=2)
+    twin.update(tau=0.5)
+    assert b_of(twin) == [2, 2, 2]
