@@ -129,7 +129,7 @@ class _DamagedError(Exception):
 
 def _empty_state() -> Any:
     # There is no other public way to this message.
-    return type(tf.compat.v1.train.generate_checkpoint_state_proto(".", "model"))()
+    return type(tf.compat.v1.train.generate_checkpoint_state_proto(".", "model", ["model"]))()
 
 
 def not_whole(prefix: str) -> str:
