@@ -86,7 +86,7 @@ class Built:
 def data(dtype: Any, rng: Any) -> Any:
     """Returns three random items of a dtype."""
     if dtype == tf.string:
-        return np.array([f"{n:.1f}" for n in rng.rand(3)], object)
+        return np.array([f"{n:.1f}".encode() for n in rng.rand(3)], object)  # as TensorFlow gives them back
     if dtype == tf.bool:
         return rng.rand(3) > 0.5
     return (rng.rand(3) * 8).astype(dtype.as_numpy_dtype)
