@@ -412,4 +412,4 @@ def test_data_is_of_the_dtype_asked_for():
     rng = np.random.RandomState(0)
     assert data(tf.int64, rng).dtype == np.int64
     assert data(tf.bool, rng).dtype == np.bool_
-    assert isinstance(data(tf.string, rng)[0], str)
+    assert isinstance(data(tf.string, rng)[0], bytes)
