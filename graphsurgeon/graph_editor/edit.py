@@ -1,0 +1,143 @@
+"""Edit: cutting views off, joining them, and going round them, in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tf import elements
+from . import reroute, select, subgraph, util
+from .faults import expected
+
+__all__ = [
+    "detach_control_inputs", "detach_control_outputs", "detach_inputs", "detach_outputs", "detach", "connect", "bypass",
+]  # fmt: skip
+
+
+def detach_control_inputs(sgv: Any) -> None:
+    """Removes the control inputs that a view has from outside."""
+    sgv = subgraph.make_view(sgv)
+    inside = set(sgv.ops)
+    for op in sgv.ops:
+        reroute.remove_control_inputs(op, [cop for cop in op.control_inputs if cop not in inside])
+
+
+def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
+    """Lets no op outside wait for an op of a view.
+
+    Args:
+        sgv: what can be made a view.
+        control_outputs: a `ControlOutputs` of the graph.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if not isinstance(control_outputs, util.ControlOutputs):
+        raise expected("detach_control_outputs(...)", "a ControlOutputs", control_outputs)
+    control_outputs.update()
+    sgv = subgraph.make_view(sgv)
+    inside = set(sgv.ops)
+    waiting = [(cop, op) for op in sgv.ops for cop in control_outputs.get(op) if cop not in inside]
+    for cop, op in waiting:
+        reroute.remove_control_inputs(cop, op)
+
+
+def _stand_ins(tensors: list[Any]) -> list[Any]:
+    return [elements.placeholder(t.graph, t.dtype, t.shape, util.placeholder_name(t)) for t in tensors]
+
+
+def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[Any, list[Any]]:
+    """Gives a view placeholders for inputs.
+
+    Args:
+        sgv: what can be made a view; a view is changed in place.
+        control_inputs: remove control inputs from outside, too.
+
+    Returns:
+        the view, and the placeholders in the order of its inputs, as ``foo/geph__b_0`` for ``foo/b:0``.
+    """
+    sgv = subgraph.make_view(sgv)
+    placeholders = _stand_ins(list(sgv.inputs))
+    reroute.swap_inputs(sgv, placeholders)
+    if control_inputs:
+        detach_control_inputs(sgv)
+    return sgv, placeholders
+
+
+def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[Any, list[Any]]:
+    """Gives what reads a view from outside placeholders to read.
+
+    Args:
+        sgv: what can be made a view.
+        control_outputs: a `ControlOutputs`: nothing outside waits for the view any more, then.
+
+    Returns:
+        a view with only the outputs that were read outside, and the placeholders in their order.
+    """
+    sgv = subgraph.make_view(sgv)
+    inside = set(sgv.ops)
+    read = [t for t in util.concatenate_unique([], sgv.outputs) if any(c not in inside for c in t.consumers())]
+    view = sgv.remap_outputs(read)
+    placeholders = _stand_ins(read)
+    reroute.reroute_ts(placeholders, read, cannot_modify=sgv.ops)
+    if control_outputs is not None:
+        detach_control_outputs(view, control_outputs)
+    return view, placeholders
+
+
+def detach(
+    sgv: Any, control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None
+) -> tuple[Any, list[Any], list[Any]]:
+    """Cuts a view off at both ends.
+
+    Args:
+        sgv: what can be made a view; a view is changed in place.
+        control_inputs, control_outputs, control_ios: see `check_cios`.
+
+    Returns:
+        the view, the placeholders it reads, and the placeholders that are read instead of it.
+    """
+    control_inputs, control_outputs = select.check_cios(control_inputs, control_outputs, control_ios)
+    sgv = subgraph.make_view(sgv)
+    _, inputs = detach_inputs(sgv, control_inputs)
+    _, outputs = detach_outputs(sgv, control_outputs)
+    return sgv, inputs, outputs
+
+
+def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[Any, Any]:
+    """Lets the inputs of the second view be the outputs of the first.
+
+    Args:
+        sgv0, sgv1: what can be made views; views are changed in place.
+        disconnect_first: what reads the first view now gets placeholders.
+
+    Raises:
+        ValueError: they are of two graphs, there are not as many, or they do not fit.
+    """
+    sgv0, sgv1 = subgraph.make_view(sgv0), subgraph.make_view(sgv1)
+    util.check_graphs(sgv0, sgv1)
+    outputs = list(sgv0.outputs)
+    reroute.check_fit("connect(sgv0, sgv1)", outputs, list(sgv1.inputs))
+    if disconnect_first:
+        detach_outputs(sgv0)
+    reroute.reroute_inputs(subgraph.SubGraphView(passthrough_ts=outputs), sgv1)
+    return sgv0, sgv1
+
+
+def bypass(sgv: Any) -> tuple[Any, list[Any]]:
+    """Lets what reads the outputs of a view read its inputs.
+
+    Args:
+        sgv: what can be made a view, with as many inputs as outputs; a view is changed in place.
+
+    Returns:
+        the view, and the placeholders that it reads now.
+
+    Raises:
+        ValueError: inputs and outputs do not fit.
+    """
+    sgv = subgraph.make_view(sgv)
+    inputs = list(sgv.inputs)
+    reroute.check_fit("bypass(sgv)", inputs, list(sgv.outputs))
+    sgv, placeholders = detach_inputs(sgv)
+    reroute.reroute_ts(inputs, sgv.outputs)
+    return sgv, placeholders

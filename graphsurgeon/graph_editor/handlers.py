@@ -1,0 +1,83 @@
+"""Handlers: the ready ones of a `Transformer`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..tf import elements
+from . import util
+from .faults import WrongType
+from .naming import free_name
+
+
+def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
+    """Returns a placeholder for a tensor, one for all its uses."""
+    if t not in info.placeholders:
+        name = free_name(info.graph_, util.placeholder_name(t, scope=info.scope_))
+        info.placeholders[t] = elements.placeholder(info.graph_, t.dtype, t.shape, name)
+    return info.placeholders[t]
+
+
+def keep_t_if_possible_handler(info: Any, t: Any) -> Any:
+    """Returns the tensor itself within one graph, else a placeholder."""
+    return t if info.graph is info.graph_ else replace_t_with_placeholder_handler(info, t)
+
+
+def assign_renamed_collections_handler(info: Any, elem: Any, elem_: Any) -> None:
+    """Puts an op or tensor into the collections of its original; those that TensorFlow does not know get the scope.
+
+    Args:
+        info: the `TmpInfo`.
+        elem, elem_: the original and the new one.
+    """
+    for name in info.homes(elem):
+        info.graph_.add_to_collection(info.new_collection(name), elem_)
+
+
+def transform_op_if_inside_handler(info: Any, op: Any, keep_if_possible: bool = True) -> Any:
+    """Returns what became of an op of the view; of another, itself within one graph, else None.
+
+    Args:
+        info: the `TmpInfo`.
+        op: the op.
+        keep_if_possible: False: None for any op outside.
+    """
+    if op in info.ops:
+        return info.transformed_ops[op]
+    return op if keep_if_possible and info.graph is info.graph_ else None
+
+
+def copy_op_handler(
+    info: Any, op: Any, new_inputs: Any, copy_shape: bool = True, nodedef_fn: Callable[[Any], Any] | None = None
+) -> tuple[Any, Any]:
+    """Copies an op.
+
+    Args:
+        info: the `TmpInfo`.
+        op: the op.
+        new_inputs: tensors of the destination that the copy reads.
+        copy_shape: keep static shapes that were set by hand, where the inputs have the same shapes still.
+        nodedef_fn: called with the NodeDef of the copy; returns the one to use.
+
+    Returns:
+        the new op, and its outputs.
+
+    Raises:
+        TypeError: `new_inputs` is a bool, as very old code has it.
+    """
+    if isinstance(new_inputs, bool):
+        raise WrongType("copy_op_handler(info, op, new_inputs)", "new_inputs must be an iterable of tensors",
+                        "Give copy_shape by its name")  # fmt: skip
+    new_inputs = list(new_inputs)
+    places = {old.name: new.name for old, new in info.transformed_ops.items()} if elements.is_placed(op) else {}
+    name = free_name(info.graph_, info.new_name(op.name))
+    if elements.is_placed(op):
+        places[op.name] = name
+    node = elements.copied_node(op, name, info.key, places)
+    node = node if nodedef_fn is None else nodedef_fn(node)
+    new = elements.add_op(info.graph_, node, new_inputs)
+    if copy_shape and elements.same_shapes(op.inputs, new_inputs):
+        for old, made in zip(op.outputs, new.outputs, strict=False):
+            made.set_shape(old.shape)
+    return new, new.outputs

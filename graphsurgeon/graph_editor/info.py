@@ -1,0 +1,191 @@
+"""Info: what a transformation knows while it runs, and what it tells afterwards: where each op and tensor went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from functools import cached_property
+from typing import Any
+
+from ..tf import elements
+from . import util
+from .faults import WrongValue, expected
+from .trees import transform_tree
+
+
+class TensorMap(MutableMapping[Any, Any]):
+    """A dict with tensors as keys, told apart by identity: those of function graphs cannot be hashed."""
+
+    def __init__(self, pairs: Any = ()) -> None:
+        self._held: dict[int, tuple[Any, Any]] = {}
+        for key, value in pairs:
+            self[key] = value
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._held[id(key)][1]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._held[id(key)] = (key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        del self._held[id(key)]
+
+    def __contains__(self, key: object) -> bool:
+        return id(key) in self._held
+
+    def __iter__(self) -> Iterator[Any]:
+        return (key for key, _ in self._held.values())
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+class TmpInfo:
+    """What the handlers of a `Transformer` are given.
+
+    Args:
+        sgv: the view that is transformed.
+        dst_graph: where to.
+        dst_scope, src_scope: final scopes, with a slash or empty.
+
+    It has `sgv`, `ops`, `sgv_inputs_set`, `graph`, `scope` of the source, `graph_`, `scope_` of the destination, and
+    `transformed_ops`, `transformed_ts`: what was transformed so far.
+    """
+
+    def __init__(self, sgv: Any, dst_graph: Any, dst_scope: str, src_scope: str) -> None:
+        self.sgv, self.ops = sgv, frozenset(sgv.ops)
+        self.graph, self.scope, self.graph_, self.scope_ = sgv.graph, src_scope, dst_graph, dst_scope
+        self.transformed_ops: dict[Any, Any] = {}
+        self.transformed_ts: MutableMapping[Any, Any] = TensorMap()
+        self.placeholders: MutableMapping[Any, Any] = TensorMap()
+
+    @cached_property
+    def sgv_inputs_set(self) -> Any:
+        """The inputs of the view."""
+        return TensorMap((t, t) for t in self.sgv.inputs).keys()
+
+    @cached_property
+    def control_outputs(self) -> Any:
+        """The control outputs of the source."""
+        return util.ControlOutputs(self.graph)
+
+    @cached_property
+    def collections(self) -> dict[Any, list[Any]]:
+        """The collections of the source, as they were at the beginning."""
+        return elements.collections_in(self.graph)
+
+    @cached_property
+    def _homes(self) -> dict[int, list[Any]]:
+        homes: dict[int, list[Any]] = {}
+        for name, items in self.collections.items():
+            for item in items:
+                homes.setdefault(id(item), []).append(name)
+        return homes
+
+    def homes(self, elem: Any) -> list[Any]:
+        """Returns the names of the collections of the source that hold an element."""
+        return self._homes.get(id(elem), [])
+
+    def new_name(self, name: str) -> str:
+        """Returns the name in the destination for one of the source; not yet unique.
+
+        Raises:
+            ValueError: it is not in the source scope.
+        """
+        if not name.startswith(self.scope):
+            raise WrongValue(f"copy(..., src_scope={self.scope!r})", f"{name!r} does not belong to source scope "
+                             f"{self.scope!r}", "Choose a scope that holds all ops of the view")  # fmt: skip
+        return self.scope_ + name[len(self.scope) :]
+
+    def new_collection(self, name: Any) -> Any:
+        """Returns the name of a collection for the copy: TensorFlow's own keep theirs, others get the scope."""
+        if not isinstance(name, str) or name in util.get_predefined_collection_names():
+            return name
+        return self.scope_ + name.removeprefix(self.scope)
+
+
+class TransformerInfo:
+    """Where the ops and tensors of a view went.
+
+    Inputs of the view are known too, as the tensors that stand for them in the copy.
+
+    Args:
+        info: a `TmpInfo` of the finished transformation.
+    """
+
+    def __init__(self, info: Any) -> None:
+        self._graph, self._scope, self._graph_, self._scope_ = info.graph, info.scope, info.graph_, info.scope_
+        self._transformed_ops, self._transformed_ts = info.transformed_ops, info.transformed_ts
+        self._given = getattr(info, "given", TensorMap())
+        self._back: dict[int, Any] | None = None
+
+    def transformed(self, original: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
+        """Returns what became of an op or tensor.
+
+        Args:
+            original: an op, a tensor, a variable, the name of one; or a tree of them: the result has the same form.
+            missing_fn: called with what is not known; without it that is None.
+
+        Raises:
+            TypeError: it is something else.
+        """
+        return transform_tree(original, lambda top: self._found(top, missing_fn))
+
+    def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
+        """Returns what an op or tensor of the copy was before; arguments as for `transformed`."""
+        return transform_tree(transformed, lambda top: self._source(top, missing_fn))
+
+    def _found(self, top: Any, missing_fn: Callable[[Any], Any] | None) -> Any:
+        key = top
+        if isinstance(top, str):
+            key = _named(self._graph, top)
+        elif elements.is_variable_object(top):
+            return self._variable(top, self._graph_, self._transformed_ops.get(top.op), missing_fn)
+        for known in (self._given, self._transformed_ts) if _is_tensor(key, top) else (self._transformed_ops,):
+            if key in known:
+                return known[key]
+        return None if missing_fn is None else missing_fn(top)
+
+    def _source(self, top: Any, missing_fn: Callable[[Any], Any] | None) -> Any:
+        if self._back is None:
+            pairs = [*self._given.items(), *self._transformed_ops.items(), *self._transformed_ts.items()]
+            self._back = {id(new): old for old, new in pairs}
+        key = _named(self._graph_, top) if isinstance(top, str) else top
+        if elements.is_variable_object(top):
+            return self._variable(top, self._graph, self._back.get(id(top.op)), missing_fn)
+        _is_tensor(key, top)
+        if id(key) in self._back:
+            return self._back[id(key)]
+        return None if missing_fn is None else missing_fn(top)
+
+    def _variable(self, top: Any, graph: Any, op: Any, missing_fn: Any) -> Any:
+        found = None if op is None else elements.variables_in(graph).get(op.name)
+        if found is None and missing_fn is not None:
+            return missing_fn(top)
+        return found
+
+    def __str__(self) -> str:
+        lines = ["Transform result info:"]
+        if self._graph is self._graph_:
+            lines.append(f"  Within graph[{id(self._graph)}]" + " IN-PLACE" * (not self._scope_))
+        else:
+            lines.append(f"  graph[{id(self._graph)}] => graph[{id(self._graph_)}]")
+        if self._scope:
+            lines.append(f"  Relative to source scope: {self._scope}")
+        if self._scope_:
+            lines.append(f"  Scope destination: {self._scope_}")
+        lines.append("Operations mapping:")
+        lines += [f"  {op.name} => {new.name}" for op, new in self._transformed_ops.items()]
+        return "\n".join(lines) + "\n"
+
+
+def _named(graph: Any, name: str) -> Any:
+    try:
+        return None if graph is None else graph.as_graph_element(name)
+    except (KeyError, ValueError):
+        return None
+
+
+def _is_tensor(key: Any, top: Any) -> bool:
+    if key is not None and not isinstance(key, elements.Tensor | elements.Operation):
+        raise expected("transformed(...)", "a tf.Tensor, a tf.Operation, a tf.Variable or a name", top)
+    return isinstance(key, elements.Tensor)

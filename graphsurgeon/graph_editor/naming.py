@@ -1,0 +1,60 @@
+"""Naming: the names that a copy gets: the old ones under another scope, made unique as TensorFlow does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..tf import elements
+from . import util
+
+
+def free_name(graph: Any, name: str) -> str:
+    """Returns a name, or the first of ``name_1``, ``name_2`` ... that no op or scope of a graph has."""
+    number, wish = 0, name
+    while elements.is_name_taken(graph, name):
+        number += 1
+        name = f"{wish}_{number}"
+    return name
+
+
+class Names(Mapping[str, str]):
+    """Source op -> name of its copy; source tensor -> name of the placeholder that stands for it.
+
+    Args:
+        info: the `TmpInfo`.
+        fresh: nothing is in the destination scope yet.
+    """
+
+    def __init__(self, info: Any, fresh: bool) -> None:
+        self._info, self._fresh = info, fresh
+        self._known: dict[str, str] = {}
+        self._given: set[str] = set()
+        for op in sorted(info.sgv.ops, key=elements.creation):
+            self._known[op.name] = self._unique(info.new_name(op.name))
+
+    def _unique(self, wish: str) -> str:
+        name, number = wish, 0
+        while name.lower() in self._given or not (self._fresh or not elements.is_name_taken(self._info.graph_, name)):
+            number += 1
+            name = f"{wish}_{number}"
+        self._given.add(name.lower())
+        return name
+
+    def __getitem__(self, key: str) -> str:
+        """Returns the name; of an op outside the view, that comes along with it, too."""
+        if key not in self._known:
+            info = self._info
+            op, colon, port = key.partition(":")
+            if colon:
+                wish = util.named_placeholder(op, int(port), info.scope_)
+            else:
+                wish = info.scope_ + op.removeprefix(info.scope)
+            self._known[key] = self._unique(wish)
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)

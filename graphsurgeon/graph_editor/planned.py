@@ -1,0 +1,166 @@
+"""Planned: a view copied as one plan of the engine: whole, checked, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.selection import Query, Selection
+from ..errors import StalePlanError
+from ..opening import open
+from ..tf import elements
+from .faults import as_values, expected, some, tell
+from .handlers import (
+    assign_renamed_collections_handler,
+    keep_t_if_possible_handler,
+    replace_t_with_placeholder_handler,
+    transform_op_if_inside_handler,
+)
+from .info import TensorMap
+from .naming import Names
+
+
+def run(
+    info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any], fresh: bool
+) -> tuple[list[Any], list[Any]]:
+    """Copies the view of an info, and notes in it where each op and tensor went.
+
+    Args:
+        info: the `TmpInfo`.
+        transformer: for its handlers of tensors from outside, of collections and of original ops.
+        replaced: tensors of the source -> tensors of the destination; those inside the view count too.
+        variables: name of a variable's op -> tensor that replaces the variable.
+        fresh: nothing is in the destination scope yet.
+
+    Returns:
+        the ops of the copy in order, and the source ops.
+
+    Raises:
+        ValueError: the engine refuses; the destination is as it was.
+    """
+    inputs, stand_ins = _from_outside(info, transformer, replaced, variables)
+    names = Names(info, fresh)
+    quiet = transformer.assign_collections_handler is not assign_renamed_collections_handler
+    try:
+        done, copied = _apply(info, inputs, variables, names, quiet)
+    except StalePlanError:  # somebody has changed an edge between reading and writing: read again
+        done, copied = _apply(info, inputs, variables, names, quiet)
+    now, old = info.graph_.get_operations(), info.graph.get_operations()
+    numbers = copied.ops.tolist()
+    pairs = [(old[i], now[copied.place[i]]) for i in numbers]
+    info.transformed_ops = dict(pairs)
+    info.transformed_ts = TensorMap(both for a, b in pairs for both in zip(a.outputs, b.outputs, strict=True))
+    info.given = given = TensorMap(inputs.items())
+    for placeholder in copied.placeholders:
+        given[info.graph.as_graph_element(placeholder.was)] = info.graph_.get_tensor_by_name(f"{placeholder.name}:0")
+    _original_ops(info, transformer, pairs)
+    if quiet:
+        _custom_collections(info, transformer, pairs, done)
+    _say(info, copied, done, stand_ins)
+    return [b for _, b in pairs], [a for a, _ in pairs]
+
+
+def _from_outside(
+    info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any]
+) -> tuple[TensorMap, set[int]]:
+    """Asks the handlers about each tensor that enters, once; what is to become a placeholder is left to the engine."""
+    listed, same = {id(t) for t in info.sgv.inputs}, info.graph is info.graph_
+    inputs, hidden = TensorMap(), set()
+    inside = {id(op) for op in info.sgv.ops}
+    for op in sorted(info.sgv.ops, key=elements.creation):
+        for t in op.inputs:
+            if t in inputs:
+                continue
+            if t in replaced:
+                inputs[t] = replaced[t]
+                continue
+            if id(t.op) in inside or t.op.name in variables:
+                continue
+            is_listed = id(t) in listed
+            handler = transformer.external_handler(is_listed)
+            if handler is replace_t_with_placeholder_handler or (handler is keep_t_if_possible_handler and not same):
+                # A placeholder that is in the contract needs no word; one that nobody asked for does.
+                if handler is not replace_t_with_placeholder_handler:
+                    hidden.add(id(t))
+                continue
+            new = t if handler is keep_t_if_possible_handler else handler(info, t)
+            if not isinstance(new, elements.Tensor):
+                raise expected(f"a handler for {t.name!r}", "a tf.Tensor", new)
+            inputs[t] = new
+    return inputs, hidden
+
+
+def _apply(info: Any, inputs: TensorMap, variables: Mapping[str, Any], names: Names, quiet: bool) -> tuple[Any, Any]:
+    same = info.graph is info.graph_
+    with as_values():
+        source = open(info.graph, title="the source graph")
+        destination = source if same else open(info.graph_, title="the destination graph")
+        snapshot = source.snapshot
+        mask = np.zeros(snapshot.size, np.bool_)
+        mask[[snapshot.index[op.name] for op in info.sgv.ops]] = True
+        selection = Selection(snapshot, mask, Query("names", tuple(op.name for op in info.sgv.ops)))
+        plan = destination.plan().copy(
+            selection,
+            to=info.scope_,
+            inputs=inputs,
+            unmapped="placeholder",
+            control="keep" if same else "drop",
+            variables={"*": "copy", **variables},
+            collections="none" if quiet else "rename",
+            names=names,
+        )
+    return _carry(destination, plan)
+
+
+def _carry(destination: Any, plan: Any) -> tuple[Any, Any]:
+    try:
+        with as_values():
+            applied = destination.apply(plan)
+    except ValueError as error:
+        if isinstance(error.__cause__, StalePlanError):
+            raise error.__cause__ from None
+        raise
+    return applied, applied.effect.copies[0]
+
+
+def _original_ops(info: Any, transformer: Any, pairs: list[tuple[Any, Any]]) -> None:
+    handler: Callable[[Any, Any], Any] = transformer.transform_original_op_handler
+    for old, new in pairs:
+        original = elements.original_of(old)
+        if original is None:
+            continue
+        if handler is transform_op_if_inside_handler:
+            moved = info.transformed_ops.get(original, original if info.graph is info.graph_ else None)
+        else:
+            moved = handler(info, original)
+        if moved is not None:
+            elements.set_original(new, moved)
+
+
+def _custom_collections(info: Any, transformer: Any, pairs: list[tuple[Any, Any]], done: Any) -> None:
+    """Lets the handler place ops and tensors; variables, of which it knows nothing, go where they belong."""
+    handler = transformer.assign_collections_handler
+    for old, new in pairs:
+        handler(info, old, new)
+        for t, t_ in zip(old.outputs, new.outputs, strict=True):
+            handler(info, t, t_)
+    by_name = {new.op.name: new for new in done.variables}
+    made = {old.name: by_name[new.name] for old, new in pairs if new.name in by_name}
+    elements.join_collections(info.graph, info.graph_, made, info.new_collection)
+
+
+def _say(info: Any, copied: Any, done: Any, hidden: set[int]) -> None:
+    """Says, in one warning, what was not copied as it was."""
+    said = []
+    anew = [p.was for p in copied.placeholders if id(info.graph.as_graph_element(p.was)) in hidden]
+    if anew:
+        said.append(f"{len(anew)} tensor{'s' * (len(anew) > 1)} from outside became placeholders: {some(anew)}")
+    if copied.dropped:
+        edges = [f"{a} after {b}" for a, b in copied.dropped]
+        said.append(f"{len(edges)} control input{'s' * (len(edges) > 1)} from outside left out: {some(edges)}")
+    if done.made.missed:
+        said.append(f"no gradient goes through parts of loops or conds: {some(done.made.missed)}")
+    if said:
+        tell(f"copied {info.scope_ or 'the view'}: " + "; ".join(said))

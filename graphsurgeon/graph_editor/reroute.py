@@ -1,0 +1,211 @@
+"""Reroute: who reads which tensor, changed in place. Checked as a whole before anything changes.
+
+The ends of tensors move, not their starts: an op keeps its outputs. A session that has run an op goes on with the old
+inputs of it; make a new one after an edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..tf import elements, rewiring
+from . import subgraph, util
+from .faults import WrongValue, as_values, expected, some, tell
+
+__all__ = [
+    "swap_ts", "reroute_ts", "swap_inputs", "reroute_inputs", "swap_outputs", "reroute_outputs", "swap_ios",
+    "reroute_ios", "remove_control_inputs", "add_control_inputs",
+]  # fmt: skip
+
+
+def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+    """Lets the consumers of each two tensors change places.
+
+    Args:
+        ts0, ts1: what can be made lists of tensors, of one length.
+        can_modify: ops that may change; None: all.
+        cannot_modify: ops that may not.
+
+    Returns:
+        how many inputs of ops were changed.
+
+    Raises:
+        ValueError: the lengths differ, dtypes or shapes do not fit, or a cycle would come of it. Nothing is changed.
+    """
+    return _reroute("swap_ts", ts0, ts1, True, can_modify, cannot_modify)
+
+
+def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+    """Lets the consumers of each tensor of `ts1` read the one of `ts0` instead; arguments as in `swap_ts`."""
+    return _reroute("reroute_ts", ts0, ts1, False, can_modify, cannot_modify)
+
+
+def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_modify: Any) -> int:
+    ts0, ts1 = util.make_list_of_t(ts0), util.make_list_of_t(ts1)
+    asked = f"{verb}([{some([t.name for t in ts0])}], [{some([t.name for t in ts1])}])"
+    check_fit(asked, ts0, ts1)
+    allowed = None if can_modify is None else set(util.make_list_of_op(can_modify))
+    denied = set() if cannot_modify is None else set(util.make_list_of_op(cannot_modify))
+
+    def may(op: Any) -> bool:
+        return op not in denied and (allowed is None or op in allowed)
+
+    # Consumers are those from before: in a row of pairs, a later one must not see what an earlier one has done.
+    changes = []
+    for t0, t1 in zip(ts0, ts1, strict=True):
+        changes += _ends(t1, t0, may)
+        changes += _ends(t0, t1, may) if swap else []
+    return apply_changes(changes, asked)
+
+
+def check_fit(asked: str, ts0: list[Any], ts1: list[Any]) -> None:
+    """Raises a `ValueError` where two lists of tensors cannot take each other's place; it names the tensors."""
+    if len(ts0) != len(ts1):
+        raise WrongValue(asked, f"the lists have different sizes: {len(ts0)} != {len(ts1)}", "Give lists of one length")
+    for t0, t1 in zip(ts0, ts1, strict=True):
+        misfit = rewiring.unlike(t0, t1)
+        if misfit:
+            raise WrongValue(asked, f"{misfit}; they are not compatible", "Choose tensors that fit, or convert first")
+
+
+def _ends(old: Any, new: Any, may: Callable[[Any], bool]) -> list[tuple[Any, int, Any]]:
+    if old is new:
+        return []
+    ops = [op for op in dict.fromkeys(old.consumers()) if may(op)]
+    return [(op, at, new) for op in ops for at, t in enumerate(op.inputs) if t is old]
+
+
+def apply_changes(changes: list[tuple[Any, int, Any]], asked: str) -> int:
+    """Changes inputs of ops, all or none, and says which sessions do not see it."""
+    with as_values():
+        count = rewiring.connect(changes, asked)
+    if count:
+        _tell_sessions(changes[0][0].graph)
+    return count
+
+
+def _tell_sessions(graph: Any) -> None:
+    stale = rewiring.stale_sessions(graph)
+    if stale:
+        tell(
+            f"{len(stale)} open session{'s' * (len(stale) > 1)} of the edited graph: what a session has run, it goes "
+            "on running with the old edges. Make a new tf.compat.v1.Session after an edit"
+        )
+
+
+# -- views ----------------------------------------------------------------------------------------
+
+
+def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+    """Lets two views change their inputs; the views are changed in place and returned."""
+    return _inputs("swap_inputs", sgv0, sgv1, True)
+
+
+def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+    """Lets the second view read the inputs of the first; the views are changed in place and returned."""
+    return _inputs("reroute_inputs", sgv0, sgv1, False)
+
+
+def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+    """Lets the consumers of the outputs of two views change places; returns the views."""
+    return _outputs(sgv0, sgv1, swap_ts)
+
+
+def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+    """Lets the consumers of the outputs of the second view read those of the first; returns the views."""
+    return _outputs(sgv0, sgv1, reroute_ts)
+
+
+def swap_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+    """Lets two views change places: inputs and outputs."""
+    return swap_inputs(*swap_outputs(sgv0, sgv1))
+
+
+def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+    """Lets the first view take the place of the second: outputs, and inputs of the first for the second."""
+    return reroute_inputs(*reroute_outputs(sgv0, sgv1))
+
+
+def _inputs(verb: str, sgv0: Any, sgv1: Any, swap: bool) -> tuple[Any, Any]:
+    sgv0, sgv1 = subgraph.make_view(sgv0), subgraph.make_view(sgv1)
+    util.check_graphs(sgv0, sgv1)
+    before = [(list(v.inputs), list(v.passthroughs), list(v.outputs)) for v in (sgv0, sgv1)]
+    can_modify = [*sgv0.ops, *sgv1.ops]
+    can_modify += util.get_consuming_ops([*sgv0.passthroughs, *sgv1.passthroughs])
+    _reroute(verb, before[0][0], before[1][0], swap, can_modify, None)
+    new0, new1 = (_with_inputs(v, *mine) for v, mine in ((sgv0, before), (sgv1, before[::-1])))
+    if swap:
+        sgv0.assign_from(new0)
+    sgv1.assign_from(new1)
+    return sgv0, sgv1
+
+
+def _with_inputs(view: Any, own: Any, other: Any) -> Any:
+    """The view with the inputs of the other; what went straight through goes on doing so, with the new tensor."""
+    inputs, passing, outputs = other[0], other[1], own[2]
+    at = {id(t): n for n, t in enumerate(own[0])}
+    gone = {id(t) for t in own[1]}
+    moved = [inputs[at[id(t)]] if id(t) in gone and id(t) in at and at[id(t)] < len(inputs) else t for t in outputs]
+    return view.with_ends(inputs, passing, moved)
+
+
+def _outputs(sgv0: Any, sgv1: Any, how: Callable[..., int]) -> tuple[Any, Any]:
+    sgv0, sgv1 = subgraph.make_view(sgv0), subgraph.make_view(sgv1)
+    util.check_graphs(sgv0, sgv1)
+    how(sgv0.outputs, sgv1.outputs, cannot_modify=[*sgv0.ops, *sgv1.ops])
+    return sgv0, sgv1
+
+
+# -- control inputs -------------------------------------------------------------------------------
+
+
+def remove_control_inputs(op: Any, cops: Any) -> None:
+    """Lets an op no longer wait for others.
+
+    Args:
+        op: the op.
+        cops: what can be made a list of ops.
+
+    Raises:
+        TypeError: it is no op.
+        ValueError: it does not wait for one of them.
+    """
+    asked, cops = _control(op, cops, "remove_control_inputs")
+    missing = [cop.name for cop in cops if cop not in op.control_inputs]
+    if missing:
+        wrong = f"{missing[0]!r} is not a control_input of {op.name!r}"
+        raise WrongValue(asked, wrong, f"It has: {some([c.name for c in op.control_inputs]) or 'none'}")
+    gone = set(cops)
+    with as_values():
+        rewiring.order(op, [c for c in op.control_inputs if c not in gone], asked)
+    if cops:
+        _tell_sessions(op.graph)
+
+
+def add_control_inputs(op: Any, cops: Any) -> None:
+    """Lets an op wait for others.
+
+    Args:
+        op: the op.
+        cops: what can be made a list of ops.
+
+    Raises:
+        TypeError: it is no op.
+        ValueError: it waits for one of them already, or that one for it, or it is of another graph.
+    """
+    asked, cops = _control(op, cops, "add_control_inputs")
+    there = [cop.name for cop in cops if cop in op.control_inputs]
+    if there:
+        raise WrongValue(asked, f"{there[0]!r} is already a control_input of {op.name!r}", "Leave it out")
+    with as_values():
+        rewiring.order(op, [*op.control_inputs, *cops], asked)
+    if cops:
+        _tell_sessions(op.graph)
+
+
+def _control(op: Any, cops: Any, verb: str) -> tuple[str, list[Any]]:
+    if not isinstance(op, elements.Operation):
+        raise expected(f"{verb}(...)", "a tf.Operation", op)
+    cops = util.make_list_of_op(cops, allow_graph=False)
+    return f"{verb}({op.name!r}, [{some([c.name for c in cops])}])", list(dict.fromkeys(cops))

@@ -1,0 +1,310 @@
+"""Subgraph: a view of some ops of a graph as a function from input tensors to output tensors."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..tf import elements, rewiring
+from . import select, util
+from .faults import WrongValue, expected
+
+__all__ = ["SubGraphView", "make_view", "make_view_from_scope"]
+
+
+class SubGraphView:
+    """Some ops, the tensors that enter them, and the tensors that leave them. A view changes no graph.
+
+    An input or output is *connected* where an op inside reads or computes it, and *passthrough* where it goes from the
+    inputs to the outputs with no op between. Inputs and outputs can be remapped: left out (then *hidden*), put in
+    another order, outputs also repeated. The methods return new views; only the editing functions, as
+    `swap_inputs`, change a view they are given, so that it goes on saying what is there.
+
+    A view looks again after an edit of its graph made by this package: inputs and outputs that are none any
+    more go, and those that the edit has made come at the end.
+
+    Args:
+        inside_ops: what can be made a list of ops.
+        passthrough_ts: tensors that go straight through; those at an op inside are left out.
+    """
+
+    def __init__(self, inside_ops: Any = (), passthrough_ts: Any = ()) -> None:
+        self._ops = util.make_list_of_op(inside_ops)
+        passing = util.make_list_of_t(passthrough_ts)
+        self._graph = util.get_unique_graph([*self._ops, *passing], none_if_empty=True)
+        inputs, outputs, inside = select.compute_boundary_ts(self._ops)
+        at_ops = {id(t) for t in (*inputs, *outputs, *inside)}
+        self._passthrough_ts = [t for t in passing if id(t) not in at_ops]
+        self._input_ts = inputs + self._passthrough_ts
+        self._output_ts = outputs + self._passthrough_ts
+        self._edge: Any = (inputs, outputs)
+        self._seen = -1 if self._graph is None else rewiring.journal(self._graph).count
+
+    def reset(
+        self,
+        graph: Any,
+        ops: list[Any],
+        inputs: Iterable[Any],
+        outputs: Iterable[Any],
+        passthroughs: Iterable[Any] = (),
+    ) -> SubGraphView:
+        """Makes this view show just these, and returns it; nothing is checked."""
+        self._graph, self._ops, self._passthrough_ts = graph, ops, list(passthroughs)
+        self._input_ts, self._output_ts = list(inputs), list(outputs)
+        self._edge = None  # what is there now is worked out when it is needed
+        self._seen = -1 if graph is None else rewiring.journal(graph).count
+        return self
+
+    def _refresh(self) -> None:
+        if self._graph is None:
+            return
+        count = rewiring.journal(self._graph).count
+        if self._edge is None and self._seen == count:
+            self._edge = select.compute_boundary_ts(self._ops)[:2]
+        if self._seen != count:
+            now, before = select.compute_boundary_ts(self._ops)[:2], self._edge
+            if before is not None:
+                self._input_ts = self._followed(self._input_ts, before[0], now[0])
+                self._output_ts = self._followed(self._output_ts, before[1], now[1])
+            self._seen, self._edge = count, now
+
+    def _followed(self, listed: list[Any], before: list[Any], now: list[Any]) -> list[Any]:
+        there, known = {id(t) for t in (*now, *self._passthrough_ts)}, {id(t) for t in before}
+        return [t for t in listed if id(t) in there] + [t for t in now if id(t) not in known]
+
+    def __copy__(self) -> SubGraphView:
+        return type(self)().reset(self._graph, list(self._ops), self.inputs, self.outputs, self._passthrough_ts)
+
+    def assign_from(self, other: Any) -> None:
+        """Makes this view show what another shows.
+
+        Raises:
+            TypeError: the other is no view.
+        """
+        if not isinstance(other, SubGraphView):
+            raise expected("assign_from(...)", "a SubGraphView", other)
+        self.reset(other.graph, list(other.ops), other.inputs, other.outputs, other.passthroughs)
+
+    def with_ends(
+        self, inputs: Iterable[Any], passthroughs: Iterable[Any], outputs: Iterable[Any] | None = None
+    ) -> SubGraphView:
+        """Returns a view of the same ops with other lists; nothing is checked."""
+        outputs = self.outputs if outputs is None else outputs
+        return type(self)().reset(self._graph, list(self._ops), inputs, outputs, passthroughs)
+
+    def copy(self) -> SubGraphView:
+        """Returns another view of the same; copies no op."""
+        return copy.copy(self)
+
+    def remap_default(self, remove_input_map: bool = True, remove_output_map: bool = True) -> SubGraphView:
+        """Returns a view with all inputs and outputs that there are.
+
+        Args:
+            remove_input_map, remove_output_map: do so for the inputs, for the outputs.
+        """
+        inputs, outputs, _ = select.compute_boundary_ts(self._ops)
+        passing = self._passthrough_ts
+        return self.with_ends(
+            inputs + passing if remove_input_map else self.inputs,
+            passing,
+            outputs + passing if remove_output_map else None,
+        )
+
+    def remap_inputs(self, new_input_indices: Any) -> SubGraphView:
+        """Returns a view with some of the inputs, in this order.
+
+        Args:
+            new_input_indices: numbers of inputs, or the tensors themselves; none twice.
+
+        Raises:
+            ValueError: one is not there, or there twice.
+        """
+        return self.remap(new_input_indices, None)
+
+    def remap_outputs(self, new_output_indices: Any) -> SubGraphView:
+        """Returns a view with some of the outputs, in this order; they may come more than once.
+
+        Args:
+            new_output_indices: numbers of outputs, or the tensors themselves.
+
+        Raises:
+            ValueError: one is not there.
+        """
+        return self.remap(None, new_output_indices)
+
+    def remap(self, new_input_indices: Any = None, new_output_indices: Any = None) -> SubGraphView:
+        """Returns a view with other inputs and outputs; see `remap_inputs` and `remap_outputs`."""
+        inputs, outputs = list(self.inputs), list(self.outputs)
+        if new_input_indices is not None:
+            inputs = self._picked(new_input_indices, inputs, "remap_inputs", once=True)
+        if new_output_indices is not None:
+            outputs = self._picked(new_output_indices, outputs, "remap_outputs", once=False)
+        return self.with_ends(inputs, self._passthrough_ts, outputs)
+
+    def _picked(self, wanted: Any, listed: list[Any], verb: str, once: bool) -> list[Any]:
+        wanted = list(wanted)
+        asked = f"{verb}([{', '.join(str(getattr(w, 'name', w)) for w in wanted[:6])}])"
+        numbers = [w if isinstance(w, int) else self._place(w, listed, asked) for w in wanted]
+        for number in numbers:
+            if not 0 <= number < len(listed):
+                raise WrongValue(asked, f"there is no number {number}: they go from 0 to {len(listed) - 1}",
+                                 "Give numbers or tensors of the list")  # fmt: skip
+        if once and len(set(numbers)) != len(numbers):
+            raise WrongValue(asked, "found repetition: an input is there twice", "Give each input once")
+        return [listed[number] for number in numbers]
+
+    def _place(self, t: Any, listed: Sequence[Any], asked: str) -> int:
+        for at, own in enumerate(listed):
+            if own is t:
+                return at
+        names = ", ".join(own.name for own in listed[:6]) or "nothing"
+        raise WrongValue(asked, f"can't find {getattr(t, 'name', t)!r} there", f"Listed are: {names}")
+
+    def remap_outputs_make_unique(self) -> SubGraphView:
+        """Returns a view with each output once."""
+        return self.with_ends(self.inputs, self._passthrough_ts, util.concatenate_unique([], self.outputs))
+
+    def remap_outputs_to_consumers(self) -> SubGraphView:
+        """Returns a view with each output as often as an op reads it."""
+        once = util.concatenate_unique([], self.outputs)
+        return self.with_ends(self.inputs, self._passthrough_ts, [t for t in once for _ in t.consumers()])
+
+    def remove_unused_ops(self, control_inputs: bool = True) -> SubGraphView:
+        """Returns a view without the ops that no input leads to and that lead to no output.
+
+        Args:
+            control_inputs: control inputs count as leading.
+        """
+        used = set(
+            select.get_walks_union_ops(
+                self.connected_inputs, self.connected_outputs, within_ops=self._ops, control_inputs=control_inputs
+            )
+        )
+        ops = [op for op in self._ops if op in used]
+        return type(self)().reset(self._graph, ops, self.inputs, self.outputs, self._passthrough_ts)
+
+    def find_op_by_name(self, op_name: str) -> Any:
+        """Returns the op of this name.
+
+        Raises:
+            ValueError: there is none.
+        """
+        for op in self._ops:
+            if op.name == op_name:
+                return op
+        raise WrongValue(f"find_op_by_name({op_name!r})", "it is not in the subgraph", "print(sgv) lists what is")
+
+    def __str__(self) -> str:
+        if not self:
+            return "SubGraphView: empty"
+        passing = {id(t) for t in self._passthrough_ts}
+        lines = [f"SubGraphView (graphid={id(self._graph)}):"]
+        for word, names in (
+            ("ops", [op.name for op in self._ops]),
+            ("inputs", [t.name + " *" * (id(t) in passing) for t in self.inputs]),
+            ("outputs", [t.name + " *" * (id(t) in passing) for t in self.outputs]),
+        ):
+            lines += [f"** {word}[{len(names)}]:", *(f"  {name}" for name in names)] if names else [f"** {word}: empty"]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def graph(self) -> Any:
+        """The graph; None for an empty view."""
+        return self._graph
+
+    @property
+    def ops(self) -> list[Any]:
+        """The ops inside."""
+        return self._ops
+
+    @property
+    def inputs(self) -> util.ListView:
+        """The input tensors."""
+        self._refresh()
+        return util.ListView(self._input_ts)
+
+    @property
+    def outputs(self) -> util.ListView:
+        """The output tensors."""
+        self._refresh()
+        return util.ListView(self._output_ts)
+
+    @property
+    def connected_inputs(self) -> list[Any]:
+        """The inputs that an op inside reads."""
+        return [t for t in self.inputs if not self.is_passthrough(t)]
+
+    @property
+    def connected_outputs(self) -> list[Any]:
+        """The outputs that an op inside computes."""
+        return [t for t in self.outputs if not self.is_passthrough(t)]
+
+    @property
+    def passthroughs(self) -> util.ListView:
+        """The tensors that go straight through."""
+        return util.ListView(self._passthrough_ts)
+
+    def __bool__(self) -> bool:
+        return self._graph is not None
+
+    def op(self, op_id: int) -> Any:
+        """Returns the op with this number."""
+        return self._ops[op_id]
+
+    def is_passthrough(self, t: Any) -> bool:
+        """Returns whether a tensor goes straight through."""
+        return any(t is own for own in self._passthrough_ts)
+
+    def __enter__(self) -> SubGraphView:
+        return self
+
+    def __exit__(self, *_error: Any) -> None:
+        pass
+
+    def input_index(self, t: Any) -> int:
+        """Returns the number of an input.
+
+        Raises:
+            ValueError: it is none.
+        """
+        return self._place(t, list(self.inputs), f"input_index({getattr(t, 'name', t)!r})")
+
+    def output_index(self, t: Any) -> int:
+        """Returns the number of an output.
+
+        Raises:
+            ValueError: it is none.
+        """
+        return self._place(t, list(self.outputs), f"output_index({getattr(t, 'name', t)!r})")
+
+    def consumers(self) -> list[Any]:
+        """Returns the ops outside that read an output, each once."""
+        inside = set(self._ops)
+        return list(dict.fromkeys(op for t in self.outputs for op in t.consumers() if op not in inside))
+
+
+def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
+    """Returns a view of selected ops; selected tensors that touch none of them go straight through.
+
+    Args:
+        args: regular expressions, ops, tensors, lists of them (see `select_ops_and_ts`); or one view, as it is.
+        kwargs: `graph`: where to look, and what all must be of.
+
+    Raises:
+        TypeError: an argument is something else.
+        ValueError: an unknown keyword, or another graph.
+    """
+    graph = kwargs.get("graph")
+    view = args[0] if len(args) == 1 and isinstance(args[0], SubGraphView) else None
+    view = SubGraphView(*select.select_ops_and_ts(*args, **kwargs)) if view is None else view
+    if graph is not None and not isinstance(graph, elements.Graph):
+        raise expected("make_view(..., graph=...)", "a tf.Graph", graph)
+    if graph is not None and view.graph is not None and view.graph is not graph:
+        raise WrongValue("make_view(..., graph=...)", "graph mismatch: the ops are of another", "Give their own graph")
+    return view
+
+
+def make_view_from_scope(scope: str, graph: Any) -> SubGraphView:
+    """Returns a view of a name scope of a graph."""
+    return SubGraphView(select.get_name_scope_ops(graph, scope))

@@ -1,0 +1,304 @@
+"""Util: lists of ops and tensors, control outputs, names of scopes and placeholders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tf import elements, rewiring
+from .faults import NotFound, WrongType, WrongValue, expected
+from .trees import ListView, concatenate_unique, flatten_tree, is_iterable, transform_tree
+
+__all__ = [
+    "make_list_of_op", "get_tensors", "make_list_of_t", "get_generating_ops", "get_consuming_ops", "ControlOutputs",
+    "placeholder_name", "make_placeholder_from_tensor", "make_placeholder_from_dtype_and_shape", "concatenate_unique",
+    "ListView", "is_iterable", "flatten_tree", "transform_tree", "check_graphs", "get_unique_graph", "scope_finalize",
+    "scope_dirname", "scope_basename", "get_predefined_collection_names", "find_corresponding_elem",
+    "find_corresponding",
+]  # fmt: skip
+
+_PREFIX = "geph"
+
+
+def check_graphs(*args: Any) -> None:
+    """Checks that all arguments (with a property `graph`) are of one graph.
+
+    Raises:
+        ValueError: they are not.
+    """
+    graph = None
+    for at, thing in enumerate(args):
+        if graph is None:
+            graph = thing.graph
+        elif thing.graph is not None and thing.graph is not graph:
+            raise WrongValue("check_graphs(...)", f"argument {at} is of another graph", "Give things of one graph")
+
+
+def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = False) -> Any:
+    """Returns the one graph that all ops and tensors given are of.
+
+    Args:
+        tops: an iterable of `tf.Operation` and `tf.Tensor`, or a `tf.Graph`.
+        check_types: type or types they must have; ops and tensors where it is None.
+        none_if_empty: return None for nothing, instead of an error.
+
+    Raises:
+        TypeError: one is of another type.
+        ValueError: they are of several graphs, or there are none.
+    """
+    if isinstance(tops, elements.Graph):
+        return tops
+    if not is_iterable(tops):
+        raise expected("get_unique_graph(...)", "an iterable of ops or tensors", tops)
+    if check_types is None:
+        types: tuple[Any, ...] = (elements.Operation, elements.Tensor)
+    else:
+        types = tuple(check_types) if is_iterable(check_types) else (check_types,)
+    graph = None
+    for top in tops:
+        if not isinstance(top, types):
+            raise expected("get_unique_graph(...)", " or ".join(f"a tf.{_kind(t)}" for t in types), top)
+        if graph is None:
+            graph = top.graph
+        elif graph is not top.graph:
+            raise WrongValue(
+                "get_unique_graph(...)", f"{top.name!r} is of another graph than the rest", "Give those of one graph"
+            )
+    if graph is None and not none_if_empty:
+        raise WrongValue("get_unique_graph([])", "an empty list has no graph", "Give at least one op or tensor")
+    return graph
+
+
+def _kind(kind: Any) -> str:
+    return str(kind.__name__)
+
+
+def make_list_of_op(ops: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ts: bool = False) -> list[Any]:
+    """Returns a new list of ops from an op, an iterable of ops, or a graph.
+
+    Args:
+        ops: what to convert.
+        check_graph: check that all are of one graph.
+        allow_graph: take a `tf.Graph` for all its ops.
+        ignore_ts: leave tensors out silently.
+
+    Raises:
+        TypeError: something else is among them.
+        ValueError: they are of several graphs.
+    """
+    if isinstance(ops, elements.Graph):
+        if not allow_graph:
+            raise WrongType("make_list_of_op(graph)", "allow_graph is False: a tf.Graph is not taken here",
+                            "Give ops: graph.get_operations()")  # fmt: skip
+        return list(ops.get_operations())
+    found = list(ops) if is_iterable(ops) else [ops]
+    if found and check_graph:
+        get_unique_graph(found, None if ignore_ts else elements.Operation)
+    return [op for op in found if isinstance(op, elements.Operation)]
+
+
+def get_tensors(graph: Any) -> list[Any]:
+    """Returns all tensors of a graph.
+
+    Raises:
+        TypeError: it is not a `tf.Graph`.
+    """
+    if not isinstance(graph, elements.Graph):
+        raise expected("get_tensors(...)", "a tf.Graph", graph)
+    return [tensor for op in graph.get_operations() for tensor in op.outputs]
+
+
+def make_list_of_t(ts: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ops: bool = False) -> list[Any]:
+    """Returns a new list of tensors from a tensor, an iterable of tensors, or a graph.
+
+    Args:
+        ts: what to convert.
+        check_graph: check that all are of one graph.
+        allow_graph: take a `tf.Graph` for all its tensors.
+        ignore_ops: leave ops out silently.
+
+    Raises:
+        TypeError: something else is among them.
+        ValueError: they are of several graphs.
+    """
+    if isinstance(ts, elements.Graph):
+        if not allow_graph:
+            raise WrongType("make_list_of_t(graph)", "allow_graph is False: a tf.Graph is not taken here",
+                            "Give tensors: get_tensors(graph)")  # fmt: skip
+        return get_tensors(ts)
+    found = list(ts) if is_iterable(ts) else [ts]
+    if found and check_graph:
+        get_unique_graph(found, None if ignore_ops else elements.Tensor)
+    return [t for t in found if isinstance(t, elements.Tensor)]
+
+
+def get_generating_ops(ts: Any) -> list[Any]:
+    """Returns the op that computes each tensor, in order."""
+    return [t.op for t in make_list_of_t(ts, allow_graph=False)]
+
+
+def get_consuming_ops(ts: Any) -> list[Any]:
+    """Returns the ops that read the tensors, each once."""
+    return list(dict.fromkeys(op for t in make_list_of_t(ts, allow_graph=False) for op in t.consumers()))
+
+
+class ControlOutputs:
+    """Which ops wait for an op: control inputs the other way round.
+
+    Args:
+        graph: a `tf.Graph`.
+
+    Raises:
+        TypeError: it is none.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        if not isinstance(graph, elements.Graph):
+            raise expected("ControlOutputs(...)", "a tf.Graph", graph)
+        self._graph = graph
+        self._known: dict[Any, list[Any]] = {}
+        self._state: Any = None
+        self.update()
+
+    def update(self) -> ControlOutputs:
+        """Reads the graph again where it has grown, or was edited by this package."""
+        # The version of a graph does not move when an edge does.
+        state = (self._graph.version, rewiring.journal(self._graph).count)
+        if state != self._state:
+            self._known.clear()
+            for op in self._graph.get_operations():
+                for before in dict.fromkeys(op.control_inputs):
+                    self._known.setdefault(before, []).append(op)
+            self._state = state
+        return self
+
+    def get_all(self) -> dict[Any, list[Any]]:
+        """Returns op -> ops that wait for it."""
+        return self._known
+
+    def get(self, op: Any) -> Any:
+        """Returns the ops that wait for an op."""
+        return self._known.get(op, ())
+
+    @property
+    def graph(self) -> Any:
+        """The graph."""
+        return self._graph
+
+
+def scope_finalize(scope: str) -> str:
+    """Returns a scope with a slash at its end; an empty one stays empty.
+
+    Example:
+        >>> scope_finalize("a/b"), scope_finalize("")
+        ('a/b/', '')
+    """
+    return f"{scope}/" if scope and scope[-1] != "/" else scope
+
+
+def scope_dirname(scope: str) -> str:
+    """Returns what stands before the last part, with its slash.
+
+    Example:
+        >>> scope_dirname("a/b/c"), scope_dirname("c")
+        ('a/b/', '')
+    """
+    return scope[: scope.rfind("/") + 1]
+
+
+def scope_basename(scope: str) -> str:
+    """Returns the last part.
+
+    Example:
+        >>> scope_basename("a/b/c"), scope_basename("c")
+        ('c', 'c')
+    """
+    return scope[scope.rfind("/") + 1 :]
+
+
+def placeholder_name(t: Any = None, scope: str | None = None, prefix: str = _PREFIX) -> str:
+    """Returns the name of a placeholder that stands for a tensor, as ``foo/geph__b_0`` for ``foo/b:0``.
+
+    Args:
+        t: the tensor; None: the prefix alone is the name.
+        scope: scope of the placeholder; None: that of the tensor; empty: the top.
+        prefix: what the name begins with. A name that begins so already stays as it is.
+
+    Raises:
+        TypeError: `t` is not a tensor.
+    """
+    scope = None if scope is None else scope_finalize(scope)
+    if t is None:
+        return f"{scope or ''}{prefix}"
+    if not isinstance(t, elements.Tensor):
+        raise expected("placeholder_name(...)", "a tf.Tensor", t)
+    return named_placeholder(t.op.name, t.value_index, scope, prefix)
+
+
+def named_placeholder(op: str, port: int, scope: str | None, prefix: str = _PREFIX) -> str:
+    """Returns the same from the name of the op and the number of its output."""
+    base = scope_basename(op)
+    leaf = base if base.startswith(f"{prefix}__") else f"{prefix}__{base}_{port}"
+    return (scope_dirname(op) if scope is None else scope) + leaf
+
+
+def make_placeholder_from_tensor(t: Any, scope: str | None = None, prefix: str = _PREFIX) -> Any:
+    """Makes a placeholder for a tensor in the default graph; in the graph of the tensor where there is none.
+
+    Args:
+        t: a `tf.Tensor`, for dtype, shape and name.
+        scope, prefix: see `placeholder_name`.
+
+    Raises:
+        TypeError: `t` is not a tensor.
+    """
+    name = placeholder_name(t, scope, prefix)
+    return elements.placeholder(t.graph if elements.eager_now() else None, t.dtype, t.shape, name)
+
+
+def make_placeholder_from_dtype_and_shape(
+    dtype: Any, shape: Any = None, scope: str | None = None, prefix: str = _PREFIX
+) -> Any:
+    """Makes a placeholder called ``geph`` in the default graph.
+
+    Args:
+        dtype, shape: what it holds.
+        scope, prefix: see `placeholder_name`.
+    """
+    return elements.placeholder(None, dtype, shape, placeholder_name(scope=scope, prefix=prefix))
+
+
+def get_predefined_collection_names() -> list[str]:
+    """Returns the names of the collections that TensorFlow itself knows."""
+    return elements.graph_key_names()
+
+
+def find_corresponding_elem(target: Any, dst_graph: Any, dst_scope: str = "", src_scope: str = "") -> Any:
+    """Returns the op or tensor of the same name in another graph.
+
+    Args:
+        target: a `tf.Operation` or `tf.Tensor`.
+        dst_graph: where to look.
+        dst_scope: a scope put before the name.
+        src_scope: a scope taken from the name before.
+
+    Raises:
+        ValueError: the name does not begin with `src_scope`.
+        TypeError: `target` is something else.
+        KeyError: nothing there has that name.
+    """
+    asked = f"find_corresponding({getattr(target, 'name', target)!r})"
+    if not isinstance(target, elements.Tensor | elements.Operation):
+        raise expected(asked, "a tf.Tensor or a tf.Operation", target)
+    name, src_scope = target.name, scope_finalize(src_scope)
+    if not name.startswith(src_scope):
+        raise WrongValue(asked, f"{name!r} does not start with {src_scope!r}", "Choose a scope that it is in")
+    name = scope_finalize(dst_scope) + name[len(src_scope) :]
+    try:
+        return dst_graph.as_graph_element(name)
+    except KeyError as error:
+        raise NotFound(asked, f"the graph has no {name!r}", "Choose another scope") from error
+
+
+def find_corresponding(targets: Any, dst_graph: Any, dst_scope: str = "", src_scope: str = "") -> Any:
+    """Returns the same for all ops and tensors of a tree; see `find_corresponding_elem`."""
+    return transform_tree(targets, lambda top: find_corresponding_elem(top, dst_graph, dst_scope, src_scope))
