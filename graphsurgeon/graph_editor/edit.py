@@ -41,8 +41,11 @@ def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
         reroute.remove_control_inputs(cop, op)
 
 
-def _stand_ins(tensors: list[Any]) -> list[Any]:
-    return [elements.placeholder(t.graph, t.dtype, t.shape, util.placeholder_name(t)) for t in tensors]
+def _stand_ins(tensors: list[Any], any_shape: bool = False) -> list[Any]:
+    return [
+        elements.placeholder(t.graph, t.dtype, None if any_shape else t.shape, util.placeholder_name(t))
+        for t in tensors
+    ]
 
 
 def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[Any, list[Any]]:
@@ -53,10 +56,11 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[Any, list[Any
         control_inputs: remove control inputs from outside, too.
 
     Returns:
-        the view, and the placeholders in the order of its inputs, as ``foo/geph__b_0`` for ``foo/b:0``.
+        the view, and the placeholders in the order of its inputs, as ``foo/geph__b_0`` for ``foo/b:0``. They take any
+        shape.
     """
     sgv = subgraph.make_view(sgv)
-    placeholders = _stand_ins(list(sgv.inputs))
+    placeholders = _stand_ins(list(sgv.inputs), any_shape=True)
     reroute.swap_inputs(sgv, placeholders)
     if control_inputs:
         detach_control_inputs(sgv)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,15 +30,16 @@ class GraphEditorWarning(UserWarning):
     """Something that a copy left out or made anew, said once for a call."""
 
 
-def expected(asked: str, what: str, got: Any) -> WrongType:
+def expected(asked: str, what: str, got: Any, kind: Callable[[str, str, str], Any] = WrongType) -> Any:
     """Returns the error for an argument of a wrong type.
 
     Args:
         asked: the request.
         what: what is expected, as ``"a tf.Graph"``.
         got: what came.
+        kind: the class of the error.
     """
-    return WrongType(asked, f"expected {what}, got: {type(got)}", f"Give {what}")
+    return kind(asked, f"expected {what}, got: {type(got)}", f"Give {what}")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..tf import elements
 from . import util
-from .faults import WrongValue, expected
+from .faults import WrongValue, as_values, expected
 from .trees import transform_tree
 
 
@@ -57,6 +57,7 @@ class TmpInfo:
         self.transformed_ops: dict[Any, Any] = {}
         self.transformed_ts: MutableMapping[Any, Any] = TensorMap()
         self.placeholders: MutableMapping[Any, Any] = TensorMap()
+        self.tmp_cyclic_ts: list[tuple[Any, Any, Any]] = []
 
     @cached_property
     def sgv_inputs_set(self) -> Any:
@@ -133,6 +134,25 @@ class TransformerInfo:
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """Returns what an op or tensor of the copy was before; arguments as for `transformed`."""
         return transform_tree(transformed, lambda top: self._source(top, missing_fn))
+
+    def load_values(self, session: Any, source: Any = None) -> int:
+        """Gives the new variables the values that the old ones have now; returns how many there are.
+
+        Args:
+            session: a session of the graph that holds the copy.
+            source: a session of the graph that holds the originals; None: the same.
+
+        Raises:
+            ValueError: an original has no value there, or a session is of another graph.
+        """
+        source = session if source is None else source
+        for given, graph, word in ((session, self._graph_, "copy"), (source, self._graph, "originals")):
+            if given.graph is not graph:
+                raise WrongValue("load_values(...)", f"a session is not of the graph of the {word}",
+                                 "Give load_values(session of the copy, session of the originals)")  # fmt: skip
+        names = {old.name: new.name for old, new in self._transformed_ops.items()}
+        with as_values():
+            return elements.carry_values(names, source, session)
 
     def _found(self, top: Any, missing_fn: Callable[[Any], Any] | None) -> Any:
         key = top

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..tf import elements
 from . import select
-from .faults import expected
+from .faults import WrongValue, expected
 
 __all__ = ["OpMatcher", "op_type"]
 
@@ -36,7 +36,7 @@ class OpMatcher:
         positive_filter: a regular expression for its name, an op, a test, or True for any op.
 
     Raises:
-        ValueError: it is none of these (also a `TypeError`).
+        ValueError: it is none of these.
 
     Example:
         ``OpMatcher(op_type("Mul")).input_ops(OpMatcher("^a"), True)(op)``
@@ -106,4 +106,4 @@ def _test(positive_filter: Any) -> Callable[[Any], bool]:
         return lambda op: True
     if callable(positive_filter):
         return lambda op: bool(positive_filter(op))
-    raise expected("OpMatcher(...)", "a regular expression, an op, a test or True", positive_filter)
+    raise expected("OpMatcher(...)", "a regular expression, an op, a test or True", positive_filter, WrongValue)

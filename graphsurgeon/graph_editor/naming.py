@@ -30,7 +30,7 @@ class Names(Mapping[str, str]):
         self._info, self._fresh = info, fresh
         self._known: dict[str, str] = {}
         self._given: set[str] = set()
-        for op in sorted(info.sgv.ops, key=elements.creation):
+        for op in sorted(info.sgv.ops, key=elements.number_of):
             self._known[op.name] = self._unique(info.new_name(op.name))
 
     def _unique(self, wish: str) -> str:

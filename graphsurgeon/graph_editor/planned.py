@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.collector import gc_paused
 from ..core.selection import Query, Selection
 from ..errors import StalePlanError
 from ..opening import open
@@ -22,6 +23,7 @@ from .info import TensorMap
 from .naming import Names
 
 
+@gc_paused()
 def run(
     info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any], fresh: bool
 ) -> tuple[list[Any], list[Any]]:
@@ -47,9 +49,10 @@ def run(
         done, copied = _apply(info, inputs, variables, names, quiet)
     except StalePlanError:  # somebody has changed an edge between reading and writing: read again
         done, copied = _apply(info, inputs, variables, names, quiet)
-    now, old = info.graph_.get_operations(), info.graph.get_operations()
-    numbers = copied.ops.tolist()
-    pairs = [(old[i], now[copied.place[i]]) for i in numbers]
+    old, source = info.graph.get_operations(), copied.source.names
+    # TensorFlow may have made them in another order than they were asked for, so by name.
+    live = {op.name: op for op in info.graph_.get_operations()[-len(done.ops) :]}
+    pairs = [(old[i], live[copied.renamed(source[i])]) for i in copied.ops.tolist()]
     info.transformed_ops = dict(pairs)
     info.transformed_ts = TensorMap(both for a, b in pairs for both in zip(a.outputs, b.outputs, strict=True))
     info.given = given = TensorMap(inputs.items())
@@ -69,7 +72,7 @@ def _from_outside(
     listed, same = {id(t) for t in info.sgv.inputs}, info.graph is info.graph_
     inputs, hidden = TensorMap(), set()
     inside = {id(op) for op in info.sgv.ops}
-    for op in sorted(info.sgv.ops, key=elements.creation):
+    for op in sorted(info.sgv.ops, key=elements.number_of):
         for t in op.inputs:
             if t in inputs:
                 continue

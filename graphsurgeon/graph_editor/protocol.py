@@ -37,7 +37,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> tuple[list[
 def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> tuple[list[Any], list[Any]]:
     info.given = given = TensorMap(replaced.items())
     waiting: list[tuple[Any, Any, Any]] = []
-    ops = sorted(info.sgv.ops, key=elements.creation)
+    ops = sorted(info.sgv.ops, key=elements.number_of)
     first = free_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
     info.key = info.scope_ if info.fresh and info.scope_ else f"{first}/"
     elements.adopt_functions(info.graph, info.graph_)

@@ -51,12 +51,12 @@ def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_
     def may(op: Any) -> bool:
         return op not in denied and (allowed is None or op in allowed)
 
-    # Consumers are those from before: in a row of pairs, a later one must not see what an earlier one has done.
-    changes = []
+    # Consumers are those from before: a later pair must not see what an earlier one has done, nor do it again.
+    changes: dict[tuple[Any, int], Any] = {}
     for t0, t1 in zip(ts0, ts1, strict=True):
-        changes += _ends(t1, t0, may)
-        changes += _ends(t0, t1, may) if swap else []
-    return apply_changes(changes, asked)
+        for op, at, new in (*_ends(t1, t0, may), *(_ends(t0, t1, may) if swap else ())):
+            changes.setdefault((op, at), new)
+    return apply_changes([(op, at, new) for (op, at), new in changes.items()], asked)
 
 
 def check_fit(asked: str, ts0: list[Any], ts1: list[Any]) -> None:
@@ -81,7 +81,11 @@ def apply_changes(changes: list[tuple[Any, int, Any]], asked: str) -> int:
     with as_values():
         count = rewiring.connect(changes, asked)
     if count:
-        _tell_sessions(changes[0][0].graph)
+        graph = changes[0][0].graph
+        _tell_sessions(graph)
+        unsure = rewiring.journal(graph).unsure
+        if unsure:
+            tell(f"{asked}: static shapes that TensorFlow keeps, but that are not sure any more: {some(unsure)}")
     return count
 
 

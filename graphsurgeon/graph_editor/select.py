@@ -31,10 +31,10 @@ def make_regex(obj: Any) -> re.Pattern[str]:
     """Returns a compiled regular expression.
 
     Raises:
-        TypeError: it is neither text nor one.
+        ValueError: it is neither text nor one.
     """
     if not can_be_regex(obj):
-        raise expected("make_regex(...)", "text or a regular expression", obj)
+        raise expected("make_regex(...)", "text or a regular expression", obj, WrongValue)
     return re.compile(obj)
 
 

@@ -249,4 +249,4 @@ def _between(tensors: Iterable[Any], holders: list[Any], targets: list[Any], con
         return []
     ahead = select.get_forward_walk_ops(seeds, stop_at_ts=tensors, control_outputs=control_ios)
     behind = set(select.get_backward_walk_ops(targets, stop_at_ts=tensors, control_inputs=True))
-    return sorted((op for op in ahead if op in behind), key=elements.creation)
+    return sorted((op for op in ahead if op in behind), key=elements.number_of)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..tf.elements import Operation, Tensor, is_variable_object
+from .faults import expected
 
 _LEAVES = (str, bytes, Operation, Tensor)
 
@@ -40,10 +41,8 @@ class ListView:
         (2, 1, [1, 2], [1, 2, 3])
     """
 
-    def __init__(self, list_: list[Any]) -> None:
+    def __init__(self, list_: Any) -> None:
         if not isinstance(list_, list):
-            from .faults import expected
-
             raise expected("ListView(...)", "a list", list_)
         self._list = list_
 

@@ -11,8 +11,19 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ..core.state import VARIABLE_TYPES, VariableInfo
 from .functions import adopt
-from .internals import TENSOR, function_names, import_nodes, names_in_use, outside_contexts, same_shape
-from .variables import is_variable, rebuilt, variable_infos, variable_objects
+from .internals import (
+    TENSOR,
+    context_of,
+    function_names,
+    import_nodes,
+    names_in_use,
+    outside_contexts,
+    same_shape,
+)
+from .internals import number_of as number_of
+from .internals import original_of as original_of
+from .internals import set_original as set_original
+from .variables import assign, fetch, is_variable, rebuilt, variable_infos, variable_objects
 
 tf1 = tf.compat.v1
 
@@ -59,21 +70,6 @@ def collections_in(graph: Any) -> dict[Any, list[Any]]:
     return {key: graph.get_collection(key) for key in graph.get_all_collection_keys()}
 
 
-def creation(op: Any) -> int:
-    """Returns the place of an op in the order in which the ops of its graph were made."""
-    return int(op._id)
-
-
-def original_of(op: Any) -> Any:
-    """Returns the op that an op says it was made for (its `_original_op`), or None."""
-    return op._original_op
-
-
-def set_original(op: Any, original: Any) -> None:
-    """Sets the op that an op was made for."""
-    op._original_op = original
-
-
 def is_name_taken(graph: Any, name: str) -> bool:
     """Returns whether a name is that of an op or scope of a graph; upper and lower case are the same."""
     return name.lower() in names_in_use(graph)
@@ -92,7 +88,7 @@ def whole_contexts(ops: Iterable[Any]) -> list[Any]:
         if context is None or id(context) not in wanted:
             continue
         found[id(op)] = op
-        inner = op._get_control_flow_context()
+        inner = context_of(op)
         while inner is not None:
             ends = (*getattr(inner, "loop_enters", ()), *getattr(inner, "loop_exits", ()))
             found.update({id(end.op): end.op for end in ends})
@@ -101,11 +97,11 @@ def whole_contexts(ops: Iterable[Any]) -> list[Any]:
     for op in list(found.values()):
         for tensor in op.outputs:
             found.update({id(c): c for c in tensor.consumers() if c.type in ("Merge", "RefMerge", "Exit", "RefExit")})
-    return sorted((op for key, op in found.items() if key not in have), key=creation)
+    return sorted((op for key, op in found.items() if key not in have), key=number_of)
 
 
 def _outermost(op: Any) -> Any:
-    context = op._get_control_flow_context()
+    context = context_of(op)
     while context is not None and context.outer_context is not None:
         context = context.outer_context
     return context
@@ -113,7 +109,7 @@ def _outermost(op: Any) -> Any:
 
 def in_context(op: Any) -> bool:
     """Returns whether an op is in a TF1 loop or cond."""
-    return op._get_control_flow_context() is not None
+    return context_of(op) is not None
 
 
 #: Attributes that name state or a loop: a copy that kept them would share it.
@@ -232,6 +228,24 @@ def join_collections(source: Any, graph: Any, made: Mapping[str, Any], rename: C
 def variables_in(graph: Any) -> dict[str, Any]:
     """Returns the `tf.Variable` objects in the collections of a graph, by the name of their op."""
     return variable_objects(graph)
+
+
+def carry_values(ops: Mapping[str, str], source: Any, session: Any) -> int:
+    """Gives copied variables the values of their originals; returns how many there were.
+
+    Args:
+        ops: name of a source op -> name of its copy.
+        source: a session in which the originals have values.
+        session: the session in which the copies get them.
+
+    Raises:
+        PlanError: an original has no value.
+    """
+    before, now = variable_infos(source.graph), variable_infos(session.graph)
+    moved = {old: new for old, new in ops.items() if old in before and new in now and now[new].initializer}
+    values = fetch(source, [before[name] for name in moved], source.graph, "load_values(...)")
+    assign(session, session.graph, {moved[name]: value for name, value in values.items()}, now)
+    return len(moved)
 
 
 def is_placed(op: Any) -> bool:

@@ -5,7 +5,7 @@ Where a private name is missing, `raw_import_works` is False and copies go throu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from operator import attrgetter
 from typing import Any
@@ -290,6 +290,48 @@ def _without_far_places(graph_def: Any) -> tuple[Any, dict[str, Any]]:
             places[node.name].CopyFrom(node.attr["_class"])
             del node.attr["_class"]
     return out, places
+
+
+def number_of(op: Any) -> int:
+    """Returns the place of an op in the order in which the ops of its graph were made."""
+    number = getattr(op, "_id", None)
+    return op.graph.get_operations().index(op) if number is None else int(number)
+
+
+def original_of(op: Any) -> Any:
+    """Returns the op that an op says it was made for, or None."""
+    return getattr(op, "_original_op", None)
+
+
+def set_original(op: Any, original: Any) -> None:
+    """Sets the op that an op was made for."""
+    op._original_op = original
+
+
+def context_of(op: Any) -> Any:
+    """Returns the loop or cond of TF1 that an op is in, or None."""
+    return op._get_control_flow_context()
+
+
+def rewiring_works() -> bool:
+    """Returns whether this TensorFlow lets inputs of ops be changed; nothing public does."""
+    needed = ("_update_input", "_add_control_inputs", "_remove_all_control_inputs")
+    return all(hasattr(tf.Operation, name) for name in needed)
+
+
+def set_input(op: Any, number: int, tensor: Any) -> None:
+    """Makes an input of an op read another tensor; TensorFlow checks shapes and nothing else."""
+    op._update_input(number, tensor)
+
+
+def set_control_inputs(op: Any, was: Sequence[Any], now: Sequence[Any]) -> None:
+    """Changes what an op waits for."""
+    if any(not any(old is other for other in now) for old in was):
+        op._remove_all_control_inputs()
+        was = ()
+    fresh = [other for other in now if not any(other is old for old in was)]
+    if fresh:
+        op._add_control_inputs(fresh)
 
 
 @contextmanager

@@ -18,8 +18,17 @@ from tensorflow.python.ops import control_flow_util
 from ..core.check import axis_text
 from ..core.graph import TensorInfo
 from ..errors import PlanError
-from .internals import first_line
+from .internals import (
+    context_of,
+    first_line,
+    number_of,
+    rewiring_works,
+    same_shape,
+    set_control_inputs,
+    set_input,
+)
 from .read import tensor_info
+from .reshaping import downstream, inferred, known, reshape
 
 tf1 = tf.compat.v1
 
@@ -51,12 +60,14 @@ class Journal:
         edits: what was done; each batch is undone as one.
         count: how many batches ever: tells whether something kept of the graph is still right.
         backward: an edge now goes from a later op to an earlier one, so that cycles are looked for everywhere.
+        unsure: tensors whose static shapes say more than is known since the last batch.
         told: sessions that were named in a warning.
     """
 
     edits: list[tuple[Edge | Order, ...]] = field(default_factory=list)
     count: int = 0
     backward: bool = False
+    unsure: list[str] = field(default_factory=list)
     told: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
 
 
@@ -86,26 +97,44 @@ def connect(changes: Sequence[tuple[Any, int, Any]], asked: str) -> int:
     if not edges:
         return 0
     graph = edges[0].op.graph
-    _refuse_finalized(graph, asked)
+    _refuse_closed(graph, asked)
     for edge in edges:
         _check_edge(edge, graph, asked)
-    backward = any(edge.now.op._id >= edge.op._id for edge in edges)
+    backward = any(number_of(edge.now.op) >= number_of(edge.op) for edge in edges)
     if backward or journal(graph).backward:
         new = {(id(e.op), e.input): e.now.op for e in edges}
-        starts = [e.op for e in edges if journal(graph).backward or e.now.op._id >= e.op._id]
+        starts = [e.op for e in edges if journal(graph).backward or number_of(e.now.op) >= number_of(e.op)]
         _refuse_cycle(starts, graph, asked, lambda op: _before(op, new))
+    changed = _reinferred(edges, asked)
     done: list[Edge] = []
     try:
         for edge in edges:
-            edge.op._update_input(edge.input, edge.now)
+            set_input(edge.op, edge.input, edge.now)
             done.append(edge)
     except Exception as error:
         for edge in reversed(done):
-            edge.op._update_input(edge.input, edge.was)
+            set_input(edge.op, edge.input, edge.was)
         wrong = f"TensorFlow refuses {edges[len(done)].now.name!r} as an input of {edges[len(done)].op.name!r}: "
         raise PlanError(asked, wrong + first_line(error), "Nothing was changed; choose another tensor") from error
     _note(graph, tuple(done), backward)
+    journal(graph).unsure = reshape(*changed)
     return len(done)
+
+
+def _reinferred(edges: list[Edge], asked: str) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+    """The shapes downstream, with the new edges and with the old; none where no edge carries another shape."""
+    other = [edge for edge in edges if not same_shape(edge.was, edge.now)]
+    if not other:
+        return [], []
+    ops = downstream([edge.op for edge in other])
+    now = inferred(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, asked)
+    # A placeholder of any shape, which the caller gives, is no news of what is downstream.
+    wider = any(known(e.now.shape) < known(e.was.shape) for e in other if not _anything(e.now))
+    return now, inferred(ops, {}, asked) if wider else now
+
+
+def _anything(tensor: Any) -> bool:
+    return bool(tensor.op.type == "Placeholder" and tensor.shape.rank is None)
 
 
 def order(op: Any, control_inputs: Iterable[Any], asked: str) -> None:
@@ -124,14 +153,14 @@ def order(op: Any, control_inputs: Iterable[Any], asked: str) -> None:
     if not fresh and len(now) == len(was):
         return
     graph = op.graph
-    _refuse_finalized(graph, asked)
+    _refuse_closed(graph, asked)
     for other in fresh:
         if other.graph is not graph:
             raise PlanError(asked, f"{other.name!r} is an op of another graph", "Give an op of the same graph")
-    backward = any(other._id >= op._id for other in fresh)
+    backward = any(number_of(other) >= number_of(op) for other in fresh)
     if backward or (fresh and journal(graph).backward):
         _refuse_cycle([op], graph, asked, lambda it: [*_before(it, {}), *(fresh if it is op else ())])
-    _set_order(op, was, now)
+    set_control_inputs(op, was, now)
     _note(graph, (Order(op, was, now),), backward)
 
 
@@ -142,20 +171,11 @@ def undo(graph: Any) -> bool:
         return False
     for edit in reversed(held.edits.pop()):
         if isinstance(edit, Edge):
-            edit.op._update_input(edit.input, edit.was)
+            set_input(edit.op, edit.input, edit.was)
         else:
-            _set_order(edit.op, edit.now, edit.was)
+            set_control_inputs(edit.op, edit.now, edit.was)
     held.count += 1
     return True
-
-
-def _set_order(op: Any, was: tuple[Any, ...], now: tuple[Any, ...]) -> None:
-    if any(not any(old is other for other in now) for old in was):
-        op._remove_all_control_inputs()
-        was = ()
-    fresh = [other for other in now if not any(other is old for old in was)]
-    if fresh:
-        op._add_control_inputs(fresh)
 
 
 def _note(graph: Any, batch: tuple[Edge | Order, ...], backward: bool) -> None:
@@ -165,7 +185,9 @@ def _note(graph: Any, batch: tuple[Edge | Order, ...], backward: bool) -> None:
     held.backward |= backward
 
 
-def _refuse_finalized(graph: Any, asked: str) -> None:
+def _refuse_closed(graph: Any, asked: str) -> None:
+    if not rewiring_works():
+        raise PlanError(asked, "this TensorFlow does not let edges be changed in place", "Edit a copy: gs.open(graph)")
     if graph.finalized:
         raise PlanError(asked, "the graph is finalized", "Edit it before it is finalized, or edit a copy of it")
 
@@ -201,7 +223,7 @@ def _said(tensor: Any, info: TensorInfo) -> str:
 
 
 def _frame(op: Any) -> Any:
-    context = op._get_control_flow_context()
+    context = context_of(op)
     return control_flow_util.GetContainingWhileContext(context) if context is not None else None
 
 
@@ -222,7 +244,7 @@ def _before(op: Any, new: dict[tuple[int, int], Any]) -> list[Any]:
 
 def _refuse_cycle(starts: list[Any], graph: Any, asked: str, before: Callable[[Any], list[Any]]) -> None:
     # Where all other edges go from earlier to later ops, no cycle has an op older than the one it is closed at.
-    oldest = -1 if journal(graph).backward else min(op._id for op in starts)
+    oldest = -1 if journal(graph).backward else min(map(number_of, starts))
     state: dict[int, bool] = {}  # True: on the way, False: done
     for start in starts:
         if id(start) in state:
@@ -236,7 +258,7 @@ def _refuse_cycle(starts: list[Any], graph: Any, asked: str, before: Callable[[A
                 state[id(op)] = False
                 way.pop()
             elif id(above) not in state:
-                if above._id >= oldest:
+                if number_of(above) >= oldest:
                     state[id(above)] = True
                     way.append((above, iter(before(above))))
             elif state[id(above)]:
