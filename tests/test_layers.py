@@ -47,6 +47,8 @@ HOME = {
 CORE_USES = {"numpy", "scipy", "rustworkx"}
 # these stand on what anybody can call: no underscore of another module
 PUBLIC_ONLY = {"classic", "graph_editor"}
+# and of the TensorFlow room, through these doors only: what is private of TensorFlow stays behind them
+DOORS = {"graph_editor": {"atomic", "elements", "rewiring"}}
 
 
 def room_of(path: Path) -> str:
@@ -97,6 +99,9 @@ def faults(path: Path, source: str) -> list[str]:
         target = _room_of_import(module, name)
         if room in PUBLIC_ONLY and any(part.startswith("_") for part in [*module.split("."), name]):
             said.append(f"{at}: {room} uses public calls only, not {module}.{name}")
+        file = _file_of_import(module, name)
+        if target == "tf" and room in DOORS and file not in DOORS[room]:
+            said.append(f"{at}: {room} comes to tf through {sorted(DOORS[room])} only, not {file}")
         if target == room or target in MAY[room]:
             continue
         if target in LATE.get(room, set()):
@@ -122,6 +127,11 @@ def _room_of_import(module: str, name: str) -> str:
     if module == "graphsurgeon" and not (first and is_file):
         return "__init__"
     return first if first in MAY else "top"
+
+
+def _file_of_import(module: str, name: str) -> str:
+    """Returns the file within a room that `from module import name` reaches."""
+    return [*module.split("."), name][2]
 
 
 def _private(node: ast.Attribute) -> bool:
@@ -157,6 +167,8 @@ def test_file_keeps_its_layer(path):
         ("screen.py", "from . import widget", "top imports widget inside functions only"),
         ("__init__.py", "from .tf.open import open", "__init__ imports tf inside functions only"),
         ("classic.py", "from graphsurgeon.core.graph import _x", "classic uses public calls only"),
+        ("graph_editor/x.py", "from ..tf.internals import number_of", "graph_editor comes to tf through"),
+        ("graph_editor/x.py", "from ..tf import copying", "graph_editor comes to tf through"),
         (
             "graph_editor/x.py",
             "def f(op):\n    return op._id",

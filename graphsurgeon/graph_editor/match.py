@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from ..tf import elements
@@ -43,57 +43,91 @@ class OpMatcher:
     """
 
     def __init__(self, positive_filter: Any) -> None:
-        self._tests: list[Callable[[Any], bool]] = [_test(positive_filter)]
+        self.positive_filters: list[Callable[[Any], bool]] = [_test(positive_filter)]
+        self.input_op_matches: list[Any] | None = None
+        self.control_input_op_matches: list[Any] | None = None
+        self.output_op_matches: list[Any] | None = None
 
     def __call__(self, op: Any) -> bool:
-        """Returns whether an op fits; for something else than an op, False."""
-        return isinstance(op, elements.Operation) and all(test(op) for test in self._tests)
+        """Returns whether an op fits.
+
+        Raises:
+            TypeError: it is no op.
+        """
+        if not isinstance(op, elements.Operation):
+            raise expected("an OpMatcher called", "a tf.Operation", op)
+        if not all(test(op) for test in self.positive_filters):
+            return False
+        if self.input_op_matches is not None and not _in_order(self.input_op_matches, [t.op for t in op.inputs]):
+            return False
+        if self.control_input_op_matches is not None and not _matched(self.control_input_op_matches, op.control_inputs):
+            return False
+        readers = self.output_op_matches
+        if readers is None:
+            return True
+        return len(readers) == len(op.outputs) and all(
+            wanted is None or _matched(wanted, t.consumers()) for wanted, t in zip(readers, op.outputs, strict=True)
+        )
 
     def input_ops(self, *args: Any) -> OpMatcher:
-        """Asks that the op has just these inputs, in order; each argument is a matcher, or what makes one."""
-        return self._with(args, lambda op: [t.op for t in op.inputs])
+        """Asks that the op has just these inputs, in order.
+
+        Args:
+            args: a matcher, or what makes one, for each; None for any op.
+
+        Raises:
+            ValueError: that was asked before.
+        """
+        self._once("input_ops", self.input_op_matches)
+        self.input_op_matches = [_matcher(arg) for arg in args]
+        return self
 
     def control_input_ops(self, *args: Any) -> OpMatcher:
-        """Asks that the op waits for just these ops, in any order."""
-        matchers = [_matcher(arg) for arg in args]
-        self._tests.append(lambda op: _matched(matchers, list(op.control_inputs)))
+        """Asks that the op waits for just these ops, in any order; see `input_ops`."""
+        self._once("control_input_ops", self.control_input_op_matches)
+        self.control_input_op_matches = [_matcher(arg) for arg in args]
         return self
 
     def output_ops(self, *args: Any) -> OpMatcher:
-        """Asks that each output has just these readers: one argument, or list of them, for each output."""
-        wanted = [[_matcher(a) for a in (arg if isinstance(arg, list | tuple) else [arg])] for arg in args]
+        """Asks that each output has just these readers, in any order.
 
-        def test(op: Any) -> bool:
-            if len(wanted) != len(op.outputs):
-                return False
-            return all(_matched(some, list(t.consumers())) for some, t in zip(wanted, op.outputs, strict=True))
+        Args:
+            args: for each output a matcher, a list of them, or None for whatever reads it.
 
-        self._tests.append(test)
+        Raises:
+            ValueError: that was asked before.
+        """
+        self._once("output_ops", self.output_op_matches)
+        self.output_op_matches = [
+            None if arg is None else [_matcher(one) for one in (arg if isinstance(arg, list | tuple) else [arg])]
+            for arg in args
+        ]
         return self
 
-    def _with(self, args: Iterable[Any], neighbours: Callable[[Any], list[Any]]) -> OpMatcher:
-        matchers = [_matcher(arg) for arg in args]
-
-        def test(op: Any) -> bool:
-            ops = neighbours(op)
-            return len(ops) == len(matchers) and all(m(o) for m, o in zip(matchers, ops, strict=True))
-
-        self._tests.append(test)
-        return self
+    def _once(self, verb: str, held: list[Any] | None) -> None:
+        if held is not None:
+            raise WrongValue(f"{verb}(...)", "it is already set for this matcher", "Make another OpMatcher")
 
 
-def _matched(matchers: list[Any], ops: list[Any]) -> bool:
+def _in_order(matchers: list[Any], ops: list[Any]) -> bool:
+    return len(matchers) == len(ops) and all(
+        match is None or match(op) for match, op in zip(matchers, ops, strict=True)
+    )
+
+
+def _matched(matchers: list[Any], ops: Any) -> bool:
     """Whether each matcher can have an op of its own."""
+    ops = list(ops)
     if len(matchers) != len(ops):
         return False
     if not matchers:
         return True
     first, rest = matchers[0], matchers[1:]
-    return any(first(op) and _matched(rest, ops[:i] + ops[i + 1 :]) for i, op in enumerate(ops))
+    return any((first is None or first(op)) and _matched(rest, ops[:i] + ops[i + 1 :]) for i, op in enumerate(ops))
 
 
-def _matcher(thing: Any) -> OpMatcher:
-    return thing if isinstance(thing, OpMatcher) else OpMatcher(thing)
+def _matcher(thing: Any) -> Any:
+    return thing if thing is None or isinstance(thing, OpMatcher) else OpMatcher(thing)
 
 
 def _test(positive_filter: Any) -> Callable[[Any], bool]:

@@ -23,7 +23,6 @@ from .info import TensorMap
 from .naming import Names
 
 
-@gc_paused()
 def run(
     info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any], fresh: bool
 ) -> tuple[list[Any], list[Any]]:
@@ -42,6 +41,13 @@ def run(
     Raises:
         ValueError: the engine refuses; the destination is as it was.
     """
+    with gc_paused():
+        return _run(info, transformer, replaced, variables, fresh)
+
+
+def _run(
+    info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any], fresh: bool
+) -> tuple[list[Any], list[Any]]:
     inputs, stand_ins = _from_outside(info, transformer, replaced, variables)
     names = Names(info, fresh)
     quiet = transformer.assign_collections_handler is not assign_renamed_collections_handler

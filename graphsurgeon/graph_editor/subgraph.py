@@ -21,8 +21,8 @@ class SubGraphView:
     another order, outputs also repeated. The methods return new views; only the editing functions, as
     `swap_inputs`, change a view they are given, so that it goes on saying what is there.
 
-    A view looks again after an edit of its graph made by this package: inputs and outputs that are none any
-    more go, and those that the edit has made come at the end.
+    A view looks again after an edit of its graph made by this package: inputs that are read no more go, and inputs
+    and outputs that the edit has made come at the end.
 
     Args:
         inside_ops: what can be made a list of ops.
@@ -48,11 +48,18 @@ class SubGraphView:
         inputs: Iterable[Any],
         outputs: Iterable[Any],
         passthroughs: Iterable[Any] = (),
+        edge: Any = None,
     ) -> SubGraphView:
-        """Makes this view show just these, and returns it; nothing is checked."""
+        """Makes this view show just these, and returns it; nothing is checked.
+
+        Args:
+            graph, ops, inputs, outputs, passthroughs: what it shows.
+            edge: all tensors that enter and leave the ops, where that is known.
+        """
         self._graph, self._ops, self._passthrough_ts = graph, ops, list(passthroughs)
         self._input_ts, self._output_ts = list(inputs), list(outputs)
-        self._edge = None  # what is there now is worked out when it is needed
+        # What is there now tells later what an edit has made.
+        self._edge = select.compute_boundary_ts(ops)[:2] if edge is None else edge
         self._seen = -1 if graph is None else rewiring.journal(graph).count
         return self
 
@@ -60,21 +67,16 @@ class SubGraphView:
         if self._graph is None:
             return
         count = rewiring.journal(self._graph).count
-        if self._edge is None and self._seen == count:
-            self._edge = select.compute_boundary_ts(self._ops)[:2]
         if self._seen != count:
             now, before = select.compute_boundary_ts(self._ops)[:2], self._edge
-            if before is not None:
-                self._input_ts = self._followed(self._input_ts, before[0], now[0])
-                self._output_ts = self._followed(self._output_ts, before[1], now[1])
+            read = {id(t) for t in (*now[0], *self._passthrough_ts)}
+            self._input_ts = [t for t in self._input_ts if id(t) in read] + _new(now[0], before[0])
+            self._output_ts = self._output_ts + _new(now[1], before[1] + self._output_ts)
             self._seen, self._edge = count, now
 
-    def _followed(self, listed: list[Any], before: list[Any], now: list[Any]) -> list[Any]:
-        there, known = {id(t) for t in (*now, *self._passthrough_ts)}, {id(t) for t in before}
-        return [t for t in listed if id(t) in there] + [t for t in now if id(t) not in known]
-
     def __copy__(self) -> SubGraphView:
-        return type(self)().reset(self._graph, list(self._ops), self.inputs, self.outputs, self._passthrough_ts)
+        inputs, outputs = self.inputs, self.outputs
+        return type(self)().reset(self._graph, list(self._ops), inputs, outputs, self._passthrough_ts, self._edge)
 
     def assign_from(self, other: Any) -> None:
         """Makes this view show what another shows.
@@ -90,8 +92,9 @@ class SubGraphView:
         self, inputs: Iterable[Any], passthroughs: Iterable[Any], outputs: Iterable[Any] | None = None
     ) -> SubGraphView:
         """Returns a view of the same ops with other lists; nothing is checked."""
-        outputs = self.outputs if outputs is None else outputs
-        return type(self)().reset(self._graph, list(self._ops), inputs, outputs, passthroughs)
+        own = self.outputs  # looks at the graph again where it was edited
+        outputs = own if outputs is None else outputs
+        return type(self)().reset(self._graph, list(self._ops), inputs, outputs, passthroughs, self._edge)
 
     def copy(self) -> SubGraphView:
         """Returns another view of the same; copies no op."""
@@ -282,6 +285,11 @@ class SubGraphView:
         """Returns the ops outside that read an output, each once."""
         inside = set(self._ops)
         return list(dict.fromkeys(op for t in self.outputs for op in t.consumers() if op not in inside))
+
+
+def _new(now: list[Any], before: list[Any]) -> list[Any]:
+    known = {id(t) for t in before}
+    return [t for t in now if id(t) not in known]
 
 
 def make_view(*args: Any, **kwargs: Any) -> SubGraphView:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import graph_pb2, node_def_pb2
+from tensorflow.core.framework import node_def_pb2
 
 from ..core.state import VARIABLE_TYPES, VariableInfo
 from .functions import adopt
@@ -15,7 +15,6 @@ from .internals import (
     TENSOR,
     context_of,
     function_names,
-    import_nodes,
     names_in_use,
     outside_contexts,
     same_shape,
@@ -62,7 +61,7 @@ def eager_now() -> bool:
 def graph_key_names() -> list[str]:
     """Returns the names of all collections that TensorFlow itself knows."""
     keys = tf1.GraphKeys
-    return [getattr(keys, key) for key in dir(keys) if not key.startswith("__")]
+    return [name for key in dir(keys) if not key.startswith("__") and isinstance(name := getattr(keys, key), str)]
 
 
 def collections_in(graph: Any) -> dict[Any, list[Any]]:
@@ -159,16 +158,15 @@ def add_op(graph: Any, node: Any, inputs: Sequence[Any]) -> Any:
     Raises:
         ValueError: TensorFlow refuses it.
     """
-    graph_def = graph_pb2.GraphDef()
-    graph_def.versions.CopyFrom(graph.graph_def_versions)
-    new = graph_def.node.add()
-    new.CopyFrom(node)
-    tensors = {}
-    for at, tensor in enumerate(inputs):
-        tensors[f"in_{at}", 0] = tensor
-        new.input.append(f"in_{at}:0")
-    with outside_contexts(graph):
-        return import_nodes(graph, graph_def, tensors)[node.name]
+    # An import would refuse an op that is named like a scope; a slash at the end means: this very name.
+    with (
+        graph.as_default(),
+        outside_contexts(graph),
+        tf1.control_dependencies(None),
+        tf1.device(None),
+        tf1.device(node.device or None),
+    ):
+        return graph.create_op(node.op, list(inputs), None, name=f"{node.name}/", attrs=dict(node.attr))
 
 
 def rebuild_variables(

@@ -223,7 +223,10 @@ def _said(tensor: Any, info: TensorInfo) -> str:
 
 
 def _frame(op: Any) -> Any:
+    """The loop that what an op computes belongs to; what leaves a loop is outside of it."""
     context = context_of(op)
+    if context is not None and op.type in ("Exit", "RefExit"):
+        context = context.outer_context
     return control_flow_util.GetContainingWhileContext(context) if context is not None else None
 
 

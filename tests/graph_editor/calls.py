@@ -20,9 +20,7 @@ def names(things):
 
 def edges(graph):
     """All that a graph computes with: op -> names of inputs and control inputs."""
-    return {
-        op.name: [names(op.inputs), sorted(names(op.control_inputs))] for op in graph.get_operations() if op.inputs
-    }
+    return {op.name: [names(op.inputs), sorted(names(op.control_inputs))] for op in graph.get_operations() if op.inputs}
 
 
 def view(sgv):
@@ -51,12 +49,12 @@ def chance(seed, size=14, waiting=True):
     """A graph of some ops that read by chance what is there, and wait for some of it."""
     rng, graph = random.Random(seed), tf.Graph()
     with graph.as_default():
-        ts = [tf1.placeholder(tf.float32, [2], name="in_%d" % i) for i in range(3)]
+        ts = [tf1.placeholder(tf.float32, [2], name=f"in_{i}") for i in range(3)]
         for i in range(size):
             waits = [ts[rng.randrange(len(ts))].op] if rng.randrange(4) == 0 and waiting else []
-            with tf1.control_dependencies(waits), tf1.name_scope("s%d" % rng.randrange(3)):
+            with tf1.control_dependencies(waits), tf1.name_scope(f"s{rng.randrange(3)}"):
                 one, other = ts[rng.randrange(len(ts))], ts[rng.randrange(len(ts))]
-                ts.append(tf.multiply(one, other, name="op_%d" % i))
+                ts.append(tf.multiply(one, other, name=f"op_{i}"))
     return graph
 
 
@@ -145,7 +143,7 @@ def case_reroute(ge, seed):
         out.append(ge.reroute_ts(ts[late], old, can_modify=allowed, cannot_modify=ops[-3]))
     out.append(ge.reroute_ts(ts[:2], [ts[2], ts[2]]))
     with graph.as_default():
-        ends = [tf.square(ts[2], name="end_%d" % i).op.inputs[0] for i in range(2)] + [tf.square(ts[-1]).op.outputs[0]]
+        ends = [tf.square(ts[2], name=f"end_{i}").op.inputs[0] for i in range(2)] + [tf.square(ts[-1]).op.outputs[0]]
         tf.square(ends[-1], name="top")
     out.append(ge.swap_ts([ends[0]], [ends[-1]], cannot_modify=ends[-1].op))
     return [out, edges(graph)]
@@ -160,7 +158,7 @@ def case_edit(ge, seed):
             for lane in "xy":
                 t = tf1.placeholder(tf.float32, [2], name=lane)
                 for i in range(3 + seed % 3):
-                    t = tf.square(t, name="%s_%d" % (lane, i))
+                    t = tf.square(t, name=f"{lane}_{i}")
         one, two = ge.make_view("^x_[01]$", graph=graph), ge.make_view("^y_[12]$", graph=graph)
         if kind == "detach":
             sgv, ins, outs = ge.detach(one, control_ios=ge.ControlOutputs(graph))
@@ -214,7 +212,7 @@ def case_names(ge, seed):
     with graph.as_default():
         made = [ge.ph(tf.float32), ge.ph(tf.int32, [3], "deep"), ge.util.make_placeholder_from_tensor(t, scope="x")]
     return [
-        [ge.placeholder_name(t), ge.placeholder_name(t, scope=""), ge.placeholder_name(t, "q/r"), ge.placeholder_name()],
+        [ge.placeholder_name(t), ge.placeholder_name(t, scope=""), ge.placeholder_name(t, "q/r")],
         names(made),
         [str(p.dtype) for p in made],
         [ge.util.scope_finalize("a"), ge.util.scope_dirname("a/b/c"), ge.util.scope_basename("a/b/c")],
@@ -238,14 +236,14 @@ def signatures(ge):
         for key in sorted(set(dir(thing)) - set(dir(object)) | {"__init__"}):
             part = inspect.getattr_static(thing, key)
             if key in ("__init__", "__call__") or not key.startswith("_"):
-                out["%s.%s" % (name, key)] = parameters(part) if inspect.isfunction(part) else "property"
+                out[f"{name}.{key}"] = parameters(part) if inspect.isfunction(part) else "property"
     return out
 
 
 def parameters(function):
     """Names of parameters, with "=default" where there is one."""
     found = inspect.signature(function).parameters.values()
-    return [p.name if p.default is p.empty else "%s=%r" % (p.name, p.default) for p in found]
+    return [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in found]
 
 
 def cases(ge):
@@ -253,7 +251,7 @@ def cases(ge):
     found = [value for key, value in sorted(globals().items()) if key.startswith("case_")]
     for case in found:
         for seed in range(1 if case is case_names else 6):
-            yield "%s %d" % (case.__name__[5:], seed), json.loads(json.dumps(case(ge, seed)))
+            yield f"{case.__name__[5:]} {seed}", json.loads(json.dumps(case(ge, seed)))
 
 
 if __name__ == "__main__":

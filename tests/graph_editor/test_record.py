@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from graphsurgeon import graph_editor as ge
-
 from tests.graph_editor import calls
 
 RECORD = json.loads((Path(__file__).parent / "tf115.json").read_text())

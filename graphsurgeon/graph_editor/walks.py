@@ -1,0 +1,284 @@
+"""Walks: boundaries of ops, and what is reached from them. All walks are linear in what they touch.
+
+A walk that starts from a tensor starts, forward, from the ops that read it, and, backward, from the op that computes
+it. So the forward walk from `t` has `t.op` only where that is reached again; the one from `t.op` has it always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..tf import elements
+from . import util
+from .faults import WrongValue, expected
+
+__all__ = [
+    "check_cios", "get_ops_ios", "compute_boundary_ts", "get_within_boundary_ops", "get_forward_walk_ops",
+    "get_backward_walk_ops", "get_walks_intersection_ops", "get_walks_union_ops",
+]  # fmt: skip
+
+
+def inputs_of(ops: Iterable[Any]) -> list[Any]:
+    """Returns the tensors that ops read, each once."""
+    return list({id(t): t for op in ops for t in op.inputs}.values())
+
+
+def check_cios(control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None) -> tuple[Any, Any]:
+    """Returns the two that the three ways to ask for control edges mean.
+
+    Args:
+        control_inputs: follow control inputs.
+        control_outputs: a `ControlOutputs`, to follow control outputs; None: do not.
+        control_ios: a `ControlOutputs` that stands for both.
+
+    Raises:
+        TypeError: it is no `ControlOutputs`.
+        ValueError: both are given.
+    """
+    if control_ios is not None:
+        if not isinstance(control_ios, util.ControlOutputs):
+            raise expected("control_ios=...", "a ControlOutputs", control_ios)
+        if control_outputs is not None:
+            raise WrongValue("control_ios=..., control_outputs=...", "both are given", "Give control_ios alone")
+        control_inputs, control_outputs = True, control_ios
+    elif control_outputs is not None and not isinstance(control_outputs, util.ControlOutputs):
+        raise expected("control_outputs=...", "a ControlOutputs", control_outputs)
+    if control_outputs is not None:
+        control_outputs.update()
+    return control_inputs, control_outputs
+
+
+def _neighbours(op: Any, control_inputs: Any, control_outputs: Any) -> list[Any]:
+    found = [t.op for t in op.inputs]
+    for t in op.outputs:
+        found += t.consumers()
+    if control_outputs is not None:
+        found += control_outputs.get(op)
+    if control_inputs:
+        found += op.control_inputs
+    return found
+
+
+def get_ops_ios(
+    ops: Any, control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None
+) -> list[Any]:
+    """Returns the ops that stand next to ops: what computes their inputs and what reads their outputs.
+
+    Args:
+        ops: what can be made a list of ops.
+        control_inputs, control_outputs, control_ios: see `check_cios`.
+    """
+    control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
+    found = (o for op in util.make_list_of_op(ops) for o in _neighbours(op, control_inputs, control_outputs))
+    return list(dict.fromkeys(found))
+
+
+def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    """Returns the tensors that enter ops, that leave them, and that run inside, each in the order of the ops.
+
+    A tensor that nothing reads leaves; one that is read both inside and outside leaves and is inside.
+    """
+    ops = util.make_list_of_op(ops)
+    read, inside_ops = inputs_of(ops), {id(op) for op in ops}
+    made = [t for op in ops for t in op.outputs]
+    own = {id(t) for t in made}
+    inside = [t for t in read if id(t) in own]
+    hidden = {id(t) for t in inside if all(id(c) in inside_ops for c in t.consumers())}
+    return [t for t in read if id(t) not in own], [t for t in made if id(t) not in hidden], inside
+
+
+def get_within_boundary_ops(
+    ops: Any,
+    seed_ops: Any,
+    boundary_ops: Any = (),
+    inclusive: bool = True,
+    control_inputs: Any = False,
+    control_outputs: Any = None,
+    control_ios: Any = None,
+) -> list[Any]:
+    """Returns the ops that are reached from seeds, along and against the edges, without crossing a boundary.
+
+    Args:
+        ops: the ops to stay within: a `tf.Graph` for all of it.
+        seed_ops: ops to start from; a tensor stands for the op that computes it.
+        boundary_ops: ops to stop at; a tensor stands for the op that computes it.
+        inclusive: take the boundary ops that are reached, too.
+        control_inputs, control_outputs, control_ios: see `check_cios`.
+
+    Raises:
+        ValueError: a seed is a boundary op.
+    """
+    control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
+    ops = util.make_list_of_op(ops)
+    seeds, boundary = _ops_of(seed_ops), set(_ops_of(boundary_ops))
+    both = [op.name for op in seeds if op in boundary]
+    if both:
+        raise WrongValue(
+            f"get_within_boundary_ops(..., seed_ops=[{both[0]!r}])",
+            "the boundary is intersecting with the seeds",
+            "Start from ops inside of the boundary",
+        )
+    within, found, wave = set(ops), set(seeds), list(seeds)
+    while wave:
+        op = wave.pop()
+        for near in _neighbours(op, control_inputs, control_outputs):
+            if near in found or near not in within:
+                continue
+            if near not in boundary:
+                wave.append(near)
+            elif not inclusive:
+                continue
+            found.add(near)
+    return [op for op in ops if op in found]
+
+
+def _ops_of(tops: Any) -> list[Any]:
+    """Ops; tensors stand for the ops that compute them."""
+    if isinstance(tops, elements.Graph):
+        return util.make_list_of_op(tops, allow_graph=False)
+    tops = list(tops) if util.is_iterable(tops) else [tops]
+    util.get_unique_graph(tops, none_if_empty=True)
+    return list(dict.fromkeys(top.op if isinstance(top, elements.Tensor) else top for top in tops))
+
+
+def _walk(
+    seeds: list[Any],
+    step: Callable[[Any], Iterable[Any]],
+    inclusive: bool,
+    within_ops: Any,
+    within_ops_fn: Any,
+) -> list[Any]:
+    within = None if within_ops is None else set(util.make_list_of_op(within_ops, allow_graph=False))
+    first = [op for op in dict.fromkeys(seeds) if within is None or op in within]
+    found = dict.fromkeys(first)
+    wave = first
+    while wave:
+        fresh = []
+        for op in wave:
+            for near in step(op):
+                if near in found or (within is not None and near not in within):
+                    continue
+                if within_ops_fn is not None and not within_ops_fn(near):
+                    continue
+                found[near] = None
+                fresh.append(near)
+        wave = fresh
+    return list(found) if inclusive else list(found)[len(first) :]
+
+
+def _seeds(seeds: Any, of_tensors: Callable[[Any], list[Any]]) -> list[Any]:
+    seeds = list(seeds) if util.is_iterable(seeds) else [seeds]
+    if seeds and isinstance(seeds[0], elements.Tensor):
+        return of_tensors(seeds)
+    return util.make_list_of_op(seeds, allow_graph=False)
+
+
+def get_forward_walk_ops(
+    seed_ops: Any,
+    inclusive: bool = True,
+    within_ops: Any = None,
+    within_ops_fn: Any = None,
+    stop_at_ts: Any = (),
+    control_outputs: Any = None,
+) -> list[Any]:
+    """Returns the ops that need the seeds, nearest first.
+
+    Args:
+        seed_ops: ops; or tensors: then their consumers are the seeds.
+        inclusive: take the seeds too.
+        within_ops: ops to stay within; seeds outside of them are left out.
+        within_ops_fn: a test that each further op must pass.
+        stop_at_ts: tensors that are not followed.
+        control_outputs: a `ControlOutputs`, to follow control edges too.
+    """
+    _, control_outputs = check_cios(False, control_outputs)
+    stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
+
+    def step(op: Any) -> Iterable[Any]:
+        for t in op.outputs:
+            if id(t) not in stop:
+                yield from t.consumers()
+        if control_outputs is not None:
+            yield from control_outputs.get(op)
+
+    return _walk(_seeds(seed_ops, util.get_consuming_ops), step, inclusive, within_ops, within_ops_fn)
+
+
+def get_backward_walk_ops(
+    seed_ops: Any,
+    inclusive: bool = True,
+    within_ops: Any = None,
+    within_ops_fn: Any = None,
+    stop_at_ts: Any = (),
+    control_inputs: Any = False,
+) -> list[Any]:
+    """Returns the ops that the seeds need, nearest first.
+
+    Args:
+        seed_ops: ops; or tensors: then the ops that compute them are the seeds.
+        inclusive: take the seeds too.
+        within_ops: ops to stay within; seeds outside of them are left out.
+        within_ops_fn: a test that each further op must pass.
+        stop_at_ts: tensors that are not followed.
+        control_inputs: follow control inputs too.
+    """
+    stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
+
+    def step(op: Any) -> Iterable[Any]:
+        for t in op.inputs:
+            if id(t) not in stop:
+                yield t.op
+        if control_inputs:
+            yield from op.control_inputs
+
+    return _walk(_seeds(seed_ops, util.get_generating_ops), step, inclusive, within_ops, within_ops_fn)
+
+
+def _both(
+    forward_seed_ops: Any,
+    backward_seed_ops: Any,
+    forward_inclusive: bool,
+    backward_inclusive: bool,
+    within: tuple[Any, Any],
+    control: tuple[Any, Any, Any],
+) -> tuple[list[Any], list[Any]]:
+    control_inputs, control_outputs = check_cios(*control)
+    ahead = get_forward_walk_ops(forward_seed_ops, forward_inclusive, *within, control_outputs=control_outputs)
+    behind = get_backward_walk_ops(backward_seed_ops, backward_inclusive, *within, control_inputs=control_inputs)
+    return ahead, behind
+
+
+def get_walks_intersection_ops(
+    forward_seed_ops: Any,
+    backward_seed_ops: Any,
+    forward_inclusive: bool = True,
+    backward_inclusive: bool = True,
+    within_ops: Any = None,
+    within_ops_fn: Any = None,
+    control_inputs: Any = False,
+    control_outputs: Any = None,
+    control_ios: Any = None,
+) -> list[Any]:
+    """Returns the ops that both a forward and a backward walk reach; arguments as for the two walks."""
+    ahead, behind = _both(forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
+                          (within_ops, within_ops_fn), (control_inputs, control_outputs, control_ios))  # fmt: skip
+    kept = set(behind)
+    return [op for op in ahead if op in kept]
+
+
+def get_walks_union_ops(
+    forward_seed_ops: Any,
+    backward_seed_ops: Any,
+    forward_inclusive: bool = True,
+    backward_inclusive: bool = True,
+    within_ops: Any = None,
+    within_ops_fn: Any = None,
+    control_inputs: Any = False,
+    control_outputs: Any = None,
+    control_ios: Any = None,
+) -> list[Any]:
+    """Returns the ops that a forward or a backward walk reaches; arguments as for the two walks."""
+    ahead, behind = _both(forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
+                          (within_ops, within_ops_fn), (control_inputs, control_outputs, control_ios))  # fmt: skip
+    return list(dict.fromkeys([*ahead, *behind]))

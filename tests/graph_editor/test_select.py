@@ -1,0 +1,99 @@
+"""Selecting: expressions, walks, floods; on graphs of 1.15 see test_record."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+import tensorflow as tf
+
+from graphsurgeon import graph_editor as ge
+from graphsurgeon.graph_editor.faults import WrongType, WrongValue
+from tests.graphs import tf1, tiny
+from tests.refusal import refuses
+
+
+def test_expressions_are_text_or_compiled():
+    assert ge.can_be_regex("a")
+    assert ge.can_be_regex(re.compile("a"))
+    assert not ge.can_be_regex(3)
+    assert ge.make_regex(re.compile("a")).pattern == "a"
+    with refuses(WrongValue, "make_regex(...)", "text or a regular expression", "int"):
+        ge.make_regex(3)
+
+
+def test_a_kind_is_picked_by_a_prefix():
+    graph = tiny()
+    ops, ts = ge.select_ops_and_ts("(?#ts)^[xy]:0$", "(?#ops)^z$", "^y$", graph=graph)
+    assert [op.name for op in ops] == ["z", "y"]
+    assert [t.name for t in ts] == ["x:0", "y:0"]
+    assert ge.select_ops("^y$", graph=graph, positive_filter=lambda op: op.type == "Relu") == []
+    y = graph.get_operation_by_name("y")
+    assert ge.select_ops(y, [y, y.outputs[0]]) == [y]
+    assert ge.select_ts(y, y.outputs[0]) == [y.outputs[0]]
+    assert ge.filter_ops(graph, True) == graph.get_operations()
+    assert y.outputs[0] in ge.filter_ts(y, True)
+
+
+@pytest.mark.parametrize("select", [ge.select_ops, ge.select_ts])
+def test_wrong_requests_say_what_is_right(select):
+    graph = tiny()
+    with refuses(WrongValue, "'y'", "needs a graph to look in", "keyword argument 'graph'"):
+        select("y")
+    with refuses(WrongType, "a tf.Graph"):
+        select("y", graph="g")
+    with refuses(WrongValue, "wrong keyword argument: grph", "graph, positive_filter"):
+        select("y", grph=graph)
+    with pytest.raises(TypeError):
+        select(3)
+
+
+def test_three_ways_to_ask_for_control_edges():
+    held = ge.ControlOutputs(tiny())
+    assert ge.check_cios() == (False, None)
+    assert ge.check_cios(True, held) == (True, held)
+    assert ge.check_cios(control_ios=held) == (True, held)
+    with refuses(WrongType, "control_ios=...", "a ControlOutputs"):
+        ge.check_cios(control_ios=True)
+    with refuses(WrongType, "control_outputs=...", "a ControlOutputs"):
+        ge.check_cios(control_outputs=True)
+    with refuses(WrongValue, "both are given", "Give control_ios alone"):
+        ge.check_cios(control_outputs=held, control_ios=held)
+
+
+def test_a_seed_at_the_boundary_is_refused():
+    graph = tiny()
+    y, z = (graph.get_operation_by_name(n) for n in "yz")
+    with refuses(WrongValue, "seed_ops=['y']", "boundary is intersecting with the seeds"):
+        ge.get_within_boundary_ops(graph, [y], [y, z])
+    assert ge.get_within_boundary_ops(graph, [y], [], True) == ge.get_within_boundary_ops(graph, y)
+    with pytest.raises(TypeError):
+        ge.get_within_boundary_ops(graph, graph)
+
+
+def test_walks_take_no_graph_and_nothing_gives_nothing():
+    graph = tiny()
+    assert ge.get_forward_walk_ops([]) == ge.get_backward_walk_ops([]) == []
+    with pytest.raises(TypeError):
+        ge.get_forward_walk_ops(graph)
+    y = graph.get_operation_by_name("y")
+    assert ge.get_forward_walk_ops(y, within_ops=[]) == []
+
+
+def test_walks_are_linear():
+    def took(size):
+        graph = tf.Graph()
+        with graph.as_default():
+            t = first = tf1.placeholder(tf.float32, [])
+            for _ in range(size):
+                t = tf.negative(t)
+        start = time.perf_counter()
+        assert len(ge.get_walks_intersection_ops(first, t)) == size
+        assert len(ge.get_walks_union_ops(first.op, t.op)) == size + 1
+        assert len(ge.get_within_boundary_ops(graph, t.op, first.op)) == size + 1
+        assert len(ge.sgv(graph).ops) == size + 1
+        return time.perf_counter() - start
+
+    took(100)
+    assert took(8_000) < 25 * min(took(1_000) for _ in range(3))
