@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peer import PEER_PATH
 from benchmarks.rows import Row
 
 HERE = Path(__file__).parent
@@ -30,12 +31,15 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(available()) or "none yet")
     parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--tf115", metavar="PYTHON", help="an interpreter with TensorFlow 1.15, to measure against")
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the results go")
     given = parser.parse_args(arguments)
     if given.one:
         for row in importlib.import_module(f"benchmarks.bench_{given.one}").rows():
             print(MARK + json.dumps(row.as_dict()), flush=True)
         return 0
+    if given.tf115:
+        os.environ[PEER_PATH] = given.tf115  # for the processes of the benchmarks
     unknown = sorted(set(given.names) - set(available()))
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}; there are: {', '.join(available()) or 'none yet'}")

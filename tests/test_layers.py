@@ -99,9 +99,9 @@ def faults(path: Path, source: str) -> list[str]:
         target = _room_of_import(module, name)
         if room in PUBLIC_ONLY and any(part.startswith("_") for part in [*module.split("."), name]):
             said.append(f"{at}: {room} uses public calls only, not {module}.{name}")
-        file = _file_of_import(module, name)
-        if target == "tf" and room in DOORS and file not in DOORS[room]:
-            said.append(f"{at}: {room} comes to tf through {sorted(DOORS[room])} only, not {file}")
+        door = [*module.split("."), name][2] if target == "tf" else ""
+        if door and door not in DOORS.get(room, {door}):
+            said.append(f"{at}: {room} comes to tf through {sorted(DOORS[room])} only, not {door}")
         if target == room or target in MAY[room]:
             continue
         if target in LATE.get(room, set()):
@@ -127,11 +127,6 @@ def _room_of_import(module: str, name: str) -> str:
     if module == "graphsurgeon" and not (first and is_file):
         return "__init__"
     return first if first in MAY else "top"
-
-
-def _file_of_import(module: str, name: str) -> str:
-    """Returns the file within a room that `from module import name` reaches."""
-    return [*module.split("."), name][2]
 
 
 def _private(node: ast.Attribute) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,29 @@ class TensorMap(MutableMapping[Any, Any]):
         return len(self._held)
 
 
+class OutputMap(Mapping[Any, Any]):
+    """The outputs of ops -> those of other ops, one by one.
+
+    Args:
+        ops: op -> op with the same outputs.
+    """
+
+    def __init__(self, ops: Mapping[Any, Any]) -> None:
+        self._ops = ops
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._ops[key.op].outputs[key.value_index]
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, elements.Tensor) and key.op in self._ops
+
+    def __iter__(self) -> Iterator[Any]:
+        return (t for op in self._ops for t in op.outputs)
+
+    def __len__(self) -> int:
+        return sum(len(op.outputs) for op in self._ops)
+
+
 class TmpInfo:
     """What the handlers of a `Transformer` are given.
 
@@ -55,7 +78,7 @@ class TmpInfo:
         self.sgv, self.ops = sgv, frozenset(sgv.ops)
         self.graph, self.scope, self.graph_, self.scope_ = sgv.graph, src_scope, dst_graph, dst_scope
         self.transformed_ops: dict[Any, Any] = {}
-        self.transformed_ts: MutableMapping[Any, Any] = TensorMap()
+        self.transformed_ts: Any = TensorMap()
         self.placeholders: MutableMapping[Any, Any] = TensorMap()
         self.tmp_cyclic_ts: list[tuple[Any, Any, Any]] = []
 

@@ -30,7 +30,12 @@ class Names(Mapping[str, str]):
         self._info, self._fresh = info, fresh
         self._known: dict[str, str] = {}
         self._given: set[str] = set()
-        for op in sorted(info.sgv.ops, key=elements.number_of):
+        ops = sorted(info.sgv.ops, key=elements.number_of)
+        if fresh and not info.scope:  # as unique as they are in the source
+            self._known = {op.name: info.scope_ + op.name for op in ops}
+            self._given = set(map(str.lower, self._known.values()))
+            return
+        for op in ops:
             self._known[op.name] = self._unique(info.new_name(op.name))
 
     def _unique(self, wish: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import lt
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from .handlers import (
     replace_t_with_placeholder_handler,
     transform_op_if_inside_handler,
 )
-from .info import TensorMap
+from .info import OutputMap, TensorMap
 from .naming import Names
+from .walks import compute_boundary_ts
 
 
 def run(
@@ -49,7 +51,9 @@ def _run(
     info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any], fresh: bool
 ) -> tuple[list[Any], list[Any]]:
     inputs, stand_ins = _from_outside(info, transformer, replaced, variables)
-    names = Names(info, fresh)
+    # Where all names are the old ones under a new scope, the engine needs no table of them.
+    plain = fresh and not info.scope and all(t in inputs or t.op.name in variables for t in info.sgv.edge[0])
+    names = None if plain else Names(info, fresh)
     quiet = transformer.assign_collections_handler is not assign_renamed_collections_handler
     try:
         done, copied = _apply(info, inputs, variables, names, quiet)
@@ -58,9 +62,13 @@ def _run(
     old, source = info.graph.get_operations(), copied.source.names
     # TensorFlow may have made them in another order than they were asked for, so by name.
     live = {op.name: op for op in info.graph_.get_operations()[-len(done.ops) :]}
-    pairs = [(old[i], live[copied.renamed(source[i])]) for i in copied.ops.tolist()]
+    numbers, scope = copied.ops.tolist(), info.scope_
+    if names is None:
+        pairs = [(old[i], live[scope + source[i]]) for i in numbers]
+    else:
+        pairs = [(old[i], live[names[source[i]]]) for i in numbers]
     info.transformed_ops = dict(pairs)
-    info.transformed_ts = TensorMap(both for a, b in pairs for both in zip(a.outputs, b.outputs, strict=True))
+    info.transformed_ts = OutputMap(info.transformed_ops)
     info.given = given = TensorMap(inputs.items())
     for placeholder in copied.placeholders:
         given[info.graph.as_graph_element(placeholder.was)] = info.graph_.get_tensor_by_name(f"{placeholder.name}:0")
@@ -78,30 +86,34 @@ def _from_outside(
     listed, same = {id(t) for t in info.sgv.inputs}, info.graph is info.graph_
     inputs, hidden = TensorMap(), set()
     inside = {id(op) for op in info.sgv.ops}
-    for op in sorted(info.sgv.ops, key=elements.number_of):
-        for t in op.inputs:
-            if t in inputs:
-                continue
-            if t in replaced:
-                inputs[t] = replaced[t]
-                continue
-            if id(t.op) in inside or t.op.name in variables:
-                continue
-            is_listed = id(t) in listed
-            handler = transformer.external_handler(is_listed)
-            if handler is replace_t_with_placeholder_handler or (handler is keep_t_if_possible_handler and not same):
-                # A placeholder that is in the contract needs no word; one that nobody asked for does.
-                if handler is not replace_t_with_placeholder_handler:
-                    hidden.add(id(t))
-                continue
-            new = t if handler is keep_t_if_possible_handler else handler(info, t)
-            if not isinstance(new, elements.Tensor):
-                raise expected(f"a handler for {t.name!r}", "a tf.Tensor", new)
-            inputs[t] = new
+    for t in replaced:
+        if any(id(op) in inside for op in t.consumers()):
+            inputs[t] = replaced[t]
+    for t in _entering(info.sgv):
+        if t in inputs or t.op.name in variables:
+            continue
+        handler = transformer.external_handler(id(t) in listed)
+        if handler is replace_t_with_placeholder_handler or (handler is keep_t_if_possible_handler and not same):
+            # A placeholder that is in the contract needs no word; one that nobody asked for does.
+            if handler is not replace_t_with_placeholder_handler:
+                hidden.add(id(t))
+            continue
+        new = t if handler is keep_t_if_possible_handler else handler(info, t)
+        if not isinstance(new, elements.Tensor):
+            raise expected(f"a handler for {t.name!r}", "a tf.Tensor", new)
+        inputs[t] = new
     return inputs, hidden
 
 
-def _apply(info: Any, inputs: TensorMap, variables: Mapping[str, Any], names: Names, quiet: bool) -> tuple[Any, Any]:
+def _entering(sgv: Any) -> list[Any]:
+    """The tensors that enter a view, in the order in which its ops were made."""
+    numbers = [elements.number_of(op) for op in sgv.ops]
+    if all(map(lt, numbers, numbers[1:])):
+        return list(sgv.edge[0])
+    return compute_boundary_ts(sorted(sgv.ops, key=elements.number_of))[0]
+
+
+def _apply(info: Any, inputs: TensorMap, variables: Mapping[str, Any], names: Names | None, quiet: bool) -> tuple[Any, Any]:
     same = info.graph is info.graph_
     with as_values():
         source = open(info.graph, title="the source graph")

@@ -234,6 +234,13 @@ class SubGraphView:
         return util.ListView(self._output_ts)
 
     @property
+    def edge(self) -> tuple[list[Any], list[Any]]:
+        """All tensors that enter and leave the ops, listed as inputs and outputs or not."""
+        self._refresh()
+        inputs, outputs = self._edge
+        return inputs, outputs
+
+    @property
     def connected_inputs(self) -> list[Any]:
         """The inputs that an op inside reads."""
         return [t for t in self.inputs if not self.is_passthrough(t)]

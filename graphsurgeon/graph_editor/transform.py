@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..core.collector import gc_paused
 from ..tf import elements
 from . import planned, protocol, select, subgraph, util
 from .faults import WrongValue, expected, some
@@ -86,11 +87,17 @@ class Transformer:
         variables: Mapping[str, Any],
     ) -> tuple[Any, Any]:
         """Transforms a view, with tensors replaced and variables replaced by tensors; see `__call__`."""
+        with gc_paused():
+            return self._run(sgv, dst_graph, dst_scope, src_scope, reuse_dst_scope, replaced, variables)
+
+    def _run(
+        self, sgv: Any, dst_graph: Any, dst_scope: str, src_scope: str, reuse: bool, replaced: Any, variables: Any
+    ) -> tuple[Any, Any]:
         sgv = subgraph.make_view(sgv)
         if not isinstance(dst_graph, elements.Graph):
             raise expected("copy(..., dst_graph=...)", "a tf.Graph", dst_graph)
         scope = dst_scope.rstrip("/")
-        fresh = bool(scope) and not (reuse_dst_scope and elements.is_name_taken(dst_graph, scope))
+        fresh = bool(scope) and not (reuse and elements.is_name_taken(dst_graph, scope))
         if fresh:
             scope = free_name(dst_graph, scope)
         info: Any = TmpInfo(sgv, dst_graph, util.scope_finalize(scope), util.scope_finalize(src_scope))
@@ -101,6 +108,7 @@ class Transformer:
             self.transform_op_handler is copy_op_handler
             and self.transform_control_input_handler is transform_op_if_inside_handler
         )
+        info.moved_as_it_is = plain
         if plain:
             new, _ = planned.run(info, self, replaced, variables, fresh)
         else:
@@ -111,14 +119,18 @@ class Transformer:
 def _view_of(info: Any, ops: list[Any]) -> Any:
     """The view of the copy: inputs and outputs in the order of the source's."""
     own = set(ops)
+
+    def leaves(t: Any) -> bool:
+        readers = info.transformed_ts[t].consumers()
+        return not readers or not own.issuperset(readers)
+
     inputs = util.concatenate_unique([], [info.given[t] for t in info.sgv.inputs if t in info.given])
-    moved = [info.transformed_ts[t] for t in info.sgv.outputs if t in info.transformed_ts]
-    outputs = []
-    for t in moved:
-        readers = t.consumers()
-        if not readers or any(op not in own for op in readers):
-            outputs.append(t)
-    return subgraph.SubGraphView().reset(info.graph_, ops, inputs, outputs)
+    outputs = [info.transformed_ts[t] for t in info.sgv.outputs if t in info.transformed_ts and leaves(t)]
+    edge = None
+    if len(ops) == len(info.sgv.ops) and info.moved_as_it_is:
+        entering = util.concatenate_unique([], [info.given[t] for t in info.sgv.edge[0] if t in info.given])
+        edge = entering, [info.transformed_ts[t] for t in info.sgv.edge[1] if leaves(t)]
+    return subgraph.SubGraphView().reset(info.graph_, ops, inputs, outputs, (), edge)
 
 
 def copy(

@@ -80,12 +80,16 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
     A tensor that nothing reads leaves; one that is read both inside and outside leaves and is inside.
     """
     ops = util.make_list_of_op(ops)
-    read, inside_ops = inputs_of(ops), {id(op) for op in ops}
-    made = [t for op in ops for t in op.outputs]
-    own = {id(t) for t in made}
-    inside = [t for t in read if id(t) in own]
-    hidden = {id(t) for t in inside if all(id(c) in inside_ops for c in t.consumers())}
-    return [t for t in read if id(t) not in own], [t for t in made if id(t) not in hidden], inside
+    read = inputs_of(ops)
+    made = {id(t): t for op in ops for t in op.outputs}
+    inside = [t for t in read if id(t) in made]
+    entering = [t for t in read if id(t) not in made] if len(inside) < len(read) else []
+    if ops and len(ops) == len(ops[0].graph.get_operations()):
+        hidden = {id(t) for t in inside}  # all there is: nobody outside reads anything
+    else:
+        own = set(ops)
+        hidden = {id(t) for t in inside if own.issuperset(t.consumers())}
+    return entering, [t for key, t in made.items() if key not in hidden], inside
 
 
 def get_within_boundary_ops(

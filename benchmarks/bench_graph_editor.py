@@ -1,0 +1,67 @@
+"""Copying with `ge.copy`, against a bare `tf.import_graph_def` of the same nodes, and against the original of TF 1.15.
+
+The original runs where an interpreter with TensorFlow 1.15 is given (`--tf115 PYTHON`); else its rows are skipped.
+Walks, the flood to a boundary, and a reroute on large graphs are measured too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import tensorflow as tf
+
+from benchmarks.bench_copy import PEER, bare
+from benchmarks.graphs import layered, tf1
+from benchmarks.peer import NAME, peer_seconds
+from benchmarks.rows import Row, in_turns, seconds
+from graphsurgeon import graph_editor as ge
+
+#: the whole of the call, views and maps of all ops and tensors included; the copy itself has its own target
+TARGET = 1.5
+PLAIN, LADEN = 1 / 10, 1 / 100
+LARGE = 100_000
+
+
+def rows() -> Iterator[Row]:
+    """Yields a row for each size and for graphs with variables and collections; then for the original, and walks."""
+    for size, repeat, variables, kept in (
+        (1_000, 10, 0, 0),
+        (10_000, 5, 0, 0),
+        (1_000, 10, 100, 800),
+        (10_000, 5, 1_000, 8_000),
+    ):
+        graph = layered(size, variables=variables, kept=kept)
+        held = [f"{variables:,} variables"] * bool(variables) + [f"a collection of {kept:,} tensors"] * bool(kept)
+        what = f"ge.copy of {', '.join([f'{len(graph.get_operations()):,} ops', *held])}"
+        ours, theirs = in_turns(partial(copy, graph), partial(bare, graph.as_graph_def()), repeat)
+        yield Row(what, ours, theirs, TARGET, PEER)
+        original = peer_seconds(graph, 1 if kept else 3, what)
+        if original is not None:
+            yield Row(what, ours, original, LADEN if kept and size == 10_000 else PLAIN, NAME)
+    yield from _walks()
+
+
+def copy(graph: Any) -> None:
+    """Copies a graph into a new one."""
+    ge.copy(graph, tf.Graph(), dst_scope="copy")
+
+
+def _walks() -> Iterator[Row]:
+    graph = layered(LARGE, variables=0)
+    x, out = graph.get_tensor_by_name("x:0"), graph.get_tensor_by_name("out:0")
+    ops = graph.get_operations()
+    touch = seconds(lambda: [(list(op.inputs), [t.consumers() for t in op.outputs]) for op in ops], 2)
+    once = "reading all edges once"
+    for what, walk in (
+        ("forward walk", lambda: ge.get_forward_walk_ops(x)),
+        ("backward walk", lambda: ge.get_backward_walk_ops(out)),
+        ("intersection of walks", lambda: ge.get_walks_intersection_ops(x, out)),
+        ("flood to a boundary", lambda: ge.get_within_boundary_ops(graph, out, x)),
+    ):
+        yield Row(f"{what}, {len(ops):,} ops", seconds(walk, 2), touch, 3.0, once)
+    with graph.as_default():
+        other = tf1.placeholder(tf.float32, [None, 8], name="other")
+    there = seconds(lambda: ge.swap_ts(other, x), 2)
+    yield Row(f"reroute of one tensor, {len(ops):,} ops", there, touch, 0.5, once)
