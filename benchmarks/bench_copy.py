@@ -1,7 +1,8 @@
 """Copying a graph, from selection to live graph, against a bare `tf.import_graph_def` of the same nodes.
 
 Ours is everything: select, plan, check, preview text, apply, variables, collections, reading back. The peer makes the
-nodes alone. Both run with the garbage collector on, as people run them; once more with it resting.
+nodes alone. Both run with the garbage collector on, as people run them; once more with it resting. Where an interpreter
+with TensorFlow 1.15 is given (`--tf115 PYTHON`), `tf.contrib.graph_editor` copies the same graphs.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from benchmarks.graphs import layered, tf1
 from benchmarks.peak import can_measure, peak
+from benchmarks.peer import NAME, peer_seconds
 from benchmarks.rows import Row, in_turns, seconds, skipped
 from tests.corpus import Corpus
 from tests.needs import corpus_folder
@@ -22,6 +24,7 @@ from tests.needs import corpus_folder
 PEER = "tf.import_graph_def"
 TARGET = 0.6
 MEMORY = 2.0  # the copy, and what is known of it: names, edges, variables
+PLAIN, LADEN = 1 / 10, 1 / 100  # of the original graph editor's time: plain ops, and with variables and collections
 LARGEST = 3  # so many of the corpus graphs
 
 
@@ -34,6 +37,8 @@ def rows() -> Iterator[Row]:
             ours, theirs = _measured(graph, repeat, resting)
             word = ", collector resting" if resting else ""
             yield Row(f"copy {size:,} ops{word}", ours, theirs, TARGET, PEER)
+            if not resting and size == 10_000:
+                yield from _original(graph, f"copy {size:,} ops", ours, 3, PLAIN)
             if not resting:
                 each[size] = 1e6 * ours / len(graph.get_operations())
         if size == 10_000:
@@ -47,9 +52,18 @@ def rows() -> Iterator[Row]:
         graph = layered(size, variables=variables or None, kept=kept)
         held = [f"{variables:,} variables"] * bool(variables) + [f"a collection of {kept:,} tensors"] * bool(kept)
         ours, theirs = _measured(graph, repeat)
-        yield Row(f"copy {len(graph.get_operations()):,} ops, {', '.join(held)}", ours, theirs, TARGET, PEER)
+        what = f"copy {len(graph.get_operations()):,} ops, {', '.join(held)}"
+        yield Row(what, ours, theirs, TARGET, PEER)
+        if size == 10_000:
+            yield from _original(graph, what, ours, 1, LADEN if kept else PLAIN)
     yield from _corpus()
     yield from _memory()
+
+
+def _original(graph: Any, what: str, ours: float, repeat: int, target: float) -> Iterator[Row]:
+    theirs = peer_seconds(graph, repeat, what)
+    if theirs is not None:
+        yield Row(what, ours, theirs, target, NAME)
 
 
 def _memory() -> Iterator[Row]:

@@ -1,6 +1,6 @@
 """The program that TensorFlow 1.15 runs: opens a MetaGraph and times `ge.copy` of all of it. Python 3.7.
 
-    PYTHON on_tf115.py FILE REPEAT
+PYTHON on_tf115.py FILE REPEAT
 """
 
 import json
@@ -8,7 +8,7 @@ import sys
 import time
 
 
-def main(file, repeat):  # type: ignore[no-untyped-def]
+def main(file: str, repeat: int) -> None:
     """Prints {"seconds": the shortest run, "ops": how many ops there are}."""
     import tensorflow as tf
     from tensorflow.contrib import graph_editor as ge

@@ -43,8 +43,7 @@ def peer_seconds(graph: Any, repeat: int, what: str) -> float | None:
             [interpreter, str(PROGRAM), file, str(repeat)],
             cwd=folder,
             env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             text=True,
             check=False,
         )

@@ -5,13 +5,17 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import os
+import sys
 
 import pytest
 
 from benchmarks import __main__ as frame
 from benchmarks import peak as peak_module
+from benchmarks import peer as peer_module
 from benchmarks import rows as rows_module
 from benchmarks.rows import Row, seconds
+from tests.graphs import tiny
 
 
 @pytest.mark.parametrize("module", [frame, rows_module], ids=["frame", "rows"])
@@ -70,3 +74,31 @@ def test_peak_memory_counts_what_a_copy_holds():
     if not peak_module.can_measure():
         pytest.skip("this system does not tell a process its peak")
     assert 25 < peak_module.peak("theirs", "heavy", 1) < 400
+
+
+def test_the_interpreter_with_tf115_reaches_the_processes_of_the_benchmarks(monkeypatch, tmp_path):
+    monkeypatch.setenv(peer_module.PEER_PATH, "")
+    seen = []
+    monkeypatch.setattr(frame, "available", lambda: ["copy"])
+    monkeypatch.setattr(frame, "run", lambda *_: seen.append(os.environ[peer_module.PEER_PATH]) or True)
+    assert frame.main(["--tf115", "python3.7", "--json", str(tmp_path / "r.json")]) == 0
+    assert seen == ["python3.7"]
+
+
+def test_without_it_the_row_is_said_to_be_skipped(monkeypatch, capsys):
+    monkeypatch.delenv(peer_module.PEER_PATH, raising=False)
+    assert peer_module.peer_seconds(None, 1, "ge.copy") is None
+    assert "skipped: ge.copy: no interpreter with TensorFlow 1.15" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("ending", "code"), [("print('{\"seconds\": 0.25}')", 0), ("sys.exit('no contrib')", 1)])
+def test_the_peer_gets_the_graph_and_tells_its_time(ending, code, monkeypatch, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(f"import os, sys\nassert os.path.getsize(sys.argv[1]) and sys.argv[2] == '2'\n{ending}\n")
+    monkeypatch.setattr(peer_module, "PROGRAM", program)
+    monkeypatch.setenv(peer_module.PEER_PATH, sys.executable)
+    if code == 0:
+        assert peer_module.peer_seconds(tiny(), 2, "ge.copy") == 0.25
+        return
+    with pytest.raises(RuntimeError, match="could not copy the graph: no contrib"):
+        peer_module.peer_seconds(tiny(), 2, "ge.copy")

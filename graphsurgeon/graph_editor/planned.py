@@ -113,7 +113,9 @@ def _entering(sgv: Any) -> list[Any]:
     return compute_boundary_ts(sorted(sgv.ops, key=elements.number_of))[0]
 
 
-def _apply(info: Any, inputs: TensorMap, variables: Mapping[str, Any], names: Names | None, quiet: bool) -> tuple[Any, Any]:
+def _apply(
+    info: Any, inputs: TensorMap, variables: Mapping[str, Any], names: Names | None, quiet: bool
+) -> tuple[Any, Any]:
     same = info.graph is info.graph_
     with as_values():
         source = open(info.graph, title="the source graph")

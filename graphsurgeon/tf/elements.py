@@ -61,7 +61,9 @@ def eager_now() -> bool:
 def graph_key_names() -> list[str]:
     """Returns the names of all collections that TensorFlow itself knows."""
     keys = tf1.GraphKeys
-    return [name for key in dir(keys) if not key.startswith("__") and isinstance(name := getattr(keys, key), str)]
+    # VARIABLES is an old name of GLOBAL_VARIABLES, and TensorFlow logs that it is.
+    asked = [key for key in dir(keys) if not key.startswith("__") and key != "VARIABLES"]
+    return [name for key in asked if isinstance(name := getattr(keys, key), str)]
 
 
 def collections_in(graph: Any) -> dict[Any, list[Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.ops import control_flow_util
 
-from ..core.check import axis_text
+from ..core.fitting import axis_text
 from ..core.graph import TensorInfo
 from ..errors import PlanError
 from .internals import (
