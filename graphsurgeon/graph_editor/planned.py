@@ -13,6 +13,7 @@ from ..core.selection import Query, Selection
 from ..errors import StalePlanError
 from ..opening import open
 from ..tf import elements
+from . import small
 from .faults import as_values, expected, some, tell
 from .handlers import (
     assign_renamed_collections_handler,
@@ -51,6 +52,13 @@ def _run(
     info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any], fresh: bool
 ) -> tuple[list[Any], list[Any]]:
     inputs, stand_ins = _from_outside(info, transformer, replaced, variables)
+    few = None if variables else small.pairs(info, inputs, fresh)
+    if few is not None:
+        _keep(info, inputs, few)
+        _original_ops(info, transformer, few)
+        for old, new in few:
+            _place(info, transformer, old, new)
+        return [new for _, new in few], [old for old, _ in few]
     # Where all names are the old ones under a new scope, the engine needs no table of them.
     plain = fresh and not info.scope and all(t in inputs or t.op.name in variables for t in info.sgv.edge[0])
     names = None if plain else Names(info, fresh)
@@ -67,16 +75,22 @@ def _run(
         pairs = [(old[i], live[scope + source[i]]) for i in numbers]
     else:
         pairs = [(old[i], live[names[source[i]]]) for i in numbers]
-    info.transformed_ops = dict(pairs)
-    info.transformed_ts = OutputMap(info.transformed_ops)
-    info.given = given = TensorMap(inputs.items())
+    _keep(info, inputs, pairs)
     for placeholder in copied.placeholders:
-        given[info.graph.as_graph_element(placeholder.was)] = info.graph_.get_tensor_by_name(f"{placeholder.name}:0")
+        info.given[info.graph.as_graph_element(placeholder.was)] = info.graph_.get_tensor_by_name(
+            f"{placeholder.name}:0"
+        )
     _original_ops(info, transformer, pairs)
     if quiet:
         _custom_collections(info, transformer, pairs, done)
     _say(info, copied, done, stand_ins)
     return [b for _, b in pairs], [a for a, _ in pairs]
+
+
+def _keep(info: Any, inputs: TensorMap, pairs: list[tuple[Any, Any]]) -> None:
+    info.transformed_ops = dict(pairs)
+    info.transformed_ts = OutputMap(info.transformed_ops)
+    info.given = TensorMap(inputs.items())
 
 
 def _from_outside(
@@ -164,14 +178,19 @@ def _original_ops(info: Any, transformer: Any, pairs: list[tuple[Any, Any]]) -> 
 
 def _custom_collections(info: Any, transformer: Any, pairs: list[tuple[Any, Any]], done: Any) -> None:
     """Lets the handler place ops and tensors; variables, of which it knows nothing, go where they belong."""
-    handler = transformer.assign_collections_handler
     for old, new in pairs:
-        handler(info, old, new)
-        for t, t_ in zip(old.outputs, new.outputs, strict=True):
-            handler(info, t, t_)
+        _place(info, transformer, old, new)
     by_name = {new.op.name: new for new in done.variables}
     made = {old.name: by_name[new.name] for old, new in pairs if new.name in by_name}
     elements.join_collections(info.graph, info.graph_, made, info.new_collection)
+
+
+def _place(info: Any, transformer: Any, old: Any, new: Any) -> None:
+    """Asks the handler for the collections of an op and its outputs."""
+    handler = transformer.assign_collections_handler
+    handler(info, old, new)
+    for t, t_ in zip(old.outputs, new.outputs, strict=True):
+        handler(info, t, t_)
 
 
 def _say(info: Any, copied: Any, done: Any, hidden: set[int]) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ..core.state import VARIABLE_TYPES, VariableInfo
 from .functions import adopt
@@ -15,6 +15,7 @@ from .internals import (
     TENSOR,
     context_of,
     function_names,
+    import_nodes,
     names_in_use,
     outside_contexts,
     same_shape,
@@ -169,6 +170,83 @@ def add_op(graph: Any, node: Any, inputs: Sequence[Any]) -> Any:
         tf1.device(node.device or None),
     ):
         return graph.create_op(node.op, list(inputs), None, name=f"{node.name}/", attrs=dict(node.attr))
+
+
+def is_held(tensor: Any) -> bool:
+    """Returns whether a tensor stands for something that is held elsewhere: a reference or a handle."""
+    return tensor.dtype != tensor.dtype.base_dtype or tensor.dtype in (tf.resource, tf.variant)
+
+
+#: What an op must not have to be copied without a look at the rest of the graph.
+_BONDS = ("shared_name", "container", "_class", "_gradient_op_type", "frame_name", "token")
+
+
+def is_plain(op: Any) -> bool:
+    """Returns whether an op needs nothing of the graph but its inputs: no state, no loop or cond, no function."""
+    if context_of(op) is not None or op.type in VARIABLE_TYPES or any(map(is_held, op.outputs)):
+        return False
+    attributes = op.node_def.attr
+    if any(key in attributes for key in _BONDS):
+        return False
+    return not any(value.HasField("func") or value.list.func for value in attributes.values())
+
+
+def copied_plainly(
+    graph: Any,
+    ops: Sequence[Any],
+    names: Mapping[str, str],
+    inputs: Mapping[Any, Any],
+    instead: Mapping[Any, Any],
+    scope: str,
+) -> dict[str, Any] | None:
+    """Copies plain ops within their graph, all of them or none.
+
+    Args:
+        graph: the graph.
+        ops: what `is_plain`, in order of creation.
+        names: name of an op -> name of its copy.
+        inputs: tensor from outside -> tensor that is read in its place.
+        instead: op from outside -> op that is waited for in its place.
+        scope: the scope of all new names; empty for none.
+
+    Returns:
+        name -> new op; None where TensorFlow refuses: nothing is made then.
+    """
+    graph_def = graph_pb2.GraphDef()
+    graph_def.versions.CopyFrom(graph.graph_def_versions)
+    tensors, waits = {}, {}
+    for op in ops:
+        node = graph_def.node.add()
+        node.CopyFrom(op.node_def)
+        node.name = names[op.name]
+        del node.input[:]
+        for tensor in op.inputs:
+            if tensor.op.name in names:
+                node.input.append(f"{names[tensor.op.name]}:{tensor.value_index}")
+                continue
+            new = inputs[tensor]
+            tensors[new.op.name, new.value_index] = new
+            node.input.append(f"{new.op.name}:{new.value_index}")
+        for before in op.control_inputs:
+            other = instead.get(before, before)
+            if before.name not in names:
+                waits[other.name] = other
+            node.input.append(f"^{names.get(before.name, other.name)}")
+    try:
+        with outside_contexts(graph):
+            made = import_nodes(graph, graph_def, tensors, waits, within=scope)
+    except Exception:
+        return None
+    if len(made) != len(ops):  # one of the names was taken
+        return None
+    if scope:
+        names_in_use(graph).setdefault(scope.lower(), 1)  # so that nobody is given it by chance
+    for op in ops:
+        new = made[names[op.name]]
+        if same_shapes(op.inputs, new.inputs):
+            for old, output in zip(op.outputs, new.outputs, strict=True):
+                output.set_shape(old.shape)
+    return made
 
 
 def rebuild_variables(
