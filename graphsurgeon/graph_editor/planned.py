@@ -154,7 +154,7 @@ def _apply(
 def _carry(destination: Any, plan: Any) -> tuple[Any, Any]:
     try:
         with as_values():
-            applied = destination.apply(plan)
+            applied = destination.apply(plan, record=False)
     except ValueError as error:
         if isinstance(error.__cause__, StalePlanError):
             raise error.__cause__ from None
