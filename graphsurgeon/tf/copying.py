@@ -41,7 +41,7 @@ class Made:
         variables: new variable op name -> `tf.Variable` object, where it could be built.
         carried: the same for variables of the old graph, in a materialised one.
         infos: new variable op name -> what it is made of, in names of the destination.
-        values: new variable op name -> the value it is to get.
+        values: new variable op name -> the value it is to get: an array, or a `Stored` that is read when it is needed.
         frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
@@ -168,7 +168,8 @@ def _read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any
     asked = f"copy(to={copied.step.to!r}, values=...)"
     cold = [(c.name, copied.source.state.variables[c.of]) for c in copied.constants if c.of]
     asks = [v.info for v in wanted] + [info for _, info in cold]
-    values = fetch(source, asks, copied.source.owner, asked) if asks else {}
+    later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
+    values = fetch(source, asks, copied.source.owner, asked, later) if asks else {}
     made.frozen.update({name: values.pop(info.op) for name, info in cold})
     starters, feeds = getattr(copied.step.values, "starters", ((), {}))
     for name in starters:

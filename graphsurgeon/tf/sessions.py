@@ -8,8 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from .carrying import assign, carry
 from .copying import Made
-from .variables import assign, fetch, initialise, variable_infos
+from .variables import initialise, variable_infos
 
 tf1 = tf.compat.v1
 TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
@@ -61,7 +62,7 @@ class SessionValues:
         before, now = variable_infos(old.graph), variable_infos(session.graph)
         there = [info for name, info in before.items() if name in now and now[name].initializer]
         both = [info for info in there if info.op not in self._void]
-        assign(session, session.graph, fetch(old, both, old.graph, "session()"), now)
+        carry(old, session, [(info, now[info.op]) for info in both], "session()")
         self._names = frozenset(info.op for info in both)
         self.start(session)
 
@@ -89,9 +90,9 @@ class SessionValues:
 
 def settle(session: Any, graph: Any, made: Made) -> None:
     """Gives the variables that a plan has made their values in `session`."""
-    starters = [made.infos[name] for name in made.initial]
-    initialise(session, graph, starters)
-    assign(session, graph, made.values, made.infos)
+    # Values come first: an initial value may be computed from a variable that has one.
+    assign(session, graph, made.values, made.infos, "setting the variables of the copies")
+    initialise(session, graph, [made.infos[name] for name in made.initial])
     filled = [op for name, op in made.collections if name == TABLES]
     fill_tables(session, filled)
     for name, feeds in made.starters:
@@ -121,8 +122,12 @@ def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(
     session = tf1.Session(graph=graph, config=config)
     before, found = variable_infos(old.graph), variable_infos(graph)
     now = {name: info for name, info in found.items() if name not in skip}
-    both = [before[name] for name in before if name in now and now[name].initializer]
-    initialise(session, graph, [info for name, info in now.items() if name not in before])
-    assign(session, graph, fetch(old, both, old.graph, "session(old)"), now)
+    both = [(before[name], now[name]) for name in before if name in now and now[name].initializer]
+    try:
+        initialise(session, graph, [info for name, info in now.items() if name not in before])
+        carry(old, session, both, "session(old)")
+    except BaseException:
+        session.close()  # nobody has it yet: what it holds is given back at once
+        raise
     fill_tables(session, graph.get_collection(TABLES))
     return session
