@@ -17,6 +17,7 @@ from .errors import PlanError, StalePlanError
 from .explaining import Explaining
 from .functions import Functions
 from .history import Event, Log, late_failure
+from .keeping import Keeping
 from .origins import Origins
 from .summary import summary
 from .undoing import Undoing
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from .screen import Screen
 
 
-class Editor(Functions, Explaining, Undoing, Origins):
+class Editor(Functions, Explaining, Undoing, Origins, Keeping):
     """A graph under the knife: select, plan, apply, undo. Make one with `gs.open`.
 
     Everything before `apply` is a value: selecting and planning change nothing.

@@ -18,8 +18,8 @@ from .variables import no_value, value_of
 
 #: So many runs at most, where the largest variable allows: each new set of fetches costs TensorFlow a pruned graph.
 _RUNS = 32
-#: A batch of many small variables has at most so many bytes.
-_MOST = 64 << 20
+#: A batch of many small variables has at most so many bytes; a batch of so few is never split.
+_MOST, _LEAST = 64 << 20, 4 << 20
 
 
 def size_of(info: VariableInfo) -> int:
@@ -42,7 +42,7 @@ def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
         >>> list(batches({"a": 100 << 20, "b": 60 << 20, "c": 30 << 20, "d": 20 << 20}))
         [['a'], ['b', 'c'], ['d']]
     """
-    limit = max([*sizes.values(), min(sum(sizes.values()) // _RUNS, _MOST), 1])
+    limit = max([*sizes.values(), min(sum(sizes.values()) // _RUNS, _MOST), _LEAST])
     batch: list[str] = []
     held = 0
     for name, size in sizes.items():
