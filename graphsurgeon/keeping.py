@@ -11,6 +11,9 @@ from .core.reports import Restored, Saved
 from .core.selection import Selection
 from .errors import PlanError
 
+if TYPE_CHECKING:
+    from .history import Event
+
 
 class Keeping:
     """The part of an `Editor` that restores and saves."""
@@ -19,6 +22,8 @@ class Keeping:
     title: str
     inputs: dict[str, str]
     outputs: dict[str, str]
+    _session: Any
+    _values: Any
 
     if TYPE_CHECKING:
 
@@ -31,6 +36,10 @@ class Keeping:
             """Names of ops without a role."""
 
         @property
+        def history(self) -> list[Event]:
+            """The applied plans."""
+
+        @property
         def void(self) -> frozenset[str]:
             """Names of variables that nothing gives a value."""
 
@@ -39,6 +48,16 @@ class Keeping:
 
         def select(self, **what: Any) -> Selection:
             """Returns a selection."""
+
+    def stored(self) -> Mapping[str, Any] | None:
+        """Returns the values of variables as they lie in the file that was opened, unread, by op name.
+
+        None where they are elsewhere: in a session, or where a plan has changed the graph since.
+        """
+        if self._session is not None or self.history or not hasattr(self._values, "stored"):
+            return None
+        found: Mapping[str, Any] | None = self._values.stored()
+        return found
 
     def restore(
         self,
@@ -148,7 +167,6 @@ class Keeping:
             >>> gs.open(path).session().run("y:0", {"x:0": [1.0, 2.0]}).tolist()
             [3.0, 6.0]
         """
-        from .editor import values_of
         from .tf.save import Request, save
 
         request = Request(
@@ -164,3 +182,18 @@ def _renames(names: Any) -> dict[str, str]:
     if isinstance(names, Applied):
         return {v.was: v.name for copied in names.copies for v in copied.variables}
     return dict(names or {})
+
+
+def values_of(values: Any) -> Any:
+    """Returns what a request's `values` gives: an editor stands for its session."""
+    return values.session() if isinstance(values, Keeping) else values
+
+
+def source_of(values: Any) -> Any:
+    """Returns where a copy gets its values from: as `values_of`, but files that nobody has opened a session on yet
+    stay unread until their values are wanted, one by one.
+    """
+    if not isinstance(values, Keeping):
+        return values
+    stored = values.stored()
+    return values.session() if stored is None else (stored, values.session)

@@ -168,6 +168,12 @@ def _read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any
     asked = f"copy(to={copied.step.to!r}, values=...)"
     cold = [(c.name, copied.source.state.variables[c.of]) for c in copied.constants if c.of]
     asks = [v.info for v in wanted] + [info for _, info in cold]
+    if isinstance(source, tuple):  # values in a file, and how to get a session with them
+        stored, session = source
+        source = stored if all(info.op in stored for _, info in cold) else session()
+        if source is stored:  # what the file does not hold starts anew, as in a session
+            wanted = [v for v in wanted if v.was in stored]
+            asks = [v.info for v in wanted] + [info for _, info in cold]
     later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
     values = fetch(source, asks, copied.source.owner, asked, later) if asks else {}
     made.frozen.update({name: values.pop(info.op) for name, info in cold})
