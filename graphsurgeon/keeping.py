@@ -49,6 +49,11 @@ class Keeping:
         def select(self, **what: Any) -> Selection:
             """Returns a selection."""
 
+    @property
+    def has_values(self) -> bool:
+        """Whether the variables have values of their own, from a session, a file or a plan: not only initial ones."""
+        return self._session is not None or self._values is not None or bool(self.history)
+
     def stored(self) -> Mapping[str, Any] | None:
         """Returns the values of variables as they lie in the file that was opened, unread, by op name.
 

@@ -146,7 +146,7 @@ def trial(effect: Effect) -> list[Fault]:
     except Exception as error:
         copied, old, new = effect.suspects[0]
         a = copied.source.info(*copied.source.tensor(old))
-        b = base.info(*base.tensor(new))
+        b = effect.after.info(*effect.after.tensor(new))  # it may be made by an earlier step
         assert a is not None
         assert b is not None
         why = f"{axis_text(b.shape, a.shape)}. TensorFlow says: {first_line(error)}"
@@ -154,7 +154,7 @@ def trial(effect: Effect) -> list[Fault]:
             Fault(
                 f"copy(to={copied.step.to!r}, inputs={{{old!r}: {new!r}}})",
                 f"{new!r} is {b}, but {old!r} is {a}: {why}",
-                mapping_proposals(copied.step, base, (old, a), (new, b)),
+                mapping_proposals(copied.step, effect.after, (old, a), (new, b)),
             )
         )
     return faults
