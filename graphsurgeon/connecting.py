@@ -162,7 +162,7 @@ def _order(models: dict[str, _Model], asked: str) -> list[_Model]:
             raise PlanError(
                 asked,
                 f"that is a cycle between the graphs: {' -> '.join(circle)}",
-                "Leave one connection out; where no op needs its own result, sup.plan().reroute(...) makes it afterwards",
+                "Leave one connection out; where no op needs its own result, sup.plan().reroute(...) makes it later",
             )
         for name in free:
             order.append(models[name])

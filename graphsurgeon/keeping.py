@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from .applied import Applied
 from .core.graph import Graph
 from .core.reports import Restored, Saved
-from .core.selection import Selection
 from .errors import PlanError
 
 if TYPE_CHECKING:
@@ -45,9 +44,6 @@ class Keeping:
 
         def session(self, session: Any = None, config: Any = None) -> Any:
             """Returns a session with all values."""
-
-        def select(self, **what: Any) -> Selection:
-            """Returns a selection."""
 
     @property
     def has_values(self) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .sizes import size_text
+
 
 @dataclass(frozen=True)
 class Restored:
@@ -123,16 +125,3 @@ def some(names: Sequence[str], most: int = 4) -> str:
         'a, b and 1 more'
     """
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def size_text(count: int) -> str:
-    """Returns a number of bytes as people write it.
-
-    Example:
-        >>> size_text(12), size_text(3_400_000)
-        ('12 bytes', '3.4 MB')
-    """
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} bytes"

@@ -12,8 +12,8 @@ from .boundary import Tensor
 from .graph import Graph, Mask
 from .state import FEED_TYPES
 
-#: Ops that fill or close what a feed reads: with the last feed gone, nothing waits for them.
-_FILLS = ("QueueEnqueue", "QueueClose", "MakeIterator", "MultiDeviceIteratorInit", "Stage")
+#: Ops that fill, close or name what a feed reads: with the last feed gone, nothing waits for them.
+_FILLS = ("QueueEnqueue", "QueueClose", "MakeIterator", "MultiDeviceIteratorInit", "IteratorToStringHandle", "Stage")
 #: Ops that only ask how full a queue is; a constant answers for one that is gone.
 _ASKS = frozenset({"QueueSize", "QueueSizeV2"})
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..core.graph import shape_from
 from ..core.reports import some
+from ..core.sizes import variable_bytes
 from ..core.state import VariableInfo
 from ..errors import PlanError
 from .checkpoints import Stored
@@ -20,19 +20,6 @@ from .variables import no_value, value_of
 _RUNS = 32
 #: A batch of many small variables has at most so many bytes; a batch of so few is never split.
 _MOST, _LEAST = 64 << 20, 4 << 20
-
-
-def size_of(info: VariableInfo) -> int:
-    """Returns the bytes that a variable's value has; 0 where its shape does not say.
-
-    Example:
-        >>> size_of(VariableInfo("w", dtype="float32", shape="(2, 3)"))
-        24
-    """
-    shape = shape_from(info.shape)
-    if shape is None or any(d is None for d in shape):
-        return 0
-    return int(np.prod([d or 0 for d in shape], dtype=np.int64)) * max(1, tf.as_dtype(info.dtype).size)
 
 
 def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
@@ -68,7 +55,7 @@ def stream(session: Any, infos: Iterable[VariableInfo], asked: str) -> Iterator[
     """
     known = {info.op: info for info in infos}
     tensors = {name: value_of(session.graph, info, asked) for name, info in known.items()}
-    for names in batches({name: size_of(info) for name, info in known.items()}):
+    for names in batches({name: variable_bytes(info) for name, info in known.items()}):
         try:
             got = dict(session.run({name: tensors[name] for name in names}))
         except tf.errors.FailedPreconditionError as error:
@@ -145,7 +132,7 @@ def carry(
         infos[a.op] = a
         target.setdefault(a.op, []).append(b)
     moved = 0
-    with Progress(what, sum(size_of(a) for a, _ in pairs)) as bar:
+    with Progress(what, sum(variable_bytes(a) for a, _ in pairs)) as bar:
         for got in stream(old, infos.values(), asked):
             if ready is not None:
                 ready()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 #: Work of fewer seconds shows nothing.
 QUIET = 1.0
@@ -26,7 +26,7 @@ class Progress:
 
     def __init__(self, what: str, total: int, unit: str = "B") -> None:
         self.what, self.total, self.unit, self.done = what, total, unit, 0
-        self._start, self._bar = time.monotonic(), None
+        self._start, self._bar = time.monotonic(), cast(Any, None)
 
     def step(self, amount: int) -> None:
         """Says that so much more is done."""

@@ -14,9 +14,10 @@ from google.protobuf import text_format
 from ..core.collector import gc_paused
 from ..core.graph import Graph
 from ..core.reports import Saved, many, some
+from ..core.sizes import variable_bytes
 from ..core.state import VariableInfo
 from ..errors import PlanError
-from .carrying import batches, size_of, stream
+from .carrying import batches, stream
 from .exporting import Exported, exported, meta_graph, named, small_enough, trained, with_saver
 from .graph_function import function_module
 from .restoring import saved_names, slices
@@ -169,7 +170,7 @@ def _live(values: Any) -> Any:
 
 
 def _total(infos: Iterable[VariableInfo]) -> int:
-    return sum(map(size_of, infos))
+    return sum(map(variable_bytes, infos))
 
 
 def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Iterator[Mapping[str, Any]]:
@@ -177,7 +178,7 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Ite
     given = _live(values)
     if isinstance(given, Mapping):
         known = {info.op: info for info in infos}
-        for names in batches({info.op: size_of(info) for info in infos}):
+        for names in batches({info.op: variable_bytes(info) for info in infos}):
             yield fetch(given, [known[name] for name in names], base.owner, asked)
         return
     if getattr(given, "graph", None) is not base.owner:

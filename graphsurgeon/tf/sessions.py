@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import tensorflow as tf
 
+from ..errors import PlanError
 from .carrying import assign, carry
 from .copying import Made
 from .variables import initialise, variable_infos
@@ -16,6 +18,34 @@ tf1 = tf.compat.v1
 TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
 
 
+@contextmanager
+def placed(session: Callable[[], Any], asked: str) -> Iterator[None]:
+    """Says in our words when an op asks for a device that is not there.
+
+    Args:
+        session: gives the session, once there is one.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: a device is not there; those that are there are named.
+    """
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        text = str(error.message)
+        if "Cannot assign a device for operation" not in text:
+            raise
+        op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", r"assigned to (\S+) but"))
+        here = ", ".join(d.name.rpartition("/device:")[2] for d in session().list_devices())
+        raise PlanError(
+            asked,
+            f"{op[1] if op else 'an op'!r} asks for the device {device[1] if device else '?'!r}, which is not there; "
+            f"there are {here}",
+            "Copy with device='clear' or device={'/old': '/new'}, or set it: ed.plan().set_device(...)",
+        ) from error
+
+
+@placed(lambda: tf1.Session(graph=tf.Graph()), "session()")
 def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str], later: frozenset[str] = frozenset()) -> Any:
     """Returns a new session, its variables filled from `values`, all others initialised.
 
@@ -88,6 +118,7 @@ class SessionValues:
         return self._names
 
 
+@placed(lambda: tf1.Session(graph=tf.Graph()), "session()")
 def settle(session: Any, graph: Any, made: Made) -> None:
     """Gives the variables that a plan has made their values in `session`."""
     # Values come first: an initial value may be computed from a variable that has one.
@@ -107,6 +138,7 @@ def fill_tables(session: Any, starters: list[Any]) -> None:
             session.run(starter)
 
 
+@placed(lambda: tf1.Session(graph=tf.Graph()), "session(old)")
 def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset()) -> Any:
     """Returns a session of `graph` with the values that variables of the same names have in `old`.
 

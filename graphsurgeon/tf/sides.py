@@ -11,9 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from ..core.graph import shape_text
+from ..core.sizes import variable_bytes
 from ..core.state import VariableInfo
 from ..errors import PlanError
-from .carrying import assign, batches, size_of, stream, unsettable
+from .carrying import assign, batches, stream, unsettable
 from .checkpoints import Checkpoint
 from .eager import eager
 from .variables import variable_infos
@@ -38,7 +39,7 @@ class Held:
     @property
     def nbytes(self) -> int:
         """The size of its value; 0 where its shape does not say."""
-        return size_of(VariableInfo(self.name, dtype=self.dtype, shape=shape_text(self.shape)))
+        return variable_bytes(VariableInfo(self.name, dtype=self.dtype, shape=shape_text(self.shape)))
 
 
 class Side:

@@ -1,4 +1,4 @@
-"""Restoring: checkpoints under new names, old names, in part; and those that do not fit leave all values as they were."""
+"""Restoring: checkpoints under new names, old names, in part; those that do not fit leave all values as they were."""
 
 from __future__ import annotations
 
@@ -221,7 +221,9 @@ def test_another_model_and_other_shapes(tmp_path):
         for name, shape in (("b", [3]), ("w", [2, 4])):
             tf1.get_variable("net/" + name, shape, initializer=tf1.ones_initializer())
     ed = gs.open(graph)
-    with refuses(PlanError, "'net/w' in the checkpoint is float32 (2, 3), but variable 'net/w' is float32 (2, 4)", "but="):
+    with refuses(
+        PlanError, "'net/w' in the checkpoint is float32 (2, 3), but variable 'net/w' is float32 (2, 4)", "but="
+    ):
         ed.restore(tmp_path / "c")
     assert values(ed.session())["net/b"].tolist() == [1, 1, 1]
     with tf.Graph().as_default() as graph:

@@ -168,7 +168,9 @@ def test_what_undo_left_behind_stays_out(tmp_path):
     ed.save(tmp_path / "m.meta")
     back = gs.open(tmp_path / "m.meta")
     assert not any(name.startswith("twin") for name in back.snapshot.names)
-    assert not any(name.startswith("twin") for name in tf.train.load_checkpoint(str(tmp_path / "m")).get_variable_to_shape_map())
+    assert not any(
+        name.startswith("twin") for name in tf.train.load_checkpoint(str(tmp_path / "m")).get_variable_to_shape_map()
+    )
 
 
 def test_tables_and_assets_come_along(tmp_path):
@@ -176,11 +178,9 @@ def test_tables_and_assets_come_along(tmp_path):
     vocabulary.write_text("ant\nbee\n")
     with tf.Graph().as_default() as graph:
         words = tf1.placeholder(tf.string, [None], name="words")
-        table = tf.lookup.StaticVocabularyTable(
-            tf.lookup.TextFileInitializer(
-                str(vocabulary), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
-            ), 1
-        )  # fmt: skip
+        lines, numbers = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+        rows = tf.lookup.TextFileInitializer(str(vocabulary), tf.string, lines, tf.int64, numbers)
+        table = tf.lookup.StaticVocabularyTable(rows, 1)
         tf.identity(table.lookup(words), name="ids")
     gs.open(graph).save(tmp_path / "f", inputs={"words": "words:0"}, outputs={"ids": "ids:0"})
     vocabulary.unlink()
