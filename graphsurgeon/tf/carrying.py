@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,20 +18,23 @@ from .checkpoints import Stored
 from .progress import Progress
 from .variables import no_value, value_of
 
-#: So many runs at most, where the largest variable allows: each new set of fetches costs TensorFlow a pruned graph.
-_RUNS = 32
-#: A batch of many small variables has at most so many bytes; a batch of so few is never split.
-_MOST, _LEAST = 64 << 20, 4 << 20
+#: Each new set of fetches costs TensorFlow a pruned graph: so many runs at most, and fewer for small variables.
+_RUNS, _SMALL_RUNS = 128, 8
+#: A variable of fewer bytes is small. A batch of small ones has between so many bytes and `_MOST`.
+_SMALL, _MOST = 16 << 20, 128 << 20
 
 
 def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Yields names in order, together no larger than the largest, or than a share of all where they are many.
+    """Yields names in order, together no larger than the largest; where all are small, a share of all.
 
     Example:
         >>> list(batches({"a": 100 << 20, "b": 60 << 20, "c": 30 << 20, "d": 20 << 20}))
         [['a'], ['b', 'c'], ['d']]
     """
-    limit = max([*sizes.values(), min(sum(sizes.values()) // _RUNS, _MOST), _LEAST])
+    largest, total = max(sizes.values(), default=0), sum(sizes.values())
+    limit = max(largest, total // _RUNS)
+    if largest < _SMALL:
+        limit = max(_SMALL, min(total // _SMALL_RUNS, _MOST))
     batch: list[str] = []
     held = 0
     for name, size in sizes.items():
@@ -96,9 +101,35 @@ def _set(session: Any, graph: Any, values: dict[str, Any], variables: Mapping[st
         for name in list(values):
             info = variables[name]
             if info.initial_value not in feeds:
-                feeds[info.initial_value] = values.pop(name)
+                feeds[info.initial_value] = _fit_to_feed(values.pop(name))
                 ops.append(graph.get_operation_by_name(info.initializer))
         session.run(ops, feeds)
+
+
+#: TensorFlow takes an array that begins at a multiple of this as it is, and copies any other.
+_ALIGNED = 64
+
+
+def _fit_to_feed(value: Any) -> Any:
+    """Returns a large array as one that TensorFlow takes as it is: then two of it are never in memory at once."""
+    if not isinstance(value, np.ndarray) or value.nbytes < _SMALL or value.dtype.hasobject:
+        return value
+    if value.ctypes.data % _ALIGNED == 0 and value.flags.c_contiguous:
+        return value
+    fit: np.ndarray = np.frombuffer(_room(value.nbytes), value.dtype).reshape(value.shape)
+    fit[...] = value
+    return fit
+
+
+def _room(size: int) -> Any:
+    """Memory that begins with a page, and goes back to the system at once when it is done."""
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return mmap.mmap(-1, size)
+    room = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # in pages of 4 kB it takes three times as long
+            room.madvise(mmap.MADV_HUGEPAGE)
+    return room
 
 
 def carry(
@@ -111,7 +142,7 @@ def carry(
 ) -> int:
     """Sets variables of one session to the values that others have in another; returns the bytes moved.
 
-    Above both sets of values, memory holds twice the largest variable, or a few batches of `_MOST` bytes.
+    Above both sets of values, memory holds twice the largest variable, or a batch of small ones.
 
     Args:
         old: the session that has the values.

@@ -278,7 +278,7 @@ def test_an_interrupt_leaves_each_variable_whole_and_the_next_call_restores_all(
     saved(m, tmp_path / "c")
     ed = gs.open(model("ref").session)
     before, want, calls = values(ed.session()), values(m.session), []
-    monkeypatch.setattr("graphsurgeon.tf.carrying._LEAST", 1)
+    monkeypatch.setattr("graphsurgeon.tf.carrying._SMALL", 1)
     from graphsurgeon.tf import carrying
 
     whole = carrying._set
