@@ -35,6 +35,10 @@ class Keeping:
             """Names of ops without a role."""
 
         @property
+        def starters(self) -> tuple[list[str], dict[str, Any]]:
+            """Ops that the file wants run once, and what they are fed."""
+
+        @property
         def history(self) -> list[Event]:
             """The applied plans."""
 
@@ -172,7 +176,7 @@ class Keeping:
 
         request = Request(
             path, format, outputs, inputs, signatures, freeze, under, _renames(names), device, tags,
-            self.inputs, self.outputs,
+            self.inputs, self.outputs, self.starters,
         )  # fmt: skip
         given = self.session if values is None else values_of(values)
         return save(self.snapshot, self.orphans, self.void, given, request)

@@ -166,8 +166,8 @@ def refuse_incomplete(prefix: str, asked: str) -> None:
     Raises:
         OpenError: its index or a shard of its data is not there.
     """
-    if os.path.isfile(prefix):
-        return  # the format of before 2016: one file
+    if os.path.isfile(prefix) or (glob.has_magic(prefix) and glob.glob(prefix)):
+        return  # the format of before 2016: one file, or a pattern for several
     shards = [m for m in map(_SHARD.search, glob.glob(glob.escape(prefix) + ".data-*-of-*")) if m]
     has = {(int(m[1]), int(m[2])) for m in shards}
     if not os.path.exists(prefix + ".index"):
@@ -218,7 +218,7 @@ def _list(folder: str) -> list[str]:
 
 
 def _stamp(prefix: str) -> tuple[int, int]:
-    path = prefix + ".index" if os.path.exists(prefix + ".index") else prefix
+    path = prefix + ".index" if os.path.exists(prefix + ".index") else min(glob.glob(prefix), default=prefix)
     try:
         about = os.stat(path)
     except FileNotFoundError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..core.plan import Plan, tensor_name
 from ..core.reports import some
 from ..core.selection import Query, Selection, select
 from ..core.state import VariableInfo
+from ..core.walks import backward
 from ..errors import PlanError
 from .copying import carry_out
 from .internals import LIMIT
@@ -50,6 +51,7 @@ def exported(
     frozen: Any,
     device: str | Mapping[str, str],
     asked: str,
+    also: Iterable[str] = (),
 ) -> Exported:
     """Returns a part of a graph as a graph of its own; the old one stays as it is.
 
@@ -60,6 +62,7 @@ def exported(
         frozen: where the values of variables come from that become constants; None: they stay variables.
         device: as in `Plan.copy`.
         asked: the request, for messages.
+        also: ops that come along with all they need, as the init op of a SavedModel.
 
     Raises:
         SelectionError: a tensor is not there, or does not lead to the outputs.
@@ -67,6 +70,9 @@ def exported(
     """
     if outputs:
         block = select(base, inputs=list(dict.fromkeys(inputs)) or None, outputs=list(dict.fromkeys(outputs)))
+        goals = [base.index[name] for name in also if name in base.index]
+        if goals:
+            block = replace(block, mask=block.mask | backward(base, base.mask(goals)))
     else:
         gone = base.mask([base.index[name] for name in orphans if name in base.index])
         block = Selection(base, ~gone, Query("select"))

@@ -45,6 +45,7 @@ class Request:
     tags: str | Iterable[str]
     own_inputs: Mapping[str, str]
     own_outputs: Mapping[str, str]
+    starters: tuple[list[str], Mapping[str, str]]
 
     @property
     def asked(self) -> str:
@@ -139,7 +140,8 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
     frozen = _live(values) if request.freeze else None
     if kind == "saved_model" and not signatures:
         raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
-    made = exported(base, orphans, starts, ends, frozen, request.device, request.asked)
+    also = request.starters[0] if kind == "saved_model" else []
+    made = exported(base, orphans, starts, ends, frozen, request.device, request.asked, also)
     if kind == "graph_def":
         return _graph_def(made, path, request)
     kept = trained(made.graph, void)
@@ -157,7 +159,7 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
     else:
         with beside(path, request.asked) as folder:
             new = os.path.join(folder, "model")
-            meta = write_saved_model(made, new, signatures, request.tags, saver, base, request.asked)
+            meta = write_saved_model(made, new, signatures, request.tags, saver, base, request.starters, request.asked)
             if infos:
                 inner = os.path.join(new, "variables", "variables")
                 write_checkpoint(inner, read(base, values, infos, request.asked), keys, _total(infos), request.asked)

@@ -24,6 +24,7 @@ def write_saved_model(
     tags: str | Iterable[str],
     saver: Any,
     base: Graph,
+    starters: tuple[list[str], Mapping[str, str]],
     asked: str,
 ) -> Any:
     """Writes all of a SavedModel but the values of its variables; returns its MetaGraphDef.
@@ -35,14 +36,18 @@ def write_saved_model(
         tags: its tags.
         saver: its SaverDef, or None.
         base: snapshot of the old graph, which knows what fills the tables.
+        starters: the init ops of the file that the graph came from, and the assets: tensor -> path.
         asked: the request, for messages.
 
     Raises:
         PlanError: the graph is too large for a file.
     """
     graph = made.graph
-    assets = _assets(graph, folder, made)
-    init = _init_op(graph, base)
+    known = {op.name: op for op in graph.get_operations()}
+    named = {t.name: t for t in graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)}
+    named.update({t: known[t[:-2]].outputs[0] for t in starters[1] if t[:-2] in known})
+    assets = _assets(named, starters[1], folder, made)
+    init = _init_op(graph, known, [name for name in starters[0] if name in known], base)
     meta = meta_graph(graph, saver, asked)
     meta.asset_file_def.extend(assets)
     meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
@@ -69,12 +74,12 @@ def _info(tensor: Any) -> Any:
     return meta_graph_pb2.TensorInfo(name=tensor.name, dtype=dtype, tensor_shape=tensor.shape.as_proto())
 
 
-def _assets(graph: Any, folder: str, made: Exported) -> list[Any]:
+def _assets(named: Mapping[str, Any], paths: Mapping[str, str], folder: str, made: Exported) -> list[Any]:
     """Copies the files that asset tensors name; returns what says so."""
     out, taken = [], set()
-    for tensor in graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS):
+    for tensor in named.values():
         value = tf.get_static_value(tensor)
-        path = value.item() if value is not None and value.size == 1 else None
+        path = paths.get(tensor.name, value.item() if value is not None and value.size == 1 else None)
         path = path.decode(errors="replace") if isinstance(path, bytes) else path
         if not path or not os.path.isfile(path):
             made.notes.append(f"the file that {tensor.name} names is not there: it is not in the SavedModel")
@@ -92,11 +97,12 @@ def _assets(graph: Any, folder: str, made: Exported) -> list[Any]:
     return out
 
 
-def _init_op(graph: Any, base: Graph) -> Any:
+def _init_op(graph: Any, known: Mapping[str, Any], starters: list[str], base: Graph) -> Any:
     """The op that a loader runs once: it fills tables and sets local variables; None where there is nothing to do."""
-    known = {op.name: op for op in graph.get_operations()}
-    fills = [known[name] for holder, names in base.state.starters.items() if holder in known
-             for name in names if name in known and "Table" in known[name].type]  # fmt: skip
+    fills = [known[name] for name in starters]
+    fills += [known[name] for holder, names in base.state.starters.items()
+              if holder in known and "Table" in known[holder].type
+              for name in names if name in known and known[name] not in fills]  # fmt: skip
     fills += [op for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS) if op not in fills]
     fills += [v.initializer for v in graph.get_collection("local_variables") if hasattr(v, "initializer")]
     # The lists of another saver's file mean nothing here.
