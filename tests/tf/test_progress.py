@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import sys
+from contextlib import redirect_stderr, suppress
 
 import pytest
 
@@ -18,44 +18,28 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch):
-    stream = Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
-    return stream
-
-
-def work(fail=None):
-    """Does three steps of work, and maybe stops at the second."""
-    with Progress("carrying values", 300) as bar:
+def work(stream, fail=None):
+    """Does three steps of work while `stream` is the terminal, and maybe stops at the third; returns what it showed."""
+    with redirect_stderr(stream), suppress(KeyboardInterrupt), Progress("carrying values", 300) as bar:
         for step in range(3):
             if step == fail:
                 raise KeyboardInterrupt
             bar.step(100)
+    return stream.getvalue()
 
 
-def test_short_work_shows_nothing(terminal):
-    work()
-    assert terminal.getvalue() == ""
+def test_short_work_shows_nothing():
+    assert work(Terminal()) == ""
 
 
-def test_long_work_shows_a_bar_that_goes(terminal, monkeypatch):
+@pytest.mark.parametrize("fail", [None, 2])
+def test_long_work_shows_a_bar_that_goes_also_after_an_interrupt(monkeypatch, fail):
     monkeypatch.setattr(progress, "QUIET", 0.0)
-    work()
-    assert "carrying values:  33%" in terminal.getvalue()
-    assert terminal.getvalue().rstrip(" ").endswith("\r")
-
-
-def test_an_interrupt_takes_the_bar_away_too(terminal, monkeypatch):
-    monkeypatch.setattr(progress, "QUIET", 0.0)
-    with pytest.raises(KeyboardInterrupt):
-        work(fail=2)
-    assert terminal.getvalue().rstrip(" ").endswith("\r")
+    shown = work(Terminal(), fail)
+    assert "carrying values:  33%" in shown
+    assert shown.endswith(" \r")
 
 
 def test_nobody_looks_at_a_file(monkeypatch):
-    stream = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "QUIET", 0.0)
-    work()
-    assert stream.getvalue() == ""
+    assert work(io.StringIO()) == ""
