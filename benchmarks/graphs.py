@@ -53,3 +53,12 @@ def heavy(constants: int, megabytes: int) -> Any:
         parts = [tf.constant(np.full([megabytes << 18], i, np.float32)) for i in range(constants)]
         tf.identity(tf.add_n(parts), name="out")
     return graph
+
+
+def valued(count: int, megabytes: int, resource: bool) -> Any:
+    """Returns a `tf.Graph` of float32 variables of some megabytes each, and nothing else."""
+    graph = tf.Graph()
+    with graph.as_default():
+        for i in range(count):
+            tf1.Variable(tf.fill([megabytes << 18], float(i)), name=f"v{i}", use_resource=resource)
+    return graph

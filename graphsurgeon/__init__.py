@@ -22,6 +22,7 @@ from .candidate import Candidate, candidate
 from .classic import copy_to_graph, copy_variable_to_graph, get_copied
 from .cluster import LocalCluster, local_cluster
 from .compare import Comparison, compare
+from .connecting import connect
 from .core.boundary import Boundary, Leak
 from .core.diff import Diff
 from .core.graph import Graph
@@ -29,6 +30,7 @@ from .core.match import Match, Matches
 from .core.patterns import Pattern
 from .core.plan import Fault, Plan
 from .core.preview import Preview
+from .core.reports import Restored, Saved, Transferred
 from .core.selection import OpView, Selection
 from .diff import diff
 from .duplicate import duplicate
@@ -36,6 +38,7 @@ from .editor import Editor
 from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError
 from .evolve import Evolution, Generation, evolve
 from .opening import open
+from .transferring import transfer
 from .twin import Twin
 from .update import Update
 from .view.engines import doctor
@@ -62,6 +65,12 @@ __all__ = [
     "Pattern",
     "Matches",
     "Match",
+    # values, and several graphs
+    "connect",
+    "transfer",
+    "Restored",
+    "Saved",
+    "Transferred",
     "doctor",
     # duplicates that follow
     "duplicate",

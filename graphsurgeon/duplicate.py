@@ -11,8 +11,9 @@ from .core.naming import free_scope
 from .core.plan import tensor_name
 from .core.selection import Selection
 from .core.state import VARIABLE_TYPES
-from .editor import Editor, values_of
+from .editor import Editor
 from .errors import PlanError
+from .keeping import values_of
 from .opening import open
 from .twin import Twin
 from .update import part, times

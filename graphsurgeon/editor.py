@@ -17,6 +17,7 @@ from .errors import PlanError, StalePlanError
 from .explaining import Explaining
 from .functions import Functions
 from .history import Event, Log, late_failure
+from .keeping import Keeping, source_of
 from .origins import Origins
 from .summary import summary
 from .undoing import Undoing
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from .screen import Screen
 
 
-class Editor(Functions, Explaining, Undoing, Origins):
+class Editor(Functions, Explaining, Undoing, Origins, Keeping):
     """A graph under the knife: select, plan, apply, undo. Make one with `gs.open`.
 
     Everything before `apply` is a value: selecting and planning change nothing.
@@ -172,7 +173,7 @@ class Editor(Functions, Explaining, Undoing, Origins):
         start, effect, before, previous = time.perf_counter(), plan.effect, self.graph, self._snapshot
         held = Held(before)
         try:
-            made = carry_out(effect, before, values_of) if plan.mode == "append" else materialise(effect, values_of)
+            made = carry_out(effect, before, source_of) if plan.mode == "append" else materialise(effect, source_of)
             self.graph = made.graph
             wrong = self._read_back(plan, made)
             if wrong:
@@ -327,8 +328,3 @@ def _parts(things: Any) -> list[Any]:
     from .tf.items import parts_of
 
     return parts_of(things)
-
-
-def values_of(values: Any) -> Any:
-    """Returns what a plan's `values` gives: an editor stands for its session."""
-    return values.session() if isinstance(values, Editor) else values

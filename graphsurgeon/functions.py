@@ -68,7 +68,7 @@ class Functions:
             >>> print(f([1.0, 2.0]).numpy(), f.trainable_variables[0].name)
             [3. 6.] w:0
         """
-        from .editor import values_of
+        from .keeping import values_of
         from .tf.graph_function import graph_function
 
         given = values_of(values) if values is not None else self.session

@@ -11,9 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import OpenError
+from .carrying import assign
 from .eager import eager, variable_data
 from .functions import definition, referred
-from .variables import assign, initialise, variable_infos
+from .variables import initialise, variable_infos
 
 tf1 = tf.compat.v1
 

@@ -41,7 +41,7 @@ class Made:
         variables: new variable op name -> `tf.Variable` object, where it could be built.
         carried: the same for variables of the old graph, in a materialised one.
         infos: new variable op name -> what it is made of, in names of the destination.
-        values: new variable op name -> the value it is to get.
+        values: new variable op name -> the value it is to get: an array, or a `Stored` that is read when it is needed.
         frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
@@ -146,7 +146,7 @@ def trial(effect: Effect) -> list[Fault]:
     except Exception as error:
         copied, old, new = effect.suspects[0]
         a = copied.source.info(*copied.source.tensor(old))
-        b = base.info(*base.tensor(new))
+        b = effect.after.info(*effect.after.tensor(new))  # it may be made by an earlier step
         assert a is not None
         assert b is not None
         why = f"{axis_text(b.shape, a.shape)}. TensorFlow says: {first_line(error)}"
@@ -154,7 +154,7 @@ def trial(effect: Effect) -> list[Fault]:
             Fault(
                 f"copy(to={copied.step.to!r}, inputs={{{old!r}: {new!r}}})",
                 f"{new!r} is {b}, but {old!r} is {a}: {why}",
-                mapping_proposals(copied.step, base, (old, a), (new, b)),
+                mapping_proposals(copied.step, effect.after, (old, a), (new, b)),
             )
         )
     return faults
@@ -168,7 +168,14 @@ def _read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any
     asked = f"copy(to={copied.step.to!r}, values=...)"
     cold = [(c.name, copied.source.state.variables[c.of]) for c in copied.constants if c.of]
     asks = [v.info for v in wanted] + [info for _, info in cold]
-    values = fetch(source, asks, copied.source.owner, asked) if asks else {}
+    if isinstance(source, tuple):  # values in a file, and how to get a session with them
+        stored, session = source
+        source = stored if all(info.op in stored for _, info in cold) else session()
+        if source is stored:  # what the file does not hold starts anew, as in a session
+            wanted = [v for v in wanted if v.was in stored]
+            asks = [v.info for v in wanted] + [info for _, info in cold]
+    later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
+    values = fetch(source, asks, copied.source.owner, asked, later) if asks else {}
     made.frozen.update({name: values.pop(info.op) for name, info in cold})
     starters, feeds = getattr(copied.step.values, "starters", ((), {}))
     for name in starters:

@@ -83,7 +83,31 @@ def _dims(shape: Any) -> tuple[int | None, ...] | None:
     return None if shape.rank is None else tuple(shape.as_list())
 
 
-def graph_function(base: Graph, inputs: Any, outputs: Any, values: Any, name: str = "function") -> GraphFunction:
+def function_module(base: Graph, signatures: Mapping[str, tuple[Any, Any]], values: Any) -> tuple[Any, dict[str, Any]]:
+    """Returns a `tf.Module` of one function for each signature, over the same variables; and the traced functions.
+
+    Args:
+        base: snapshot of the graph.
+        signatures: name -> (inputs, outputs), each name -> tensor.
+        values: as in `graph_function`.
+
+    Raises:
+        as `graph_function`.
+    """
+    held: dict[str, Any] = {}
+    made = {key: graph_function(base, ins, outs, values, key, held) for key, (ins, outs) in signatures.items()}
+    module = next(iter(made.values()))
+    if len(made) > 1:
+        module = tf.Module()
+        for key, function in made.items():
+            setattr(module, key, function)
+    with eager():
+        return module, {key: f.__dict__["__call__"].get_concrete_function() for key, f in made.items()}
+
+
+def graph_function(
+    base: Graph, inputs: Any, outputs: Any, values: Any, name: str = "function", shared: dict[str, Any] | None = None
+) -> GraphFunction:
     """Returns a TF2 callable that computes `outputs` from `inputs` as a graph does.
 
     Args:
@@ -93,6 +117,7 @@ def graph_function(base: Graph, inputs: Any, outputs: Any, values: Any, name: st
         values: where the values of variables come from: a session, a mapping of variable name to array, or a call
             that gives a session; it is called only where there are variables.
         name: what to call it.
+        shared: variables of functions made before, by op name: it uses these, and adds its own.
 
     Raises:
         SelectionError: a tensor is not there.
@@ -106,8 +131,10 @@ def graph_function(base: Graph, inputs: Any, outputs: Any, values: Any, name: st
     infos = [base.state.variables[base.names[i]] for i in part.variables]
     with eager():
         given = values() if callable(values) and infos else values
-        arrays = fetch(given, infos, base.owner, "function(values=...)")
-        held = {info.op: _variable(info, arrays[info.op], base) for info in infos}
+        held = {} if shared is None else shared
+        arrays = fetch(given, [i for i in infos if i.op not in held], base.owner, "function(values=...)")
+        held.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
+        held = {info.op: held[info.op] for info in infos}
         tables = {base.names[i]: _table(base, i, values, asked) for i in part.tables}
         specs = [_spec(base, key, tensor) for key, tensor in part.inputs.items()]
 

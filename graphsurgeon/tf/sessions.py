@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import tensorflow as tf
 
+from ..errors import PlanError
+from .carrying import assign, carry
 from .copying import Made
-from .variables import assign, fetch, initialise, variable_infos
+from .variables import initialise, variable_infos
 
 tf1 = tf.compat.v1
 TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
 
 
+@contextmanager
+def placed(session: Callable[[], Any], asked: str) -> Iterator[None]:
+    """Says in our words when an op asks for a device that is not there.
+
+    Args:
+        session: gives the session, once there is one.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: a device is not there; those that are there are named.
+    """
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        text = str(error.message)
+        if "Cannot assign a device for operation" not in text:
+            raise
+        op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", r"assigned to (\S+) but"))
+        here = ", ".join(d.name.rpartition("/device:")[2] for d in session().list_devices())
+        raise PlanError(
+            asked,
+            f"{op[1] if op else 'an op'!r} asks for the device {device[1] if device else '?'!r}, which is not there; "
+            f"there are {here}",
+            "Copy with device='clear' or device={'/old': '/new'}, or set it: ed.plan().set_device(...)",
+        ) from error
+
+
+@placed(lambda: tf1.Session(graph=tf.Graph()), "session()")
 def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str], later: frozenset[str] = frozenset()) -> Any:
     """Returns a new session, its variables filled from `values`, all others initialised.
 
@@ -61,7 +92,7 @@ class SessionValues:
         before, now = variable_infos(old.graph), variable_infos(session.graph)
         there = [info for name, info in before.items() if name in now and now[name].initializer]
         both = [info for info in there if info.op not in self._void]
-        assign(session, session.graph, fetch(old, both, old.graph, "session()"), now)
+        carry(old, session, [(info, now[info.op]) for info in both], "session()")
         self._names = frozenset(info.op for info in both)
         self.start(session)
 
@@ -87,11 +118,12 @@ class SessionValues:
         return self._names
 
 
+@placed(lambda: tf1.Session(graph=tf.Graph()), "session()")
 def settle(session: Any, graph: Any, made: Made) -> None:
     """Gives the variables that a plan has made their values in `session`."""
-    starters = [made.infos[name] for name in made.initial]
-    initialise(session, graph, starters)
-    assign(session, graph, made.values, made.infos)
+    # Values come first: an initial value may be computed from a variable that has one.
+    assign(session, graph, made.values, made.infos, "setting the variables of the copies")
+    initialise(session, graph, [made.infos[name] for name in made.initial])
     filled = [op for name, op in made.collections if name == TABLES]
     fill_tables(session, filled)
     for name, feeds in made.starters:
@@ -106,6 +138,7 @@ def fill_tables(session: Any, starters: list[Any]) -> None:
             session.run(starter)
 
 
+@placed(lambda: tf1.Session(graph=tf.Graph()), "session(old)")
 def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset()) -> Any:
     """Returns a session of `graph` with the values that variables of the same names have in `old`.
 
@@ -121,8 +154,12 @@ def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(
     session = tf1.Session(graph=graph, config=config)
     before, found = variable_infos(old.graph), variable_infos(graph)
     now = {name: info for name, info in found.items() if name not in skip}
-    both = [before[name] for name in before if name in now and now[name].initializer]
-    initialise(session, graph, [info for name, info in now.items() if name not in before])
-    assign(session, graph, fetch(old, both, old.graph, "session(old)"), now)
+    both = [(before[name], now[name]) for name in before if name in now and now[name].initializer]
+    try:
+        initialise(session, graph, [info for name, info in now.items() if name not in before])
+        carry(old, session, both, "session(old)")
+    except BaseException:
+        session.close()  # nobody has it yet: what it holds is given back at once
+        raise
     fill_tables(session, graph.get_collection(TABLES))
     return session

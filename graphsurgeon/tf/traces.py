@@ -39,7 +39,7 @@ class Trace:
 
 def is_traceable(thing: Any) -> bool:
     """Returns whether this is a TF2 object that can be opened as a graph."""
-    return isinstance(thing, (_Concrete, _Function)) or _is_keras(thing) or is_trackable(thing)
+    return isinstance(thing, (_Concrete, _Function)) or is_keras(thing) or is_trackable(thing)
 
 
 def trace(thing: Any, signature: Any = None, function: str | None = None, training: bool = False) -> Trace:
@@ -64,7 +64,7 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
     with eager():
         if isinstance(thing, _Function):
             return _of_function(thing, signature, "open(function)")
-        if _is_keras(thing):
+        if is_keras(thing):
             return _of_keras(thing, signature, training)
         return _of_module(thing, signature, function)
 
@@ -202,7 +202,8 @@ def _functions(module: Any) -> dict[str, Any]:
 # -- Keras ----------------------------------------------------------------------------------------
 
 
-def _is_keras(thing: Any) -> bool:
+def is_keras(thing: Any) -> bool:
+    """Returns whether this is a Keras model or layer; does not import Keras."""
     keras = sys.modules.get("keras")
     layer = getattr(keras, "Layer", None)
     return isinstance(layer, type) and isinstance(thing, layer)

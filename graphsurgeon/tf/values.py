@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from ..core.state import VARIABLE_TYPES
 from ..errors import OpenError
+from .checkpoints import Checkpoint, Stored, refuse_incomplete
 
 tf1 = tf.compat.v1
 
@@ -50,8 +50,7 @@ class CheckpointValues:
         """
         asked = f"values from {self._prefix!r}"
         if self._saver is not None and self._saver.restore_op_name:
-            if not os.path.exists(self._prefix) and not glob.glob(glob.escape(self._prefix) + ".data-*"):
-                raise OpenError(asked, "the checkpoint's data file is missing", f"Put {self._prefix}.data-* beside it")
+            refuse_incomplete(self._prefix, asked)
             feed = {self._saver.filename_tensor_name: self._prefix}
             try:
                 session.run(session.graph.get_operation_by_name(self._saver.restore_op_name), feed)
@@ -78,6 +77,21 @@ class CheckpointValues:
                 todo.extend(op.control_inputs)
                 found.update(t.op.name for t in op.inputs if t.op.type in VARIABLE_TYPES)
         return frozenset(found)
+
+    def stored(self) -> dict[str, Stored] | None:
+        """Returns variable op -> its value in the checkpoint, unread; None where the saver sets more than variables.
+
+        Raises:
+            OpenError: a file of the checkpoint is missing or damaged, or it is the checkpoint of another model.
+        """
+        if self._saver is None or not self._saver.restore_op_name:
+            return {}
+        places = _places(self._graph.get_operation_by_name(self._saver.restore_op_name))
+        if places is None:
+            return None
+        checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
+        parts = {op: _part(spec) for op, (_, spec) in places.items()}
+        return {op: checkpoint.stored(key, parts[op]) for op, (key, _) in places.items()}
 
     def start(self, session: Any) -> None:
         """Runs the init op of a SavedModel, which fills its tables."""
@@ -108,6 +122,42 @@ class CheckpointValues:
             if found:
                 return [str(getattr(op, "op", op).name) for op in found[:1]]
         return []
+
+
+def _places(restore: Any) -> dict[str, tuple[str, str]] | None:
+    """Variable op -> (name, slice) that a saver restores into it; None where it does anything else."""
+    todo, seen, found = [restore], set(), {}
+    while todo:
+        op = todo.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        if op.type == "NoOp":
+            todo.extend(op.control_inputs)
+            continue
+        if op.type not in ("Assign", "AssignVariableOp") or op.inputs[0].op.type not in VARIABLE_TYPES:
+            return None
+        value = op.inputs[1]
+        while value.op.type in ("Identity", "Reshape"):
+            value = value.op.inputs[0]
+        if value.op.type != "RestoreV2":
+            return None
+        names, specs = (tf.get_static_value(t) for t in value.op.inputs[1:3])
+        if names is None or specs is None:
+            return None
+        at = value.value_index
+        found[op.inputs[0].op.name] = (names[at].decode(), specs[at].decode())
+    return found
+
+
+def _part(spec: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Where a slice begins, and its shape: ``7 3 0,4:0,3`` is four of seven rows."""
+    if not spec:
+        return None
+    *whole, bounds = spec.split()
+    pairs = [(0, int(size)) if text == "-" else tuple(map(int, text.split(",")))
+             for size, text in zip(whole, bounds.split(":"), strict=True)]  # fmt: skip
+    return tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
 
 
 def asset_files(meta: Any) -> list[Any]:

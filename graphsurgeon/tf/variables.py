@@ -14,6 +14,7 @@ from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_
 from ..core.graph import shape_text
 from ..core.state import VARIABLE_TYPES, VariableInfo
 from ..errors import PlanError, did_you_mean
+from .checkpoints import Stored
 from .internals import PLAIN, collections_of
 
 tf1 = tf.compat.v1
@@ -144,7 +145,9 @@ def take_slots(graph: Any, names: Iterable[str]) -> None:
             store.open_variable_scope(name)
 
 
-def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) -> dict[str, Any]:
+def fetch(
+    values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str, later: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     """Returns the current values of variables, by op name, in one fetch.
 
     Args:
@@ -152,6 +155,7 @@ def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) ->
         infos: the variables wanted.
         graph: the source graph.
         asked: the request, for messages.
+        later: variables whose value may stay in its file, as a `Stored`, where a checkpoint gives it.
 
     Raises:
         PlanError: a variable is not initialised, is not in the mapping or has another shape there, nothing in the
@@ -160,7 +164,7 @@ def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) ->
     if not infos:
         return {}
     if isinstance(values, Mapping):
-        return {info.op: _given(values, info, graph, asked) for info in infos}
+        return {info.op: _given(values, info, graph, asked, info.op in later) for info in infos}
     if not hasattr(values, "run"):
         raise PlanError(asked, f"values={values!r} cannot give values", "Give a session, an editor, or {name: array}")
     if values.graph is not graph:
@@ -169,22 +173,31 @@ def fetch(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) ->
             "values is a session of another graph: of another editor, or of the graph before a plan built it anew",
             "Give a session of the graph that is copied from; ed.session(session) makes one with the same values",
         )
-    tensors = {info.op: _value_of(graph, info, asked) for info in infos}
+    tensors = {info.op: value_of(graph, info, asked) for info in infos}
     try:
         return dict(values.run(tensors))
     except tf.errors.FailedPreconditionError as error:
-        # The longest name that fits: "w" is in "w/Adam" too.
-        name = max((i.op for i in infos if i.op in str(error)), key=len, default=infos[0].op)
-        else_ = ", or choose variables='initial'" if asked.startswith("copy(") else ""
-        raise PlanError(
-            asked,
-            f"variable {name!r} has no value in the session given",
-            f"Initialise or restore it there first: session.run(variable.initializer){else_}",
-        ) from error
+        raise no_value(error, infos, asked) from error
 
 
-def _value_of(graph: Any, info: VariableInfo, asked: str) -> Any:
-    """The tensor by which a session tells the value of a variable, and which does nothing else."""
+def no_value(error: Exception, infos: Sequence[VariableInfo], asked: str) -> PlanError:
+    """Returns the error for a variable without a value: the one of `infos` that TensorFlow's own error names."""
+    # The longest name that fits: "w" is in "w/Adam" too.
+    name = max((i.op for i in infos if i.op in str(error)), key=len, default=infos[0].op)
+    else_ = ", or choose variables='initial'" if asked.startswith("copy(") else ""
+    return PlanError(
+        asked,
+        f"variable {name!r} has no value in the session given",
+        f"Initialise or restore it there first: session.run(variable.initializer){else_}",
+    )
+
+
+def value_of(graph: Any, info: VariableInfo, asked: str) -> Any:
+    """Returns the tensor by which a session tells the value of a variable, and which does nothing else.
+
+    Raises:
+        PlanError: there is none.
+    """
     if info.snapshot or not info.resource:
         return graph.as_graph_element(info.snapshot or info.op + ":0")
     kept = _place(graph.get_operation_by_name(info.op))
@@ -205,9 +218,12 @@ def _place(op: Any) -> tuple[bytes, bytes]:
     return op.get_attr("container"), op.get_attr("shared_name")
 
 
-def _given(values: Mapping[str, Any], info: VariableInfo, graph: Any, asked: str) -> Any:
+def _given(values: Mapping[str, Any], info: VariableInfo, graph: Any, asked: str, later: bool) -> Any:
     for key in (info.op, info.op + ":0"):
         if key in values:
+            if isinstance(values[key], Stored):
+                fitting_stored(values[key], info, graph, asked)
+                return values[key] if later else values[key].read()
             # A copy of our own: TensorFlow may go on using the memory it is fed.
             return _fitting(values[key], info, graph, asked)
     raise PlanError(asked, f"values has nothing for variable {info.op!r}", did_you_mean(info.op, map(str, values)))
@@ -231,32 +247,22 @@ def _fitting(value: Any, info: VariableInfo, graph: Any, asked: str) -> Any:
     return array
 
 
-#: Values are fed in batches of about this many bytes: one run for each variable costs a new pruned graph each.
-_BATCH = 64 << 20
+def fitting_stored(stored: Stored, info: VariableInfo, graph: Any, asked: str) -> None:
+    """Refuses a stored value whose dtype or shape is not that of its variable.
 
-
-def assign(session: Any, graph: Any, values: Mapping[str, Any], variables: Mapping[str, VariableInfo]) -> None:
-    """Sets variables through their own initialisers; adds no op.
-
-    Args:
-        session: a session of `graph`.
-        values: variable op name -> array.
-        variables: what each is made of, with names in `graph`.
+    Raises:
+        PlanError: it does not fit; both are named.
     """
-    feeds: dict[str, Any] = {}
-    ops: list[Any] = []
-    size = 0
-    for name, value in values.items():
-        info, bytes_ = variables[name], np.asarray(value).nbytes
-        # Two variables may share the tensor of their initial value: it takes one value in a run.
-        if ops and (size + bytes_ > _BATCH or info.initial_value in feeds):
-            session.run(ops, feeds)
-            feeds, ops, size = {}, [], 0
-        feeds[info.initial_value] = value
-        ops.append(graph.get_operation_by_name(info.initializer))
-        size += bytes_
-    if ops:
-        session.run(ops, feeds)
+    op = graph.get_operation_by_name(info.op)
+    same = stored.dtype == tf.as_dtype(info.dtype).name
+    if same and (op.type == "Variable" or tf.TensorShape(op.get_attr("shape")).is_compatible_with(stored.shape)):
+        return
+    has = f"{stored.dtype} {shape_text(stored.shape)}"
+    raise PlanError(
+        asked,
+        f"{stored.key!r} in the checkpoint is {has}, but variable {info.op!r} is {info.dtype} {info.shape}",
+        "Give the checkpoint of this model, or leave the variable as it is: but=[" + repr(info.op) + "]",
+    )
 
 
 def must_be_fed(graph: Any, info: VariableInfo) -> bool:

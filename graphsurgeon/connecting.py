@@ -1,0 +1,261 @@
+"""Connecting: two or more graphs become one, with their values; outputs of one feed inputs of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .core.naming import SINGLES, under
+from .core.plan import Plan, tensor_name
+from .core.selection import Query, Selection
+from .core.supply import unneeded
+from .editor import Editor
+from .errors import PlanError
+from .opening import open as open_graph
+
+
+@dataclass
+class _Model:
+    """One of the graphs: its name, its editor, and what replaces its tensors."""
+
+    name: str
+    editor: Editor
+    values: Any
+    replaced: dict[str, str] = field(default_factory=dict)  # its tensor -> tensor of the supergraph
+    feeds: dict[str, str] = field(default_factory=dict)  # its tensor -> the graph that replaces it
+    given: set[str] = field(default_factory=set)  # its tensors that others read
+
+
+def connect(
+    graphs: Mapping[str, Any],
+    connections: Mapping[Any, Any] | None = None,
+    *,
+    inputs: Mapping[Any, str] | Iterable[Any] = (),
+    values: Mapping[str, Any] | None = None,
+    variables: str | Mapping[str, Any] = "copy",
+    device: str | Mapping[str, str] = "clear",
+    collections: str = "rename",
+    title: str = "supergraph",
+) -> Editor:
+    """Makes one graph of several, each under its name, with the values it has; none of them changes.
+
+    What fed a replaced input stays out: its placeholder, its queues with their runners, its iterator.
+    Variables and collections are kept apart by the names: two `w` become `enc/w` and `dec/w`. Training collections
+    keep their names and hold both, so that the whole is trained as one model.
+
+    Args:
+        graphs: name -> graph, as anything that `open` takes: a ``.meta`` file with its checkpoint, a SavedModel, a live
+            graph or session, an editor, a Keras model.
+        connections: output of one graph -> input of another, or several inputs: ``{"enc/out:0": "dec/in:0"}``. Names
+            begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder.
+        inputs: tensors that become new placeholders, as inputs fed by a queue or an iterator until now; a mapping of
+            tensor -> name, or several: ``["enc/batch:0"]`` becomes ``enc_batch``.
+        values: name -> where that graph's values come from, as in `Plan.copy`; needed for live graphs without session.
+        variables: as in `Plan.copy`, for all graphs.
+        device: as in `Plan.copy`; graphs from elsewhere run anywhere when their devices are cleared.
+        collections: as in `Plan.copy`.
+        title: what to call it.
+
+    Returns:
+        an `Editor` of a new graph; its `session()` has all trained values. The plan that made it is in its `history`.
+
+    Raises:
+        OpenError: a graph cannot be read.
+        SelectionError: there is no such tensor.
+        PlanError: the graphs feed each other in a circle, an input is fed twice, a name or collection clashes, dtypes
+            or shapes do not fit, or a value is missing.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> def double(scale):
+        ...     with tf.Graph().as_default() as graph:
+        ...         x = tf.compat.v1.placeholder(tf.float32, [], name="in")
+        ...         tf.multiply(x, tf.compat.v1.get_variable("w", initializer=scale), name="out")
+        ...     return graph
+        >>> sup = gs.connect({"enc": double(2.0), "dec": double(5.0)}, {"enc/out:0": "dec/in:0"})
+        >>> float(sup.session().run("dec/out:0", {"enc/in:0": 3.0})), "dec/in" in sup.snapshot.index
+        (30.0, False)
+    """
+    asked = f"connect({list(graphs)!r})"
+    models = _models(graphs, values or {}, asked)
+    for end, starts in (connections or {}).items():
+        source, tensor = _end(end, models, asked)
+        several = starts if isinstance(starts, (list, tuple, set)) else [starts]
+        for start in several:
+            target, into = _end(start, models, asked)
+            _replace(target, into, source.name, under(source.name, tensor), asked)
+            source.given.add(tensor)
+    order = _order(models, asked)
+    _refuse_collections(models.values(), collections, asked)
+    code = f"gs.connect({dict(graphs)!r}, {dict(connections or {})!r})" if _plain(graphs, connections) else None
+    destination = _with_placeholders(inputs, models, title, code, asked)
+    _pass_through(models)
+    plan = destination.plan()
+    for model in order:
+        plan = _copied(plan, model, variables, device, collections)
+    faults = plan.check()
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise PlanError(f"{asked}, {faults[0].asked}", faults[0].wrong + more, faults[0].instead)
+    destination.apply(plan)
+    return destination
+
+
+def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) -> dict[str, _Model]:
+    if not isinstance(graphs, Mapping) or not graphs:
+        raise PlanError(asked, "there are no graphs to connect", "Give them as {'name': graph, 'other': graph}")
+    unknown = [name for name in values if name not in graphs]
+    if unknown:
+        raise PlanError(
+            asked, f"values= names {unknown[0]!r}, which is no graph here", "Choose " + " or ".join(map(repr, graphs))
+        )
+    models = {}
+    for name, thing in graphs.items():
+        editor = thing if isinstance(thing, Editor) else open_graph(thing)
+        own = editor if editor.has_values else None
+        models[name.strip("/")] = _Model(name.strip("/"), editor, values.get(name, own))
+    return models
+
+
+def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str]:
+    """The graph that is meant, and the name of the tensor in it."""
+    if not isinstance(thing, str):
+        owners = [m for m in models.values() if m.editor.graph is getattr(thing, "graph", None)]
+        if len(owners) != 1:
+            wrong = "is of none of these graphs" if not owners else f"could be of {owners[0].name} or {owners[1].name}"
+            raise PlanError(asked, f"{getattr(thing, 'name', thing)!r} {wrong}", "Give it as 'graph/name:0'")
+        return owners[0], tensor_name(thing)
+    for name in sorted(models, key=len, reverse=True):
+        if thing.startswith(name + "/"):
+            tensor = tensor_name(thing[len(name) + 1 :])
+            models[name].editor.snapshot.tensor(tensor, asked)
+            return models[name], tensor
+    raise PlanError(
+        asked,
+        f"{thing!r} begins with no name of a graph",
+        "Type the graph first: " + " or ".join(f"'{name}/{thing.rpartition('/')[2]}'" for name in models),
+    )
+
+
+def _replace(target: _Model, into: str, source: str, tensor: str, asked: str) -> None:
+    before = target.replaced.get(into)
+    if before is not None and before != tensor:
+        name = under(target.name, into)
+        raise PlanError(asked, f"{name!r} is fed twice: by {before!r} and by {tensor!r}", "Choose one of them")
+    target.replaced[into], target.feeds[into] = tensor, source
+
+
+def _order(models: dict[str, _Model], asked: str) -> list[_Model]:
+    """The graphs, each after those that feed it."""
+    waits = {name: {source for source in m.feeds.values() if source} for name, m in models.items()}
+    order: list[_Model] = []
+    while waits:
+        free = [name for name, needs in waits.items() if not needs & waits.keys()]
+        if not free:
+            way = [next(iter(waits))]
+            while way[-1] not in way[:-1]:
+                way.append(next(n for n in waits[way[-1]] if n in waits))
+            circle = way[way.index(way[-1]) :][::-1]
+            raise PlanError(
+                asked,
+                f"that is a cycle between the graphs: {' -> '.join(circle)}",
+                "Leave one connection out; where no op needs its own result, sup.plan().reroute(...) makes it later",
+            )
+        for name in free:
+            order.append(models[name])
+            del waits[name]
+    return order
+
+
+def _refuse_collections(models: Iterable[_Model], collections: str, asked: str) -> None:
+    """Two graphs under ``collections='keep'`` may have one entry each where TensorFlow takes one at all."""
+    if collections != "keep":
+        return
+    seen: dict[str, str] = {}
+    for model in models:
+        for name, entries in model.editor.snapshot.state.collections.items():
+            if name in SINGLES and entries and name in seen:
+                raise PlanError(
+                    asked,
+                    f"the collection {name!r} of {seen[name]} clashes with that of {model.name}: it can have one entry",
+                    "Choose collections='rename'",
+                )
+            if entries:
+                seen.setdefault(name, model.name)
+
+
+def _plain(graphs: Mapping[str, Any], connections: Mapping[Any, Any] | None) -> bool:
+    ends = [*(connections or {}).keys(), *(connections or {}).values()]
+    return all(isinstance(g, str) for g in graphs.values()) and all(isinstance(e, (str, list, tuple)) for e in ends)
+
+
+def _with_placeholders(
+    inputs: Mapping[Any, str] | Iterable[Any], models: dict[str, _Model], title: str, code: str | None, asked: str
+) -> Editor:
+    """An editor of a new graph, with a placeholder for each new input."""
+    from .tf.inputs import graph_with_placeholders
+
+    pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in _several(inputs)]
+    wanted: dict[str, Any] = {}
+    for thing, wish in pairs:
+        model, tensor = _end(thing, models, asked)
+        op = tensor.partition(":")[0]
+        name = wish or f"{model.name}_{op.rpartition('/')[2]}".replace("/", "_")
+        taken = name in wanted or any(name == n or n.startswith(name + "/") or name.startswith(n + "/") for n in models)
+        if taken:
+            wrong = f"the name {name!r} for the new input {under(model.name, tensor)!r} is taken"
+            raise PlanError(asked, wrong, f"Give it another: inputs={{{under(model.name, tensor)!r}: 'name'}}")
+        wanted[name] = model.editor.tensor(tensor)
+        _replace(model, tensor, "", f"{name}:0", asked)
+    return Editor(graph_with_placeholders(wanted, asked), title, code or "gs.open(graph)")
+
+
+def _several(things: Any) -> list[Any]:
+    return [things] if isinstance(things, str) or hasattr(things, "graph") else list(things)
+
+
+def _pass_through(models: dict[str, _Model]) -> None:
+    """A tensor that is replaced itself and read by another graph: that one reads the replacement."""
+    whole = {under(m.name, t): new for m in models.values() for t, new in m.replaced.items()}
+    for model in models.values():
+        for tensor, new in model.replaced.items():
+            while new in whole:
+                new = whole[new]
+            model.replaced[tensor] = new
+
+
+def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections: str) -> Plan:
+    snapshot = model.editor.snapshot
+    cuts = [snapshot.tensor(name) for name in model.replaced]
+    needed = {snapshot.tensor(name)[0] for name in model.given if name not in model.replaced}
+    out = unneeded(snapshot, cuts, needed)
+    orphans = snapshot.mask([snapshot.index[n] for n in model.editor.orphans if n in snapshot.index])
+    mask = ~(out.mask | orphans)
+    block = Selection(snapshot, mask, Query("select"))
+    if not mask.all():
+        kept = Query("names", tuple(snapshot.names[i] for i in np.flatnonzero(~mask).tolist()))
+        block = Selection(snapshot, mask, Query("minus", (), (Query("select"), kept)))
+    rows = [i for i in np.flatnonzero(out.mask).tolist() if (~out.mask[snapshot.control_consumers.row(i)]).any()]
+    loose = [i for i in rows if i not in {op for op, _ in cuts}]
+    read = {name for name in model.replaced if _is_read(snapshot, *snapshot.tensor(name), mask)}
+    return plan.copy(
+        block,
+        to=model.name,
+        inputs={name: new for name, new in model.replaced.items() if name in read},
+        control="drop" if loose else "refuse",
+        variables=variables,
+        values=model.values,
+        device=device,
+        collections=collections,
+        constants=out.constants,
+    )
+
+
+def _is_read(graph: Any, op: int, port: int, mask: Any) -> bool:
+    """Whether a part that is copied reads a tensor. What nothing reads at all counts too: the plan says that."""
+    row = slice(graph.consumers.ptr[op], graph.consumers.ptr[op + 1])
+    hit = graph.consumers.port[row] == port
+    return not hit.any() or bool(mask[graph.consumers.node[row][hit]].any())

@@ -1,0 +1,127 @@
+"""Reports: what was restored, transferred or saved, and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .sizes import size_text
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What `Editor.restore` did.
+
+    Args:
+        checkpoint: the prefix it read.
+        found: variable -> the name its value has in the checkpoint.
+        missing: variables that the checkpoint does not have; they keep the values they had.
+        unused: names of the checkpoint that no variable took.
+        left: variables that were not to be restored.
+
+    Example:
+        >>> print(Restored("ckpt/model-7", {"enc/w": "w"}, ("enc/b",), ("step",)))
+        1 of 2 variables restored from 'ckpt/model-7'
+          not in the checkpoint: enc/b
+          not used of it: step
+    """
+
+    checkpoint: str
+    found: Mapping[str, str]
+    missing: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return not self.missing
+
+    def __repr__(self) -> str:
+        total = len(self.found) + len(self.missing)
+        lines = [f"{len(self.found)} of {many(total, 'variable')} restored from {self.checkpoint!r}"]
+        for word, names in (("not in the checkpoint", self.missing), ("not used of it", self.unused),
+                            ("left as they were", self.left)):  # fmt: skip
+            lines += [f"  {word}: {some(names)}"] if names else []
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Transferred:
+    """What `transfer` did; `again()` does the same with the values of then.
+
+    Args:
+        pairs: (source variable, target variable), in order.
+        bytes: the size of all values.
+        unused: source variables that went nowhere.
+        missing: target variables that got nothing.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    bytes: int
+    unused: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    repeat: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
+
+    def again(self) -> Transferred:
+        """Copies the values once more, as they are now; the pairs are not looked for again."""
+        self.repeat()
+        return self
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __repr__(self) -> str:
+        lines = [f"{many(len(self.pairs), 'variable')} transferred ({size_text(self.bytes)})"]
+        lines += [f"  {a} -> {b}" for a, b in self.pairs[:8]]
+        lines += [f"  and {len(self.pairs) - 8} more"] if len(self.pairs) > 8 else []
+        lines += [f"  target variables that got nothing: {some(self.missing)}"] if self.missing else []
+        lines += [f"  source variables not used: {some(self.unused)}"] if self.unused else []
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What `Editor.save` wrote.
+
+    Args:
+        path: what to give to `gs.open`, or to TensorFlow.
+        format: one of the formats of `Editor.save`.
+        ops: number of ops in the file.
+        variables: names of the variables whose values are in it.
+        left: number of ops of the graph that are not in it.
+        notes: what to know before it is used.
+    """
+
+    path: str
+    format: str
+    ops: int
+    variables: tuple[str, ...] = ()
+    left: int = 0
+    notes: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        held = many(len(self.variables), "variable")
+        ops = f"{many(self.ops, 'op')}, " if self.ops else ""
+        lines = [f"{self.path!r}: {self.format.replace('_', ' ')}, {ops}{held}"]
+        lines += [f"  {many(self.left, 'op')} left out"] if self.left else []
+        lines += [f"  {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def many(count: int, word: str) -> str:
+    """Returns a number with its word.
+
+    Example:
+        >>> many(1, "op"), many(1200, "op")
+        ('1 op', '1,200 ops')
+    """
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def some(names: Sequence[str], most: int = 4) -> str:
+    """Returns the first names, and how many more there are.
+
+    Example:
+        >>> some(["a", "b", "c"], 2)
+        'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

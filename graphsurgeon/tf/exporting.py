@@ -1,0 +1,188 @@
+"""Exporting: the part of a graph that goes into a file, as a graph of its own, with all that its file needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import tensorflow as tf
+
+from ..core.graph import Graph
+from ..core.plan import Plan, tensor_name
+from ..core.reports import some
+from ..core.selection import Query, Selection, select
+from ..core.state import VariableInfo
+from ..core.walks import backward
+from ..errors import PlanError
+from .copying import carry_out
+from .internals import LIMIT
+from .variables import rebuilt, variable_infos, variable_objects
+
+tf1 = tf.compat.v1
+
+
+@dataclass
+class Exported:
+    """A part of a graph as a graph of its own.
+
+    Args:
+        graph: the new graph; every op has its old name.
+        tensors: tensors of the old graph that have another name here: a placeholder stands for them.
+        left: number of ops that stayed behind.
+        notes: what to know of it.
+    """
+
+    graph: Any
+    tensors: dict[str, str]
+    left: int
+    notes: list[str] = field(default_factory=list)
+
+    def tensor(self, name: str) -> Any:
+        """Returns what has become of a tensor of the old graph."""
+        return self.graph.get_tensor_by_name(self.tensors.get(name, name))
+
+
+def exported(
+    base: Graph,
+    orphans: frozenset[str],
+    inputs: list[str],
+    outputs: list[str],
+    frozen: Any,
+    device: str | Mapping[str, str],
+    asked: str,
+    also: Iterable[str] = (),
+) -> Exported:
+    """Returns a part of a graph as a graph of its own; the old one stays as it is.
+
+    Args:
+        base: the snapshot.
+        orphans: ops that are left out.
+        inputs, outputs: tensors that bound the part; no outputs: everything.
+        frozen: where the values of variables come from that become constants; None: they stay variables.
+        device: as in `Plan.copy`.
+        asked: the request, for messages.
+        also: ops that come along with all they need, as the init op of a SavedModel.
+
+    Raises:
+        SelectionError: a tensor is not there, or does not lead to the outputs.
+        PlanError: the part does not hold together, or a variable cannot be frozen.
+    """
+    if outputs:
+        block = select(base, inputs=list(dict.fromkeys(inputs)) or None, outputs=list(dict.fromkeys(outputs)))
+        goals = [base.index[name] for name in also if name in base.index]
+        if goals:
+            block = replace(block, mask=block.mask | backward(base, base.mask(goals)))
+    else:
+        gone = base.mask([base.index[name] for name in orphans if name in base.index])
+        block = Selection(base, ~gone, Query("select"))
+    plan = Plan(Graph.of([], owner=object())).copy(
+        block,
+        to="",
+        unmapped="placeholder" if inputs else "refuse",
+        control="drop" if inputs else "refuse",
+        variables="initial" if frozen is None else "freeze",
+        values=frozen,
+        collections="keep",
+        device=device,
+    )
+    faults = plan.effect.faults
+    if faults:
+        hint = faults[0].instead
+        if frozen is not None and "needs a variable there" in faults[0].wrong:
+            hint = "Choose outputs that need no assignment; where a function call reads it, take ed.inlined() first"
+        raise PlanError(asked, faults[0].wrong, hint)
+    made = carry_out(plan.effect, tf.Graph(), lambda values: values)
+    copied = plan.effect.copies[0]
+    moved = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
+    notes = [w for w in plan.effect.warnings if w.startswith("leak") or "dropped" in w]
+    return Exported(made.graph, moved, base.size - len(copied.ops) - len(orphans), notes)
+
+
+def named(things: Any) -> dict[str, str]:
+    """Returns name -> tensor name for one tensor, several, or a dict; without names, by the ops.
+
+    Example:
+        >>> named("a/b:0"), named({"x": "c:1"}), named(["a/b", "c/b:0"])
+        ({'b': 'a/b:0'}, {'x': 'c:1'}, {'b': 'a/b:0', 'b_2': 'c/b:0'})
+    """
+    if things is None:
+        return {}
+    if isinstance(things, Mapping):
+        return {str(key): tensor_name(tensor) for key, tensor in things.items()}
+    out: dict[str, str] = {}
+    for tensor in map(tensor_name, things if isinstance(things, (list, tuple)) else [things]):
+        leaf = key = tensor.partition(":")[0].rpartition("/")[2]
+        n = 1
+        while key in out:
+            n += 1
+            key = f"{leaf}_{n}"
+        out[key] = tensor
+    return out
+
+
+def trained(graph: Any, void: frozenset[str]) -> dict[str, VariableInfo]:
+    """Returns the variables whose values belong into a file: all but local ones and those without any value."""
+    local = {v.op.name for v in graph.get_collection("local_variables") if hasattr(v, "op")}
+    infos = variable_infos(graph)
+    return {op: info for op, info in infos.items() if op not in local and op not in void}
+
+
+def with_saver(graph: Any, infos: Mapping[str, VariableInfo]) -> Any:
+    """Adds a saver for these variables to an exported graph; returns its SaverDef, or None where there are none."""
+    objects = variable_objects(graph)
+    held = [objects[op] if op in objects else _object(graph, info) for op, info in infos.items()]
+    if not held:
+        return None
+    with graph.as_default():
+        return tf1.train.Saver(held).as_saver_def()
+
+
+def _object(graph: Any, info: VariableInfo) -> Any:
+    """A variable object for a variable that no collection holds; what it lacks is added to the exported graph."""
+    op, new = graph.get_operation_by_name(info.op), info
+    dtype = tf.as_dtype(info.dtype)
+    with graph.as_default(), tf1.name_scope("for_the_saver/"):
+        if not info.snapshot:
+            resource = info.resource
+            read = (
+                tf.raw_ops.ReadVariableOp(resource=op.outputs[0], dtype=dtype)
+                if resource
+                else tf.identity(op.outputs[0])
+            )
+            new = replace(new, snapshot=read.name)
+        if not info.initializer:
+            value = tf1.placeholder(dtype, tf.TensorShape(op.get_attr("shape")))
+            if info.resource:
+                assign = tf.raw_ops.AssignVariableOp(resource=op.outputs[0], value=value)
+            else:
+                assign = tf.raw_ops.Assign(ref=op.outputs[0], value=value).op
+            new = replace(new, initializer=assign.name, initial_value=value.name)
+    return rebuilt(graph, new, None, "")
+
+
+def small_enough(proto: Any, asked: str) -> Any:
+    """Returns a GraphDef or MetaGraphDef that a file can hold.
+
+    Raises:
+        PlanError: it is too large.
+    """
+    if proto.ByteSize() > LIMIT:
+        raise PlanError(
+            asked,
+            f"the graph has {proto.ByteSize() / 1e9:.1f} GB of nodes, and a file of nodes can have 2 GB",
+            "Keep large constants as variables: freeze=False, format='saved_model'",
+        )
+    return proto
+
+
+def meta_graph(graph: Any, saver: Any, asked: str) -> Any:
+    """Returns the MetaGraphDef of an exported graph; raises PlanError where it is too large for a file."""
+    small_enough(graph.as_graph_def(), asked)
+    with graph.as_default():
+        return tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
+
+
+def mutable_tables(graph: Any) -> str:
+    """Returns the tables whose content no file but a checkpoint of their own keeps, as text; empty where none is."""
+    return some([op.name for op in graph.get_operations() if op.type.startswith("Mutable") and "Table" in op.type])

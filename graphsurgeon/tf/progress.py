@@ -1,0 +1,63 @@
+"""Progress: a bar for long work, in notebook and terminal; nothing at all for short work."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, cast
+
+#: Work of fewer seconds shows nothing.
+QUIET = 1.0
+
+
+class Progress:
+    """A bar that appears once its work has taken `QUIET` seconds, and goes when the work is done.
+
+    Args:
+        what: what is being done, as people say it.
+        total: how much there is to do.
+        unit: of what; ``B`` for bytes.
+
+    Example:
+        >>> with Progress("carrying values", 3, "variables") as bar:
+        ...     bar.step(1), bar.step(2), bar.done
+        (None, None, 3)
+    """
+
+    def __init__(self, what: str, total: int, unit: str = "B") -> None:
+        self.what, self.total, self.unit, self.done = what, total, unit, 0
+        self._start, self._bar = time.monotonic(), cast(Any, None)
+
+    def step(self, amount: int) -> None:
+        """Says that so much more is done."""
+        self.done += amount
+        if self._bar is not None:
+            self._bar.update(amount)
+        elif time.monotonic() - self._start >= QUIET and self.done < self.total:
+            self._bar = _bar(self.what, self.total, self.done, self.unit)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def _bar(what: str, total: int, done: int, unit: str) -> Any:
+    from tqdm.auto import tqdm
+
+    # A file or a pipe is nobody who looks; a notebook's stream is no terminal either, but somebody looks.
+    in_notebook = any(kind.__name__ == "tqdm_notebook" for kind in tqdm.__mro__)
+    return tqdm(
+        desc=what,
+        total=total,
+        initial=done,
+        unit=unit if unit == "B" else f" {unit}",
+        unit_scale=unit == "B",
+        leave=False,
+        disable=False if in_notebook else None,
+    )

@@ -1,0 +1,243 @@
+"""Save: a graph, or a part of it, with its values, as files that plain TensorFlow reads."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from google.protobuf import text_format
+
+from ..core.collector import gc_paused
+from ..core.graph import Graph
+from ..core.reports import Saved, many, some
+from ..core.sizes import variable_bytes
+from ..core.state import VariableInfo
+from ..errors import PlanError
+from .carrying import batches, stream
+from .exporting import Exported, exported, meta_graph, named, small_enough, trained, with_saver
+from .graph_function import function_module
+from .restoring import saved_names, slices
+from .savedmodel import write_saved_model
+from .variables import fetch, variable_infos
+from .writing import beside, put_folder, write_checkpoint, write_file
+
+FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2")
+_SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "": "saved_model"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `Editor.save` was asked for; see there."""
+
+    path: Any
+    format: str | None
+    outputs: Any
+    inputs: Any
+    signatures: Mapping[str, tuple[Any, Any]] | None
+    freeze: bool
+    under: str
+    names: Mapping[str, str]
+    device: str | Mapping[str, str]
+    tags: str | Iterable[str]
+    own_inputs: Mapping[str, str]
+    own_outputs: Mapping[str, str]
+    starters: tuple[list[str], Mapping[str, str]]
+
+    @property
+    def asked(self) -> str:
+        """The request, for messages."""
+        return f"save({os.fspath(self.path)!r}" + (f", format={self.format!r})" if self.format else ")")
+
+    @property
+    def kind(self) -> str:
+        """The format, from its word or from the suffix.
+
+        Raises:
+            PlanError: neither is known.
+        """
+        if self.format is not None:
+            if self.format not in FORMATS:
+                raise PlanError(self.asked, f"format={self.format!r} is not known",
+                                "Choose one of " + ", ".join(map(repr, FORMATS)))  # fmt: skip
+            return self.format
+        name = os.path.basename(os.fspath(self.path).rstrip("/")).removesuffix(".gz")
+        if ".ckpt" in name:
+            return "checkpoint"
+        suffix = os.path.splitext(name)[1]
+        if suffix not in _SUFFIXES:
+            raise PlanError(
+                self.asked,
+                f"the suffix {suffix!r} says no format",
+                "Type .pb, .pbtxt, .meta, .ckpt or no suffix (a SavedModel folder); or format="
+                + ", ".join(map(repr, FORMATS)),
+            )
+        return _SUFFIXES[suffix]
+
+    def refuse(self, kind: str) -> None:
+        """Refuses arguments that do not go with a format.
+
+        Raises:
+            PlanError: one is given that would mean nothing.
+        """
+        model = kind.startswith("saved_model")
+        wrong = {
+            "signatures": self.signatures is not None and not model,
+            "freeze": self.freeze and kind not in ("graph_def", "saved_model"),
+            "under": bool(self.under) and kind != "checkpoint",
+            "names": bool(self.names) and kind != "checkpoint",
+            "outputs": self.outputs is not None and (kind == "checkpoint" or self.signatures is not None),
+            "inputs": self.inputs is not None and (kind == "checkpoint" or self.signatures is not None),
+            "device": self.device != "keep" and kind in ("checkpoint", "saved_model_tf2"),
+        }
+        for name, hit in wrong.items():
+            if hit:
+                beside_ = "signatures" if self.signatures is not None and model else f"the format {kind!r}"
+                raise PlanError(self.asked, f"{name}= does not go with {beside_}", f"Leave {name}= out")
+
+    @property
+    def all_signatures(self) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
+        """Name -> (inputs, outputs), each name -> tensor; one, called serving_default, where no more are given."""
+        if self.signatures is not None:
+            return {key: (named(ins), named(outs)) for key, (ins, outs) in self.signatures.items()}
+        outputs = self.own_outputs if self.outputs is None else self.outputs
+        inputs = self.own_inputs if self.inputs is None and self.outputs is None else self.inputs
+        return {"serving_default": (named(inputs), named(outputs))} if named(outputs) else {}
+
+
+@gc_paused()
+def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any, request: Request) -> Saved:
+    """Writes what a request asks for.
+
+    Args:
+        base: snapshot of the graph; it stays as it is.
+        orphans: ops without a role.
+        void: variables that nothing gives a value.
+        values: a session, a mapping of variable name to array, or a call that gives a session; it is called only
+            where values are needed.
+        request: the request.
+
+    Raises:
+        SelectionError: a tensor is not there.
+        PlanError: see `Editor.save`.
+    """
+    kind, path = request.kind, os.fspath(request.path)
+    request.refuse(kind)
+    if kind == "checkpoint":
+        return _checkpoint(base, path, values, request, void)
+    signatures = request.all_signatures if kind.startswith("saved_model") else {}
+    if kind == "saved_model_tf2":
+        return _module(base, path, values, request, signatures)
+    ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(request.outputs).values())
+    starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(named(request.inputs).values())
+    if request.signatures is not None:  # the input of one may be computed for another
+        starts, ends = [], [*ends, *starts]
+    if starts and not ends:
+        raise PlanError(request.asked, "inputs= are given, but no outputs", "Name the outputs too: outputs=...")
+    frozen = _live(values) if request.freeze else None
+    if kind == "saved_model" and not signatures:
+        raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
+    also = request.starters[0] if kind == "saved_model" else []
+    made = exported(base, orphans, starts, ends, frozen, request.device, request.asked, also)
+    if kind == "graph_def":
+        return _graph_def(made, path, request)
+    kept = trained(made.graph, void)
+    saver = with_saver(made.graph, kept)
+    parts = slices(made.graph)
+    keys = {op: (parts[op].name, parts[op].spec) if op in parts else (op, "") for op in kept}
+    infos = [base.state.variables[op] for op in kept]
+    if kind == "meta_graph":
+        prefix = path.removesuffix(".meta")
+        meta = meta_graph(made.graph, saver, request.asked)
+        if infos:
+            write_checkpoint(prefix, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
+        write_file(prefix + ".meta", meta.SerializeToString(), request.asked)
+        path = prefix + ".meta"
+    else:
+        with beside(path, request.asked) as folder:
+            new = os.path.join(folder, "model")
+            meta = write_saved_model(made, new, signatures, request.tags, saver, base, request.starters, request.asked)
+            if infos:
+                inner = os.path.join(new, "variables", "variables")
+                write_checkpoint(inner, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
+            put_folder(new, path, request.asked)
+    return Saved(path, kind, len(meta.graph_def.node), tuple(kept), made.left, made.notes)
+
+
+def _live(values: Any) -> Any:
+    return values() if callable(values) else values
+
+
+def _total(infos: Iterable[VariableInfo]) -> int:
+    return sum(map(variable_bytes, infos))
+
+
+def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Iterator[Mapping[str, Any]]:
+    """Yields the values of variables, batch after batch, from a session, a mapping, or a call that gives a session."""
+    given = _live(values)
+    if isinstance(given, Mapping):
+        known = {info.op: info for info in infos}
+        for names in batches({info.op: variable_bytes(info) for info in infos}):
+            yield fetch(given, [known[name] for name in names], base.owner, asked)
+        return
+    if getattr(given, "graph", None) is not base.owner:
+        raise PlanError(asked, "values is no session of this graph", "Give one, or {name: array}, or leave it out")
+    yield from stream(given, infos, asked)
+
+
+# -- the formats ----------------------------------------------------------------------------------
+
+
+def _checkpoint(base: Graph, path: str, values: Any, request: Request, void: frozenset[str]) -> Saved:
+    known = {op: info for op, info in base.state.variables.items() if op not in void}
+    if request.names and not request.under:
+        # Only what is named: the names of a source mean its copy.
+        names = saved_names(base.owner, known.values(), "", request.names, request.asked)
+        targets = set(request.names.values())
+        wanted = {
+            op: key for op, key in names.items() if op in targets or (any("*" in t for t in targets) and key != op)
+        }
+    else:
+        wanted = saved_names(base.owner, known.values(), request.under, request.names, request.asked)
+    if not wanted:
+        raise PlanError(
+            request.asked, "the graph has no variable to save", "Save the graph itself: a .pb or .meta file"
+        )
+    parts = slices(base.owner)
+    keys = {op: (key, parts[op].spec if op in parts else "") for op, key in wanted.items()}
+    whole = [key for key, spec in keys.values() if not spec]
+    twice = next((key for key in whole if whole.count(key) > 1), None) if len(set(whole)) < len(whole) else None
+    if twice is not None:
+        clash = [op for op, (key, _) in keys.items() if key == twice]
+        raise PlanError(request.asked, f"{some(clash)} would all be called {twice!r}", "Give them other names=")
+    infos = [known[op] for op in wanted]
+    prefix = path.removesuffix(".index")
+    write_checkpoint(prefix, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
+    return Saved(prefix, "checkpoint", 0, tuple(wanted))
+
+
+def _graph_def(made: Exported, path: str, request: Request) -> Saved:
+    graph_def = small_enough(made.graph.as_graph_def(), request.asked)
+    plain = path.removesuffix(".gz")
+    text = plain.endswith((".pbtxt", ".txt"))
+    data = text_format.MessageToString(graph_def).encode() if text else graph_def.SerializeToString()
+    write_file(path, gzip.compress(data) if path.endswith(".gz") else data, request.asked)
+    held = list(variable_infos(made.graph))
+    notes = list(made.notes)
+    if held:
+        notes.append(f"the values of {many(len(held), 'variable')} are not in it: freeze=True keeps them as constants")
+    return Saved(path, "graph_def", len(graph_def.node), (), made.left, notes)
+
+
+def _module(base: Graph, path: str, values: Any, request: Request, signatures: Any) -> Saved:
+    if not signatures:
+        raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
+    module, served = function_module(base, signatures, values)
+    with beside(path, request.asked) as folder:
+        new = os.path.join(folder, "model")
+        tf.saved_model.save(module, new, signatures=served)
+        put_folder(new, path, request.asked)
+    return Saved(path, "saved_model_tf2", 0, tuple(v.name.removesuffix(":0") for v in module.variables))

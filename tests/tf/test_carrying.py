@@ -1,0 +1,76 @@
+"""Carrying: values from session to session, a bounded batch at a time, with no op added."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from benchmarks import peak as peak_module
+from graphsurgeon.errors import PlanError
+from graphsurgeon.tf import carrying
+from tests.graphs import KINDS, look, model
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "want"),
+    [
+        ([100, 60, 30, 20], [[0], [1, 2], [3]]),
+        ([25] * 4, [[0], [1], [2], [3]]),
+        ([1] * 40, [list(range(16)), list(range(16, 32)), list(range(32, 40))]),
+        ([0, 0, 0], [[0, 1, 2]]),
+        ([], []),
+    ],
+)
+def test_batches_are_no_larger_than_the_largest_but_small_ones_go_together(sizes, want):
+    names = {str(i): size << 20 for i, size in enumerate(sizes)}
+    assert [[int(n) for n in batch] for batch in carrying.batches(names)] == want
+
+
+@pytest.mark.parametrize("old", KINDS)
+@pytest.mark.parametrize("new", KINDS)
+def test_all_values_arrive_and_are_not_shared(old, new, monkeypatch):
+    monkeypatch.setattr(carrying, "_SMALL", 0)  # every value as a large one
+    a, b = model(old), model(new)
+    a.train_steps()
+    before = look(b.graph)
+    session = gs.open(b.graph).session(a.session)
+    assert look(b.graph) == before
+    for v, w in zip(a.graph.get_collection("variables"), b.graph.get_collection("variables"), strict=True):
+        np.testing.assert_array_equal(a.session.run(v), session.run(w))
+    kept = a.session.run(a.w)
+    for _ in range(3):
+        session.run(b.train, b.feed())
+    np.testing.assert_array_equal(a.session.run(a.w), kept)
+    a.train_steps(3)
+    np.testing.assert_allclose(session.run(b.w), a.session.run(a.w), rtol=1e-6)
+
+
+def test_text_and_odd_types_are_carried():
+    def graph_of():
+        with tf.Graph().as_default() as graph:
+            for i, value in enumerate([["a", "bc"], np.zeros([0, 3], np.float32), 3, [True], np.float16([1.5])]):
+                tf1.get_variable(f"v{i}", initializer=tf.constant(value), use_resource=bool(i % 2))
+        return graph
+
+    first = gs.open(graph_of()).session()
+    second = gs.open(graph_of()).session(first)
+    for v, w in zip(first.graph.get_collection("variables"), second.graph.get_collection("variables"), strict=True):
+        np.testing.assert_array_equal(first.run(v), second.run(w))
+
+
+def test_a_source_without_values_is_named_and_its_new_session_closed():
+    m = model("ref")
+    with refuses(PlanError, "session(old)", "has no value in the session given"):
+        gs.open(model("ref").graph).session(tf1.Session(graph=m.graph))
+
+
+def test_memory_above_both_sets_of_values():
+    if not peak_module.can_measure():
+        pytest.skip("this system does not tell a process its peak")
+    above = peak_module.peak("ours", "resource values of 50 MB", 4) - 200
+    assert above < 2 * 50
