@@ -16,6 +16,7 @@ from .core.plan import Fault, Plan
 from .core.selection import OpView, Selection, select
 from .errors import PlanError, StalePlanError
 from .explaining import Explaining
+from .exporting import Exporting
 from .functions import Functions
 from .history import Event, late_failure
 from .summary import summary
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .screen import Screen
 
 
-class Editor(Functions, Explaining):
+class Editor(Functions, Explaining, Exporting):
     """A graph under the knife: select, plan, apply, undo. Make one with `gs.open`.
 
     Everything before `apply` is a value: selecting and planning change nothing.
@@ -357,16 +358,6 @@ class Editor(Functions, Explaining):
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         return self.view()._repr_mimebundle_(**options)
-
-    def to_svg(self, unfolded: Iterable[str] | None = None) -> str:
-        """Returns the picture as a static, self-contained SVG text."""
-        return self.screen.svg() if unfolded is None else self.screen.svg_of(frozenset(unfolded))
-
-    def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
-        """Returns the picture as a labelled `graphviz.Digraph`, to render as you like."""
-        from .view.dot import to_dot
-
-        return to_dot(self.snapshot, self.screen.unfolded if unfolded is None else frozenset(unfolded))
 
 
 def _probe(effect: Effect) -> list[Fault]:

@@ -88,6 +88,11 @@ class Screen(Drafting, Revising):
         self._draw("source")
         return self._panes["source"].unfolded or frozenset()
 
+    @property
+    def direction(self) -> str:
+        """The direction pictures are drawn in: TB, LR or auto."""
+        return self._direction
+
     # -- what is picked and unfolded ------------------------------------------------------------
 
     def pick(self, names: list[str], mode: str = "set") -> None:

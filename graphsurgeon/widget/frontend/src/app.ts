@@ -22,6 +22,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const id = "gs" + Math.random().toString(36).slice(2, 9);
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon" });
   host.append(root);
+  root.classList.toggle("gs-still", !!model.get("still"));
   let active: PaneName = "source", outlineOn = true, inspectorOn = true, sidesChosen = false, width = 0;
 
   const status = new StatusBar(() => void acts.send("cancel", {}));

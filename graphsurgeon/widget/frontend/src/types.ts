@@ -54,6 +54,8 @@ export interface State {
   protocol: number; scenes: { source: Scene | null; destination: Scene | null };
   titles: { source: string; destination: string }; picked: string[]; boundary: Boundary; plan: Plan;
   status: Status; outline: { rows: Row[] }; theme: "auto" | "light" | "dark";
+  /** Whether nothing can be changed: a page without a kernel. */
+  still?: boolean;
 }
 
 export interface Details {

@@ -1,0 +1,144 @@
+"""Exporting: an editor's picture as SVG, as DOT and as a page of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from .core.graph import Graph
+from .errors import SurgeryError
+
+if TYPE_CHECKING:
+    from .screen import Screen
+
+THEMES = ("auto", "dark", "light")
+LARGEST = 5 << 20
+"""A page holds at most so many bytes of a graph, compressed."""
+_ATTRIBUTES = 3_000_000  # letters of attributes that a page holds
+
+
+class Exporting:
+    """The part of an `Editor` that gives its picture to people without a kernel."""
+
+    if TYPE_CHECKING:
+        title: str
+
+        @property
+        def snapshot(self) -> Graph:
+            """The graph as it is now."""
+
+        @property
+        def screen(self) -> Screen:
+            """What the widget shows."""
+
+        @property
+        def orphans(self) -> frozenset[str]:
+            """Names of ops left without a role."""
+
+    def to_svg(self, unfolded: Iterable[str] | None = None) -> str:
+        """Returns the picture as a static, self-contained SVG text.
+
+        Args:
+            unfolded: the scopes to open, as ``["net/", "net/block1/"]``; default: as on screen, with what is picked
+                and marked there.
+
+        Raises:
+            LayoutError: there would be more than 400 boxes, or no layout engine is there.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = tf.exp(tf.constant(1.0, name="x"), name="y")
+            >>> gs.open(graph).to_svg()[:4]
+            '<svg'
+        """
+        return self.screen.svg() if unfolded is None else self.screen.svg_of(frozenset(unfolded))
+
+    def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
+        """Returns the picture as a labelled `graphviz.Digraph`, to render as you like.
+
+        Args:
+            unfolded: the scopes to open; default: as on screen.
+
+        Raises:
+            LayoutError: there would be more than 400 boxes.
+        """
+        from .view.dot import to_dot
+
+        return to_dot(self.snapshot, self.screen.unfolded if unfolded is None else frozenset(unfolded))
+
+    def to_html(self, unfolded: Iterable[str] | None = None, theme: str = "auto") -> str:
+        """Returns one HTML text that shows the graph and still folds, unfolds and searches, with no kernel and no network.
+
+        It is at most some 6 MB, whatever the graph: of very large ones the deepest scopes stay folded, and the page
+        says how many. What is planned on screen is not in it: apply it first.
+
+        Args:
+            unfolded: the scopes that are open at first; default: as on screen.
+            theme: ``auto`` follows the reader's system, else ``light`` or ``dark``.
+
+        Raises:
+            SurgeryError: there is no such theme.
+            LayoutError: there would be more than 400 boxes, or no layout engine is there.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = tf.exp(tf.constant(1.0, name="x"), name="y")
+            >>> page = gs.open(graph).to_html()
+            >>> page.splitlines()[0], "http:" in page.replace("http://www.w3.org/2000/svg", "")
+            ('<!doctype html>', False)
+        """
+        from . import __version__
+        from .view.layout import place
+        from .view.packing import ITEMS, pack
+        from .view.scene import build
+        from .view.svg import to_svg
+        from .widget.page import document, squeezed
+
+        if theme not in THEMES:
+            known = ", ".join(repr(name) for name in THEMES)
+            raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {known}")
+        graph, shown = self.snapshot, self.screen.unfolded if unfolded is None else frozenset(unfolded)
+        keys = frozenset(key for key in shown if not key.endswith("+"))
+        marks = {graph.index[name]: "orphan" for name in self.orphans}
+        direction = self.screen.direction
+        first = place(build(graph, keys, marks), direction=direction).to_dict()
+        most = ITEMS
+        while True:
+            packed = pack(graph, keys, marks, most)
+            attributes, docs = _told(graph, packed)
+            data = {
+                "title": self.title, "packed": packed, "first": first, "open": packed.pop("open"), "theme": theme,
+                "direction": direction, "attributes": attributes, "docs": docs,
+            }  # fmt: skip
+            if most < 200 or len(squeezed(json.dumps(data).encode())) <= LARGEST:
+                break
+            most //= 2
+        text = f"{self.title}: {graph.size:,} ops, {len(first['boxes'])} boxes"
+        return document(data, svg=to_svg(first, title=self.title), text=text, version=__version__)
+
+
+def _told(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
+    """Returns the attributes of the ops in a page by name, as far as there is room, and what their types do."""
+    from .tf.describe import attribute_text, documentation
+
+    attributes: dict[str, list[list[str]]] = {}
+    docs: dict[str, str] = {}
+    room = _ATTRIBUTES
+    for _, kind, name, *_ in packed["rows"]:
+        op = graph.index.get(name, -1)
+        if op < 0 or kind not in ("op", "variable"):
+            continue
+        docs.setdefault(graph.types[op], documentation(graph.types[op]))
+        node = graph.nodes[op]
+        rows = [["device", node.device]] if getattr(node, "device", "") else []
+        held = getattr(node, "attr", {})
+        rows += [[key, attribute_text(held[key])] for key in sorted(held) if key != "_output_shapes"]
+        room -= sum(len(key) + len(value) for key, value in rows)
+        if room < 0:
+            break
+        if rows:
+            attributes[name] = rows
+    return attributes, docs
