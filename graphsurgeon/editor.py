@@ -81,10 +81,20 @@ class Editor(Functions, Explaining, Exporting):
         return self.snapshot.size
 
     def find(self, text: str, most: int = 20) -> list[str]:
-        """Returns names of ops that contain `text` (no regard to case), or fit it as a pattern with ``*``."""
-        from .core.search import search
+        """Returns names of ops that fit a query, as in the widget: ``"conv"``, ``"net/* op:Conv2D shape:...x64"``.
 
-        return search(self.snapshot, text)[:most]
+        Args:
+            text: words: parts of names, patterns with ``*``, ``/regular expressions/``, and ``op:``, ``dtype:``,
+                ``shape:``, ``device:``, ``attr:name=value``; all must fit, those after a ``-`` must not.
+            most: at most so many.
+
+        Raises:
+            SelectionError: a regular expression does not compile, or there is no such key.
+        """
+        from .core.search import search
+        from .tf.describe import attribute_text
+
+        return search(self.snapshot, text, attribute_text)[:most]
 
     def op(self, name: str) -> Any:
         """Returns the live op called `name`; raises SelectionError with the nearest names."""

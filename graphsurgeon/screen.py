@@ -182,7 +182,9 @@ class Screen(Drafting, Revising):
         """Returns the ops that fit a query, with the box that shows or holds each."""
         graph = self.source.snapshot
         self._draw("source")
-        return hits_shown(graph, search(graph, query), self._panes["source"].scene)
+        from .tf.describe import attribute_text
+
+        return hits_shown(graph, search(graph, query, attribute_text), self._panes["source"].scene)
 
     def cancel(self) -> None:
         """Stops what is going on; pictures stay as they are."""
