@@ -129,7 +129,9 @@ def _format_of(output: str) -> str:
         known = ", ".join(sorted(FORMATS))
         hint = " (a browser or rsvg-convert makes a bitmap of an .svg)" if form in ("png", "jpg", "jpeg", "pdf") else ""
         raise SurgeryError(
-            f"view -o {output!r}", f"there is no format {suffix or 'without a suffix'!r}{hint}", f"The formats are {known}"
+            f"view -o {output!r}",
+            f"there is no format {suffix or 'without a suffix'!r}{hint}",
+            f"The formats are {known}",
         )
     return form
 

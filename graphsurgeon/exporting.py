@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .core.graph import Graph
@@ -22,7 +22,6 @@ class Exporting:
     """The part of an `Editor` that gives its picture to people without a kernel."""
 
     if TYPE_CHECKING:
-        title: str
 
         @property
         def snapshot(self) -> Graph:
@@ -90,34 +89,56 @@ class Exporting:
             >>> page.splitlines()[0], "http:" in page.replace("http://www.w3.org/2000/svg", "")
             ('<!doctype html>', False)
         """
-        from . import __version__
-        from .view.layout import place
-        from .view.packing import ITEMS, pack
-        from .view.scene import build
-        from .view.svg import to_svg
-        from .widget.page import document, squeezed
+        shown = self.screen.unfolded if unfolded is None else frozenset(unfolded)
+        marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
+        return page_of(self.snapshot, shown, marks, theme, self.screen.direction)
 
-        if theme not in THEMES:
-            known = ", ".join(repr(name) for name in THEMES)
-            raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {known}")
-        graph, shown = self.snapshot, self.screen.unfolded if unfolded is None else frozenset(unfolded)
-        keys = frozenset(key for key in shown if not key.endswith("+"))
-        marks = {graph.index[name]: "orphan" for name in self.orphans}
-        direction = self.screen.direction
-        first = place(build(graph, keys, marks), direction=direction).to_dict()
-        most = ITEMS
-        while True:
-            packed = pack(graph, keys, marks, most)
-            attributes, docs = _told(graph, packed)
-            data = {
-                "title": self.title, "packed": packed, "first": first, "open": packed.pop("open"), "theme": theme,
-                "direction": direction, "attributes": attributes, "docs": docs,
-            }  # fmt: skip
-            if most < 200 or len(squeezed(json.dumps(data).encode())) <= LARGEST:
-                break
-            most //= 2
-        text = f"{self.title}: {graph.size:,} ops, {len(first['boxes'])} boxes"
-        return document(data, svg=to_svg(first, title=self.title), text=text, version=__version__)
+
+def page_of(
+    graph: Graph,
+    unfolded: Iterable[str] = (),
+    marks: Mapping[int, str] | None = None,
+    theme: str = "auto",
+    direction: str = "auto",
+) -> str:
+    """Returns the page of a snapshot, as `Editor.to_html` does of an editor.
+
+    Args:
+        graph: the snapshot; its title is the page's.
+        unfolded: fold keys of what is open at first; what steps aside stays aside.
+        marks: op number -> orphan.
+        theme: auto, light or dark.
+        direction: TB, LR or auto.
+
+    Raises:
+        SurgeryError: there is no such theme.
+        LayoutError: there would be more than 400 boxes, or no layout engine is there.
+    """
+    from . import __version__
+    from .view.layout import place
+    from .view.packing import ITEMS, pack
+    from .view.scene import build
+    from .view.svg import to_svg
+    from .widget.page import document, squeezed
+
+    if theme not in THEMES:
+        known = ", ".join(repr(name) for name in THEMES)
+        raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {known}")
+    keys = frozenset(key for key in unfolded if not key.endswith("+"))
+    first = place(build(graph, keys, marks), direction=direction).to_dict()
+    most = ITEMS
+    while True:
+        packed = pack(graph, keys, marks, most)
+        attributes, docs = _told(graph, packed)
+        data = {
+            "title": graph.title, "packed": packed, "first": first, "open": packed.pop("open"), "theme": theme,
+            "direction": direction, "attributes": attributes, "docs": docs,
+        }  # fmt: skip
+        if most < 200 or len(squeezed(json.dumps(data).encode())) <= LARGEST:
+            break
+        most //= 2
+    text = f"{graph.title}: {graph.size:,} ops, {len(first['boxes'])} boxes"
+    return document(data, svg=to_svg(first, title=graph.title), text=text, version=__version__)
 
 
 def _told(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:

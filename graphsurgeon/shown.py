@@ -166,7 +166,8 @@ def outline_shown(graph: Graph, opened: set[str]) -> dict[str, Any]:
 
 
 def hits_shown(graph: Graph, names: list[str], scene: Scene | None) -> dict[str, Any]:
-    """Returns the first hits of a search, each with the box that shows or holds it, and how many there are."""
+    """Returns the first hits of a search, each with the box that shows or holds it; and how many
+    there are, in all and in each box."""
     hits = []
     for name in names[:50]:
         op = graph.index[name]
@@ -175,4 +176,14 @@ def hits_shown(graph: Graph, names: list[str], scene: Scene | None) -> dict[str,
             at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.aside_box[op])
         box = scene.boxes[at].name if scene is not None and at >= 0 else ""
         hits.append({"name": name, "label": name.rpartition("/")[2], "op": graph.types[op], "inside": box})
-    return {"hits": hits, "total": len(names)}
+    return {"hits": hits, "total": len(names), "boxes": _counts(graph, names, scene)}
+
+
+def _counts(graph: Graph, names: list[str], scene: Scene | None) -> dict[str, int]:
+    """Returns how many of these ops each box shows or holds."""
+    if scene is None or not names or not scene.boxes:
+        return {}
+    ops = np.fromiter((graph.index[name] for name in names), np.int64, len(names))
+    at = np.where(scene.op_box[ops] >= 0, scene.op_box[ops], scene.aside_box[ops])
+    counts = np.bincount(at[at >= 0], minlength=len(scene.boxes))
+    return {scene.boxes[i].name: int(counts[i]) for i in np.flatnonzero(counts).tolist()}

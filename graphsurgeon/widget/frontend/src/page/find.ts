@@ -1,5 +1,5 @@
 // The search of a page without a kernel: the words of core/search.py, over what the page holds.
-import type { Hit } from "../types";
+import type { Found } from "../types";
 import type { PageGraph } from "./graph";
 
 type Test = (row: number) => boolean;
@@ -66,7 +66,9 @@ export function shape(asked: string, text: string): boolean {
 }
 
 /** The hits as the list shows them, each with the box that shows or holds it. */
-export function hitsOf(graph: PageGraph, rows: number[], open: ReadonlySet<number>): { hits: Hit[]; total: number } {
+export function hitsOf(graph: PageGraph, rows: number[], open: ReadonlySet<number>): Found {
   const inside = (row: number) => { const shut = graph.above(row).find(f => !open.has(f)); return graph.row(shut ?? row)[2]; };
-  return { total: rows.length, hits: rows.slice(0, 50).map(i => ({ name: graph.row(i)[2], label: graph.row(i)[3], op: graph.row(i)[4], inside: inside(i) })) };
+  const boxes: Record<string, number> = {};
+  for (const i of rows) if (!(open.has(i) && graph.opens(i))) { const name = inside(i); boxes[name] = (boxes[name] ?? 0) + 1; }
+  return { total: rows.length, boxes, hits: rows.slice(0, 50).map(i => ({ name: graph.row(i)[2], label: graph.row(i)[3], op: graph.row(i)[4], inside: inside(i) })) };
 }

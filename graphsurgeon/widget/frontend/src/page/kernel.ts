@@ -4,6 +4,7 @@ import { type Engine, Stopped } from "./engine";
 import { find, hitsOf } from "./find";
 import { MOST, type Packed, PageGraph, TooMany } from "./graph";
 import { place } from "./place";
+import { PagePlaces, type Place } from "./places";
 
 export interface PageData {
   title: string; packed: Packed; first: Scene; open: string[]; theme: State["theme"]; direction: Direction | "auto";
@@ -29,6 +30,7 @@ export class PageModel implements Model {
   private kept = new Map<string, Scene>();
   private direction: Direction | "auto";
   private asked = 0;
+  private readonly places = new PagePlaces();
 
   constructor(private data: PageData, private engine: Engine | null) {
     this.graph = new PageGraph(data.packed);
@@ -39,8 +41,9 @@ export class PageModel implements Model {
     const left = data.packed.shut ? ` ${data.packed.shut.toLocaleString("en")} of its scopes are too deep for this page and stay folded.` : "";
     this.state = {
       protocol: 1, scenes: { source: data.first, destination: null }, titles: { source: data.title, destination: "" }, picked: [], boundary: NOTHING, plan: NO_PLAN,
-      status: { text: `A saved picture: it folds, unfolds and searches without a kernel.${left}`, level: "info" }, outline: { rows: [] }, theme: data.theme, still: true,
+      status: { text: `A saved picture: it folds, unfolds and searches without a kernel.${left}`, level: "info" }, outline: { rows: [] }, theme: data.theme, still: true, views: this.places.shown(),
     };
+    for (const i of this.open) this.rows.add(this.graph.row(i)[2]);
     this.state.outline = { rows: this.outline() };
   }
 
@@ -67,7 +70,15 @@ export class PageModel implements Model {
       case "pick": return this.pick(args.names, args.mode);
       case "unfold": return this.unfold(args.name);
       case "fold": return this.fold(args.name);
-      case "fold_all": return this.refold(new Set(this.opening));
+      case "fold_all": return this.go(new Set(this.opening));
+      case "back": case "forward": {
+        const to = this.places.step(verb, this.here());
+        if (!to) throw new No({ asked: verb, wrong: verb === "back" ? "there is nothing before this" : "there is nothing after this", instead: "Unfold something first" });
+        return this.arrive(to);
+      }
+      case "save_view": { const name = this.places.save(args.name, { ...this.here(), at: args.at ?? [] }); this.moved(); this.say(`saved as '${name}', for as long as this page is open`); return name; }
+      case "show_view": { const to = this.view(args.name, verb); this.places.leave(this.here()); await this.arrive(to); return to.at; }
+      case "forget_view": this.view(args.name, verb); this.places.forget(args.name); this.moved(); return this.say(`'${args.name}' is forgotten`);
       case "reveal": return this.reveal(args.name);
       case "details": return this.details(args.name);
       case "find": return this.find(args.query);
@@ -86,6 +97,29 @@ export class PageModel implements Model {
     return i;
   }
 
+  private here(): Place { return { open: this.open, picked: this.state.picked, at: [] }; }
+  private moved(): void { this.put({ views: this.places.shown() }); }
+
+  private view(name: string, verb: string): Place {
+    const found = this.places.view(name);
+    if (!found) throw new No({ asked: `${verb}('${String(name).slice(0, 100)}')`, wrong: "there is no view of that name", instead: "Save one first" });
+    return found;
+  }
+
+  private async arrive(to: Place): Promise<void> {
+    await this.refold(new Set(to.open));
+    this.put({ picked: to.picked });
+    this.moved();
+  }
+
+  /** Opens something else, and remembers where one was. */
+  private async go(open: Set<number>): Promise<void> {
+    const here = this.here();
+    await this.refold(open);
+    this.places.leave(here);
+    this.moved();
+  }
+
   private pick(names: string[], mode: string): void {
     const next = new Set(mode === "set" ? [] : this.state.picked);
     for (const name of names) if (mode === "toggle" && next.has(name)) next.delete(name); else next.add(name);
@@ -98,17 +132,18 @@ export class PageModel implements Model {
     if (!this.graph.opens(i)) {
       throw new No({ asked: `unfold('${name.slice(0, 200)}')`, wrong: "what is inside was left out to keep this page small", instead: "Open the graph in a notebook, or export a part of it: ed.to_html(unfolded=...)" });
     }
-    return this.refold(new Set([...this.open, i]));
+    return this.go(new Set([...this.open, i]));
   }
 
   private fold(name: string): Promise<void> {
     const i = this.row(name, `fold('${name.slice(0, 200)}')`);
-    return this.refold(new Set([...this.open].filter(o => o !== i && !this.graph.above(o).includes(i))));
+    return this.go(new Set([...this.open].filter(o => o !== i && !this.graph.above(o).includes(i))));
   }
 
   private async reveal(name: string): Promise<void> {
     const i = this.row(name, `reveal('${name.slice(0, 200)}')`), above = this.graph.above(i);
-    if (!above.every(f => this.open.has(f))) await this.refold(new Set([...this.open, ...above]));
+    if (!above.every(f => this.open.has(f))) await this.go(new Set([...this.open, ...above]));
+    else if (!this.state.picked.includes(name)) { this.places.leave(this.here()); this.moved(); }
     this.pick([name], "set");
   }
 
@@ -127,7 +162,9 @@ export class PageModel implements Model {
         this.kept.set(key, scene);
       }
       if (asked !== this.asked) return;
-      this.put({ scenes: { source: scene, destination: null } });
+      for (const i of open) if (!before.has(i)) this.rows.add(this.graph.row(i)[2]);
+      for (const i of before) if (!open.has(i)) this.rows.delete(this.graph.row(i)[2]);
+      this.put({ scenes: { source: scene, destination: null }, outline: { rows: this.outline() } });
       this.say([`${scene.boxes.length} boxes`, scene.stats.degraded].filter(Boolean).join(" \u00b7 "));
     } catch (error) {
       if (asked === this.asked) { this.open = before; this.say(""); }
