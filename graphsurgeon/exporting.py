@@ -68,7 +68,7 @@ class Exporting:
         return to_dot(self.snapshot, self.screen.unfolded if unfolded is None else frozenset(unfolded))
 
     def to_html(self, unfolded: Iterable[str] | None = None, theme: str = "auto") -> str:
-        """Returns one HTML text that shows the graph and still folds, unfolds and searches, with no kernel and no network.
+        """Returns one HTML text that shows the graph and still folds, unfolds and searches, without kernel or network.
 
         It is at most some 6 MB, whatever the graph: of very large ones the deepest scopes stay folded, and the page
         says how many. What is planned on screen is not in it: apply it first.
@@ -114,7 +114,6 @@ def page_of(
         SurgeryError: there is no such theme.
         LayoutError: there would be more than 400 boxes, or no layout engine is there.
     """
-    from . import __version__
     from .view.layout import place
     from .view.packing import ITEMS, pack
     from .view.scene import build
@@ -138,7 +137,7 @@ def page_of(
             break
         most //= 2
     text = f"{graph.title}: {graph.size:,} ops, {len(first['boxes'])} boxes"
-    return document(data, svg=to_svg(first, title=graph.title), text=text, version=__version__)
+    return document(data, svg=to_svg(first, title=graph.title), text=text)
 
 
 def _told(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:

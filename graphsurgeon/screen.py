@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .core.plan import Plan, op_name
-from .core.search import search
+from .core.search import hits
 from .core.selection import Selection
 from .drafting import Drafting
 from .errors import LayoutError, SelectionError, SurgeryError, did_you_mean
@@ -196,7 +196,7 @@ class Screen(Drafting, Revising, Places):
         self._draw("source")
         from .tf.describe import attribute_text
 
-        return hits_shown(graph, search(graph, query, attribute_text), self._panes["source"].scene)
+        return hits_shown(graph, hits(graph, query, attribute_text), self._panes["source"].scene)
 
     def cancel(self) -> None:
         """Stops what is going on; pictures stay as they are."""

@@ -123,4 +123,4 @@ def test_hits_without_a_picture_have_no_boxes():
     from graphsurgeon.shown import hits_shown
 
     graph = Graph.of([("a", "NoOp", [])])
-    assert hits_shown(graph, ["a"], None)["boxes"] == {}
+    assert hits_shown(graph, [0], None)["boxes"] == {}

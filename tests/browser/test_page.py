@@ -18,10 +18,12 @@ from tests.view.test_hostile import NAMES
 from tests.widget.page import AXE
 
 SMALL, MIDDLE, LARGEST = "dl4j_lenet_frozen", "slim_resnet_v2_50_train", "slim_resnet152_16tower_train"
+UNFOLDED = (SMALL, "kws_ds_cnn_s", "sci_inceptionv3", MIDDLE)
 EDGES = """() => {
   const scene = graphsurgeon.get("scenes").source, name = new Map(scene.boxes.map(b => [b.id, b.name]));
   return [scene.boxes.map(b => [b.name, b.kind, b.label, b.sub, b.aside]),
-          scene.edges.map(e => [name.get(e.from), name.get(e.to), e.n, e.control, !!e.quiet, e.tensors]), scene.stats.aside];
+          scene.edges.map(e => [name.get(e.from), name.get(e.to), e.n, e.control, !!e.quiet, e.tensors]),
+          scene.stats.aside];
 }"""
 
 
@@ -134,7 +136,8 @@ def test_the_largest_graph_fits_in_a_page_and_opens(shows, corpus):
     name = page.locator(".gs-box.gs-scope").first.get_attribute("data-name")
     took = page.evaluate(
         """name => new Promise(done => {
-          const start = performance.now(), box = [...document.querySelectorAll(".gs-box")].find(b => b.dataset.name === name);
+          const start = performance.now();
+          const box = [...document.querySelectorAll(".gs-box")].find(b => b.dataset.name === name);
           box.dispatchEvent(new MouseEvent("dblclick", {bubbles: true}));
           const look = () => document.querySelector(".gs-box[data-name='" + name + "']")
             ? requestAnimationFrame(look) : done(performance.now() - start);
@@ -207,7 +210,10 @@ def test_a_layout_past_its_limit_is_ended_and_degrades_in_steps(shows):
     said = page.evaluate(
         """async () => {
           const limits = [], real = graphsurgeon.engine.run.bind(graphsurgeon.engine);
-          graphsurgeon.engine.run = (dot, limit) => { limits.push(limit); return real(dot, limits.length < 3 ? 0 : limit); };
+          graphsurgeon.engine.run = (dot, limit) => {
+            limits.push(limit);
+            return real(dot, limits.length < 3 ? 0 : limit);
+          };
           graphsurgeon.send({v: 1, id: 1, verb: "unfold", args: {pane: "source", name: "net/"}});
           await new Promise(done => { const look = () => graphsurgeon.get("scenes").source.groups.length ||
             graphsurgeon.get("scenes").source.stats.degraded ? done() : setTimeout(look, 20); look(); });
@@ -223,7 +229,8 @@ def test_an_aborted_layout_leaves_the_picture_and_a_sentence(shows):
     page = shows(small().to_html(unfolded=[]))
     before = page.locator(".gs-item").count()
     page.evaluate(
-        "() => { graphsurgeon.engine.started = () => ({ postMessage() {}, terminate() {} }) }"  # a worker that never answers
+        # a worker that never answers
+        "() => { graphsurgeon.engine.started = () => ({ postMessage() {}, terminate() {} }) }"
     )
     box(page, "net/").dblclick()
     until_said(page, "laying out")
@@ -248,7 +255,8 @@ def test_axe_and_reduced_motion(shows, axe_core):
     box(page, "head/opa").click()
     page.evaluate(AXE.read_text())
     found = page.evaluate(
-        """() => axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => [v.id, v.nodes[0].html.slice(0, 200)]))"""
+        """() => axe.run(document, {resultTypes: ["violations"]})
+          .then(r => r.violations.map(v => [v.id, v.nodes[0].html.slice(0, 200)]))"""
     )
     assert found == []
     page.emulate_media(reduced_motion="reduce")
@@ -303,7 +311,8 @@ def test_hostile_names_are_text_and_nothing_runs(shows, page, dark):
     shown.wait_for_selector(".gs-hit")
     found = shown.evaluate(
         """() => [document.querySelectorAll("#gs-host :is(script, img, iframe, a, foreignObject, image, use)").length,
-          [...document.querySelectorAll("#gs-host *")].flatMap(e => [...e.attributes]).filter(a => /^on|href|^src$/.test(a.name)).length,
+          [...document.querySelectorAll("#gs-host *")].flatMap(e => [...e.attributes])
+            .filter(a => /^on|href|^src$/.test(a.name)).length,
           /[\\u202a-\\u202e\\u0000]/.test(document.getElementById("gs-host").textContent),
           document.title.includes("<script>")]"""
     )

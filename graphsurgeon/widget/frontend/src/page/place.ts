@@ -6,7 +6,7 @@ import type { PageGraph, Unplaced } from "./graph";
 import { draw, size, type Sketch } from "./sketch";
 
 type Point = [number, number];
-const MARGIN = 12, WIDEST = 4, LIMIT = 10_000;
+const MARGIN = 12, WIDEST = 4, MANY = 120, LIMIT = 10_000;
 const LADDER = ["", "curves given up: straight lines", "curves and frames given up: straight lines, no scopes drawn"];
 const SHARE = [0.6, 0.5, 1];
 const ALLOWED = /^[\sA-Za-z0-9_.,;={}[\]">-]*$/;
@@ -21,7 +21,7 @@ export async function place(scene: Unplaced, graph: PageGraph, engine: Engine, d
     const until = performance.now() + Math.max(50, (end - performance.now()) * SHARE[step]!);
     let best: Scene | null = null;
     try {
-      for (const sketch of sketches(direction, step)) {
+      for (const sketch of sketches(direction, step, scene.boxes.length > MANY)) {
         const dot = draw(scene, graph, sketch);
         if (!ALLOWED.test(dot)) throw new Error("a name reached the layout engine");
         const placed = read(scene, graph, sketch, JSON.parse(await engine.run(dot, Math.max(50, until - performance.now()))), degraded, rev);
@@ -37,10 +37,14 @@ export async function place(scene: Unplaced, graph: PageGraph, engine: Engine, d
   throw failed;
 }
 
-function* sketches(direction: Direction | "auto", step: number): Generator<Sketch> {
+function* sketches(direction: Direction | "auto", step: number, many: boolean): Generator<Sketch> {
   const plain: Sketch = { direction: direction === "auto" ? "TB" : direction, curves: step === 0, clusters: step < 2 };
   yield plain;
   if (step) return;
+  if (many) {
+    if (direction === "auto") yield { ...plain, direction: "LR" };
+    return;
+  }
   yield { ...plain, tight: true };
   yield { ...plain, stagger: true };
   if (direction !== "auto") return;
