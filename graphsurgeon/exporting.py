@@ -18,6 +18,26 @@ LARGEST = 5 << 20
 _ATTRIBUTES = 3_000_000  # letters of attributes that a page holds
 
 
+class Picture:
+    """A picture that a notebook shows by itself, with no widget.
+
+    Args:
+        svg: the picture.
+        text: what it shows, in words.
+    """
+
+    def __init__(self, svg: str, text: str) -> None:
+        self.svg, self.text = svg, text
+
+    def __repr__(self) -> str:
+        return f"<Picture of {self.text}>"
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        from .pane import picture_html
+
+        return {"image/svg+xml": self.svg, "text/html": picture_html(self.svg, self.text), "text/plain": self.text}
+
+
 class Exporting:
     """The part of an `Editor` that gives its picture to people without a kernel."""
 
@@ -53,6 +73,20 @@ class Exporting:
             '<svg'
         """
         return self.screen.svg() if unfolded is None else self.screen.svg_of(frozenset(unfolded))
+
+    def picture(self, unfolded: Iterable[str] | None = None) -> Picture:
+        """Returns the picture as an output that needs no kernel: for notebooks that others will open.
+
+        The widget itself is a picture everywhere but in a trusted notebook that JupyterLab opens again: there it asks
+        for the kernel that made it.
+
+        Args:
+            unfolded: the scopes to open; default: as on screen.
+
+        Raises:
+            LayoutError: there would be more than 400 boxes, or no layout engine is there.
+        """
+        return Picture(self.to_svg(unfolded), f"{self.snapshot.title}: {self.snapshot.size:,} ops")
 
     def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
         """Returns the picture as a labelled `graphviz.Digraph`, to render as you like.

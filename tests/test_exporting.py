@@ -122,3 +122,12 @@ def test_the_widget_is_one_module_without_addresses():
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", bundle)
     # no other module is loaded: neither by import nor by require
     assert not re.findall(r"\bimport\s*[({\"'*]|\brequire\s*\(|\}\s*from\s*[\"']", str(GraphWidget._esm))
+
+
+def test_a_picture_needs_no_widget():
+    picture = opened().picture(unfolded=["net/"])
+    assert repr(picture) == "<Picture of a title: 6 ops>"
+    data = picture._repr_mimebundle_()
+    assert sorted(data) == ["image/svg+xml", "text/html", "text/plain"]
+    assert data["text/html"].startswith('<img alt="a title: 6 ops"')
+    assert data["image/svg+xml"] == opened().to_svg(unfolded=["net/"])

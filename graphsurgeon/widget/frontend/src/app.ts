@@ -26,7 +26,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   let active: PaneName = "source", outlineOn = true, inspectorOn = true, sidesChosen = false, width = 0;
 
   const status = new StatusBar(() => void acts.send("cancel", {}));
-  const api = new Api(model, () => status.pending(api.pending()));
+  const api = new Api(model, () => status.pending(api.pending()), text => status.say(text, "warn"));
   const popup = new Popup(root);
   const events: PaneEvents = {
     picked: (pane, names, mode) => acts.pick(pane, names, mode),
