@@ -33,7 +33,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--tf115", metavar="PYTHON", help="an interpreter with TensorFlow 1.15, to measure against")
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the results go")
+    parser.add_argument(
+        "--peers", type=Path, metavar="FOLDER", help="a virtual environment with other viewers, for `view`"
+    )
     given = parser.parse_args(arguments)
+    if given.peers is not None:
+        os.environ["GRAPHSURGEON_PEERS"] = str(given.peers.resolve())
     if given.one:
         for row in importlib.import_module(f"benchmarks.bench_{given.one}").rows():
             print(MARK + json.dumps(row.as_dict()), flush=True)
@@ -105,7 +110,7 @@ def table(results: Sequence[dict[str, Any]]) -> str:
 def versions() -> dict[str, str]:
     """Returns what the numbers depend on: versions, cores and the kind of machine, never its name."""
     found = {"python": platform.python_version(), "machine": platform.machine(), "cores": str(os.cpu_count())}
-    for package in ("tensorflow", "tensorflow-cpu", "numpy", "scipy", "rustworkx"):
+    for package in ("tensorflow", "tensorflow-cpu", "numpy", "scipy", "rustworkx", "jupyterlab", "playwright"):
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:

@@ -15,6 +15,7 @@ from .core.plan import Plan
 from .core.selection import OpView, Selection, select
 from .errors import PlanError, StalePlanError
 from .explaining import Explaining
+from .exporting import Exporting
 from .functions import Functions
 from .history import Event, Log, late_failure
 from .keeping import Keeping, source_of
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .screen import Screen
 
 
-class Editor(Functions, Explaining, Undoing, Origins, Keeping):
+class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
     """A graph under the knife: select, plan, apply, undo. Make one with `gs.open`.
 
     Everything before `apply` is a value: selecting and planning change nothing.
@@ -80,10 +81,20 @@ class Editor(Functions, Explaining, Undoing, Origins, Keeping):
         return self.snapshot.size
 
     def find(self, text: str, most: int = 20) -> list[str]:
-        """Returns names of ops that contain `text` (no regard to case), or fit it as a pattern with ``*``."""
-        from .core.search import search
+        """Returns names of ops that fit a query, as in the widget: ``"conv"``, ``"net/* op:Conv2D shape:...x64"``.
 
-        return search(self.snapshot, text)[:most]
+        Args:
+            text: words: parts of names, patterns with ``*``, ``/regular expressions/``, and ``op:``, ``dtype:``,
+                ``shape:``, ``device:``, ``attr:name=value``; all must fit, those after a ``-`` must not.
+            most: at most so many.
+
+        Raises:
+            SelectionError: a regular expression does not compile, or there is no such key.
+        """
+        from .core.search import search
+        from .tf.describe import attribute_text
+
+        return search(self.snapshot, text, attribute_text)[:most]
 
     def op(self, name: str) -> Any:
         """Returns the live op called `name`; raises SelectionError with the nearest names."""
@@ -312,16 +323,6 @@ class Editor(Functions, Explaining, Undoing, Origins, Keeping):
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         return self.view()._repr_mimebundle_(**options)
-
-    def to_svg(self, unfolded: Iterable[str] | None = None) -> str:
-        """Returns the picture as a static, self-contained SVG text."""
-        return self.screen.svg() if unfolded is None else self.screen.svg_of(frozenset(unfolded))
-
-    def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
-        """Returns the picture as a labelled `graphviz.Digraph`, to render as you like."""
-        from .view.dot import to_dot
-
-        return to_dot(self.snapshot, self.screen.unfolded if unfolded is None else frozenset(unfolded))
 
 
 def _parts(things: Any) -> list[Any]:

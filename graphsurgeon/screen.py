@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .core.plan import Plan, op_name
-from .core.search import search
+from .core.search import hits
 from .core.selection import Selection
 from .drafting import Drafting
 from .errors import LayoutError, SelectionError, SurgeryError, did_you_mean
 from .inspector import details, reasons
 from .marks import Marks, picked_after, selection_of
 from .pane import Pane, keys_above, opening_of_copies, static_picture
+from .places import Places
 from .revising import Revising
 from .shown import boundary_shown, boundary_text, hits_shown, outline_shown, plan_shown
 from .view.asides import counted
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from .editor import Editor
 
 
-class Screen(Drafting, Revising):
+class Screen(Drafting, Revising, Places):
     """The state behind a widget: two panes, what is picked, the boundary, the plan being made.
 
     Args:
@@ -38,6 +39,7 @@ class Screen(Drafting, Revising):
     """
 
     def __init__(self, destination: Editor, source: Editor | None = None) -> None:
+        super().__init__()
         self.destination = destination
         self.source = source or destination
         self._panes = {"source": Pane(), "destination": Pane()}
@@ -88,6 +90,11 @@ class Screen(Drafting, Revising):
         self._draw("source")
         return self._panes["source"].unfolded or frozenset()
 
+    @property
+    def direction(self) -> str:
+        """The direction pictures are drawn in: TB, LR or auto."""
+        return self._direction
+
     # -- what is picked and unfolded ------------------------------------------------------------
 
     def pick(self, names: list[str], mode: str = "set") -> None:
@@ -114,6 +121,7 @@ class Screen(Drafting, Revising):
                 did_you_mean(name.rstrip("/"), graph.scopes.names[1:]),
             )
         key = item.name if item.members else item.keys[-1]
+        self._leaving(pane)
         self._refold(pane, lambda keys: keys | {key})
 
     def fold(self, name: str, pane: str = "source") -> None:
@@ -121,6 +129,7 @@ class Screen(Drafting, Revising):
         item = find_item(self._graph(pane), name)
         gone = {name, name.rstrip("/")} | ({item.name, *item.keys} if item is not None else set())
         path = name.lstrip("~").rstrip("/") + "/"
+        self._leaving(pane)
         self._refold(
             pane,
             lambda keys: frozenset(k for k in keys if k not in gone and not k.lstrip("~").startswith(path)),
@@ -128,6 +137,7 @@ class Screen(Drafting, Revising):
 
     def fold_all(self, pane: str = "source") -> None:
         """Goes back to the first picture."""
+        self._leaving(pane)
         self._refold(pane, lambda keys: first_unfolded(self._graph(pane)))
 
     def _refold(self, pane: str, change: Callable[[frozenset[str]], frozenset[str]]) -> None:
@@ -140,8 +150,14 @@ class Screen(Drafting, Revising):
         except LayoutError:
             here.unfolded = before
             raise
+        if pane == "source":
+            self._open_rows = (self._open_rows - (before - here.unfolded)) | (here.unfolded - before)
         degraded = scene["stats"].get("degraded")
         self._say(f"{len(scene['boxes'])} boxes" + (f" · {degraded}" if degraded else ""))
+
+    def _leaving(self, pane: str) -> None:
+        if pane == "source":
+            self._leave()
 
     def reveal(self, name: str, pane: str = "source") -> None:
         """Unfolds what hides an op or scope, and picks it."""
@@ -150,6 +166,7 @@ class Screen(Drafting, Revising):
         if op is None and ops_named(graph, name) is None:
             graph.find(name, f"reveal({name!r})")
         keys = keys_above(graph, name) if op is None else keys_to(graph, op)
+        self._leaving(pane)
         self._refold(pane, lambda open_keys: open_keys | set(keys))
         if pane == "source":
             self.pick([name])
@@ -180,7 +197,9 @@ class Screen(Drafting, Revising):
         """Returns the ops that fit a query, with the box that shows or holds each."""
         graph = self.source.snapshot
         self._draw("source")
-        return hits_shown(graph, search(graph, query), self._panes["source"].scene)
+        from .tf.describe import attribute_text
+
+        return hits_shown(graph, hits(graph, query, attribute_text), self._panes["source"].scene)
 
     def cancel(self) -> None:
         """Stops what is going on; pictures stay as they are."""
@@ -261,7 +280,11 @@ class Screen(Drafting, Revising):
             marks.setdefault(graph.index[name], "orphan")
         if pane == "source" and self.same:
             marks |= dict.fromkeys(self.draft.effect.removed, "removed")
-        return self._panes[pane].draw(graph, marks, self._direction)
+        new = self._panes[pane].unfolded is None
+        drawn = self._panes[pane].draw(graph, marks, self._direction)
+        if pane == "source" and new:
+            self._open_rows |= self._panes[pane].unfolded or frozenset()
+        return drawn
 
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows."""
@@ -297,6 +320,7 @@ class Screen(Drafting, Revising):
             },
             "status": status,
             "outline": outline_shown(self.source.snapshot, self._open_rows),
+            "views": self.places_shown(),
             "theme": "auto",
         }
 

@@ -166,14 +166,28 @@ def outline_shown(graph: Graph, opened: set[str]) -> dict[str, Any]:
     return {"rows": rows}
 
 
-def hits_shown(graph: Graph, names: list[str], scene: Scene | None) -> dict[str, Any]:
-    """Returns the first hits of a search, each with the box that shows or holds it, and how many there are."""
-    hits = []
-    for name in names[:50]:
-        op = graph.index[name]
-        at = -1
-        if scene is not None:
-            at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.aside_box[op])
-        box = scene.boxes[at].name if scene is not None and at >= 0 else ""
-        hits.append({"name": name, "label": name.rpartition("/")[2], "op": graph.types[op], "inside": box})
-    return {"hits": hits, "total": len(names)}
+def hits_shown(graph: Graph, ops: list[int], scene: Scene | None) -> dict[str, Any]:
+    """Returns the first hits of a search, each with the box that shows or holds it.
+
+    Args:
+        graph: the snapshot.
+        ops: numbers of the ops that were found, best first.
+        scene: the picture; None where there is none.
+
+    Returns:
+        ``hits``, how many there are in ``total``, and in ``boxes`` how many each box shows or holds.
+    """
+    found = np.asarray(ops, np.int64)
+    at = np.full(len(ops), -1, np.int64)
+    if scene is not None:
+        at = np.where(scene.op_box[found] >= 0, scene.op_box[found], scene.aside_box[found])
+    first = [
+        {
+            "name": graph.names[op], "label": graph.names[op].rpartition("/")[2], "op": graph.types[op],
+            "inside": scene.boxes[box].name if scene is not None and box >= 0 else "",
+        }
+        for op, box in zip(ops[:50], at[:50].tolist(), strict=True)
+    ]  # fmt: skip
+    counts = np.bincount(at[at >= 0]).tolist()
+    boxes = {scene.boxes[i].name: n for i, n in enumerate(counts) if n} if scene is not None else {}
+    return {"hits": first, "total": len(ops), "boxes": boxes}

@@ -128,8 +128,9 @@ def test_find_details_outline_direction():
     found = screen.find("loss")
     assert found["hits"][0] == {"name": "loss", "label": "loss", "op": "Mean", "inside": "loss"}
     assert found["total"] == len(ed.find("loss", most=1000))
-    assert screen.find("no such thing") == {"hits": [], "total": 0}
+    assert screen.find("no such thing") == {"hits": [], "total": 0, "boxes": {}}
     assert screen.details("loss")["title"] == "loss"
+    screen.fold("net/")
     rows = {r["name"]: r for r in traits(screen)["outline"]["rows"]}
     assert rows["net/"]["open"] is False
     screen.outline_open("net/")
@@ -370,7 +371,7 @@ def test_traits_are_json_whatever_the_names():
     ed = gs.open(g)
     assert json.dumps(ed.screen.traits())
     assert set(traits(ed.screen)) == {
-        "scenes", "titles", "picked", "boundary", "plan", "status", "outline", "theme",
+        "scenes", "titles", "picked", "boundary", "plan", "status", "outline", "views", "theme",
     }  # fmt: skip
 
 

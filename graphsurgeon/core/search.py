@@ -1,66 +1,245 @@
-"""Search: find ops by name, pattern, type, dtype or shape in graphs of any size."""
+"""Search: find ops by name, pattern, type, dtype, shape, device or attribute in graphs of any size."""
 
 from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..errors import SelectionError
-from .graph import Graph
+from .graph import Graph, Ints, Mask
+
+KEYS = ("attr", "device", "dtype", "op", "shape", "type")
+"""What a word may ask for: ``key:value``."""
+
+AttributeText = Callable[[Any], str]
 
 
-def search(graph: Graph, query: str) -> list[str]:
+class Index:
+    """What a search needs of a graph, made when it is first asked for and kept.
+
+    Args:
+        graph: the snapshot.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.names, self.nodes, self.size = graph.names, graph.nodes, graph.size
+        self.kinds = graph.kinds
+        self._valued: dict[tuple[str, AttributeText], dict[str, list[int]]] = {}
+        self._outputs = graph.outputs
+
+    @cached_property
+    def lowered(self) -> list[str]:
+        """The names in lower case."""
+        return [name.lower() for name in self.names]
+
+    @cached_property
+    def leaves(self) -> list[str]:
+        """The last parts of the names, in lower case."""
+        return [name.rpartition("/")[2] for name in self.lowered]
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """How long each name is."""
+        return np.fromiter(map(len, self.names), np.int32, self.size)
+
+    @cached_property
+    def tensors(self) -> dict[str, list[int]]:
+        """Dtype and shape of an output, as text -> the ops that have such an output."""
+        found: dict[str, list[int]] = {}
+        for op in range(self.size):
+            for info in self._outputs(op) or ():
+                ops = found.setdefault(str(info), [])
+                if not ops or ops[-1] != op:
+                    ops.append(op)
+        return found
+
+    @cached_property
+    def devices(self) -> dict[str, list[int]]:
+        """Device as the ops ask for it -> those ops."""
+        found: dict[str, list[int]] = {}
+        for op, node in enumerate(self.nodes):
+            device = getattr(node, "device", "")
+            if device:
+                found.setdefault(device, []).append(op)
+        return found
+
+    def valued(self, key: str, text: AttributeText) -> dict[str, list[int]]:
+        """Returns the values of an attribute, as text in lower case, each with the ops that have it; kept."""
+        if (key, text) not in self._valued:
+            found = self._valued[key, text] = {}
+            for op, node in enumerate(self.nodes):
+                held: Any = getattr(node, "attr", {})
+                if key in held:
+                    found.setdefault(text(held[key]).strip("\"'").lower(), []).append(op)
+        return self._valued[key, text]
+
+    @cached_property
+    def attributes(self) -> dict[str, set[str]]:
+        """Names of attributes, by what they are in lower case."""
+        found: dict[str, set[str]] = {}
+        for node in self.nodes:
+            for key in getattr(node, "attr", ()):
+                found.setdefault(key.lower(), set()).add(key)
+        return found
+
+    def mask(self, ops: list[int]) -> Mask:
+        """Returns a mask that is true at these ops."""
+        out = np.zeros(self.size, np.bool_)
+        out[ops] = True
+        return out
+
+    def where(self, fits: Callable[[str], object], names: list[str]) -> Mask:
+        """Returns a mask of the ops whose name, as in `names`, fits."""
+        return np.fromiter((bool(fits(name)) for name in names), np.bool_, self.size)
+
+    def holding(self, text: str) -> Mask:
+        """Returns a mask of the ops whose name holds `text`, which is in lower case."""
+        return np.array([text in name for name in self.lowered], np.bool_)
+
+
+_indexes: WeakKeyDictionary[Graph, Index] = WeakKeyDictionary()
+
+
+def index_of(graph: Graph) -> Index:
+    """Returns the index of a graph, made once for as long as the graph lives."""
+    index = _indexes.get(graph)
+    if index is None:
+        index = _indexes[graph] = Index(graph)
+    return index
+
+
+def search(graph: Graph, query: str, attribute: AttributeText = str) -> list[str]:
     """Returns names of ops that fit all words of a query, best first; those that fit a pattern in graph order.
 
     Args:
         graph: the snapshot.
-        query: words; ``op:Conv2D`` asks for a type, ``/regular expression/`` and patterns with ``*`` work on whole
-            names, anything else is looked for inside names, with no regard to case.
+        query: words. ``op:Conv2D`` asks for a type, ``dtype:float32`` and ``shape:?x224x224x3`` for an output
+            (``?`` is an unknown dimension, ``*`` any one, ``...`` any number of them), ``device:gpu`` for a part of
+            the device, ``attr:padding`` or ``attr:padding=SAME`` for an attribute; values take ``*``. A word
+            ``/regular expression/`` and patterns with ``*`` work on whole names; any other is looked for inside
+            names, with no regard to case. A ``-`` before a word asks for the opposite.
+        attribute: how to write the value of an attribute.
 
     Raises:
-        SelectionError: a regular expression does not compile.
+        SelectionError: a regular expression does not compile, or there is no such ``key:``.
 
     Example:
         >>> g = Graph.of([("net/conv1", "Conv2D", []), ("net/relu", "Relu", ["net/conv1"])])
-        >>> search(g, "conv"), search(g, "op:Relu"), search(g, "net/*")
-        (['net/conv1'], ['net/relu'], ['net/conv1', 'net/relu'])
+        >>> search(g, "conv"), search(g, "op:Relu"), search(g, "net/* -relu")
+        (['net/conv1'], ['net/relu'], ['net/conv1'])
     """
-    hits = list(range(graph.size))
+    return [graph.names[i] for i in hits(graph, query, attribute)]
+
+
+def hits(graph: Graph, query: str, attribute: AttributeText = str) -> list[int]:
+    """Returns the numbers of the ops that `search` finds, in its order.
+
+    Args:
+        graph: the snapshot.
+        query: see `search`.
+        attribute: how to write the value of an attribute.
+
+    Raises:
+        SelectionError: as `search`.
+    """
     words = query.split()
-    for word in words:
-        if word.lower().startswith(("op:", "type:")):
-            wanted = word.partition(":")[2].lower()
-            kinds = {k for k in set(graph.types) if fnmatch.fnmatchcase(k.lower(), wanted)}
-            fits = np.isin(graph.type_array, sorted(kinds)) if kinds else np.zeros(graph.size, np.bool_)
-            hits = [i for i in hits if fits[i]]
-        elif len(word) > 2 and word[0] == word[-1] == "/":
-            try:
-                pattern = re.compile(word[1:-1])
-            except re.error as error:
-                raise SelectionError(
-                    f"find({query!r})",
-                    f"{word!r} is not a regular expression: {error}",
-                    "Escape special characters with \\",
-                ) from None
-            hits = [i for i in hits if pattern.search(graph.names[i])]
-        elif any(c in word for c in "*?"):
-            pattern = re.compile(fnmatch.translate(word.lower()))
-            hits = [i for i in hits if pattern.match(graph.names[i].lower())]
-        else:
-            low = word.lower().partition(":")[0]
-            hits = [i for i in hits if low in graph.names[i].lower()]
-    if not words:
+    if not words or not graph.size:
         return []
+    index, fits = index_of(graph), np.ones(graph.size, np.bool_)
+    for word in words:
+        no = word[0] == "-" and len(word) > 1
+        mask = _fits(index, word[1:] if no else word, query, attribute)
+        fits &= ~mask if no else mask
+    found: list[int] = np.flatnonzero(fits).tolist()
     last = words[-1].lower()
+    if not any(c in last for c in "*?:") and last[0] not in "/-":
+        leaves, lowered = index.leaves, index.lowered
+        rank = [0 if leaves[i] == last or lowered[i] == last else 1 if leaves[i].startswith(last) else 2 for i in found]
+        order = np.lexsort((index.lengths[found], np.array(rank, np.int32)))
+        found = np.array(found, np.int32)[order].tolist()
+    return found
 
-    if any(c in last for c in "*?") or last.startswith(("op:", "type:", "/")):
-        return [graph.names[i] for i in hits]
 
-    def rank(i: int) -> tuple[int, int, int]:
-        name = graph.names[i].lower()
-        leaf = name.rpartition("/")[2]
-        return (0 if name == last or leaf == last else 1 if leaf.startswith(last) else 2, len(name), i)
+def _fits(index: Index, word: str, query: str, attribute: AttributeText) -> Mask:
+    """Returns a mask of the ops that fit one word."""
+    key, colon, value = word.partition(":")
+    if len(word) > 2 and word[0] == word[-1] == "/":
+        try:
+            return index.where(re.compile(word[1:-1]).search, list(index.names))
+        except re.error as error:
+            raise SelectionError(
+                f"find({query!r})",
+                f"{word!r} is not a regular expression: {error}",
+                "Escape special characters with \\",
+            ) from None
+    if colon and value and key.lower() in KEYS:
+        return _asked(index, key.lower(), value, attribute)
+    if colon and value and key.isalpha() and not value.isdigit() and not index.holding(word.lower()).any():
+        raise SelectionError(
+            f"find({query!r})",
+            f"there is nothing to ask for called {key + ':'!r}",
+            "The keys are " + ", ".join(f"{known}:" for known in KEYS),
+        )
+    if any(c in word for c in "*?"):
+        return index.where(re.compile(fnmatch.translate(word.lower())).match, index.lowered)
+    return index.holding(word.lower() if colon and not value.isdigit() else key.lower())
 
-    return [graph.names[i] for i in sorted(hits, key=rank)]
+
+def _asked(index: Index, key: str, value: str, attribute: AttributeText) -> Mask:
+    """Returns a mask of the ops that have what ``key:value`` asks for."""
+    low = value.lower()
+    if key in ("op", "type"):
+        kinds, _, kind_of = index.kinds
+        hit: Mask = np.array([fnmatch.fnmatchcase(kind.lower(), low) for kind in kinds], np.bool_)[kind_of]
+        return hit
+    if key == "device":
+        return _of(index, index.devices, lambda device: fnmatch.fnmatchcase(device.lower(), f"*{low}*"))
+    if key == "dtype":
+        fits = re.compile(fnmatch.translate(low)).match
+        return _of(index, index.tensors, lambda text: bool(fits(text.partition(" ")[0].removesuffix("_ref"))))
+    if key == "shape":
+        return _of(index, index.tensors, lambda text: shape_fits(value, text.partition(" ")[2]))
+    name, equals, wanted = low.partition("=")
+    match = re.compile(fnmatch.translate(wanted.strip("\"'") if equals else "*")).match
+    fits_all = np.zeros(index.size, np.bool_)
+    for own in index.attributes.get(name, ()):
+        fits_all |= _of(index, index.valued(own, attribute if equals else _any_value), match)
+    return fits_all
+
+
+def _any_value(value: Any) -> str:
+    return ""
+
+
+def _of(index: Index, table: dict[str, list[int]], fits: Callable[[str], object]) -> Mask:
+    return index.mask([op for text, ops in table.items() if fits(text) for op in ops])
+
+
+def shape_fits(asked: str, shape: str) -> bool:
+    """Returns whether a shape is as asked.
+
+    Args:
+        asked: dimensions by ``x`` or comma: ``?`` an unknown one, ``*`` any one, ``...`` any number of them.
+        shape: as text, ``(?, 224, 224, 3)``; anything else is an unknown shape and fits nothing.
+
+    Example:
+        >>> [shape_fits(s, "(?, 8, 3)") for s in ("?x8x3", "*,*,3", "...,3", "?x8", "8x8x3")]
+        [True, True, True, False, False]
+    """
+    if not shape.startswith("("):
+        return False
+    dims = [d.strip() for d in shape.strip("()").split(",") if d.strip()]
+    wanted = [d.strip() for d in re.split(r"[x,]", asked.strip("()[]").lower()) if d.strip()]
+    if "..." in wanted:
+        at = wanted.index("...")
+        before, after = wanted[:at], wanted[at + 1 :]
+        if len(dims) < len(before) + len(after):
+            return False
+        dims, wanted = dims[: len(before)] + dims[len(dims) - len(after) :], before + after
+    return len(dims) == len(wanted) and all(w in ("*", d) for w, d in zip(wanted, dims, strict=True))

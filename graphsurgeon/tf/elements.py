@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ..core.state import VARIABLE_TYPES, VariableInfo
+from .carrying import assign
 from .functions import adopt
 from .internals import (
     TENSOR,
@@ -23,7 +24,7 @@ from .internals import (
 from .internals import number_of as number_of
 from .internals import original_of as original_of
 from .internals import set_original as set_original
-from .variables import assign, fetch, is_variable, rebuilt, variable_infos, variable_objects
+from .variables import fetch, is_variable, rebuilt, variable_infos, variable_objects
 
 tf1 = tf.compat.v1
 

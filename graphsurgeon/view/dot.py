@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 from ..core.graph import Graph
 from .families import COLOURS
 from .scene import Scene, build
-from .text import clean
+from .text import clean, elide
 
 if TYPE_CHECKING:
     import graphviz
+
+
+_LONGEST = 1000  # letters of a name; Graphviz reads no strings of any length
 
 
 def quoted(text: str) -> Any:
@@ -24,6 +27,10 @@ def quoted(text: str) -> Any:
     import graphviz
 
     return graphviz.escape(clean(text))
+
+
+def _told(text: str) -> Any:
+    return quoted(elide(text, _LONGEST))
 
 
 def to_dot(graph: Graph, unfolded: Iterable[str] = frozenset()) -> graphviz.Digraph:
@@ -57,7 +64,7 @@ def to_dot(graph: Graph, unfolded: Iterable[str] = frozenset()) -> graphviz.Digr
     for edge in scene.edges:
         style = {"style": "dashed"} if edge.control else {}
         label = f"×{edge.n}" if edge.n > 1 else ""
-        out.edge(edge.source, edge.target, label=label, tooltip=quoted(", ".join(edge.tensors)), **style)
+        out.edge(edge.source, edge.target, label=label, tooltip=_told(", ".join(edge.tensors)), **style)
     return out
 
 
@@ -70,7 +77,7 @@ def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
             into.node(
                 box.id,
                 label,
-                tooltip=quoted(box.name),
+                tooltip=_told(box.name),
                 fillcolor=ink.fill,
                 color=ink.line,
                 fontcolor=ink.text,
@@ -78,5 +85,5 @@ def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
     for i, inner in enumerate(scene.groups):
         if inner.group == group:
             with into.subgraph(name=f"cluster_{i}") as cluster:
-                cluster.attr(label=quoted(inner.label), tooltip=quoted(inner.name), labeljust="l", style="rounded")
+                cluster.attr(label=quoted(inner.label), tooltip=_told(inner.name), labeljust="l", style="rounded")
                 _fill(cluster, scene, i)

@@ -20,6 +20,8 @@ __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
 
 WIDEST = 4.0
 """A picture is at most this many times as wide as high, or as high as wide, where that can be had."""
+MANY = 120
+"""With more boxes than this a picture of another shape is tried for once only: each try takes its second."""
 MARGIN = 12.0
 """Empty border of a picture, px."""
 
@@ -125,7 +127,7 @@ def place(
         best: PlacedScene | None = None
         limit = time.monotonic() + max(0.05, (end - time.monotonic()) * _SHARE[step])
         try:
-            for sketch in _sketches(direction, step):
+            for sketch in _sketches(direction, step, len(scene.boxes) > MANY):
                 placed = _run(scene, sketch, engine, limit - time.monotonic(), cancelled, degraded)
                 if best is None or _shape(placed) < _shape(best):
                     best = placed
@@ -143,11 +145,14 @@ def place(
     ) from failed
 
 
-def _sketches(direction: str, step: int) -> Iterator[Sketch]:
-    """Yields ways to write the DOT, the preferred one first; later ones are tried for a better shape."""
+def _sketches(direction: str, step: int, many: bool) -> Iterator[Sketch]:
+    """Yields ways to write the DOT, the preferred one first; later ones are tried for a better shape, few with many."""
     plain = Sketch("TB" if direction == "auto" else direction, curves=step == 0, clusters=step < 2)
     yield plain
-    if step == 0:
+    if step == 0 and many:
+        if direction == "auto":
+            yield replace(plain, direction="LR")
+    elif step == 0:
         yield replace(plain, tight=True)
         yield replace(plain, stagger=True)
         if direction == "auto":

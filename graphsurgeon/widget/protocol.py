@@ -50,10 +50,15 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
+
+
 TEXT = Kind("a text", lambda value: isinstance(value, str))
 TEXT_OR_NONE = Kind("a text or null", lambda value: value is None or isinstance(value, str))
 COUNT = Kind("a whole number from 0", _is_count)
 NAMES = Kind("a list of texts", lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value))
+NUMBERS = Kind("a list of numbers", lambda value: isinstance(value, list) and all(map(_is_number, value)))
 YES_OR_NO = Kind("true or false", lambda value: isinstance(value, bool))
 PANE = _one_of("source", "destination")
 MODE = _one_of("set", "add", "toggle")
@@ -98,6 +103,11 @@ VERBS: dict[str, dict[str, tuple[Kind, Any]]] = {
     "outline_open": {"name": (TEXT, REQUIRED)},
     "outline_close": {"name": (TEXT, REQUIRED)},
     "cancel": {},
+    "back": {},
+    "forward": {},
+    "save_view": {"name": (TEXT_OR_NONE, None), "at": (NUMBERS, [])},
+    "show_view": {"name": (TEXT, REQUIRED)},
+    "forget_view": {"name": (TEXT, REQUIRED)},
     "set_direction": {"direction": (DIRECTION, REQUIRED)},
 }
 """Verb -> argument -> (type, default)."""

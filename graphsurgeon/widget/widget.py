@@ -17,7 +17,7 @@ from graphsurgeon.errors import SurgeryError
 from .protocol import VERSION, answer, parse, parts, refusal
 
 _STATIC = Path(__file__).parent / "static"
-_SHOWN = ("scenes", "titles", "picked", "boundary", "plan", "status", "outline", "theme")
+_SHOWN = ("scenes", "titles", "picked", "boundary", "plan", "status", "outline", "views", "theme")
 
 
 class Screen(Protocol):
@@ -67,6 +67,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     plan = _shown(traitlets.Dict())
     status = _shown(traitlets.Dict())
     outline = _shown(traitlets.Dict())
+    views = _shown(traitlets.Dict())
     theme = _shown(traitlets.Unicode("auto"))
 
     def __init__(self, screen: Screen) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.core.graph import Graph, TensorInfo
 from graphsurgeon.core.search import search
 from graphsurgeon.errors import SelectionError
 from tests.refusal import refuses
@@ -57,3 +57,56 @@ def test_a_bad_expression():
 def test_brackets_are_text():
     assert search(G, "conv[") == []
     assert search(Graph.of([("a(b", "NoOp", [])]), "a(b") == ["a(b"]
+
+
+class Attr:
+    """A node as TensorFlow has it, as far as a search looks."""
+
+    def __init__(self, name, device="", **attr):
+        self.name, self.op, self.input, self.device, self.attr = name, "Op", [], device, attr
+
+
+RICH = Graph.read(
+    [Attr("a", "/gpu:0", padding="SAME"), Attr("b", "/cpu:0", padding="'VALID'", T="x"), Attr("c", T="y")],
+    outputs_of=lambda op: [
+        [TensorInfo("float32", (None, 8, 3))],
+        [TensorInfo("int32", ()), TensorInfo("float32", None)],
+        [TensorInfo("float32_ref", (8,))],
+    ][op],
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "hits"),
+    [
+        ("dtype:float32", ["a", "b", "c"]),
+        ("dtype:int*", ["b"]),
+        ("shape:?x8x3", ["a"]),
+        ("shape:?,8,3", ["a"]),
+        ("shape:*x8x*", ["a"]),
+        ("shape:...x3", ["a"]),
+        ("shape:8", ["c"]),
+        ("shape:()", ["b"]),
+        ("device:GPU", ["a"]),
+        ("device:?pu:0", ["a", "b"]),
+        ("attr:padding", ["a", "b"]),
+        ("attr:padding=same", ["a"]),
+        ("attr:Padding=VALID", ["b"]),
+        ("attr:T=*", ["b", "c"]),
+        ("attr:nothing", []),
+        ("-attr:padding", ["c"]),
+        ("dtype:float32 -device:gpu -c", ["b"]),
+        ("-", []),
+    ],
+)
+def test_queries_for_what_an_op_has(query, hits):
+    assert search(RICH, query) == hits
+
+
+def test_an_unknown_key():
+    with refuses(SelectionError, "find('dtpye:float32')", "nothing to ask for called 'dtpye:'", "attr:, device:, dty"):
+        search(RICH, "dtpye:float32")
+
+
+def test_a_colon_in_a_name_is_text():
+    assert search(Graph.of([("loc:at", "NoOp", [])]), "loc:at") == ["loc:at"]

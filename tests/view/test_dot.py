@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.view import wasm
@@ -33,3 +34,30 @@ def test_names_that_look_like_dot():
 def test_quoted_is_one_place():
     assert str(quoted("a\\N")) == "a\\\\N"
     assert str(quoted("a\0b")) == "a\ufffdb"
+
+
+def test_hostile_names_re_parse_to_the_same_nodes():
+    from tests.view.test_hostile import NAMES
+
+    graph = Graph.of([(f"s{i % 3}/{name}", name[:3000] or "T", []) for i, name in enumerate(NAMES)])
+    for keys in (set(), {"s0/", "s1/", "s2/", "s0/+", "s1/+", "s2/+"}):
+        scene = build(graph, keys)
+        source = to_dot(graph, keys).source
+        assert len(source) < 200_000
+        found = json.loads(wasm.render(source))
+        things = {t["name"]: t for t in found["objects"] if not t["name"].startswith("cluster_")}
+        assert sorted(things) == sorted(box.id for box in scene.boxes)
+        assert len(found["objects"]) == len(scene.boxes) + len(scene.groups)
+        assert not [t for t in found["objects"] if {"URL", "href", "target", "image", "shapefile"} & set(t)]
+        # laid out as a picture, the names are words: no element but those of a drawing, no address, no handler
+        root = ET.fromstring(wasm.render(source, "svg"))
+        assert {e.tag.rpartition("}")[2] for e in root.iter()} <= {"svg", "g", "title", "path", "polygon", "text", "a"}
+        names = [name for e in root.iter() for name in e.attrib]
+        assert not [name for name in names if name.startswith("on") or name.endswith("href")]
+
+
+def test_edges_of_hostile_names_re_parse():
+    names = ["a\\", 'b"', "<i>", "c\nd"]
+    graph = Graph.of([(n, "Neg", [names[i - 1]] if i else []) for i, n in enumerate(names)])
+    found = json.loads(wasm.render(to_dot(graph).source))
+    assert [(e["tail"], e["head"]) for e in found["edges"]] == [(0, 1), (1, 2), (2, 3)]

@@ -60,6 +60,8 @@ class FakeScreen:
         }
         self.unfolded: dict[str, set[str]] = {"source": set(), "destination": {"grafted/"}}
         self.opened: set[str] = set()
+        self.past: list[set[str]] = []
+        self.views: dict[str, Any] = {}
         self.picked: list[str] = []
         self.inputs: list[str] = []
         self.outputs: list[str] = []
@@ -105,6 +107,7 @@ class FakeScreen:
             "plan": self._plan(copies),
             "status": dict(self.status),
             "outline": {"rows": self._rows()},
+            "views": {"back": len(self.past), "forward": 0, "saved": list(self.views)},
             "theme": self.theme,
         }
 
@@ -223,7 +226,7 @@ class FakeScreen:
             for n, (k, _) in self.ops.items()
             if query in n
         ]
-        return {"hits": hits[:20], "total": len(hits)}
+        return {"hits": hits[:20], "total": len(hits), "boxes": {h["name"]: 1 for h in hits}}
 
     def reveal(self, pane: str, name: str) -> None:
         head = name.rstrip("/")
@@ -245,6 +248,28 @@ class FakeScreen:
 
     def cancel(self) -> None:
         self._changed("cancel")
+
+    def back(self) -> None:
+        self.unfolded["source"] = self.past.pop()
+        self._changed("back")
+
+    def forward(self) -> None:
+        self._changed("forward")
+
+    def save_view(self, name: str | None, at: list[float]) -> str:
+        name = name or f"view {len(self.views) + 1}"
+        self.views[name] = [set(self.unfolded["source"]), at]
+        self._changed("save_view", name=name, at=at)
+        return name
+
+    def show_view(self, name: str) -> list[float]:
+        self.unfolded["source"] = set(self.views[name][0])
+        self._changed("show_view", name=name)
+        return self.views[name][1]
+
+    def forget_view(self, name: str) -> None:
+        del self.views[name]
+        self._changed("forget_view", name=name)
 
     def set_direction(self, direction: str) -> None:
         self.direction = direction

@@ -12,7 +12,7 @@ from tests.needs import ROOT, need
 
 FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
 STATIC = ROOT / "graphsurgeon" / "widget" / "static"
-SOURCES = sorted([*FRONTEND.glob("src/*.ts"), *FRONTEND.glob("src/css/*.css")])
+SOURCES = sorted([*FRONTEND.glob("src/**/*.ts"), *FRONTEND.glob("src/css/*.css")])
 
 
 def run(*command: str) -> None:
@@ -32,7 +32,7 @@ def test_vitest():
 
 def test_the_committed_bundle_is_what_the_source_builds(tmp_path):
     run("node", "build.mjs", str(tmp_path))
-    for name in ("widget.js", "widget.css"):
+    for name in ("widget.js", "page.js", "widget.css"):
         assert (tmp_path / name).read_bytes() == (STATIC / name).read_bytes(), f"{name} is old: make build"
 
 
@@ -45,7 +45,7 @@ def test_source(path):
     assert not banned, banned
 
 
-@pytest.mark.parametrize("name", ["widget.js", "widget.css"])
+@pytest.mark.parametrize("name", ["widget.js", "page.js", "widget.css"])
 def test_bundle_reaches_nothing_outside(name):
     text = (STATIC / name).read_text().replace("http://www.w3.org/2000/svg", "")
     assert not re.findall(

@@ -288,6 +288,63 @@ def test_axe(widget_page, axe, dark):
     assert shown.axe() == []
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_of_what_one_goes_about_with(widget_page, axe, dark):
+    shown = widget_page(dark=dark)
+    for _ in range(4):
+        shown.page.get_by_role("button", name="Zoom in").click()
+    assert shown.page.locator(".gs-pane-source .gs-map").is_visible()
+    shown.page.keyboard.press("/")
+    shown.page.locator(".gs-search input").fill("mixed")
+    shown.page.wait_for_selector(".gs-hit")
+    assert shown.axe() == []
+    shown.page.keyboard.press("Escape")
+    shown.item("images").focus()
+    shown.page.keyboard.press("v")
+    assert shown.axe() == []
+
+
+def test_the_map_moves_the_picture_and_the_frame(widget_page):
+    shown = widget_page()
+    for _ in range(5):
+        shown.page.get_by_role("button", name="Zoom in").click()
+    area = shown.page.locator(".gs-pane-source .gs-map svg").bounding_box()
+    root = shown.page.locator(".gs-pane-source .gs-root")
+    before, frame = root.get_attribute("transform"), shown.page.locator(".gs-pane-source .gs-map-seen")
+    seen = frame.get_attribute("y")
+    shown.page.mouse.click(area["x"] + area["width"] / 2, area["y"] + area["height"] - 4)
+    assert root.get_attribute("transform") != before
+    assert float(frame.get_attribute("y")) > float(seen)
+    assert shown.sent == []
+    shown.item("images").focus()
+    shown.page.keyboard.press("w")
+    assert not shown.page.locator(".gs-pane-source .gs-map").is_visible()
+
+
+def test_nothing_moves_by_itself_with_reduced_motion(widget_page):
+    shown = widget_page(answered=False)
+    shown.page.emulate_media(reduced_motion="reduce")
+    shown.item("mixed/").dblclick()
+    shown.page.wait_for_function("() => document.querySelector('.gs-status-text').textContent.startsWith('Waiting')")
+    assert shown.page.evaluate("() => document.getAnimations().length") == 0
+    shown.page.emulate_media(reduced_motion="no-preference")
+    assert shown.page.evaluate("() => document.getAnimations().length") == 1
+
+
+def test_a_screen_reader_hears_what_a_box_is_and_what_it_does(widget_page):
+    shown = widget_page(marked())
+    heard = shown.page.evaluate(
+        """() => [...host.querySelectorAll('[role=treeitem]')].map(e =>
+          [e.getAttribute("aria-label") || e.textContent, e.getAttribute("aria-level"),
+           e.hasAttribute("aria-selected")])"""
+    )
+    assert all(label.strip() and level and selected for label, level, selected in heard)
+    assert shown.page.locator(".gs-status-text").get_attribute("aria-live") == "polite"
+    assert shown.page.locator(".gs-pane-source .gs-svg").get_attribute("aria-label").startswith("source graph")
+    for name in ("Back ( , )", "Forward ( . )", "Views (v)", "Fit the picture (f)"):
+        assert shown.page.get_by_role("button", name=name, exact=True).count() == 1
+
+
 def test_an_op_is_inserted_by_keys_alone(widget_page):
     shown = widget_page()
     shown.item("images").focus()

@@ -1,4 +1,4 @@
-// Bundles src/ into ../static/widget.js and widget.css; the same input gives the same bytes. `node build.mjs FOLDER` builds elsewhere.
+// Bundles src/ into ../static/widget.js, page.js and widget.css; the same input gives the same bytes. `node build.mjs FOLDER` builds elsewhere.
 import { build } from "esbuild";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
@@ -14,6 +14,18 @@ await build({
   format: "esm",
   target: "es2022",
   charset: "utf8",
+  minify: true,
+  legalComments: "none",
+});
+// a page of its own, where the same code is also the worker that lays out
+await build({
+  absWorkingDir: here,
+  entryPoints: { page: "src/page/main.ts" },
+  outdir: folder,
+  bundle: true,
+  format: "iife",
+  target: "es2022",
+  charset: "ascii",
   minify: true,
   legalComments: "none",
 });

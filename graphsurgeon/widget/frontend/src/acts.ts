@@ -1,6 +1,7 @@
 // What each gesture and key does: mostly, which verb it sends.
 import type { Api } from "./api";
 import { Refused } from "./api";
+import { Going } from "./going";
 import { Edits, SECOND, type TwoPicks } from "./edits";
 import type { Inspector } from "./inspector";
 import type { Action } from "./keys";
@@ -25,10 +26,14 @@ export class Acts {
   /** What the first of two picks has taken: the tensor a connection starts from, or what an edit begins with. */
   armed: { verb: TwoPicks; tensor: string; pane: PaneName; box: string } | null = null;
   private readonly edits: Edits;
+  readonly going: Going;
   private asked = 0;
   private edge: Edge | null = null;
 
-  constructor(private p: Parts) { this.edits = new Edits(this, p.model, p.popup); }
+  constructor(private p: Parts) {
+    this.edits = new Edits(this, p.model, p.popup);
+    this.going = new Going(this, p.model, p.popup, text => p.status.say(text));
+  }
 
   /** Sends a verb; what Python refuses is said in the status line. */
   async send<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<(V extends keyof Results ? Results[V] : unknown) | null> {
@@ -179,7 +184,7 @@ export class Acts {
   }
 
   /** Does the action of a key; false when it has nothing to do here. */
-  do(action: Action): boolean {
+  do(action: Action, key = ""): boolean {
     const { p } = this, pane = p.active(), item = pane.current, scene = pane.scene;
     if (this.armed && this.armed.verb !== "connect" && ["open", "reroute", "connect"].includes(action) && item && !(action === "open" && isFold(item.of))) {
       this.second(pane);
@@ -220,6 +225,11 @@ export class Acts {
       case "out": pane.zoom(1 / 1.25); break;
       case "actual": pane.zoom(1 / pane.view.k); break;
       case "menu": if (item) { const r = item.g.getBoundingClientRect(); this.menu(pane, item.of, r.left + 12, r.bottom); } break;
+      case "producer": case "consumer": void this.going.along(pane, action); break;
+      case "back": case "forward": this.going.step(p.panes.source, action); break;
+      case "views": this.going.menu(p.panes.source); break;
+      case "view": this.going.numbered(p.panes.source, +key); break;
+      case "map": pane.map.wanted = !pane.map.wanted; pane.map.look(); break;
       case "escape": this.escape(pane); break;
       case "help": p.popup.help(); break;
     }

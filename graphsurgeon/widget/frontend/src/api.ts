@@ -3,6 +3,10 @@ import type { ErrorParts, Model, Result, Verbs } from "./types";
 
 export const VERSION = 1;
 
+// how the notebook's widget manager says that no kernel is behind a model any more
+const GONE = ["comm_live_update", "comm:close"];
+const NOBODY = { wrong: "the kernel behind this picture is gone, and the picture stays as it is", instead: "Run the cell again for one that answers" };
+
 /** A verb that Python refused; the message has all three parts. */
 export class Refused extends Error {
   constructor(readonly parts: ErrorParts) {
@@ -21,14 +25,18 @@ export class Api {
   // answers reach every view of a model: two views must not use the same numbers
   private next = Math.floor(Math.random() * 2 ** 30) * 2 ** 20 + 1;
 
-  /** `changed` is called whenever the number of unanswered requests changes. */
-  constructor(private model: Model, private changed: () => void = () => {}) {
+  private gone = false;
+
+  /** `lost` is called when the kernel is gone; `changed` is called whenever the number of unanswered requests changes. */
+  constructor(private model: Model, private changed: () => void = () => {}, private lost: (text: string) => void = () => {}) {
     model.on("msg:custom", this.receive);
+    for (const event of GONE) model.on(event, this.leave);
   }
 
   /** Asks Python for `verb`; rejects with Refused. */
   call<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> {
     const id = this.next++;
+    if (this.gone) return Promise.reject(new Refused({ asked: verb, ...NOBODY }));
     return new Promise((done, failed) => {
       this.waiting.set(id, { done, failed, verb });
       this.model.send({ v: VERSION, id, verb, args });
@@ -44,8 +52,18 @@ export class Api {
 
   close(): void {
     this.model.off("msg:custom", this.receive);
+    for (const event of GONE) this.model.off(event, this.leave);
     this.waiting.clear();
   }
+
+  /** The kernel was ended or started anew: who waits is told, and nobody waits any more. */
+  private leave = (): void => {
+    this.gone = true;
+    for (const { failed, verb } of this.waiting.values()) failed(new Refused({ asked: verb, ...NOBODY }));
+    this.waiting.clear();
+    this.changed();
+    this.lost(`${NOBODY.wrong[0]!.toUpperCase()}${NOBODY.wrong.slice(1)}. ${NOBODY.instead}.`);
+  };
 
   private receive = (message: any): void => {
     if (!message || message.v !== VERSION) return;

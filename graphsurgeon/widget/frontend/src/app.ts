@@ -22,10 +22,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const id = "gs" + Math.random().toString(36).slice(2, 9);
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon" });
   host.append(root);
+  root.classList.toggle("gs-still", !!model.get("still"));
   let active: PaneName = "source", outlineOn = true, inspectorOn = true, sidesChosen = false, width = 0;
 
   const status = new StatusBar(() => void acts.send("cancel", {}));
-  const api = new Api(model, () => status.pending(api.pending()));
+  const api = new Api(model, () => status.pending(api.pending()), text => status.say(text, "warn"));
   const popup = new Popup(root);
   const events: PaneEvents = {
     picked: (pane, names, mode) => acts.pick(pane, names, mode),
@@ -59,8 +60,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
     revealed: row => acts.reveal("source", row.name, false),
     picked: (row, mode) => acts.pick(panes.source, [row.name], mode),
   });
-  const search = new Search(id, query => api.call("find", { query }), hit => acts.reveal("source", hit.name), () => focusPane());
+  const search = new Search(id, query => api.call("find", { query }), hit => acts.reveal("source", hit.name), () => focusPane(), boxes => panes.source.drawing.found(boxes));
   const top = new TopBar({
+    back: () => acts.going.step(panes.source, "back"),
+    forward: () => acts.going.step(panes.source, "forward"),
+    views: at => acts.going.menu(panes.source, at),
     foldAll: () => void acts.send("fold_all", { pane: active }),
     fit: () => panes[active].fit(),
     zoom: factor => panes[active].zoom(factor),
@@ -160,6 +164,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     ["plan", planned],
     ["status", () => status.update(model.get("status"))],
     ["outline", () => outline.update(model.get("outline").rows, acts.picked.source)],
+    ["views", () => top.places(model.get("views"))],
     ["theme", () => theme.update()],
   ];
   for (const [name, call] of listen) model.on(`change:${name}`, call);
@@ -174,7 +179,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     e.preventDefault();
     e.stopPropagation();
     if (typing && action === "escape") focusPane();
-    else acts.do(action);
+    else acts.do(action, e.key);
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");
@@ -194,6 +199,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   plan.update(model.get("boundary"), model.get("plan"));
   inspector.update(model.get("boundary"));
   status.update(model.get("status"));
+  top.places(model.get("views"));
   draw();
   acts.adopt(true);
 

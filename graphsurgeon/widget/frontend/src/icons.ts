@@ -20,6 +20,9 @@ const PATHS = {
   warn: "M8 2.5l6 11H2zM8 6.5v3.5M8 12v.1",
   input: "M3.5 3.5v9l8-4.5z",
   output: "M12.5 3.5v9l-8-4.5z",
+  back: "M13 8H3M7 4L3 8l4 4",
+  forward: "M3 8h10M9 4l4 4-4 4",
+  views: "M4.5 2.5h7v11L8 10.5l-3.5 3z",
   closed: "M6 4l4 4-4 4",
   open: "M4 6l4 4 4-4",
 } as const;

@@ -2,7 +2,8 @@
 
 export type Action =
   | "open" | "pick" | "toggle" | "input" | "output" | "boundary" | "around" | "copy" | "connect" | "reroute" | "edit" | "stitch" | "remove" | "undo" | "redo" | "apply"
-  | "search" | "fit" | "in" | "out" | "actual" | "up" | "down" | "left" | "right" | "first" | "last" | "escape" | "help" | "menu";
+  | "search" | "fit" | "in" | "out" | "actual" | "producer" | "consumer" | "back" | "forward" | "views" | "view" | "map"
+  | "up" | "down" | "left" | "right" | "first" | "last" | "escape" | "help" | "menu";
 
 interface Binding { action: Action; keys: string[]; show: string; text: string }
 
@@ -34,6 +35,13 @@ export const BINDINGS: Binding[] = [
   { action: "in", keys: ["+", "="], show: "+, \u2212, 0", text: "zoom; also Ctrl+wheel. Drag to pan" },
   { action: "out", keys: ["-"], show: "", text: "" },
   { action: "actual", keys: ["0"], show: "", text: "" },
+  { action: "producer", keys: ["p"], show: "p, n", text: "go to a producer, to a consumer (n: next), also into what is folded" },
+  { action: "consumer", keys: ["n"], show: "", text: "" },
+  { action: "back", keys: [","], show: ", and .", text: "back and forward through where you have been" },
+  { action: "forward", keys: ["."], show: "", text: "" },
+  { action: "views", keys: ["v"], show: "v, 1 to 9", text: "saved views: save, show, forget" },
+  { action: "view", keys: ["1", "2", "3", "4", "5", "6", "7", "8", "9"], show: "", text: "" },
+  { action: "map", keys: ["w"], show: "w", text: "the map of the whole picture, in the corner" },
   { action: "menu", keys: ["ContextMenu", "Shift+F10"], show: "right click", text: "all that can be done with a box" },
   { action: "escape", keys: ["Escape"], show: "Esc", text: "cancel, clear" },
   { action: "help", keys: ["?"], show: "?", text: "this list" },

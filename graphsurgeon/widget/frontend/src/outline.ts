@@ -37,6 +37,9 @@ export class Outline {
       element.classList.toggle("gs-picked", picked.has(row.name));
       element.setAttribute("aria-selected", String(picked.has(row.name)));
     }
+    // what is picked in the picture is in sight here, too
+    const first = this.rows.find(r => picked.has(r.row.name))?.element;
+    if (first && !this.tree.contains(document.activeElement)) first.scrollIntoView?.({ block: "nearest" });
   }
 
   private line(row: Row): HTMLElement {

@@ -1,6 +1,7 @@
 // One pane: a drawing, its view, and the mouse. It decides nothing: it tells its owner what was pointed at.
 import { fill, h, s } from "./dom";
 import { around, fresh, isFold, nearest, overlap } from "./places";
+import { Minimap } from "./minimap";
 import { Drawing, type Item } from "./scene";
 import type { Box, Edge, Group, Mode, PaneName, Rect, Scene } from "./types";
 import { View } from "./view";
@@ -25,6 +26,10 @@ export class Pane {
   private readonly empty = h("div", { class: "gs-empty" });
   private readonly band = h("div", { class: "gs-band", hidden: true });
   readonly canvas: HTMLElement;
+  readonly map: Minimap;
+  /** Where one looked, by scene. */
+  private looks = new Map<string, [number, number, number]>();
+  private returning = false;
   private active: string | null = null;
   private anchor: string | null = null;
   private goal: { name: string; focus: boolean } | null = null;
@@ -39,7 +44,8 @@ export class Pane {
 
   constructor(readonly name: PaneName, private events: PaneEvents) {
     this.svg.append(this.drawing.root);
-    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.empty, this.band);
+    this.map = new Minimap(this.view, () => this.size);
+    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.empty, this.band, this.map.element);
     this.element = h("section", { class: `gs-pane gs-pane-${name}`, "aria-label": name }, this.title, this.canvas);
     this.listen();
   }
@@ -62,9 +68,15 @@ export class Pane {
     }
     const had = this.svg.contains(document.activeElement);
     const still = this.drawing.scene ? this.holdOn(scene) : null;
+    const old = this.drawing.scene, back = this.returning && old !== scene ? this.looks.get(scene.rev + scene.direction) : undefined;
+    if (old && old !== scene) {
+      this.looks.set(old.rev + old.direction, [this.view.x, this.view.y, this.view.k]);
+      this.returning = false;
+    }
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
-    if (added) this.framed = added;
+    if (back) this.view.put(...back);
+    else if (added) this.framed = added;
     else if (still) {
       const to = this.drawing.named(still.name)!.of;
       this.view.pan((still.x - to.x) * this.view.k, (still.y - to.y) * this.view.k);
@@ -77,6 +89,16 @@ export class Pane {
     this.resized();
     this.arrive();
     this.seek();
+    this.map.draw(scene);
+  }
+
+  /** Whether the next scene is looked at as it was left. */
+  remember(yes: boolean): void { this.returning = yes; }
+
+  /** Looks from a place that was saved. */
+  lookFrom(at: readonly number[]): void {
+    const [x, y, k] = at;
+    if (x !== undefined && y !== undefined && k) queueMicrotask(() => this.view.put(x, y, k));
   }
 
   /** Goes to `name` as soon as a scene shows it. */
@@ -105,6 +127,7 @@ export class Pane {
     this.shown = true;
     this.width = w;
     this.height = hh;
+    this.map.look();
   }
 
   /** Pans as little as shows `r`, and zooms out no further than to 75 % for it. */
@@ -169,6 +192,7 @@ export class Pane {
     const { x, y, k } = this.view;
     this.drawing.root.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${k.toFixed(4)})`);
     this.svg.classList.toggle("gs-far", k < 0.3);
+    this.map?.look();
     this.events.looked(this);
   }
 

@@ -2,7 +2,7 @@
 import { clean, s } from "./dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "./marks";
 import { isFold } from "./places";
-import { drawBox, drawChips, drawEdge, drawEdgeLabel, drawGroup, drawShare, isQuiet } from "./shapes";
+import { drawBox, drawChips, drawEdge, drawEdgeLabel, drawFound, drawGroup, drawShare, isQuiet } from "./shapes";
 import type { Boundary, Box, Edge, Group, Scene } from "./types";
 
 export interface Item { key: string; g: SVGGElement; of: Box | Group; drawn: string }
@@ -16,13 +16,13 @@ export class Drawing {
   private marks = new Map<string, BoxMarks>();
   private ends = new Map<string, [number, number]>();
   private layers = Object.fromEntries(
-    ["groups", "hull", "edges", "boxes", "labels"].map(name => [name, s("g", { class: `gs-layer-${name}`, role: "presentation" })]),
-  ) as Record<"groups" | "hull" | "edges" | "boxes" | "labels", SVGGElement>;
+    ["groups", "hull", "edges", "boxes", "labels", "found"].map(name => [name, s("g", { class: `gs-layer-${name}`, role: "presentation" })]),
+  ) as Record<"groups" | "hull" | "edges" | "boxes" | "labels" | "found", SVGGElement>;
 
   constructor() {
-    for (const layer of [this.layers.hull, this.layers.edges, this.layers.labels]) layer.setAttribute("aria-hidden", "true");
+    for (const layer of [this.layers.hull, this.layers.edges, this.layers.labels, this.layers.found]) layer.setAttribute("aria-hidden", "true");
     // the order of view/svg.py
-    this.root.append(this.layers.groups, this.layers.hull, this.layers.edges, this.layers.boxes, this.layers.labels);
+    this.root.append(this.layers.groups, this.layers.hull, this.layers.edges, this.layers.boxes, this.layers.labels, this.layers.found);
   }
 
   /** Replaces the scene. Marks and picks are put on by the next calls of `mark` and `pick`. */
@@ -118,6 +118,17 @@ export class Drawing {
     if (own || !name.endsWith("/")) return own;
     const below = [...this.items.values()].filter(i => i.of.name.startsWith(name));
     return below.sort((a, b) => a.of.name.length - b.of.name.length)[0];
+  }
+
+  /** Marks the boxes that show or hold what was searched, with how many are inside. */
+  found(boxes: Record<string, number>): void {
+    const chips: SVGGElement[] = [];
+    for (const item of this.items.values()) {
+      const n = "kind" in item.of ? (boxes[item.of.name] ?? 0) : 0;
+      item.g.classList.toggle("gs-hit-box", n > 0);
+      if (n && "kind" in item.of && isFold(item.of)) chips.push(drawFound(n, item.of));
+    }
+    this.layers.found.replaceChildren(...chips);
   }
 
   lightEdge(edge: Edge | null): void {

@@ -1,7 +1,8 @@
 // The search box with its list of hits.
+import { Refused } from "./api";
 import { fill, h } from "./dom";
 import { icon } from "./icons";
-import type { Hit } from "./types";
+import type { Found, Hit } from "./types";
 
 const WAIT = 160;
 
@@ -17,7 +18,8 @@ export class Search {
   private timer = 0;
   private asked = "";
 
-  constructor(id: string, private find: (query: string) => Promise<{ hits: Hit[]; total: number }>, private reveal: (hit: Hit) => void, private leave: () => void) {
+  constructor(id: string, private find: (query: string) => Promise<Found>, private reveal: (hit: Hit) => void, private leave: () => void,
+    private found: (boxes: Record<string, number>) => void = () => {}) {
     this.list.id = `${id}-hits`;
     this.input.setAttribute("aria-controls", this.list.id);
     this.element = h("div", { class: "gs-search" }, icon("search"), this.input, this.drop);
@@ -36,19 +38,23 @@ export class Search {
     try {
       const found = await this.find(query);
       // an answer to what is no longer asked is of no use
-      if (query === this.asked) this.show(found.hits, found.total);
-    } catch {
-      this.close();
+      if (query !== this.asked) return;
+      this.found(found.boxes ?? {});
+      this.show(found.hits, found.total);
+    } catch (error) {
+      // a pattern may be wrong as long as it is not typed to its end
+      if (query === this.asked) this.show([], 0, error instanceof Refused ? error.message : "");
     }
   }
 
-  private show(hits: Hit[], total: number): void {
+  private show(hits: Hit[], total: number, wrong = ""): void {
     this.hits = hits;
     this.at = 0;
     fill(this.list, ...hits.map((hit, i) => h("div", { class: "gs-hit", role: "option", id: `${this.list.id}-${i}`,
       on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.take(i) } },
       h("span", { class: "gs-hit-name" }, hit.name), h("span", { class: "gs-hit-op" }, hit.op))));
-    fill(this.note, !hits.length ? "Nothing found." : total > hits.length ? `${hits.length} of ${total.toLocaleString("en")}: type more to narrow it down.` : "");
+    fill(this.note, wrong || (!hits.length ? "Nothing found. Also: net/*, /expression/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, -word"
+      : total > hits.length ? `${hits.length} of ${total.toLocaleString("en")}: type more to narrow it down.` : ""));
     this.list.hidden = !hits.length;
     this.note.hidden = !this.note.textContent;
     this.drop.hidden = false;
@@ -75,6 +81,7 @@ export class Search {
   private close(): void {
     this.list.hidden = this.note.hidden = this.drop.hidden = true;
     this.hits = [];
+    this.found({});
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
   }

@@ -50,6 +50,14 @@ function badge(x: number, y: number, state: Box["state"]): SVGGElement {
   return g;
 }
 
+/** How many of what was searched are inside a folded box. */
+export function drawFound(n: number, b: Box): SVGGElement {
+  const text = `${n.toLocaleString("en")} inside`, w = (measure(text, SUB, true) ?? 60) + 12;
+  const g = s("g", { class: "gs-hit-chip", "aria-hidden": "true", transform: `translate(${b.x + b.w - w + 8},${b.y - 9})` });
+  g.append(s("rect", { width: w, height: CHIP, rx: CHIP / 2 }), s("text", { x: w / 2, y: 12 }, text));
+  return g;
+}
+
 /** The chips under a box, inputs from the left, outputs from the right; on a heading they stand at the right. */
 export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
   const g = s("g", { class: "gs-chips", "aria-hidden": "true" });

@@ -6,7 +6,9 @@ const FAMILIES: [string, string][] = [
   ["conv", "convolution, matmul"], ["norm", "normalisation"], ["activation", "activation"], ["math", "arithmetic"],
   ["shape", "shape"], ["state", "variable, constant"], ["control", "control"], ["other", "other"], ["scope", "scope"],
 ];
-const SLOW = 300, LATE = 1000;
+const SLOW = 300, LATE = 1000, LONG = 10_000;
+
+const LATER = "The kernel has not answered for 10 s: it runs a cell, or it is gone. The picture stays as it is.";
 
 export class StatusBar {
   private readonly text = h("div", { class: "gs-status-text", role: "status", "aria-live": "polite" });
@@ -17,7 +19,9 @@ export class StatusBar {
   private own: Status | null = null;
   private slow = 0;
   private late = 0;
+  private long = 0;
   private waits = false;
+  private waitsLong = false;
 
   constructor(private cancel: () => void) {}
 
@@ -30,9 +34,12 @@ export class StatusBar {
   pending(n: number): void {
     clearTimeout(this.slow);
     clearTimeout(this.late);
+    clearTimeout(this.long);
+    this.waitsLong = false;
     if (n) {
       this.slow = window.setTimeout(() => { this.waits = true; this.draw(); }, SLOW);
       this.late = window.setTimeout(() => { this.stop.hidden = false; }, LATE);
+      this.long = window.setTimeout(() => { this.waitsLong = true; this.draw(); }, LONG);
     } else { this.waits = false; this.draw(); }
   }
 
@@ -42,12 +49,12 @@ export class StatusBar {
       h("li", { class: `gs-f-${f}` }, h("span", { class: "gs-swatch" }), text)));
   }
 
-  close(): void { clearTimeout(this.slow); clearTimeout(this.late); }
+  close(): void { for (const timer of [this.slow, this.late, this.long]) clearTimeout(timer); }
 
   private draw(): void {
     const status = this.own ?? this.said;
     const busy = this.waits || this.said?.level === "busy";
-    const shown = this.waits && status?.level !== "busy" ? { text: "Waiting for the kernel\u2026", level: "busy" } : status;
+    const shown = this.waits && status?.level !== "busy" ? { text: this.waitsLong ? LATER : "Waiting for the kernel\u2026", level: "busy" } : status;
     this.element.className = `gs-status gs-level-${shown?.level ?? "info"}`;
     const text = shown?.text ?? "";
     if (this.text.textContent !== text) fill(this.text, text);

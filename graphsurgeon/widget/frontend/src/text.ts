@@ -23,6 +23,13 @@ export function measure(text: string, size: number, bold = false): number | null
   return Math.round(units * (bold ? 1.075 : 1) * size / 10) / 100;
 }
 
+/** The width of `text` in px; what the table does not know counts one em. */
+export function width(text: string, size: number, bold = false): number {
+  let units = 0;
+  for (const c of text) units += WIDTHS.get(c) ?? 1000;
+  return Math.round(units * (bold ? 1.075 : 1) * size / 10) / 100;
+}
+
 /** Attributes that keep a text as wide as its box was made for, whatever font there is. */
 export function fitted(text: string, size: number, bold = false): Record<string, unknown> {
   const wide = text.trim() ? measure(text, size, bold) : null;

@@ -1,10 +1,13 @@
 // The bar at the top: title, view, direction, search.
 import { button, fill, h } from "./dom";
 import { icon } from "./icons";
-import type { Direction } from "./types";
+import type { Direction, Views } from "./types";
 
 export interface TopEvents {
   foldAll(): void;
+  back(): void;
+  forward(): void;
+  views(at: { x: number; y: number }): void;
   fit(): void;
   zoom(factor: number): void;
   actual(): void;
@@ -21,6 +24,10 @@ export class TopBar {
   private readonly outline = button({ icon: icon("left"), label: "Outline", kind: "quiet", "aria-pressed": "true", press: () => this.events.outline() });
   private readonly inspector = button({ icon: icon("right"), label: "Inspector", kind: "quiet", "aria-pressed": "true", press: () => this.events.inspector() });
   private readonly turn = button({ icon: icon("down"), label: "Direction", kind: "quiet", press: () => this.events.turn(this.direction === "TB" ? "LR" : "TB") });
+  private readonly back = button({ icon: icon("back"), label: "Back ( , )", kind: "quiet", press: () => this.events.back() });
+  private readonly forward = button({ icon: icon("forward"), label: "Forward ( . )", kind: "quiet", press: () => this.events.forward() });
+  private readonly views = button({ icon: icon("views"), label: "Views (v)", kind: "quiet", "aria-haspopup": "menu",
+    press: () => { const r = this.views.getBoundingClientRect(); this.events.views({ x: r.left, y: r.bottom + 4 }); } });
   readonly element: HTMLElement;
   private direction: Direction = "TB";
 
@@ -28,6 +35,7 @@ export class TopBar {
     this.element = h("header", { class: "gs-top" },
       this.outline, this.title, this.figures,
       h("div", { class: "gs-tools", role: "toolbar", "aria-label": "View" },
+        this.back, this.forward, this.views, h("span", { class: "gs-rule" }),
         button({ icon: icon("fold"), label: "Fold all", kind: "quiet", press: () => events.foldAll() }), this.turn,
         h("span", { class: "gs-rule" }),
         button({ icon: icon("fit"), label: "Fit the picture (f)", kind: "quiet", press: () => events.fit() }),
@@ -48,6 +56,11 @@ export class TopBar {
     const label = direction === "TB" ? "Draw from left to right" : "Draw from top to bottom";
     this.turn.setAttribute("aria-label", label);
     this.turn.title = label;
+  }
+
+  places(views: Views | undefined): void {
+    this.back.disabled = !views?.back;
+    this.forward.disabled = !views?.forward;
   }
 
   zoomed(k: number): void {

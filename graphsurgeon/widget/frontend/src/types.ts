@@ -53,13 +53,21 @@ export interface Row { name: string; label: string; kind: string; count: number;
 export interface State {
   protocol: number; scenes: { source: Scene | null; destination: Scene | null };
   titles: { source: string; destination: string }; picked: string[]; boundary: Boundary; plan: Plan;
-  status: Status; outline: { rows: Row[] }; theme: "auto" | "light" | "dark";
+  status: Status; outline: { rows: Row[] }; views?: Views; theme: "auto" | "light" | "dark";
+  /** Whether nothing can be changed: a page without a kernel. */
+  still?: boolean;
 }
 
 export interface Details {
   title: string; rows: [string, string][]; inputs: TensorText[]; outputs: TensorText[];
   control_inputs: string[]; consumers: string[]; doc: string;
 }
+
+/** `boxes`: how many of the hits each box shows or holds. */
+export interface Found { hits: Hit[]; total: number; boxes?: Record<string, number> }
+
+/** How far one can go back and forward, and the names of the saved views. */
+export interface Views { back: number; forward: number; saved: string[] }
 
 export interface Hit { name: string; label: string; op: string; inside: string }
 
@@ -98,12 +106,19 @@ export interface Verbs {
   outline_close: { name: string };
   cancel: Record<string, never>;
   set_direction: { direction: Direction };
+  back: Record<string, never>;
+  forward: Record<string, never>;
+  save_view: { name: string | null; at: number[] };
+  show_view: { name: string };
+  forget_view: { name: string };
 }
 
 /** Verb -> what it answers, for the verbs that answer something. */
 export interface Results {
   details: Details;
-  find: { hits: Hit[]; total: number };
+  find: Found;
+  save_view: string;
+  show_view: number[];
   apply: { applied: string };
 }
 

@@ -13,7 +13,7 @@ export class View {
   /** The first look: full size when it fits, else as large as fits, but never too small to read. */
   first(scene: Scene, width: number, height: number): void {
     const k = Math.max(FIRST_LEAST, Math.min(1, fitting(scene, width, height)));
-    this.put(scene, width, height, k);
+    this.centre(scene, width, height, k);
   }
 
   /** Puts `r` in the middle, between 75 % and full size; of what is too large, the beginning. */
@@ -33,15 +33,23 @@ export class View {
 
   /** The whole scene in the pane. */
   fit(scene: Scene, width: number, height: number): void {
-    this.put(scene, width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
+    this.centre(scene, width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
   }
 
-  private put(scene: Scene, width: number, height: number, k: number): void {
+  private centre(scene: Scene, width: number, height: number, k: number): void {
     const w = scene.w * k, hh = scene.h * k;
     const along = scene.direction === "LR";
     this.k = k;
     this.x = along && w > width ? MARGIN : (width - w) / 2;
     this.y = !along && hh > height ? MARGIN : (height - hh) / 2;
+    this.changed();
+  }
+
+  /** Looks from here. */
+  put(x: number, y: number, k: number): void {
+    this.k = Math.max(LEAST, Math.min(MOST, k));
+    this.x = x;
+    this.y = y;
     this.changed();
   }
 

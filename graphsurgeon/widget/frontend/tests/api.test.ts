@@ -46,3 +46,14 @@ test("two views of a model do not use the same numbers", () => {
   void new Api(model).call("undo", {});
   expect(model.sent[0].id).not.toBe(model.sent[1].id);
 });
+
+test("when the kernel is gone, who waits is told, and so is who asks later", async () => {
+  const model = new FakeModel(), lost = vi.fn(), api = new Api(model, () => {}, lost);
+  const asked = api.call("undo", {}).then(() => "", e => e.message);
+  model.emit("comm_live_update");
+  expect(await asked).toBe("undo: the kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.");
+  expect(lost).toHaveBeenCalledWith("The kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.");
+  expect(await api.call("redo", {}).then(() => "", e => e.parts.asked)).toBe("redo");
+  expect(api.pending()).toBe(0);
+  expect(model.sent.length).toBe(1);
+});

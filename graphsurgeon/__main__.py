@@ -1,0 +1,147 @@
+"""The command line, for people without a notebook: python -m graphsurgeon view model.pb -o model.html."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import OpenError, SurgeryError
+
+FORMATS: dict[str, Callable[[Any, Any], str]] = {
+    "dot": lambda ed, given: str(ed.to_dot(given.unfold).source),
+    "html": lambda ed, given: str(ed.to_html(given.unfold, given.theme)),
+    "svg": lambda ed, given: str(ed.to_svg(given.unfold)),
+}
+"""Format -> what writes it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Does what a command line says.
+
+    Args:
+        arguments: the words after ``python -m graphsurgeon``; default: those of this process.
+
+    Returns:
+        the exit code: 0 done, 1 it cannot be done and standard error says why, 2 the command line is wrong.
+
+    Example:
+        >>> main(["view", "no-such-file.pb", "-o", "-"])
+        1
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    given = _parser().parse_args(arguments)
+    try:
+        return int(given.run(given))
+    except SurgeryError as error:
+        print(f"graphsurgeon: {error}", file=sys.stderr)
+    except BrokenPipeError:
+        # the reader has what it wanted; Python must not complain again when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        wrong = SurgeryError(f"writing {given.output!r}", error.strerror or str(error), "Give another path with -o")
+        print(f"graphsurgeon: {wrong}", file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m graphsurgeon",
+        description="Looks at TensorFlow graphs without a notebook.",
+        epilog="Exit code: 0 done, 1 it cannot be done (standard error says why), 2 the command line is wrong.",
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    view = commands.add_parser(
+        "view",
+        help="write the picture of a graph: a page that folds and unfolds, SVG, or DOT",
+        description="Writes the picture of a graph: an HTML page that folds and unfolds in any browser, without a "
+        "network; a static SVG; or DOT for Graphviz.",
+        epilog="Example: python -m graphsurgeon view model.pb -o model.html",
+    )
+    view.add_argument(
+        "model", help="a GraphDef (.pb, .pbtxt), a MetaGraph (.meta), either also as .gz, or a SavedModel folder"
+    )
+    view.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where it goes; - is standard output; default: MODEL.html in this folder",
+    )
+    view.add_argument("-f", "--format", choices=sorted(FORMATS), help="default: by the suffix of FILE, html for -")
+    view.add_argument(
+        "-u",
+        "--unfold",
+        metavar="SCOPE",
+        action="append",
+        help="open this scope, and of the others none; may be given again; default: what reads best",
+    )
+    view.add_argument("--theme", choices=["auto", "dark", "light"], default="auto", help="of a page; default: auto")
+    view.add_argument("--title", help="what to call the graph; default: the name of the file")
+    view.add_argument("--tags", action="append", help="which graph of a SavedModel, where it holds several")
+    view.add_argument("--signature", help="open this signature of a SavedModel, as serving_default")
+    view.set_defaults(run=_view)
+    doctor = commands.add_parser(
+        "doctor",
+        help="say which layout engine is live, and why the others are not",
+        description="Says which layout engine is live, and why the others are not. Exit code 1: none is.",
+    )
+    doctor.set_defaults(run=_doctor, output="-")
+    return parser
+
+
+def _view(given: argparse.Namespace) -> int:
+    from .opening import open as opened
+
+    if given.output is None:
+        given.output = f"{Path(given.model).name.split('.')[0] or 'graph'}.{given.format or 'html'}"
+    form = given.format or _format_of(given.output)
+    if given.unfold is not None:
+        # a scope is open only where those around it are
+        scopes = [scope.strip("/").split("/") for scope in given.unfold if scope.strip("/")]
+        given.unfold = ["/".join(parts[: i + 1]) + "/" for parts in scopes for i in range(len(parts))]
+    if not Path(given.model).exists():
+        raise OpenError(
+            f"view {given.model!r}", "there is no such file or folder", "Give the path of a .pb, .pbtxt or .meta file"
+        )
+    editor = opened(given.model, tags=given.tags, signature=given.signature, title=given.title)
+    for scope in given.unfold or ():
+        if scope.rstrip("/") not in editor.snapshot.scopes.index:
+            editor.screen.unfold(scope)  # raises, with the nearest names
+    text = FORMATS[form](editor, given)
+    if given.output == "-":
+        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.flush()
+    else:
+        Path(given.output).write_bytes(text.encode("utf-8"))
+        print(f"{editor.title}: {len(editor):,} ops, written to {given.output}", file=sys.stderr)
+    return 0
+
+
+def _format_of(output: str) -> str:
+    suffix = Path(output).suffix.lower().lstrip(".")
+    form = {"htm": "html", "gv": "dot"}.get(suffix, suffix)
+    if output == "-":
+        return "html"
+    if form not in FORMATS:
+        known = ", ".join(sorted(FORMATS))
+        hint = " (a browser or rsvg-convert makes a bitmap of an .svg)" if form in ("png", "jpg", "jpeg", "pdf") else ""
+        raise SurgeryError(
+            f"view -o {output!r}",
+            f"there is no format {suffix or 'without a suffix'!r}{hint}",
+            f"The formats are {known}",
+        )
+    return form
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    from .view.engines import doctor, live
+
+    print(doctor())
+    return 0 if live() is not None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

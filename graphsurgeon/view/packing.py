@@ -1,0 +1,184 @@
+"""Packing: a graph as plain lists, folds and all, from which a page alone can draw what is unfolded."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..core.graph import Graph, Ints
+from .asides import KINDS, behind
+from .scene import _box, _plain
+from .sketch import size_of
+from .text import elide
+from .tree import Item, tree_of
+
+ITEMS = 12_000
+"""Most boxes a page can unfold to; what lies deeper stays folded in it, and is counted."""
+EDGES = 120_000
+"""Most tensors with their readers in one page; with more, fewer boxes are taken."""
+
+
+@dataclass
+class Packed:
+    """The boxes of a graph, level by level, and what each op of it is inside.
+
+    Args:
+        rows: one for each box: parent, kind, name, label, second line, ops inside, family, outputs, width, flags.
+        asides: one for each thing that steps aside at a level: parent, thing, kind.
+        row_of: for each op the row it is drawn in; for an op that steps aside, -1 minus the place in `asides`.
+        shut: number of boxes that have more inside than the page holds.
+        open: names of the boxes that are open at first.
+    """
+
+    rows: list[list[Any]] = field(default_factory=list)
+    asides: list[list[int]] = field(default_factory=list)
+    row_of: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    shut: int = 0
+    open: list[str] = field(default_factory=list)
+
+
+def pack(
+    graph: Graph, unfolded: Iterable[str] = (), marks: Mapping[int, str] | None = None, most: int = ITEMS
+) -> dict[str, Any]:
+    """Returns all that a page needs to draw a graph and to unfold it: plain JSON values.
+
+    Args:
+        graph: the snapshot.
+        unfolded: fold keys of what is open at first.
+        marks: op number -> orphan and the like.
+        most: at most so many boxes, those of the upper levels first.
+
+    Returns:
+        ``rows`` (boxes, parents first), ``open`` (names of those open at first), ``asides``, ``tensors`` with
+        ``reads``, ``controls`` with ``waits``, ``kinds`` of what steps aside, and ``shut``, the number of boxes whose
+        inside is left out.
+
+    Example:
+        >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
+        >>> [row[2] for row in pack(g)["rows"]], pack(g)["reads"]
+        (['a/', 'z', 'a/x', 'a/y'], [[0, 3], [1, 1]])
+    """
+    keys = frozenset(_plain(key) for key in unfolded)
+    while True:
+        found = _boxes(graph, most, keys)
+        tensors, reads = _reads(graph, found)
+        if len(reads) <= EDGES or most < 200:
+            break
+        most //= 2
+    controls, waits = _waits(graph, found)
+    if marks:
+        _mark(graph, found, marks)
+    return {
+        "open": found.open,
+        "ops": graph.size,
+        "rows": found.rows,
+        "asides": found.asides,
+        "kinds": list(KINDS),
+        "tensors": tensors,
+        "reads": reads,
+        "controls": controls,
+        "waits": waits,
+        "shut": found.shut,
+    }
+
+
+def _boxes(graph: Graph, most: int, keys: frozenset[str]) -> Packed:
+    """Lists the boxes breadth first, so that what does not fit is what lies deepest."""
+    tree, out = tree_of(graph), Packed(row_of=np.full(graph.size, -1, np.int32))
+    owner = np.full(graph.size, -1, np.int32)  # the innermost fold that was opened around each op
+    queue: deque[tuple[Item, int]] = deque()
+
+    def add(item: Item, parent: int) -> None:
+        box = _box(tree, item, "", -1)
+        flags = (1 if behind(item.leaf) else 0) | (2 if item.members else 0)
+        width = size_of(box)[0]
+        row = [parent, box.kind, box.name, box.label, box.sub, box.count, box.family, box.outputs, width, flags]
+        out.rows.append(row)
+        out.row_of[tree.ops_of(item, helpers=False)] = len(out.rows) - 1
+        if item.keys:
+            queue.append((item, len(out.rows) - 1))
+
+    for item in tree.inside(tree.root):
+        add(item, -1)
+    while queue:
+        item, at = queue.popleft()
+        below = tree.inside(item)
+        if not below:
+            continue
+        if len(out.rows) + len(below) > most:
+            out.shut += 1
+            continue
+        inside = tree.ops_of(item)
+        held = inside[out.row_of[inside] == at]
+        out.rows[at][9] |= 4
+        if any(_plain(key) in keys for key in item.keys):
+            out.open.append(item.name)
+        owner[held] = at
+        out.row_of[held] = -1
+        for child in below:
+            add(child, at)
+    _set_aside(graph, out, owner)
+    return out
+
+
+def _mark(graph: Graph, out: Packed, marks: Mapping[int, str]) -> None:
+    """Gives a row the mark that all its own ops have."""
+    marked: dict[int, set[str]] = {}
+    for op, row in enumerate(out.row_of.tolist()):
+        if row >= 0:
+            marked.setdefault(row, set()).add(marks.get(op, ""))
+    for i, row in enumerate(out.rows):
+        states = marked.get(i, {""})
+        row.append(next(iter(states)) if len(states) == 1 else "")
+
+
+def _set_aside(graph: Graph, out: Packed, owner: Ints) -> None:
+    """Gives each op without a box of its own a place among what steps aside in its fold."""
+    asides, known = tree_of(graph).asides, {}
+    for op in np.flatnonzero(out.row_of < 0).tolist():
+        key = int(owner[op]), int(asides.thing[op])
+        if key not in known:
+            known[key] = len(out.asides)
+            out.asides.append([key[0], key[1], int(asides.kind[key[1]] or asides.kind[op])])
+        out.row_of[op] = -1 - known[key]
+
+
+def _pairs(makers: Ints, ports: Ints, readers: Ints, row_of: Ints) -> Any:
+    """Returns (op, port, reader's row) of what goes from one row to another, each once, in order."""
+    keep = row_of[makers] != row_of[readers]
+    table = np.stack([makers[keep], ports[keep], row_of[readers[keep]]], axis=1)
+    return np.unique(table, axis=0) if len(table) else table
+
+
+def _reads(graph: Graph, found: Packed) -> tuple[list[list[Any]], list[list[int]]]:
+    """Returns the tensors that leave a row, as [row, name, dtype and shape], and who reads them."""
+    table = _pairs(graph.data.node, graph.data.port, graph.data.rows, found.row_of)
+    tensors: list[list[Any]] = []
+    reads: list[list[int]] = []
+    last: tuple[int, int] = (-1, -1)
+    for op, port, reader in table.tolist():
+        if (op, port) != last:
+            last = op, port
+            info = graph.info(op, port)
+            text = str(info) if info is not None and info.shape is not None else ""
+            tensors.append([int(found.row_of[op]), elide(f"{graph.names[op]}:{port}", 400), text])
+        reads.append([len(tensors) - 1, reader])
+    return tensors, reads
+
+
+def _waits(graph: Graph, found: Packed) -> tuple[list[list[Any]], list[list[int]]]:
+    """Returns the ops that others wait for, as [row, name], and who waits."""
+    table = _pairs(graph.control.node, graph.control.port, graph.control.rows, found.row_of)
+    ops: list[list[Any]] = []
+    waits: list[list[int]] = []
+    last = -1
+    for op, _, reader in table.tolist():
+        if op != last:
+            last = op
+            ops.append([int(found.row_of[op]), elide(graph.names[op], 400)])
+        waits.append([len(ops) - 1, reader])
+    return ops, waits

@@ -1,0 +1,66 @@
+"""What stays when the kernel is gone: a picture and a sentence, never an empty cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.browser.hands import BUILD, IMPORTS, box, said, shot
+from tests.lab import open_notebook, until
+
+CELLS = [f"{IMPORTS}\n{BUILD}", "gs.open(build(), title='small')"]
+RESTART = "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()"
+
+
+def test_a_dead_kernel_leaves_the_picture_and_a_sentence(page: Any, lab: Any) -> None:
+    opened = open_notebook(page, lab, CELLS)
+    box(page, "x").click()
+    said(page, "1 op picked")
+    page.errors.clear()
+    page.evaluate(RESTART)
+    said(page, "The kernel behind this picture is gone, and the picture stays as it is. Run the cell again")
+    assert page.locator(".gs-box").count() >= 4
+    shot(page, "dead-kernel")
+    # looking around goes on; what needs Python is refused with the same sentence
+    box(page, "y").focus()
+    page.keyboard.press("f")
+    page.keyboard.press("i")
+    said(page, "mark_input: the kernel behind this picture is gone")
+    # the cells run again answer again
+    opened.client.wait_for_ready(timeout=60)
+    opened.run_all()
+    box(page, "x").click()
+    said(page, "1 op picked")
+    page.errors.clear()
+    opened.close()
+
+
+def test_a_kernel_that_does_not_answer_is_said_to(page: Any, lab: Any) -> None:
+    opened = open_notebook(page, lab, CELLS)
+    box(page, "x").wait_for()
+    page.errors.clear()
+    lab.api(f"kernels/{opened.kernel}/restart", "POST")  # behind the notebook's back: nobody tells the page
+    box(page, "x").click()
+    said(page, "The kernel has not answered for 10 s: it runs a cell, or it is gone. The picture stays as it is.")
+    assert page.locator(".gs-box.gs-picked").count() == 1
+    page.errors.clear()
+    opened.close()
+
+
+def test_a_reopened_notebook_shows_the_picture(page: Any, lab: Any) -> None:
+    opened = open_notebook(page, lab, CELLS, name="reopened.ipynb")
+    box(page, "x").wait_for()
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    file = lab.root / "reopened.ipynb"
+    assert until(lambda: "widget-view" in file.read_text())
+    opened.close()
+    page.errors.clear()
+    # a copy that this machine has not signed, as it comes by mail or from a repository
+    (lab.root / "received.ipynb").write_text(file.read_text().replace("build", "make"))
+    page.goto(lab.page_of("received.ipynb"))
+    page.wait_for_function("() => window.jupyterapp?.restored", timeout=90_000)
+    page.wait_for_selector(".jp-OutputArea-output", timeout=90_000)
+    page.wait_for_timeout(1500)
+    shot(page, "received")
+    picture = page.locator(".jp-OutputArea-output img[alt*='ops']")
+    assert picture.count() == 1
+    assert picture.bounding_box()["width"] > 50

@@ -1,0 +1,320 @@
+"""Pages of `ed.to_html()` in a real browser: from a file, without a kernel, a server or a network."""
+
+from __future__ import annotations
+
+import pytest
+
+import graphsurgeon as gs
+from graphsurgeon.core.graph import Graph
+from graphsurgeon.exporting import page_of
+from graphsurgeon.view.opening import first_unfolded
+from graphsurgeon.view.packing import pack
+from graphsurgeon.view.scene import build
+from graphsurgeon.view.tree import tree_of
+from tests.browser.hands import shot
+from tests.corpus import corpus_ids
+from tests.tf2 import tf1
+from tests.view.test_hostile import NAMES
+from tests.widget.page import AXE
+
+SMALL, MIDDLE, LARGEST = "dl4j_lenet_frozen", "slim_resnet_v2_50_train", "slim_resnet152_16tower_train"
+UNFOLDED = (SMALL, "kws_ds_cnn_s", "sci_inceptionv3", MIDDLE)
+EDGES = """() => {
+  const scene = graphsurgeon.get("scenes").source, name = new Map(scene.boxes.map(b => [b.id, b.name]));
+  return [scene.boxes.map(b => [b.name, b.kind, b.label, b.sub, b.aside]),
+          scene.edges.map(e => [name.get(e.from), name.get(e.to), e.n, e.control, !!e.quiet, e.tensors]),
+          scene.stats.aside];
+}"""
+
+
+@pytest.fixture
+def shows(page, tmp_path):
+    """Returns a function that opens HTML text from a file, and waits for the picture."""
+    page.unroute_all()  # a file asks for nothing: its own policy is what is tested
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+
+    def show(text, dark=False):
+        file = tmp_path / "graph.html"
+        file.write_bytes(text.encode("utf-8"))
+        page.emulate_media(color_scheme="dark" if dark else "light")
+        page.set_default_timeout(20_000)
+        page.goto(file.as_uri())
+        page.wait_for_selector("#gs-host .gs-item")
+        return page
+
+    yield show
+    outside = [url for url in asked if not url.startswith(("file:", "data:", "blob:"))]
+    assert outside == []
+
+
+def small():
+    graph_def = tf1.GraphDef()
+    graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    previous = "x"
+    for scope in ("net/one", "net/two", "head"):
+        for i in range(8):
+            node = graph_def.node.add(name=f"{scope}/op{'abcdefgh'[i]}", op=("Neg", "Exp", "Tanh", "Abs")[i % 4])
+            node.attr["T"].type = 1
+            node.input.append(previous)
+            previous = node.name
+    return gs.open(graph_def, title="small")
+
+
+def box(page, name):
+    return page.locator(f'.gs-item[data-name="{name}"]').first
+
+
+def until_said(page, text):
+    page.wait_for_function("t => document.querySelector('.gs-status-text').textContent.includes(t)", arg=text)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_folds_and_unfolds(shows, dark):
+    page = shows(small().to_html(unfolded=[]), dark)
+    shot(page, f"page-{'dark' if dark else 'light'}")
+    assert page.evaluate("() => document.querySelector('.gs').classList.contains('gs-dark')") is dark
+    ground = page.evaluate("() => getComputedStyle(document.querySelector('.gs')).backgroundColor")
+    assert ground == ("rgb(17, 20, 23)" if dark else "rgb(255, 255, 255)")
+    first = page.locator(".gs-box").count()
+    box(page, "net/").dblclick()
+    page.wait_for_selector('.gs-group[data-name="net/"]')
+    box(page, "net/two/").dblclick()
+    page.wait_for_selector('[data-name="net/two/opb"]')
+    assert page.locator(".gs-box").count() > first + 5
+    shot(page, f"page-unfolded-{'dark' if dark else 'light'}")
+    page.locator('.gs-group[data-name="net/"]').focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector('.gs-box[data-name="net/"]')
+    assert page.locator(".gs-box").count() == first
+
+
+@pytest.mark.parametrize(
+    "id", corpus_ids(lambda item: item["id"] in (SMALL, "kws_ds_cnn_s", "sci_inceptionv3", MIDDLE))
+)
+def test_it_unfolds_to_the_boxes_and_edges_of_the_kernel(shows, corpus, id):
+    ed = gs.open(corpus.path(id))
+    graph = ed.snapshot
+    keys = set(first_unfolded(graph))
+    page = shows(ed.to_html())
+    for _ in range(3):
+        scene = build(graph, keys)
+        names = {b.id: b.name for b in scene.boxes}
+        ours = (
+            [[b.name, b.kind, b.label, b.sub, b.aside] for b in scene.boxes],
+            [[names[e.source], names[e.target], e.n, e.control, e.quiet, e.tensors] for e in scene.edges],
+            scene.stats["aside"],
+        )
+        boxes, edges, aside = page.evaluate(EDGES)
+        assert boxes == ours[0]
+        assert sorted(map(str, edges)) == sorted(map(str, ours[1]))
+        assert aside == ours[2]
+        tree = tree_of(graph)
+        folds = [b.name for b in scene.boxes if b.kind in ("scope", "series")]
+        if not folds:
+            break
+        name = max(folds, key=lambda n: next(b.count for b in scene.boxes if b.name == n))
+        ed.screen.unfold(name)
+        keys = set(ed.screen.unfolded)
+        assert tree is tree_of(graph)
+        answer = page.evaluate(
+            """name => new Promise(done => {
+              graphsurgeon.on("msg:custom", done);
+              graphsurgeon.send({v: 1, id: 1, verb: "unfold", args: {pane: "source", name}});
+            })""",
+            name,
+        )
+        assert answer["ok"], answer
+
+
+def test_the_largest_graph_fits_in_a_page_and_opens(shows, corpus):
+    ed = gs.open(corpus.path(LARGEST))
+    text = ed.to_html()
+    assert len(text) < 7_000_000
+    page = shows(text)
+    assert "too deep for this page" in page.locator(".gs-status-text").inner_text()
+    name = page.locator(".gs-box.gs-scope").first.get_attribute("data-name")
+    took = page.evaluate(
+        """name => new Promise(done => {
+          const start = performance.now();
+          const box = [...document.querySelectorAll(".gs-box")].find(b => b.dataset.name === name);
+          box.dispatchEvent(new MouseEvent("dblclick", {bubbles: true}));
+          const look = () => document.querySelector(".gs-box[data-name='" + name + "']")
+            ? requestAnimationFrame(look) : done(performance.now() - start);
+          look();
+        })""",
+        name,
+    )
+    assert took < 5000
+    page.keyboard.press("/")
+    page.locator(".gs-search input").fill("op:Conv2D tower_0")
+    page.wait_for_selector(".gs-hit")
+
+
+def test_what_does_not_fit_says_so(page):
+    graph = Graph.of([(f"s{i}/t{j}/op{k}", "Neg", []) for i in range(9) for j in range(7) for k in range(14)])
+    full, cut = pack(graph), pack(graph, most=100)
+    assert full["shut"] == 0
+    assert cut["shut"] > 0
+    assert len(cut["rows"]) <= 100
+    assert {row[2] for row in cut["rows"]} <= {row[2] for row in full["rows"]}
+    assert sum(row[5] for row in cut["rows"] if row[0] < 0) == graph.size
+
+
+def test_search_reveals_and_counts_what_is_inside(shows):
+    page = shows(small().to_html(unfolded=[]))
+    page.keyboard.press("Tab")
+    box(page, "net/").focus()
+    page.keyboard.press("/")
+    page.keyboard.type("op:Exp net/*")
+    page.wait_for_selector(".gs-hit-chip")
+    assert page.locator(".gs-hit-chip").all_text_contents() == ["4 inside"]
+    page.keyboard.press("Enter")
+    page.wait_for_selector('.gs-item.gs-picked[data-name="net/one/opb"]')
+    assert page.locator(".gs-inspector").inner_text().count("Exp")
+    assert page.locator('.gs-entry.gs-picked[title="net/one/opb"]').is_visible()
+
+
+def test_back_forward_views_producers_and_consumers_by_keys(shows):
+    page = shows(small().to_html(unfolded=[]))
+    box(page, "head/").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector('[data-name="head/opa"]')
+    page.keyboard.press("v")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    until_said(page, "saved as 'view 1'")
+    page.keyboard.press(",")
+    page.wait_for_selector('.gs-box[data-name="head/"]')
+    page.keyboard.press(".")
+    page.wait_for_selector('[data-name="head/opa"]')
+    box(page, "head/opa").focus()
+    page.keyboard.press("p")
+    page.wait_for_selector('.gs-item[data-name="net/two/oph"]')
+    page.wait_for_function("() => document.activeElement.dataset.name === 'net/two/oph'")
+    page.keyboard.press("n")
+    page.wait_for_function("() => document.activeElement.dataset.name === 'head/opa'")
+    page.keyboard.press("1")
+    page.wait_for_selector('.gs-box[data-name="net/"]')
+
+
+def test_what_needs_a_kernel_is_refused_with_a_way_out(shows):
+    page = shows(small().to_html(unfolded=["head/"]))
+    box(page, "head/opa").focus()
+    page.keyboard.press("i")
+    until_said(page, "this is a saved page, with no kernel behind it. Open the graph in a notebook with gs.open(...)")
+
+
+def test_a_layout_past_its_limit_is_ended_and_degrades_in_steps(shows):
+    page = shows(small().to_html(unfolded=[]))
+    said = page.evaluate(
+        """async () => {
+          const limits = [], real = graphsurgeon.engine.run.bind(graphsurgeon.engine);
+          graphsurgeon.engine.run = (dot, limit) => {
+            limits.push(limit);
+            return real(dot, limits.length < 3 ? 0 : limit);
+          };
+          graphsurgeon.send({v: 1, id: 1, verb: "unfold", args: {pane: "source", name: "net/"}});
+          await new Promise(done => { const look = () => graphsurgeon.get("scenes").source.groups.length ||
+            graphsurgeon.get("scenes").source.stats.degraded ? done() : setTimeout(look, 20); look(); });
+          return [graphsurgeon.get("scenes").source.stats.degraded, limits.length, graphsurgeon.get("status").text];
+        }"""
+    )
+    assert said[0] == "curves and frames given up: straight lines, no scopes drawn"
+    assert said[1] == 3
+    assert said[0] in said[2]
+
+
+def test_an_aborted_layout_leaves_the_picture_and_a_sentence(shows):
+    page = shows(small().to_html(unfolded=[]))
+    before = page.locator(".gs-item").count()
+    page.evaluate(
+        # a worker that never answers
+        "() => { graphsurgeon.engine.started = () => ({ postMessage() {}, terminate() {} }) }"
+    )
+    box(page, "net/").dblclick()
+    until_said(page, "laying out")
+    page.keyboard.press("Escape")
+    until_said(page, "it was called off. The picture stays as it was")
+    assert page.locator(".gs-item").count() == before
+
+
+def test_without_scripts_there_is_the_picture_and_a_sentence(browser, tmp_path):
+    file = tmp_path / "graph.html"
+    file.write_text(small().to_html())
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    assert page.locator("#gs-said").inner_text() == "small: 25 ops, 25 boxes"
+    assert page.locator("#gs-host img").bounding_box()["width"] > 50
+    context.close()
+
+
+def test_axe_and_reduced_motion(shows, axe_core):
+    page = shows(small().to_html(unfolded=["head/"]))
+    box(page, "head/opa").click()
+    page.evaluate(AXE.read_text())
+    found = page.evaluate(
+        """() => axe.run(document, {resultTypes: ["violations"]})
+          .then(r => r.violations.map(v => [v.id, v.nodes[0].html.slice(0, 200)]))"""
+    )
+    assert found == []
+    page.emulate_media(reduced_motion="reduce")
+    assert page.evaluate("() => document.getAnimations().length") == 0
+
+
+@pytest.fixture
+def axe_core():
+    from tests.needs import need
+
+    need("front end")
+
+
+class Note:
+    """What an attribute is, as far as a page looks: here a text."""
+
+    def __init__(self, text):
+        self.s = text.encode("utf-8", "replace")
+
+    def WhichOneof(self, _):
+        return "s"
+
+
+class Node:
+    """A node as a file may have it: TensorFlow would refuse most of these names."""
+
+    def __init__(self, name, op, input, text):
+        self.name, self.op, self.input, self.device = name, op, input, text
+        self.attr = {"note": Note(text), text[:50]: Note("</script><img src=x onerror=alert(1)>")}
+
+
+def hostile():
+    nodes = []
+    for i, name in enumerate(NAMES):
+        if name:
+            before = [nodes[-1].name] if nodes and ":" not in nodes[-1].name and nodes[-1].name[0] != "^" else []
+            nodes.append(Node(f"s{i % 3}/{name}", "Foo" if i % 2 else name[:2000], before, name[:5000]))
+    return Graph.read(nodes, title="</title><script>alert(1)</script>\u202e")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_hostile_names_are_text_and_nothing_runs(shows, page, dark):
+    graph = hostile()
+    page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
+    text = page_of(graph, ["s0/", "s1/", "s2/"])
+    assert text.count("<script") == 3
+    shown = shows(text, dark)
+    for item in shown.locator(".gs-box").all()[:30]:
+        item.dispatch_event("click")
+    shown.keyboard.press("/")
+    shown.keyboard.type("s1")
+    shown.wait_for_selector(".gs-hit")
+    found = shown.evaluate(
+        """() => [document.querySelectorAll("#gs-host :is(script, img, iframe, a, foreignObject, image, use)").length,
+          [...document.querySelectorAll("#gs-host *")].flatMap(e => [...e.attributes])
+            .filter(a => /^on|href|^src$/.test(a.name)).length,
+          /[\\u202a-\\u202e\\u0000]/.test(document.getElementById("gs-host").textContent),
+          document.title.includes("<script>")]"""
+    )
+    assert found == [0, 0, False, True]
+    assert shown.locator(".gs-box").count() >= 15

@@ -1,0 +1,133 @@
+"""What an editor gives to people without a kernel: SVG, DOT, a page, and what the notebook itself keeps."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+
+import nbformat
+import pytest
+from nbconvert import HTMLExporter
+
+import graphsurgeon as gs
+from graphsurgeon.errors import LayoutError, SurgeryError
+from tests.refusal import refuses
+from tests.tf2 import tf1
+
+
+def opened(ops=6):
+    graph_def = tf1.GraphDef()
+    for i in range(ops):
+        node = graph_def.node.add(
+            name=f"net/op{'abcdefghijklmnopqrstuvwxyz'[i % 26]}{i}", op="Neg" if i else "Placeholder"
+        )
+        node.attr["T" if i else "dtype"].type = 1
+        if i:
+            node.input.append(graph_def.node[i - 1].name)
+    return gs.open(graph_def, title="a title")
+
+
+def data_of(page, id):
+    coded = re.search(rf'<script type="text/plain" id="{id}">([^<]*)</script>', page).group(1)
+    return gzip.decompress(base64.b64decode(coded))
+
+
+def test_the_page_holds_the_graph_and_asks_for_nothing():
+    page = opened().to_html()
+    found = json.loads(data_of(page, "gs-graph"))
+    assert found["title"] == "a title"
+    assert [row[2] for row in found["packed"]["rows"]][:2] == ["net/", "net/opa0"]
+    assert found["attributes"]["net/opb1"] == [["T", "float32"]]
+    assert data_of(page, "gs-graphviz")[:4] == b"\0asm"
+    code = re.search(r'<script id="gs-code">(.*?)</script>', page, re.S).group(1)
+    hashed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    assert f"script-src 'sha256-{hashed}' 'wasm-unsafe-eval' blob:;" in page
+    assert "default-src 'none'" in page
+    assert not re.findall(r'(?:src|href)="(?!data:)', page.replace(code, ""))
+    assert "fetch(" not in code.replace("wasm", "")
+
+
+def test_the_same_graph_gives_the_same_page():
+    assert opened().to_html() == opened().to_html()
+
+
+def test_what_is_open_at_first_can_be_said():
+    ed = opened(30)
+    assert json.loads(data_of(ed.to_html(unfolded=[]), "gs-graph"))["packed"].get("open") is None
+    assert json.loads(data_of(ed.to_html(unfolded=[]), "gs-graph"))["open"] == []
+    assert json.loads(data_of(ed.to_html(unfolded=["net/"]), "gs-graph"))["open"] == ["net/"]
+
+
+def test_an_unknown_theme():
+    with refuses(SurgeryError, "to_html(theme='blue')", "there is no such theme", "'auto', 'dark', 'light'"):
+        opened().to_html(theme="blue")
+
+
+def test_too_many_boxes_are_refused_as_everywhere(monkeypatch):
+    from graphsurgeon.view import scene
+
+    monkeypatch.setattr(scene, "MOST", 5)
+    with refuses(LayoutError, "unfolding 'net/'", "is the most that can be read", "Fold something first"):
+        opened().to_html(unfolded=["net/"])
+
+
+def test_orphans_are_marked_in_the_page():
+    ed = opened()
+    ed.apply(ed.plan().copy(ed.select(name="net/opf5"), to="twin", unmapped="placeholder"))
+    ed.undo()
+    found = json.loads(data_of(ed.to_html(), "gs-graph"))
+    states = {row[2]: row[10] for row in found["packed"]["rows"]}
+    assert [name for name, state in states.items() if state == "orphan"]
+    assert states["net/opa0"] == ""
+
+
+def test_svg_and_dot_open_the_scopes_that_are_named():
+    ed = opened(30)
+    assert "net" in ed.to_svg(unfolded=[])
+    assert len(ed.to_svg(unfolded=["net/"])) > len(ed.to_svg(unfolded=[]))
+    assert len(ed.to_dot(unfolded=["net/"]).source) > len(ed.to_dot(unfolded=[]).source)
+
+
+@pytest.fixture
+def notebook():
+    """A notebook as Jupyter saves it, with the cell's outputs but no widget state."""
+    data, metadata = opened()._repr_mimebundle_()
+    output = nbformat.v4.new_output("display_data", dict(data), metadata=metadata)
+    cell = nbformat.v4.new_code_cell("ed", outputs=[output], execution_count=1)
+    return nbformat.v4.new_notebook(cells=[cell])
+
+
+def test_a_saved_notebook_holds_the_picture_for_every_reader(notebook):
+    data = notebook.cells[0].outputs[0].data
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert data["image/svg+xml"].startswith("<svg")
+    assert data["text/plain"].startswith("a title: 6 ops")
+    assert data["text/html"].startswith('<img alt="a title: 6 ops')
+
+
+def test_nbconvert_html_shows_the_picture_and_needs_no_network(notebook):
+    page, _ = HTMLExporter(template_name="basic").from_notebook_node(notebook)
+    assert re.search(r"<svg|data:image/svg\+xml;base64", page)
+    assert "unpkg.com" not in page
+    assert "jsdelivr" not in page
+
+
+def test_the_widget_is_one_module_without_addresses():
+    from graphsurgeon.widget.widget import GraphWidget
+
+    bundle = str(GraphWidget._esm) + str(GraphWidget._css)
+    assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", bundle)
+    # no other module is loaded: neither by import nor by require
+    assert not re.findall(r"\bimport\s*[({\"'*]|\brequire\s*\(|\}\s*from\s*[\"']", str(GraphWidget._esm))
+
+
+def test_a_picture_needs_no_widget():
+    picture = opened().picture(unfolded=["net/"])
+    assert repr(picture) == "<Picture of a title: 6 ops>"
+    data = picture._repr_mimebundle_()
+    assert sorted(data) == ["image/svg+xml", "text/html", "text/plain"]
+    assert data["text/html"].startswith('<img alt="a title: 6 ops"')
+    assert data["image/svg+xml"] == opened().to_svg(unfolded=["net/"])

