@@ -11,7 +11,7 @@ from tests.lab import _RUN_ALL, open_notebook
 LIMIT = 5.0
 """Seconds from running the cell to a picture that can be clicked, on a machine with nothing else to do."""
 
-#: What a busy machine is measured by: TensorFlow alone reads the same file; with nothing beside it, that takes over 5 s.
+#: What a busy machine is measured by: TensorFlow alone reads the same file, which takes over 5 s in the best case.
 BARE = """
 import gzip, time
 started = time.perf_counter()
