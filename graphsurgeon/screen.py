@@ -325,12 +325,17 @@ class Screen(Drafting, Revising, Places):
         }
 
     def svg(self) -> str:
-        """Returns the static picture of the pane that matters: the destination while there is a plan."""
-        from .view.svg import to_svg
+        """Returns the static picture of the pane that matters: the destination while there is a plan.
+
+        Where it cannot be laid out, it says why.
+        """
+        from .view.svg import to_svg, words
 
         shown = self.traits()
         pane = "destination" if shown["scenes"]["destination"] is not None and self.draft.steps else "source"
         scene = shown["scenes"][pane]
+        if scene is None:
+            return words(shown["titles"][pane], shown["status"]["text"])
         boundary = shown["boundary"] if pane == "source" else None
         picked = shown["picked"] if pane == "source" else ()
         return to_svg(scene, picked=picked, boundary=boundary, title=shown["titles"][pane])
@@ -341,8 +346,11 @@ class Screen(Drafting, Revising, Places):
 
     def describe(self) -> str:
         """Returns the state in a few lines of text."""
-        scene = self._draw("source")
-        lines = [f"{self.source.title}: {self.source.snapshot.size:,} ops, {len(scene['boxes'])} boxes"]
+        try:
+            shown = f"{len(self._draw('source')['boxes'])} boxes"
+        except LayoutError as error:
+            shown = f"no picture: {error}"
+        lines = [f"{self.source.title}: {self.source.snapshot.size:,} ops, {shown}"]
         if self._region is not None:
             lines.append(boundary_text(self._marks, self._region))
         if self.draft.steps:

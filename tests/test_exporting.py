@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import re
+import xml.etree.ElementTree as ET
 
 import nbformat
 import pytest
@@ -14,6 +15,7 @@ from nbconvert import HTMLExporter
 
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SurgeryError
+from graphsurgeon.view.engines import LayoutTimeout
 from tests.refusal import refuses
 from tests.tf2 import tf1
 
@@ -131,3 +133,40 @@ def test_a_picture_needs_no_widget():
     assert sorted(data) == ["image/svg+xml", "text/html", "text/plain"]
     assert data["text/html"].startswith('<img alt="a title: 6 ops"')
     assert data["image/svg+xml"] == opened().to_svg(unfolded=["net/"])
+
+
+class Slow:
+    """A layout engine that never ends in time."""
+
+    name = "slow"
+
+    def missing(self):
+        return ""
+
+    def run(self, dot, timeout, cancelled):
+        raise LayoutTimeout("laying out the picture", "Graphviz did not finish within 10 s", "Fold a scope")
+
+
+@pytest.mark.parametrize(
+    ("engines", "sentence"), [([], "no layout engine is live"), ([Slow()], "Graphviz did not finish within 10 s")]
+)
+def test_without_a_layout_there_is_a_sentence_in_place_of_the_picture(engines, sentence, monkeypatch):
+    monkeypatch.setattr("graphsurgeon.view.engines.ENGINES", engines)
+    ed = opened(30)
+    data, _ = ed._repr_mimebundle_()
+    assert sentence in " ".join(ET.fromstring(data["image/svg+xml"]).itertext())
+    assert data["text/plain"].startswith("a title: 30 ops, no picture: laying out")
+    assert sentence in data["text/plain"]
+    assert data["text/html"].startswith("<img alt=")
+    assert [row["name"] for row in ed.screen.traits()["outline"]["rows"]][:1] == ["net/"]
+    assert ed.screen.traits()["status"]["level"] == "error"
+
+
+def test_a_layout_that_fails_later_keeps_the_picture_there_was(monkeypatch):
+    ed = opened(30)
+    ed.screen.fold("net/")
+    before = ed.screen.traits()["scenes"]["source"]
+    monkeypatch.setattr("graphsurgeon.view.engines.ENGINES", [Slow()])
+    with refuses(LayoutError, "laying out", "Graphviz did not finish within 10 s", "Fold a scope"):
+        ed.screen.unfold("net/")
+    assert ed.screen.traits()["scenes"]["source"] == before

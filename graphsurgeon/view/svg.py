@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .asides import counted
 from .families import COLOURS
-from .text import FONT, LABEL, SUB, clean, measured, width
+from .text import FONT, LABEL, SUB, clean, elide, measured, width
 
 PAPER, INK, QUIET, LINE, FAINT = "#FFFFFF", "#1C2430", "#5D6875", "#8B96A3", "#B9C2CC"
 INPUT, OUTPUT, PICKED = "#0072B2", "#B36B00", "#1F6FEB"
@@ -86,6 +87,27 @@ def to_svg(
     out.extend(_legend(signs, h - (FOOT if foot else 0) - 8))
     out.append("</svg>")
     return "".join(out)
+
+
+def words(title: str, text: str) -> str:
+    """Returns a sentence as SVG text, for where there is no picture.
+
+    Example:
+        >>> "it timed out" in words("model.pb", "it timed out")
+        True
+    """
+    title = elide(title, 90)
+    lines = [line for part in text.splitlines() for line in textwrap.wrap(part, 90)][:12]
+    w = max([width(title, LABEL, bold=True), *(width(line) for line in lines)]) + 24
+    h = 34 + 18 * len(lines)
+    return "".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{w:g}" height="{h:g}" viewBox="0 0 {w:g} {h:g}" role="img" '
+        f'aria-label="{escape(title)}" font-family="{FONT}" fill="{INK}">',
+        f'<rect width="{w:g}" height="{h:g}" fill="{PAPER}"/>',
+        _text(12, 20, title, font_weight="600"),
+        *(_text(12, 40 + 18 * i, line, fill=QUIET) for i, line in enumerate(lines)),
+        "</svg>",
+    ])  # fmt: skip
 
 
 def _arrows(edges: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:

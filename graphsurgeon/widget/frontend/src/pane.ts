@@ -59,7 +59,8 @@ export class Pane {
     this.title.title = title.slice(0, 300);
     this.svg.setAttribute("aria-label", `${this.name} graph ${title}`.slice(0, 300));
     this.element.classList.toggle("gs-nothing", !scene?.boxes.length);
-    fill(this.empty, scene && !scene.boxes.length ? "This graph has no ops." : "");
+    const none = this.name === "source" ? "There is no picture: the last line says why. The outline shows what is in the graph." : "";
+    fill(this.empty, !scene ? none : scene.boxes.length ? "" : "This graph has no ops.");
     if (!scene) {
       // the next scene is looked at anew
       this.drawing.scene = null;
