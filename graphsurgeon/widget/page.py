@@ -30,15 +30,18 @@ html {{ color-scheme: {scheme}; }}
 body {{ margin: 0; background: {paper}; font: 13px/1.45 system-ui, Helvetica, Arial, sans-serif; }}
 .gs-page .gs {{ height: 100vh; border: none; border-radius: 0; resize: none; }}
 #gs-said {{ margin: 12px; }}
-h1 {{ position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); }}
+h1, h2 {{ position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); }}
 .gs-page img {{ max-width: 100%; }}{dark}
 </style>
 </head>
 <body>
-<h1>{title}</h1>
-<main id="gs-host" class="gs-page">
+<main class="gs-page">
+<h1>graphsurgeon</h1>
+<h2>{title}</h2>
+<div id="gs-host">
 <p id="gs-said">{text}</p>
 <img alt="{text}" src="data:image/svg+xml;base64,{svg}">
+</div>
 </main>
 <script type="text/plain" id="gs-graph">{graph}</script>
 <script type="text/plain" id="gs-graphviz">{engine}</script>
