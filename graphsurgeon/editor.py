@@ -47,6 +47,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
     ) -> None:
         self.graph = graph
         self.inputs, self.outputs = dict(inputs or {}), dict(outputs or {})
+        self.ends = (tuple(self.inputs.values()), tuple(self.outputs.values()))  # shown wherever they lie
         self.title = title
         self._code = code
         self._session = session
@@ -320,6 +321,24 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
 
             self._screen = Screen(self, source)
         return GraphWidget(self.screen)
+
+    def paint(self, values: Mapping[Any, float] | str, name: str = "value", how: str = "sum") -> Editor:
+        """Colours the picture; returns this editor, so that the last line of a cell shows it.
+
+        Args:
+            values: a number for ops, by name or object; or ``family``, ``device``, ``scope``, ``dtype`` or
+                ``structure``.
+            name: what the numbers are, with their unit, as ``"ms"``.
+            how: ``sum``, ``max`` or ``mean`` of the numbers in a folded scope.
+
+        Example:
+            ``ed.paint({"conv1/Conv2D": 3.2, "fc/MatMul": 0.4}, "ms")``
+        """
+        if isinstance(values, str):
+            self.screen.paint(values)
+        else:
+            self.screen.paint(values=values, name=name, how=how)
+        return self
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         return self.view()._repr_mimebundle_(**options)

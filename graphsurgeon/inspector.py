@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .core.graph import Graph
+from .core.graph import Graph, TensorInfo, shape_text
 from .core.selection import Selection
+from .core.sizes import bytes_of, size_text, variable_bytes
+from .core.state import VariableInfo
 from .core.walks import edge_rows
 from .errors import SelectionError, did_you_mean
+from .values import told
 from .view.asides import counted
 from .view.items import ops_named
 
@@ -17,14 +20,20 @@ if TYPE_CHECKING:
     from .editor import Editor
 
 _MOST = 12
+_FLOPS_OF = 2000
+"""Of so many ops at most the floating-point operations are counted: TensorFlow takes some 20 µs for each."""
 
 
 def details(graph: Graph, name: str) -> dict[str, Any]:
-    """Returns title, rows, inputs, outputs, control inputs, consumers and documentation of a box.
+    """Returns title, rows, inputs, outputs, control inputs, consumers and documentation of a box, and more for an op.
 
     Args:
         graph: the snapshot.
         name: an op, a scope with a slash at the end, or a series key.
+
+    Returns:
+        plain data; ``python`` is how to get at it, ``functions`` what can be looked into, ``histogram`` the values
+        of a constant, ``value`` whether there is a value to ask for.
 
     Raises:
         SelectionError: there is nothing of that name.
@@ -46,6 +55,12 @@ def details(graph: Graph, name: str) -> dict[str, Any]:
     rows = [["ops", f"{inside.count:,}"], *([kind, f"{n:,}"] for kind, n in list(inside.types.items())[:8])]
     if crossing.variables:
         rows.append(["variables", f"{len(crossing.variables):,}"])
+    size = bytes_of(graph, mask)
+    if size:
+        rows.append(["held", f"{size_text(size)} in constants and variables"])
+    counted_flops = _flops(graph, np.flatnonzero(mask)[: _FLOPS_OF + 1].tolist())
+    if counted_flops:
+        rows.append(["FLOPs", f"{counted_flops:,} where the shapes are known"])
     return {
         "title": name.rstrip("/"),
         "rows": rows,
@@ -54,7 +69,19 @@ def details(graph: Graph, name: str) -> dict[str, Any]:
         "control_inputs": sorted({outside for _, outside in crossing.control_inputs})[:_MOST],
         "consumers": [],
         "doc": "",
+        "python": _python(inside, name),
+        "functions": [],
+        "histogram": None,
+        "value": False,
     }
+
+
+def _python(inside: Selection, name: str) -> str:
+    """Returns the call that selects what a box holds."""
+    if name.endswith("/") and not name.startswith("~"):
+        return f"ed.select(scope={name.rstrip('/')!r})"
+    names = inside.names
+    return f"ed.select(name={list(names)!r})" if len(names) <= 200 else ""
 
 
 def reasons(editor: Editor, name: str, region: Selection | None) -> list[list[str]]:
@@ -90,15 +117,23 @@ def _tensor(graph: Graph, name: str) -> dict[str, str]:
 
 
 def _op(graph: Graph, op: int) -> dict[str, Any]:
-    from .tf.describe import attribute_text, documentation
+    from .tf.describe import attribute_text, constant_value, documentation
+    from .tf.insides import called_functions
 
     node, kind = graph.nodes[op], graph.types[op]
     rows: list[list[str]] = [["type", kind]]
     if getattr(node, "device", ""):
         rows.append(["device", node.device])
+    together = node.attr["_class"].list.s if "_class" in getattr(node, "attr", {}) else ()
+    if together:
+        rows.append(["together with", ", ".join(_class(text) for text in together[:_MOST])])
+    called = called_functions(graph, op) if getattr(node, "attr", None) or graph.owner is not None else []
     for key in sorted(getattr(node, "attr", {})):
-        if key != "_output_shapes":
+        if key not in ("_output_shapes", "_class"):
             rows.append([key, attribute_text(node.attr[key])])
+    value = constant_value(node)
+    about = told(value) if value is not None else {"rows": [], "histogram": None}
+    rows += about["rows"][1:]
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
     waiting = [graph.names[int(r)] for r in edge_rows(graph.control)[graph.control.node == op]]
     outputs = graph.outputs(op)
@@ -107,6 +142,15 @@ def _op(graph: Graph, op: int) -> dict[str, Any]:
         shown = [{"tensor": f"{graph.names[op]}:{p}", "text": ""} for p in ports or [0]]
     else:
         shown = [{"tensor": f"{graph.names[op]}:{p}", "text": str(info)} for p, info in enumerate(outputs)]
+    size = sum(_bytes(info) for info in outputs or ())
+    if size:
+        rows.append(["outputs take", size_text(size)])
+    held = graph.state.variables.get(graph.names[op])
+    if held is not None and variable_bytes(held):
+        rows.append(["variable takes", size_text(variable_bytes(held))])
+    found = _flops(graph, [op])
+    if found:
+        rows.append(["FLOPs", f"{found:,}"])
     if waiting:
         rows.append(["waited for by", f"{len(waiting)} ops"])
     return {
@@ -117,4 +161,29 @@ def _op(graph: Graph, op: int) -> dict[str, Any]:
         "control_inputs": graph.control_names(op)[:_MOST],
         "consumers": readers[:_MOST],
         "doc": documentation(kind),
+        "python": f"ed.op({graph.names[op]!r})",
+        "functions": called,
+        "histogram": about["histogram"],
+        "value": held is not None or (kind == "Const" and value is None),
     }
+
+
+def _class(text: bytes) -> str:
+    """Returns one colocation constraint without TensorFlow's own prefix."""
+    return text.decode("utf-8", "replace").removeprefix("loc:@")
+
+
+def _bytes(info: TensorInfo) -> int:
+    """Returns the bytes of a tensor, 0 where its shape or dtype does not say."""
+    return variable_bytes(VariableInfo("", dtype=info.dtype, shape=shape_text(info.shape))) if info.shape else 0
+
+
+def _flops(graph: Graph, ops: list[int]) -> int:
+    """Returns the floating-point operations TensorFlow counts for ops of a live graph; 0 for too many to ask."""
+    if len(ops) > _FLOPS_OF or not hasattr(graph.owner, "get_operation_by_name"):
+        return 0
+    from .tf.internals import flops, op_finder
+
+    find = op_finder(graph.owner)
+    return sum(flops(find(graph.names[i])) or 0 for i in ops if graph.types[i] not in ("Const", "NoOp", "Identity"))
+

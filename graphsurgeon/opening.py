@@ -61,4 +61,6 @@ def open(
     editor = Editor(
         found.graph, title or found.title, found.code, found.session, found.values, found.inputs, found.outputs
     )
+    if any(found.ends):
+        editor.ends = found.ends
     return editor.inlined() if inline else editor

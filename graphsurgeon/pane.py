@@ -10,9 +10,11 @@ from .core.effect import Effect
 from .core.graph import Graph
 from .core.plan import Plan
 from .errors import LayoutError
+from .view.asides import Filters
 from .view.items import keys_to, ops_named
 from .view.layout import place
 from .view.opening import first_unfolded
+from .view.paint import Paint, painted
 from .view.scene import Scene, build
 from .view.svg import to_svg
 
@@ -25,17 +27,35 @@ class Pane:
         self.scene: Scene | None = None
         self.placed: dict[str, Any] | None = None
         self._key: Any = None
+        self._coloured: tuple[Any, dict[str, Any]] | None = None
 
-    def draw(self, graph: Graph, marks: dict[int, str], direction: str) -> dict[str, Any]:
+    def draw(
+        self,
+        graph: Graph,
+        marks: dict[int, str],
+        direction: str,
+        pins: tuple[int, ...] = (),
+        filters: Filters | None = None,
+    ) -> dict[str, Any]:
         """Returns the placed scene; laid out again only where something has changed."""
         if self.unfolded is None:
-            self.unfolded = first_unfolded(graph)
-        key = (id(graph), self.unfolded, tuple(sorted(marks.items())), direction)
+            self.unfolded = first_unfolded(graph, pins)
+        key = (id(graph), self.unfolded, tuple(sorted(marks.items())), direction, pins, filters)
         if key != self._key or self.placed is None:
-            scene = build(graph, self.unfolded, marks)
+            scene = build(graph, self.unfolded, marks, pins=pins)
             placed = place(scene, direction=direction)
             self.scene, self.placed, self._key = scene, placed.to_dict(), key
         return self.placed
+
+    def coloured(self, graph: Graph, paint: Paint, faded: tuple[str, ...]) -> dict[str, Any]:
+        """Returns the placed scene with its colours and legend; nothing is laid out anew for them."""
+        assert self.scene is not None
+        assert self.placed is not None
+        if self._coloured is None or self._coloured[0] != (self._key, id(self.placed), paint):
+            key = (self._key, id(self.placed), paint)
+            self._coloured = (key, painted(self.scene, graph, self.placed, paint))
+        shown = self._coloured[1]
+        return {**shown, "legend": {**shown["legend"], "faded": list(faded)}}
 
 
 def opening_of_copies(graph: Graph, effect: Effect, unfolded: frozenset[str], same: bool) -> frozenset[str]:
@@ -69,9 +89,9 @@ def keys_at(graph: Graph, scopes: tuple[str, ...], shown: frozenset[str]) -> fro
     return frozenset(inside.union(*(keys_above(graph, scope) for scope in scopes)))
 
 
-def static_picture(graph: Graph, unfolded: frozenset[str], direction: str = "auto") -> str:
+def static_picture(graph: Graph, unfolded: frozenset[str], direction: str = "auto", pins: tuple[int, ...] = ()) -> str:
     """Returns a static SVG of a graph with these scopes open."""
-    return to_svg(place(build(graph, unfolded), direction=direction).to_dict(), title=graph.title)
+    return to_svg(place(build(graph, unfolded, pins=pins), direction=direction).to_dict(), title=graph.title)
 
 
 def plan_picture(plan: Plan) -> dict[str, str]:

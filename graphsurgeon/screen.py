@@ -12,21 +12,26 @@ from .core.selection import Selection
 from .drafting import Drafting
 from .errors import LayoutError, SelectionError, SurgeryError, did_you_mean
 from .inspector import details, reasons
+from .looking import Looking
 from .marks import Marks, picked_after, selection_of
 from .pane import Pane, keys_above, opening_of_copies, static_picture
 from .places import Places
 from .revising import Revising
-from .shown import boundary_shown, boundary_text, hits_shown, outline_shown, plan_shown
-from .view.asides import counted
+from .shown import boundary_shown, boundary_text, hits_shown, look_shown, outline_shown, plan_shown
+from .view.asides import Filters, counted
+from .view.ends import pinned
 from .view.items import find_item, keys_to, ops_named
 from .view.opening import first_unfolded
+from .view.paint import Paint
+from .view.scene import MOST
+from .view.tree import refilter
 
 if TYPE_CHECKING:
     from .core.graph import Graph
     from .editor import Editor
 
 
-class Screen(Drafting, Revising, Places):
+class Screen(Drafting, Revising, Places, Looking):
     """The state behind a widget: two panes, what is picked, the boundary, the plan being made.
 
     Args:
@@ -54,6 +59,8 @@ class Screen(Drafting, Revising, Places):
         self._open_rows: set[str] = set()
         self._opened: set[str] = set()  # scopes of copies that the destination pane has shown open
         self._direction = "auto"
+        self._filters, self._paint, self._faded, self._budget = Filters(), Paint(), (), 200
+        self._inside, self._outside = [], []
         self._callbacks: list[Callable[[], None]] = []
 
     # -- what there is ------------------------------------------------------------------------
@@ -99,7 +106,7 @@ class Screen(Drafting, Revising, Places):
 
     def pick(self, names: list[str], mode: str = "set") -> None:
         """Picks boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``."""
-        graph = self.source.snapshot
+        graph = self._graph("source")
         for name in names:
             if ops_named(graph, name) is None:
                 raise SelectionError(
@@ -138,10 +145,11 @@ class Screen(Drafting, Revising, Places):
     def fold_all(self, pane: str = "source") -> None:
         """Goes back to the first picture."""
         self._leaving(pane)
-        self._refold(pane, lambda keys: first_unfolded(self._graph(pane)))
+        graph, editor = self._graph(pane), self.source if pane == "source" else self.destination
+        self._refold(pane, lambda keys: first_unfolded(graph, pinned(graph, editor.ends)))
 
     def _refold(self, pane: str, change: Callable[[frozenset[str]], frozenset[str]]) -> None:
-        self._draw(pane)
+        before_boxes = self._draw(pane)["boxes"]
         here = self._panes[pane]
         before = here.unfolded or frozenset()
         here.unfolded = frozenset(change(before))
@@ -150,6 +158,15 @@ class Screen(Drafting, Revising, Places):
         except LayoutError:
             here.unfolded = before
             raise
+        over = len(scene["boxes"]) - self._budget
+        if over > 0 and len(scene["boxes"]) > len(before_boxes):
+            here.unfolded = before
+            self._draw(pane)
+            raise LayoutError(
+                f"a picture of {len(scene['boxes'])} boxes",
+                f"{self._budget} boxes read well, and this is {over} more",
+                f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
+            )
         if pane == "source":
             self._open_rows = (self._open_rows - (before - here.unfolded)) | (here.unfolded - before)
         degraded = scene["stats"].get("degraded")
@@ -189,13 +206,13 @@ class Screen(Drafting, Revising, Places):
     def details(self, name: str, pane: str = "source") -> dict[str, Any]:
         """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
         found = details(self._graph(pane), name)
-        if pane == "source":
+        if pane == "source" and not self._inside:
             found["rows"] += reasons(self.source, name, self._region)
         return found
 
     def find(self, query: str) -> dict[str, Any]:
         """Returns the ops that fit a query, with the box that shows or holds each."""
-        graph = self.source.snapshot
+        graph = self._graph("source")
         self._draw("source")
         from .tf.describe import attribute_text
 
@@ -262,7 +279,9 @@ class Screen(Drafting, Revising, Places):
             callback()
 
     def _graph(self, pane: str) -> Graph:
-        return self.source.snapshot if pane == "source" else self.draft.after()
+        if pane == "source":
+            return self._inside[-1][1] if self._inside else self.source.snapshot
+        return self.draft.after()
 
     def _draw(self, pane: str) -> dict[str, Any]:
         graph = self._graph(pane)
@@ -276,15 +295,18 @@ class Screen(Drafting, Revising, Places):
                 self._panes[pane].unfolded = opening | (before or frozenset())
             self._opened = copies
         editor = self.source if pane == "source" else self.destination
-        for name in editor.orphans:
+        refilter(graph, self._filters)
+        inside = bool(self._inside) and pane == "source"
+        for name in () if inside else editor.orphans:
             marks.setdefault(graph.index[name], "orphan")
-        if pane == "source" and self.same:
+        if pane == "source" and self.same and not inside:
             marks |= dict.fromkeys(self.draft.effect.removed, "removed")
-        new = self._panes[pane].unfolded is None
-        drawn = self._panes[pane].draw(graph, marks, self._direction)
+        pins = pinned(graph, ((), ()) if inside else editor.ends)
+        here, new = self._panes[pane], self._panes[pane].unfolded is None
+        here.draw(graph, marks, self._direction, pins, self._filters)
         if pane == "source" and new:
-            self._open_rows |= self._panes[pane].unfolded or frozenset()
-        return drawn
+            self._open_rows |= here.unfolded or frozenset()
+        return here.coloured(graph, self._paint if pane == "source" else Paint(), self._faded)
 
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows."""
@@ -302,7 +324,7 @@ class Screen(Drafting, Revising, Places):
         return {
             "scenes": scenes,
             "titles": {
-                "source": self.source.title,
+                "source": self._inside[-1][1].title if self._inside else self.source.title,
                 "destination": self.destination.title + (" after the plan" if self.draft.steps else ""),
             },
             "picked": list(self._picked),
@@ -312,14 +334,15 @@ class Screen(Drafting, Revising, Places):
                 self._marks.outputs,
                 self._region,
                 self._problem,
-                self._panes["source"].scene,
+                None if self._inside else self._panes["source"].scene,
             ),
             "plan": {
                 **plan_shown(self.draft, len(self._redo), self.destination.history, self._applied),
                 "same": self.same,
             },
             "status": status,
-            "outline": outline_shown(self.source.snapshot, self._open_rows),
+            "outline": outline_shown(self._graph("source"), self._open_rows),
+            "look": look_shown(self._filters, self._paint, self._faded, self._budget, [f for f, _ in self._inside]),
             "views": self.places_shown(),
             "theme": "auto",
         }
@@ -342,7 +365,8 @@ class Screen(Drafting, Revising, Places):
 
     def svg_of(self, unfolded: frozenset[str]) -> str:
         """Returns a static picture with just these scopes open; the screen stays as it is."""
-        return static_picture(self.source.snapshot, unfolded, self._direction)
+        graph = self.source.snapshot
+        return static_picture(graph, unfolded, self._direction, pinned(graph, self.source.ends))
 
     def describe(self) -> str:
         """Returns the state in a few lines of text."""

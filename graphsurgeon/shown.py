@@ -14,7 +14,8 @@ from .core.plan import CopyStep, Plan
 from .core.policies import policies
 from .core.selection import Selection
 from .marks import Marks
-from .view.asides import counted
+from .view.asides import Filters, counted
+from .view.paint import Paint
 from .view.scene import Scene
 from .view.tree import tree_of
 
@@ -145,6 +146,14 @@ def plan_shown(plan: Plan, redo: int, history: Sequence[Event], applied: str) ->
         "ready": bool(plan.steps) and not faults,
         "applied": applied,
     }
+
+
+def look_shown(filters: Filters, paint: Paint, faded: Sequence[str], budget: int, inside: list[str]) -> dict[str, Any]:
+    """Returns how the picture is looked at: what is put away, the colours, and which functions are open."""
+    return {
+        "shown": sorted(filters.shown), "hidden": sorted(filters.hidden), "training": filters.training,
+        "by": paint.by, "name": paint.name, "faded": list(faded), "budget": budget, "inside": inside,
+    }  # fmt: skip
 
 
 def outline_shown(graph: Graph, opened: set[str]) -> dict[str, Any]:

@@ -71,3 +71,43 @@ def test_an_op_of_the_screen_says_where_it_is_from_why_it_is_there_and_what_hold
     assert dict(screen.details("y")["rows"])["in the region"] == "'z' needs it: y → z"
     assert "'t/y'" not in dict(screen.details("t/y")["rows"])["not in the region"]
     assert "no path" in dict(screen.details("k")["rows"])["not in the region"]
+
+
+def test_all_there_is_to_know_of_an_op():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [8, 4], name="x")
+        w = tf1.get_variable("w", [4, 3], use_resource=True)
+        with tf1.colocate_with(x.op):
+            tf.matmul(x, w, name="mm")
+        tf.constant([float(i) for i in range(100)], name="c")
+        tf.constant([1, 2, 3], name="few")
+    g = gs.open(graph).snapshot
+    rows = dict(details(g, "mm")["rows"])
+    assert rows["FLOPs"] == "192"
+    assert rows["outputs take"] == "96 bytes"
+    assert rows["together with"] == "x"
+    assert "_class" not in rows
+    assert details(g, "mm")["python"] == "ed.op('mm')"
+    assert dict(details(g, "w")["rows"])["variable takes"] == "48 bytes"
+    assert details(g, "w")["value"]
+    constant = details(g, "c")
+    assert dict(constant["rows"])["range"] == "0 to 99"
+    assert sum(constant["histogram"]["counts"]) == 100
+    assert not constant["value"]
+    assert dict(details(g, "few")["rows"])["values"] == "1, 2, 3"
+
+
+def test_sizes_and_python_of_a_scope():
+    got = details(gs.open(model("resource").graph).snapshot, "net/")
+    rows = dict(got["rows"])
+    assert "in constants and variables" in rows["held"]
+    assert got["python"] == "ed.select(scope='net')"
+
+
+def test_flops_are_left_out_where_shapes_are_not_known():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        tf.matmul(x, tf.ones([4, 3]), name="mm")
+    assert "FLOPs" not in dict(details(gs.open(graph).snapshot, "mm")["rows"])

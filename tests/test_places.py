@@ -114,8 +114,9 @@ def test_the_outline_opens_and_closes_with_the_picture(screen):
 def test_hits_are_counted_in_each_folded_box(screen):
     found = screen.find("a/in/*")
     assert found["total"] == 12
-    assert found["boxes"] == {"a/in/": 12}
-    assert screen.find("op:Neg")["boxes"] == {"a/in/": 11, "b/in/": 11}
+    # an input and an output of the model have boxes of their own beside the fold
+    assert found["boxes"] == {"a/in/": 10, "a/in/op0": 1, "a/in/op11": 1}
+    assert sum(screen.find("op:Neg")["boxes"].values()) == 22
     assert screen.find("attr:T=float32 op1")["total"] == 6
 
 

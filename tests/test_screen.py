@@ -371,7 +371,7 @@ def test_traits_are_json_whatever_the_names():
     ed = gs.open(g)
     assert json.dumps(ed.screen.traits())
     assert set(traits(ed.screen)) == {
-        "scenes", "titles", "picked", "boundary", "plan", "status", "outline", "views", "theme",
+        "scenes", "titles", "picked", "boundary", "plan", "status", "outline", "views", "look", "theme",
     }  # fmt: skip
 
 

@@ -75,3 +75,20 @@ def documentation(kind: str) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
+def constant_value(node: Any, most: int = 1 << 20) -> Any:
+    """Returns the value of a constant as an array; None where the node has none, or more than `most` elements."""
+    attr = getattr(node, "attr", None)
+    if not attr or "value" not in attr or attr["value"].WhichOneof("value") != "tensor":
+        return None
+    proto = attr["value"].tensor
+    size = 1
+    for dim in proto.tensor_shape.dim:
+        size *= max(dim.size, 0)
+    if size > most:
+        return None
+    try:
+        return tf.make_ndarray(proto)
+    except (TypeError, ValueError):
+        return None

@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import c_api_util, op_def_registry, ops
 from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for its readers
+from tensorflow.python.util import deprecation
 
 from ..core.collector import gc_paused
 from ..core.provenance import COLLECTION
@@ -365,6 +366,16 @@ def known_op(name: str) -> bool:
 def op_definition(name: str) -> Any:
     """Returns the OpDef of an op type, or None."""
     return op_def_registry.get(name)
+
+
+def flops(op: Any) -> int | None:
+    """Returns how many floating-point operations TensorFlow counts for a live op; None where it does not say."""
+    with suppress(ImportError, AttributeError, AssertionError, ValueError, TypeError, LookupError):
+        from tensorflow.python.profiler.internal import flops_registry as _registered  # noqa: F401
+
+        with deprecation.silence():
+            return int(ops.get_stats_for_node_def(op.graph, op.node_def, "flops").value) or None
+    return None
 
 
 def first_line(error: BaseException) -> str:

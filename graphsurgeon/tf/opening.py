@@ -40,6 +40,7 @@ class Opened:
         session: the session given, if one was.
         values: where its variables' values come from, if anywhere.
         inputs, outputs: of a function: argument or result -> name of its tensor.
+        ends: names of the tensors that all signatures of a file feed and fetch.
     """
 
     graph: Any
@@ -49,6 +50,7 @@ class Opened:
     values: Values | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
+    ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
 def opened(
@@ -131,13 +133,31 @@ def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
         folder = path.parent if path is not None else None
         _point_at_assets(proto, folder)
         graph = imported(proto.graph_def, asked, proto)
-        return Opened(graph, "saved model", "gs.open(saved_model)", values=_saved_values(proto, folder, graph))
+        values = _saved_values(proto, folder, graph)
+        return Opened(graph, "saved model", "gs.open(saved_model)", values=values, ends=signature_ends(proto))
     if hasattr(proto, "graph_def"):
         graph = imported(proto.graph_def, asked, proto)
-        return Opened(graph, "meta graph", "gs.open(meta_graph)", values=_checkpoint_values(proto, path, graph))
+        values = _checkpoint_values(proto, path, graph)
+        return Opened(graph, "meta graph", "gs.open(meta_graph)", values=values, ends=signature_ends(proto))
     if hasattr(proto, "node"):
         return Opened(imported(proto, asked), "graph def", "gs.open(graph_def)")
     raise OpenError(asked, f"a {type(proto).__name__} holds no graph", _ACCEPTED)
+
+
+def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the names of the tensors that the signatures of a MetaGraphDef feed and fetch, each once."""
+    called = [s for key, s in sorted(meta.signature_def.items()) if not key.startswith("__")]
+
+    def names(infos: Any) -> list[str]:
+        found = []
+        for _, info in sorted(infos.items()):
+            # of a sparse tensor's three, its values stand for it
+            parts = [info.name, info.coo_sparse.values_tensor_name]
+            found += [*parts, *(part.name for part in info.composite_tensor.components)]
+        return [name for name in found if name]
+
+    fed = dict.fromkeys(name for s in called for name in names(s.inputs))
+    return tuple(fed), tuple(dict.fromkeys(name for s in called for name in names(s.outputs)))
 
 
 def _point_at_assets(meta: Any, folder: Path | None) -> None:

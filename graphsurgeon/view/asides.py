@@ -12,15 +12,21 @@ from ..core.graph import Graph, Ints, Mask
 
 Counts = NDArray[np.intp]
 
-KINDS = ("", "constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops")
+KINDS = ("", "constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops",
+         "training ops", "hidden ops")  # fmt: skip
 """What an op steps aside as; the number in `Asides.kind` is the place in this list."""
-CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE = range(1, 8)
+CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE, TRAINING, HIDDEN = range(1, 10)
 
 VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable", "TemporaryVariable"})
 """Op types that hold a variable."""
 SMALL = 12
 """A graph of at most this many ops is shown whole."""
 
+_TRAINS = re.compile(
+    r"(?i)gradients?(_\d+)?|grads?|.*optimi[sz]er.*|train_op|adam\w*|rmsprop\w*|momentum(_\d+)?|sgd|adagrad\w*|adadelta"
+    r"|ftrl|gradientdescent(_\d+)?|exponentialmovingaverage(_\d+)?|clip_by_\w+"
+)
+_UPDATES = re.compile(r"(Resource|Sparse)*(Sparse)?Apply\w+")
 _SAVERS = frozenset({"Save", "SaveV2", "SaveSlices", "Restore", "RestoreV2", "RestoreSlice"})
 _SAVE_SCOPE = re.compile(r"save(_\d+)?")
 _NEVER = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")  # an input is never a mere helper
@@ -47,8 +53,37 @@ def counted(n: int, kind: str) -> str:
         >>> counted(1, "summaries"), counted(2000, "constants")
         ('1 summary', '2,000 constants')
     """
+    if kind == "edges of gradients":
+        return f"{n:,} {kind if n != 1 else 'edge of gradients'}"
     one = kind[:-3] + "y" if kind.endswith("ies") else kind.removesuffix("s")
     return f"{n:,} {kind if n != 1 else one}"
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What a person has put away or called back, besides what steps aside by itself.
+
+    Args:
+        shown: kinds of KINDS that are drawn as any other op.
+        hidden: op types that are not drawn.
+        training: gradients and updates in their ``scopes``, put ``away``, or ``beside`` what they are the gradients of.
+    """
+
+    shown: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+    training: str = "scopes"
+
+
+def training_ops(graph: Graph) -> Mask:
+    """Returns the gradients and the updates: what is in scopes of that name, and ops that apply a gradient."""
+    scopes = graph.scopes
+    inside = [False] * len(scopes.names)
+    for i, parent in enumerate(scopes.parents.tolist()):
+        leaf = scopes.names[i].rpartition("/")[2]
+        inside[i] = (i > 0 and inside[parent]) or _TRAINS.fullmatch(leaf) is not None
+    types, _, number = graph.kinds
+    applies = np.array([_UPDATES.fullmatch(kind) is not None for kind in types], np.bool_)
+    return np.asarray(np.asarray(inside, np.bool_)[scopes.home] | (applies[number] if len(types) else False), np.bool_)
 
 
 def behind(leaf: str) -> bool:
@@ -114,6 +149,17 @@ class Asides:
         _given(graph, is_type("Assign", "AssignVariableOp"), consumers, kind)
         _initialisers(kind, makers, readers, consumers, ~is_type(*_NEVER))
         return cls(kind, thing)
+
+
+def filtered(asides: Asides, graph: Graph, filters: Filters) -> Asides:
+    """Returns what steps aside after a person's choice."""
+    kind, thing = asides.kind.copy(), asides.thing.copy()
+    back = np.isin(kind, [KINDS.index(word) for word in filters.shown])
+    kind[back], thing[back] = 0, np.flatnonzero(back)
+    if filters.training != "scopes":
+        kind[training_ops(graph) & (kind == 0)] = TRAINING
+    kind[graph.typed(filters.hidden) & (kind == 0)] = HIDDEN
+    return Asides(kind, thing)
 
 
 def _rows(ptr: Ints) -> Ints:

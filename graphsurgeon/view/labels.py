@@ -55,6 +55,7 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
     """
     taken = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     taken += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
+    taken += [side for g in groups for side in _sides(g)]
     paths = {edge.id: samples(edge.d, 6) for edge in edges}
     lines = [p for path in paths.values() for p in path]
     for edge in sorted(edges, key=lambda e: (not e.label.startswith("×"), e.id)):
@@ -75,6 +76,16 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
                 break
         else:
             edge.label = ""
+
+
+def _sides(g: Group) -> list[tuple[float, float, float, float]]:
+    """Returns the lines of a frame: a word across one is read as part of it."""
+    right, bottom = g.x + g.w, g.y + g.h
+    return [
+        (g.x - 1, g.y, g.x + 1, bottom),
+        (right - 1, g.y, right + 1, bottom),
+        (g.x, bottom - 1, right, bottom + 1),
+    ]
 
 
 def _places(points: list[Point], w: float) -> list[Point]:

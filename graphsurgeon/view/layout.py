@@ -57,6 +57,7 @@ class PlacedScene:
                     "count": b.count,
                     "family": b.family, "x": b.x, "y": b.y, "w": b.w, "h": b.h, "state": b.state,
                     "outputs": b.outputs, "aside": dict(b.aside), "detail": b.detail,
+                    **({"lines": b.lines} if len(b.lines) > 1 else {}),
                 }
                 for b in self.boxes
             ],
@@ -213,7 +214,7 @@ def _placed(scene: Scene, sketch: Sketch, found: dict[str, Any], degraded: str) 
     paths = {}
     for line in found.get("edges", []):
         pair = number.get(line["tail"], -1), number.get(line["head"], -1)
-        if "pos" in line:
+        if "pos" in line and "invis" not in line.get("style", ""):
             paths[pair] = _curve(line["pos"], at)
     place_of = {box.id: i for i, box in enumerate(boxes)}
     edges = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..core.graph import Graph
 from .asides import behind
 from .tree import Item, Tree, tree_of
@@ -12,11 +14,12 @@ SHARE = 0.3
 """From `FEW` boxes on, a scope opens only when it holds at least this part of the forward model."""
 
 
-def first_unfolded(graph: Graph) -> frozenset[str]:
+def first_unfolded(graph: Graph, pins: Iterable[int] = ()) -> frozenset[str]:
     """Returns the fold keys to open for a first picture: 8 to 40 boxes where the graph has so many.
 
     The largest scope of the forward model opens first; gradients, optimisers and savers, and series
-    of similar scopes, stay folded as long as there is something else to show.
+    of similar scopes, stay folded as long as there is something else to show. What holds little beside
+    `pins`, ops that are shown in any case, opens as well.
 
     Example:
         >>> g = Graph.of([(f"net/op{i}", "Neg", [f"net/op{i-1}"] if i else []) for i in range(3)])
@@ -29,10 +32,47 @@ def first_unfolded(graph: Graph) -> frozenset[str]:
     while True:
         best = _best(tree, shown)
         if best is None:
-            return frozenset(opened)
-        opened.add(best.keys[0] if best.members else best.name)
-        at = shown.index(best)
-        shown[at : at + 1] = tree.inside(best)
+            break
+        _open(tree, best, shown, opened)
+    wanted = set(pins)
+    while wanted:
+        full = next((i for i in shown if i.keys and _mostly(tree, i, wanted, LIMIT - len(wanted) - len(shown))), None)
+        if full is None:
+            break
+        _open(tree, full, shown, opened)
+    return frozenset(opened)
+
+
+def unfolded_to(graph: Graph, depth: int) -> frozenset[str]:
+    """Returns the fold keys to open so that scopes down to `depth` levels are open; series stay folded.
+
+    Example:
+        >>> g = Graph.of([("a/b/x", "Neg", []), ("a/b/y", "Neg", []), ("a/z", "Neg", [])])
+        >>> sorted(unfolded_to(g, 1)), sorted(unfolded_to(g, 2))
+        (['a/'], ['a/', 'a/b/'])
+    """
+    tree = tree_of(graph)
+    keys: set[str] = set()
+    level = [item for item in tree.inside(tree.root) if item.kind == "scope"]
+    for _ in range(depth):
+        keys.update(item.name for item in level)
+        level = [inner for item in level for inner in tree.inside(item) if inner.kind == "scope"]
+        if not level:
+            break
+    return frozenset(keys)
+
+
+def _open(tree: Tree, item: Item, shown: list[Item], opened: set[str]) -> None:
+    opened.add(item.keys[0] if item.members else item.name)
+    at = shown.index(item)
+    shown[at : at + 1] = tree.inside(item)
+
+
+def _mostly(tree: Tree, item: Item, wanted: set[int], room: int) -> bool:
+    """Returns whether nearly all that an item would show are ops wanted by themselves."""
+    inner = tree.inside(item)
+    found = sum(1 for i in inner if i.op in wanted)
+    return found > 0 and 2 * found >= len(inner) and len(inner) - found <= room
 
 
 def _best(tree: Tree, shown: list[Item]) -> Item | None:

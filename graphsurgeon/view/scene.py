@@ -12,6 +12,8 @@ import numpy as np
 from ..core.graph import Graph, Ints, shape_text
 from ..errors import LayoutError
 from .asides import KINDS, counted
+from .beside import put_beside, without_far
+from .dtypes import DTYPES
 from .families import family
 from .opening import first_unfolded
 from .shapes import Box, Edge, Group
@@ -24,11 +26,6 @@ __all__ = ["Box", "Edge", "Group", "Marks", "Scene", "box_of", "build", "first_u
 
 MOST = 400
 """A picture of more boxes than this is refused."""
-_DTYPES = {
-    1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 7: "string", 8: "complex64",
-    9: "int64", 10: "bool", 14: "bfloat16", 17: "uint16", 18: "complex128", 19: "float16", 20: "resource",
-    21: "variant", 22: "uint32", 23: "uint64",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +55,13 @@ def box_of(scene: Scene, op: int) -> str | None:
     return scene.boxes[at].id if at >= 0 else None
 
 
-def build(graph: Graph, unfolded: Iterable[str] = frozenset(), marks: Marks | None = None, budget: int = 200) -> Scene:
+def build(
+    graph: Graph,
+    unfolded: Iterable[str] = frozenset(),
+    marks: Marks | None = None,
+    budget: int = 200,
+    pins: Iterable[int] = (),
+) -> Scene:
     """Finds what to draw of a graph.
 
     Args:
@@ -67,6 +70,7 @@ def build(graph: Graph, unfolded: Iterable[str] = frozenset(), marks: Marks | No
             ``"a/b/+"`` what steps aside in that scope (``"+"`` at the root).
         marks: op number -> new, orphan, removed, changed or conflict.
         budget: number of boxes that still reads well; more are counted in ``stats["over budget"]``.
+        pins: ops that have a box of their own also where the scope around them is folded.
 
     Raises:
         LayoutError: there would be more than 400 boxes.
@@ -82,9 +86,15 @@ def build(graph: Graph, unfolded: Iterable[str] = frozenset(), marks: Marks | No
     op_box = np.full(graph.size, -1, np.int32)
     for i, item in enumerate(items):
         op_box[tree.ops_of(item, helpers=False)] = i
+    _pin(tree, pins, boxes, groups, items, op_box)
+    if tree.filters.training == "beside":
+        put_beside(tree, boxes, items, op_box)
     aside_box, aside = _set_aside(tree, boxes, op_box)
     edges, hidden = wires(graph, boxes, op_box)
     hush(boxes, items, edges)
+    if tree.filters.training == "beside":
+        edges, far = without_far(boxes, edges)
+        aside |= {"edges of gradients": far} if far else {}
     if hidden:
         aside["control edges"] = hidden
     if marks:
@@ -96,9 +106,49 @@ def build(graph: Graph, unfolded: Iterable[str] = frozenset(), marks: Marks | No
     }  # fmt: skip
     if len(boxes) > budget:
         stats["over budget"] = len(boxes) - budget
-    told = [graph.fingerprint, *sorted(keys), *(f"{k}={v}" for k, v in sorted((marks or {}).items()))]
+    told = [graph.fingerprint, str(tree.filters), *sorted(keys)]
+    told += [f"{k}={v}" for k, v in sorted((marks or {}).items())]
     rev = hashlib.blake2b("\n".join(told).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     return Scene(rev, boxes, groups, edges, stats, op_box, aside_box)
+
+
+def _pin(
+    tree: Tree, pins: Iterable[int], boxes: list[Box], groups: list[Group], items: list[Item], op_box: Ints
+) -> None:
+    """Takes ops out of the folds they are in, where something is left there."""
+    graph = tree.graph
+    for op in pins:
+        at = int(op_box[op])
+        held = boxes[at] if at >= 0 else None
+        if held is not None and (held.name == graph.names[op] or held.count < 2 or len(boxes) >= MOST):
+            continue
+        if held is not None and items[at].alike and held.family != "scope":
+            continue  # a series of ops names them all
+        group = held.group if held is not None else _frame(groups, graph.names[op])
+        path = _path(groups, group)
+        name = graph.names[op]
+        label = name[len(path) :] if path and name.startswith(path) else name
+        item = Item("op", name, label, op, leaf=label)
+        boxes.append(_box(tree, item, f"b{len(boxes)}", group))
+        items.append(item)
+        op_box[op] = len(boxes) - 1
+        if held is not None:
+            held.count -= 1
+            if held.kind == "scope":
+                held.sub = _ops(held.count)
+
+
+def _frame(groups: list[Group], name: str) -> int:
+    """Returns the innermost open scope that an op of this name is in."""
+    inside = [i for i, g in enumerate(groups) if not g.name.startswith("~") and name.startswith(g.name)]
+    return max(inside, key=lambda i: len(groups[i].name), default=-1)
+
+
+def _path(groups: list[Group], group: int) -> str:
+    """Returns the scope that the names inside a frame begin with; that of the frame around it, for a series."""
+    while group >= 0 and groups[group].name.startswith("~"):
+        group = groups[group].group
+    return groups[group].name if group >= 0 else ""
 
 
 def _plain(key: str) -> str:
@@ -152,11 +202,25 @@ def _box(tree: Tree, item: Item, number: str, group: int) -> Box:
         alike = item.flat()
         one = alike[0]
         of = graph.types[one.op] if one.kind == "op" else _ops(len(tree.ops_of(one)))
-        sub = f"{len(alike):,} × {of}"
+        sub = item.holds or f"{of} ×{len(alike):,}"
         kin = family(graph.types[one.op]) if one.kind == "op" else "scope"
+    elif kind == "series":
+        sub, kin = item.holds or _holding(tree, item), "scope"
     else:
         sub, kin = _ops(count), "scope"
     return Box(number, kind, item.name, label, elide(sub), count, kin, group, outputs=outputs)
+
+
+def _holding(tree: Tree, item: Item) -> str:
+    """Says what a section of a long list holds: its most frequent op types."""
+    kinds, _, number = tree.graph.kinds
+    ops = tree.ops_of(item)
+    counts = np.bincount(number[ops[tree.asides.kind[ops] == 0]], minlength=len(kinds))
+    telling = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
+    most = sorted(telling, key=lambda k: family(kinds[k]) in ("shape", "state", "control", "other"))[:2]
+    left = len(ops) - int(sum(counts[k] for k in most))
+    parts = [f"{kinds[k]} ×{int(counts[k]):,}" if counts[k] > 1 else kinds[k] for k in most]
+    return ", ".join(parts) + (f" + {left:,} more" if left else "")
 
 
 def _ops(count: int) -> str:
@@ -172,7 +236,7 @@ def _variable(graph: Graph, op: int) -> str:
     """Returns dtype and shape of a variable as far as anybody can say."""
     attr = getattr(graph.nodes[op], "attr", None)
     if attr is not None and "dtype" in attr:
-        name = _DTYPES.get(attr["dtype"].type, "")
+        name = DTYPES.get(attr["dtype"].type, "")
         shape = attr["shape"].shape if "shape" in attr else None
         dims = None
         if shape is not None and not shape.unknown_rank:

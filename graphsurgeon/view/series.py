@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.graph import Ints
+from . import chains
 from .asides import behind
 from .text import elide
 
@@ -20,6 +21,8 @@ FEWEST = 5
 """Siblings that make a series."""
 APART = 8
 """Most items that stay beside the sections because they are not the model itself."""
+BUSY = 24
+"""More items than this on one level, and siblings that are told apart by nothing and chains are folded, too."""
 CROWD = 48
 """More items than this on one level are folded into sections."""
 
@@ -56,11 +59,14 @@ def folded(tree: Tree, items: list[Item], path: str) -> list[Item]:
         path: that scope with a slash at its end, or "" for the root.
     """
     groups = _alike(tree, items)
-    if groups or len(items) > CROWD:
+    if groups or len(items) > BUSY:
         edges = _sibling_edges(tree, items)
         items, edges = _with_series(items, groups, edges, path)
+        for fold in (chains.siblings, chains.chains):
+            if len(items) > BUSY:
+                items, edges = fold(tree.graph, items, edges, path)
         if len(items) > CROWD:
-            items = _with_sections(items, edges, path)
+            items = with_sections(items, edges, path)
     return items
 
 
@@ -144,7 +150,7 @@ def _with_series(
             continue  # others lie between its members: folded, it would hide which way things go
         some = [items[place] for _, place in members]
         if len(some) > CROWD:
-            some = _with_sections(some, _among(edges, [place for _, place in members]), path)
+            some = with_sections(some, among(edges, [place for _, place in members]), path)
         pattern = f"{stem}[{ranges([n for n, _ in members])}]"
         tail = "/" if items[members[0][1]].kind == "scope" else ""
         key = f"~{path}{pattern}{tail}"
@@ -155,14 +161,19 @@ def _with_series(
             "series", key, elide(pattern), keys=(key,), members=tuple(some), alike=True,
             first=items[first].first, leaf=pattern,
         )  # fmt: skip
+    return merged(items, edges, into, made)
+
+
+def merged(items: list[Item], edges: Ints, into: list[int], made: dict[int, Item]) -> tuple[list[Item], Ints]:
+    """Returns items and edges with each item drawn into another: item i becomes part of `made[into[i]]`."""
     kept = [i for i in range(len(items)) if into[i] == i]
     number = {old: new for new, old in enumerate(kept)}
     to = np.array([number[i] for i in into], np.int32)
-    moved = to[edges] if len(edges) else edges
+    moved = np.unique(to[edges], axis=0) if len(edges) else edges
     return [made.get(i, items[i]) for i in kept], moved[moved[:, 0] != moved[:, 1]]
 
 
-def _among(edges: Ints, places: list[int]) -> Ints:
+def among(edges: Ints, places: list[int]) -> Ints:
     """Returns the edges between these items, numbered anew in their order."""
     number = np.full(int(edges.max(initial=max(places))) + 1, -1, np.int32)
     number[places] = np.arange(len(places), dtype=np.int32)
@@ -182,8 +193,8 @@ def _reach(start: set[int], rows: list[list[int]]) -> set[int]:
     return seen
 
 
-def _with_sections(items: list[Item], edges: Ints, path: str) -> list[Item]:
-    """Cuts a long list, in the order of the flow, where the fewest tensors cross."""
+def with_sections(items: list[Item], edges: Ints, path: str) -> list[Item]:
+    """Returns a long list cut, in the order of the flow, where the fewest tensors cross."""
     from .tree import Item
 
     order = _flow(len(items), edges)
@@ -221,7 +232,7 @@ def _with_sections(items: list[Item], edges: Ints, path: str) -> list[Item]:
             out.append(part[0])
             continue
         pattern = f"{part[0].leaf} … {part[-1].leaf}"
-        short = f"{elide(part[0].leaf, 18)} … {elide(part[-1].leaf, 18)}"
+        short = f"{elide(part[0].leaf, 36)} … {elide(part[-1].leaf, 36)}"
         key = f"~{path}{pattern}"
         out.append(Item("series", key, short, keys=(key,), members=tuple(part), first=part[0].first, leaf=pattern))
     return out + [items[i] for i in apart]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .text import broken
+
 
 @dataclass
 class Box:
@@ -21,10 +23,16 @@ class Box:
     outputs: int = 0
     aside: dict[str, int] = field(default_factory=dict)
     detail: str = ""
+    beside: str = ""
     x: float = 0.0
     y: float = 0.0
     w: float = 0.0
     h: float = 0.0
+
+    @property
+    def lines(self) -> list[str]:
+        """The label as it is drawn: one line, or two where it is long."""
+        return broken(self.label)
 
 
 @dataclass

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .scene import Box, Edge, Scene
-from .text import LABEL, SUB, width
+from .text import LABEL, LEADING, SUB, width
 
 PAD = 12.0
 """Room left and right of a label, px."""
 HEIGHT = 40.0
-"""Height of a box, px."""
+"""Height of a box with one line of label, px."""
 HEADING = 12.0
 """Size of the heading of a group, px."""
 
@@ -48,8 +48,9 @@ def size_of(box: Box) -> tuple[float, float]:
     sub, aside = second_line(box)
     second = width(sub, SUB) + (width(aside, SUB) + 10 if aside else 0)
     sign = 12 if box.kind in ("scope", "series", "variable") else 0
-    words = max(width(box.label, LABEL, bold=True) + sign, second)
-    return math.ceil(max(64.0, words + 2 * PAD)), HEIGHT
+    lines = box.lines
+    words = max(*(width(line, LABEL, bold=True) + sign for line in lines), second)
+    return math.ceil(max(64.0, words + 2 * PAD)), HEIGHT + LEADING * (len(lines) - 1)
 
 
 def draw(scene: Scene, sketch: Sketch) -> str:
@@ -71,6 +72,7 @@ def draw(scene: Scene, sketch: Sketch) -> str:
         f"nslimit=2 nslimit1=2 splines={'spline' if sketch.curves else 'none'}];",
         'node [shape=box fixedsize=true label=""]; edge [arrowsize=0.6];',
     ]
+    place = {box.id: i for i, box in enumerate(scene.boxes)}
     inside: dict[int, list[int]] = defaultdict(list)
     for i, box in enumerate(scene.boxes):
         inside[box.group if sketch.clusters else -1].append(i)
@@ -95,6 +97,8 @@ def draw(scene: Scene, sketch: Sketch) -> str:
         for i in inside[g]:
             box = scene.boxes[i]
             out.append(f"n{i} [width={box.w / 72:.4f} height={box.h / 72:.4f}];")
+            if box.beside:
+                out.append(f"{{ graph [rank=same]; n{place[box.beside]} -> n{i} [style=invis weight=9]; }}")
         stack.extend(("open", f) for f in reversed(frames[g]))
     out.extend(_edges(scene, sketch, inside))
     out.append("}")
@@ -108,6 +112,8 @@ def _edges(scene: Scene, sketch: Sketch, inside: dict[int, list[int]]) -> list[s
     out = []
     for a, b, edge in pairs:
         how = ["weight=0"] if edge.control or edge.quiet else ["weight=2"]
+        if scene.boxes[a].beside or scene.boxes[b].beside:
+            how = ["constraint=false"]
         if (a, b) in steps:
             how.append(f"minlen={steps[a, b]}")
         out.append(f"n{a} -> n{b} [{' '.join(how)}];")

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .asides import counted
-from .families import COLOURS
-from .text import FONT, LABEL, SUB, clean, elide, measured, width
+from .families import COLOURS, Ink
+from .text import FONT, LABEL, LEADING, SUB, clean, elide, measured, width
 
+PLAIN = "#8A93A0"
 PAPER, INK, QUIET, LINE, FAINT = "#FFFFFF", "#1C2430", "#5D6875", "#8B96A3", "#B9C2CC"
 INPUT, OUTPUT, PICKED = "#0072B2", "#B36B00", "#1F6FEB"
 STATES: dict[str, tuple[str, str]] = {
@@ -64,7 +65,9 @@ def to_svg(
     mark = "gs" + hashlib.blake2b(json.dumps(scene, sort_keys=True).encode(), digest_size=5).hexdigest()
     foot, signs = _foot(scene), list(legend)
     w = max(float(scene["w"]), width(foot, SUB) + 24 if foot else 0.0, _wide(signs))
-    h = float(scene["h"]) + (FOOT if foot else 0) + (FOOT + 2 if signs else 0)
+    colours, tall = _colours(scene.get("legend") or {}, float(scene["h"]) + 8, max(w, 320.0))
+    w = max(w, _right(scene.get("legend") or {}))
+    h = float(scene["h"]) + tall + (FOOT if foot else 0) + (FOOT + 2 if signs else 0)
     title = title or f"graph of {len(scene['boxes'])} boxes and {len(scene['edges'])} edges"
     chosen = set(picked)
     out = [
@@ -78,10 +81,13 @@ def to_svg(
     out.extend(_group(g) for g in sorted(scene["groups"], key=lambda g: g["depth"]))
     out.extend(_edge(e, mark) for e in sorted(scene["edges"], key=lambda e: not e.get("quiet")))
     region = (boundary or {}).get("boxes") or {}
-    out.extend(_box(b, b["name"] in chosen, b["name"] in region) for b in scene["boxes"])
+    out.extend(_heading(g) for g in scene["groups"])
+    weak = _faded(scene)
+    out.extend(_box(b, b["name"] in chosen, b["name"] in region, b["id"] in weak) for b in scene["boxes"])
     out.extend(_labels(scene["edges"]))
     if boundary:
         out.extend(_boundary(scene, boundary))
+    out.extend(colours)
     if foot:
         out.append(_text(12, h - 8, foot, SUB, fill=QUIET))
     out.extend(_legend(signs, h - (FOOT if foot else 0) - 8))
@@ -143,11 +149,18 @@ def _group(g: Mapping[str, Any]) -> str:
     dashed = {"stroke_dasharray": dash} if dash else {}
     out = [f"<g><title>{escape(g['name'])}</title>"]
     out.append(_rect(x, y, w, g["h"], 8, fill=fill, stroke=colour, **dashed))
-    out.append(_text(x + 10, y + 16, g["label"], font_weight="600", fill="#3A4656"))
     count = counted(int(g["count"]), "ops")
     if w > width(g["label"], LABEL, bold=True) + width(count, SUB) + 34:
         out.append(_text(x + w - 10, y + 16, count, SUB, fill=QUIET, text_anchor="end"))
     return "".join(out) + "</g>"
+
+
+def _heading(g: Mapping[str, Any]) -> str:
+    """Writes the name of a frame over the edges that enter it there."""
+    fill = "#F7F9FB" if g["depth"] % 2 == 0 else "#EFF3F7"
+    x, y = float(g["x"]) + 10, float(g["y"])
+    plate = _rect(x - 3, y + 4, width(g["label"], LABEL, bold=True) + 6, 16, 3, fill=fill, fill_opacity="0.9")
+    return plate + _text(x, y + 16, g["label"], font_weight="600", fill="#3A4656")
 
 
 def _edge(e: Mapping[str, Any], mark: str) -> str:
@@ -204,13 +217,18 @@ def _labels(edges: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _box(b: Mapping[str, Any], chosen: bool, in_region: bool) -> str:
-    ink = COLOURS.get(b["family"], COLOURS["other"])
+def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> str:
+    ink, paint = COLOURS.get(b["family"], COLOURS["other"]), b.get("paint")
+    if paint:
+        colour = paint["colour"] or PLAIN
+        ink = Ink(blend(colour, 0.3) if paint["colour"] else PAPER, colour, INK)
     x, y, w, h = float(b["x"]), float(b["y"]), float(b["w"]), float(b["h"])
     radius = {"op": 5.0, "variable": h / 2}.get(b["kind"], 8.0)
     colour, dash = STATES.get(b["state"], (ink.line, ""))
     dashed = {"stroke_dasharray": dash} if dash else {}
-    out = [f"<g><title>{escape(b['detail'] or b['name'])}</title>"]
+    told = f" · {paint['told']}" if paint and paint["told"] else ""
+    fading = ' opacity="0.22"' if faded else ""
+    out = [f"<g{fading}><title>{escape((b['detail'] or b['name']) + told)}</title>"]
     if chosen:
         out.append(_rect(x - 4, y - 4, w + 8, h + 8, radius + 4, fill="none", stroke=PICKED, stroke_width="3"))
     if b["state"] == "conflict":
@@ -223,9 +241,18 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool) -> str:
         out.append(_rect(x, y, w, h, radius, fill=INPUT, fill_opacity="0.1"))
     aside = sum(b["aside"].values())
     middle, weight = x + w / 2, "500" if b["kind"] == "op" else "600"
-    out.append(_text(middle, y + 17, b["label"], text_anchor="middle", font_weight=weight, fill=ink.text))
+    lines = b.get("lines") or [b["label"]]
+    for i, line in enumerate(lines):
+        out.append(_text(middle, y + 17 + LEADING * i, line, text_anchor="middle", font_weight=weight, fill=ink.text))
     more = f" · {aside:,} aside" if aside else ""
-    out.append(_text(middle, y + 31, b["sub"] + more, SUB, text_anchor="middle", fill=QUIET))
+    out.append(_text(middle, y + h - 8, b["sub"] + more, SUB, text_anchor="middle", fill=QUIET))
+    if aside:
+        out.append(
+            f'<path d="M{x:g},{y + h / 2:g}h-7" stroke="{ink.line}" stroke-width="1.1"/>'
+            f'<circle cx="{x - 9:g}" cy="{y + h / 2:g}" r="2.2" fill="{PAPER}" stroke="{ink.line}"/>'
+        )
+    if paint:
+        out.extend(_bars(paint["bars"], x + 7, y + h - 5, w - 14))
     if b["kind"] != "op":
         out.append(
             f'<path d="M{x + w - 13:g},{y + 8:g}h6m-3,-3v6" fill="none" stroke="{ink.line}" stroke-width="1.2"/>'
@@ -234,6 +261,62 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool) -> str:
         out.append(_sign(x + 2, y + 2, b["state"]))
     out.append("</g>")
     return "".join(out)
+
+
+def _bars(bars: Iterable[tuple[str, float]], x: float, y: float, w: float) -> list[str]:
+    """Draws what shares of a box belong to which colour."""
+    out, at = [], x
+    for colour, share in bars:
+        out.append(_rect(round(at, 1), y, round(w * share, 1), 3, 1, fill=escape(colour)))
+        at += w * share
+    return out
+
+
+def blend(colour: str, share: float) -> str:
+    """Returns a colour with paper mixed in.
+
+    Example:
+        >>> blend("#000000", 0.5)
+        '#808080'
+    """
+    parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(255 + (part - 255) * share):02X}" for part in parts)
+
+
+def _colours(legend: Mapping[str, Any], y: float, most: float) -> tuple[list[str], float]:
+    """Draws the entries of a legend in rows below the picture; returns them and their height."""
+    if not legend.get("items"):
+        return [], 0.0
+    entries = [(item["colour"], _entry(item), item["key"]) for item in legend["items"]]
+    out, x, row = [], 12.0, 0
+    if legend["title"]:
+        out.append(_text(x, y, f"{legend['title']}:", SUB, fill=INK, font_weight="600"))
+        x += width(f"{legend['title']}:", SUB, bold=True) + 10
+    for colour, words, key in entries:
+        long = width(words, SUB) + 30
+        if x > 12 and x + long > most:
+            x, row = 12.0, row + 1
+        top = y + row * 18
+        weak = {"opacity": "0.35"} if key in legend.get("faded", ()) else {}
+        out.append(_rect(x, top - 9, 10, 10, 3, fill=blend(colour, 0.45), stroke=colour, **weak))
+        out.append(_text(x + 15, top, words, SUB, fill=INK, **weak))
+        x += long
+    return out, 18.0 * (row + 1) + 4
+
+
+def _entry(item: Mapping[str, Any]) -> str:
+    return f"{item['text']} ({item['boxes']})" if item["boxes"] else str(item["text"])
+
+
+def _right(legend: Mapping[str, Any]) -> float:
+    """Returns how wide the widest single entry of a legend is: none is cut."""
+    return max((width(_entry(item), SUB) + 42 for item in legend.get("items", ())), default=0.0)
+
+
+def _faded(scene: Mapping[str, Any]) -> set[str]:
+    """Returns the ids of the boxes that the legend lets fade."""
+    keys = set((scene.get("legend") or {}).get("faded", ()))
+    return {b["id"] for b in scene["boxes"] if (b["paint"]["key"] if "paint" in b else b["family"]) in keys}
 
 
 def _boundary(scene: Mapping[str, Any], boundary: Mapping[str, Any]) -> list[str]:

@@ -9,10 +9,14 @@ FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 
 LABEL = 12.0
 """Size of a label, px at 100 %."""
-SUB = 10.0
+SUB = 11.0
 """Size of the second line of a box, px at 100 %."""
-LONGEST = 40
+LEADING = 14.0
+"""From one line of a label to the next, px at 100 %."""
+LONGEST = 80
 """Labels of more characters than this lose their middle."""
+LINE = 30
+"""Labels of more characters than this stand on two lines."""
 
 _ASCII = (
     "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 "
@@ -68,3 +72,21 @@ def elide(text: str, longest: int = LONGEST) -> str:
         return text
     tail = (longest - 1) // 2
     return f"{text[: longest - 1 - tail]}…{text[-tail:]}"
+
+
+def broken(label: str) -> list[str]:
+    """Returns a label as one line, or as two where it is long and has a place to break, nearest to its middle.
+
+    Example:
+        >>> broken("mixed4a"), broken("InceptionV3/Predictions/Reshape_1")
+        (['mixed4a'], ['InceptionV3/', 'Predictions/Reshape_1'])
+    """
+    if len(label) <= LINE:
+        return [label]
+    middle = len(label) / 2
+    for sign in ("/", "… ", " ", "_"):
+        places = [m.end() for m in re.finditer(re.escape(sign), label) if 0.25 <= m.end() / len(label) <= 0.75]
+        if places:
+            at = min(places, key=lambda i: abs(i - middle))
+            return [label[:at].rstrip(), label[at:].lstrip()]
+    return [label[: round(middle)], label[round(middle) :]]

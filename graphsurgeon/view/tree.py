@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.graph import Graph, Ints
 from . import series
-from .asides import SMALL, VARIABLES, Asides
+from .asides import SMALL, TRAINING, VARIABLES, Asides, Filters, filtered
 
 _Number = TypeVar("_Number", np.int64, np.uint64)
 FEW, FEWEST = 40, 5
@@ -32,7 +32,10 @@ class Item:
         bottom: the scope whose items are shown when it is unfolded; -1 for none.
         keys: fold keys that unfold it; empty where nothing is inside.
         members: the items of a series.
-        pattern: what a series is called after its key, "" for a section of a long list.
+        alike: whether the members of a series are of one kind.
+        first: number of the first op in it.
+        leaf: what it is called among its siblings.
+        holds: what a fold that is no scope says of its members.
     """
 
     kind: str
@@ -46,6 +49,7 @@ class Item:
     alike: bool = False
     first: int = 0
     leaf: str = ""
+    holds: str = ""
 
     def flat(self) -> list[Item]:
         """Returns the ops and scopes in it, series taken apart."""
@@ -64,6 +68,7 @@ class Tree:
 
     Args:
         graph: the snapshot.
+        filters: what a person has put away or called back.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
@@ -72,18 +77,25 @@ class Tree:
     """
 
     graph: Graph
-    _made: dict[tuple[str, bool], list[Item]] = field(default_factory=dict)
+    filters: Filters = field(default_factory=Filters)
+    _made: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
 
     @cached_property
     def asides(self) -> Asides:
         """Which ops step aside."""
-        return Asides.of(self.graph)
+        found = Asides.of(self.graph)
+        return found if self.filters == Filters() else filtered(found, self.graph, self.filters)
 
     @cached_property
     def core(self) -> NDArray[np.int64]:
         """Number of ops in each scope that do not step aside, all levels below included."""
         drawn = self.asides.kind == 0
         return self._summed(drawn.astype(np.int64))
+
+    @cached_property
+    def drawable(self) -> NDArray[np.int64]:
+        """Number of ops in each scope that nobody has put away, all levels below included."""
+        return self._summed((self.asides.kind < TRAINING).astype(np.int64))
 
     @cached_property
     def shown_whole(self) -> bool:
@@ -172,26 +184,26 @@ class Tree:
             return []
         scope = item.bottom
         bare = everything or self.core[scope] == 0 or self.shown_whole
-        key = (item.name, bare)
+        key = (item.name, bare + everything)
         if key not in self._made:
             path = self.graph.scopes.names[scope]
-            found = self._plain(scope, bare)
+            found = self._plain(scope, bare, everything)
             if not self.shown_whole:
                 found = series.folded(self, found, path + "/" if scope else "")
             self._made[key] = found
         return self._made[key]
 
-    def _plain(self, scope: int, bare: bool) -> list[Item]:
+    def _plain(self, scope: int, bare: bool, everything: bool) -> list[Item]:
         graph, scopes = self.graph, self.graph.scopes
-        shown = self.asides.kind == 0
+        shown = self.asides.kind < TRAINING if bare else self.asides.kind == 0
         items = []
         for op in scopes.ops[scope]:
-            if bare or shown[op]:
+            if everything or shown[op]:
                 leaf = graph.names[op].rpartition("/")[2]
                 kind = "variable" if graph.types[op] in VARIABLES else "op"
                 items.append(Item(kind, graph.names[op], leaf, op, first=op, leaf=leaf))
         for child in scopes.children[scope]:
-            if bare or self.core[child]:
+            if everything or self.core[child] or (bare and self.drawable[child]):
                 items.append(self._scope(child))
         items.sort(key=lambda item: item.first)
         return items
@@ -235,3 +247,11 @@ def tree_of(graph: Graph) -> Tree:
     if tree is None:
         tree = _trees[graph] = Tree(graph)
     return tree
+
+
+def refilter(graph: Graph, filters: Filters) -> bool:
+    """Makes the tree of a graph anew where other filters are wanted; returns whether they were others."""
+    if tree_of(graph).filters == filters:
+        return False
+    _trees[graph] = Tree(graph, filters)
+    return True

@@ -65,6 +65,8 @@ MODE = _one_of("set", "add", "toggle")
 UNMAPPED = _one_of("placeholder", "keep", "include", "refuse")
 DIRECTION = _one_of("TB", "LR")
 SIDE = _one_of("both", "inputs", "outputs")
+TRAINING = _one_of("away", "beside", "scopes")
+COLOURS = _one_of("device", "dtype", "family", "scope", "structure")
 POLICY = _one_of("copy", "freeze", "initial", "share")
 
 REQUIRED = object()
@@ -109,6 +111,16 @@ VERBS: dict[str, dict[str, tuple[Kind, Any]]] = {
     "show_view": {"name": (TEXT, REQUIRED)},
     "forget_view": {"name": (TEXT, REQUIRED)},
     "set_direction": {"direction": (DIRECTION, REQUIRED)},
+    "set_depth": {"depth": (COUNT, REQUIRED), "pane": (PANE, "source")},
+    "set_budget": {"boxes": (COUNT, REQUIRED)},
+    "show_aside": {"kind": (TEXT, REQUIRED), "on": (YES_OR_NO, True)},
+    "hide_ops": {"types": (NAMES, REQUIRED)},
+    "set_training": {"how": (TRAINING, REQUIRED)},
+    "paint": {"by": (COLOURS, REQUIRED)},
+    "fade": {"keys": (NAMES, REQUIRED)},
+    "look_inside": {"name": (TEXT, REQUIRED), "function": (TEXT_OR_NONE, None)},
+    "leave": {},
+    "value": {"name": (TEXT, REQUIRED)},
 }
 """Verb -> argument -> (type, default)."""
 

@@ -17,7 +17,7 @@ from graphsurgeon.errors import SurgeryError
 from .protocol import VERSION, answer, parse, parts, refusal
 
 _STATIC = Path(__file__).parent / "static"
-_SHOWN = ("scenes", "titles", "picked", "boundary", "plan", "status", "outline", "views", "theme")
+_SHOWN = ("scenes", "titles", "picked", "boundary", "plan", "status", "outline", "views", "look", "theme")
 
 
 class Screen(Protocol):
@@ -25,6 +25,9 @@ class Screen(Protocol):
 
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows."""
+
+    def guard(self, verb: str) -> None:
+        """Refuses a verb that means nothing as things are."""
 
     def on_change(self, callback: Callable[[], None]) -> Any:
         """Calls `callback`, from any thread, after the state has changed."""
@@ -68,6 +71,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     status = _shown(traitlets.Dict())
     outline = _shown(traitlets.Dict())
     views = _shown(traitlets.Dict())
+    look = _shown(traitlets.Dict())
     theme = _shown(traitlets.Unicode("auto"))
 
     def __init__(self, screen: Screen) -> None:
@@ -118,6 +122,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         try:
             request = parse(message)
             id, asked = request.id, request.verb
+            self._screen.guard(request.verb)
             reply = answer(id, getattr(self._screen, request.verb)(**request.args))
         except Exception as error:
             self._keep(error, asked)

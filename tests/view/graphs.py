@@ -56,11 +56,9 @@ def towers(count: int = 16, ops: int = 9) -> Graph:
 
 
 def node(name: str, op: str, inputs: list[str], **attr: Any) -> SimpleNamespace:
-    """Returns something that reads like a NodeDef with `dtype` and `shape` attributes."""
-    found: dict[str, Any] = {}
-    if "dtype" in attr:
-        found["dtype"] = SimpleNamespace(type=attr["dtype"])
+    """Returns something that reads like a NodeDef with `dtype`, `T` and `shape` attributes."""
+    found: dict[str, Any] = {key: SimpleNamespace(type=attr[key]) for key in ("dtype", "T") if key in attr}
     if "shape" in attr:
         dims = [SimpleNamespace(size=d) for d in attr["shape"]]
         found["shape"] = SimpleNamespace(shape=SimpleNamespace(unknown_rank=False, dim=dims))
-    return SimpleNamespace(name=name, op=op, input=inputs, attr=found)
+    return SimpleNamespace(name=name, op=op, input=inputs, attr=found, device="")

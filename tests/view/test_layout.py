@@ -63,10 +63,10 @@ def test_places_all_within_the_picture():
 
 
 def test_boxes_are_as_wide_as_their_words():
-    names = ["a_name_of_more_than_forty_characters_that_is_cut", "x", "漢字漢字漢字漢字漢字"]
+    names = ["a_name_of_more_than_forty_characters_on_two_lines", "x", "漢字漢字漢字漢字漢字"]
     placed = layout.place(build(Graph.of([(n, "Placeholder", []) for n in names])))
     for box in placed.boxes:
-        assert box.w >= max(width(box.label, LABEL), width(box.sub, SUB)) + 12
+        assert box.w >= max(*(width(line, LABEL) for line in box.lines), width(box.sub, SUB)) + 12
 
 
 def test_edges_run_from_box_to_box():

@@ -113,7 +113,7 @@ def test_towers_fold_into_a_series():
     scene = build(towers())
     series = scene.boxes[2]
     assert (series.kind, series.name, series.label) == ("series", "~tower_[0..15]/", "tower_[0..15]")
-    assert (series.sub, series.count) == ("16 × 9 ops", 144)
+    assert (series.sub, series.count) == ("9 ops ×16", 144)
     assert [(e.n, e.label) for e in scene.edges if e.target == "b3"] == [(16, "×16")]
 
 
@@ -130,7 +130,7 @@ def test_series_inside_a_scope_and_numbering_without_a_first_number():
     ops += [(f"m/Relu{'_' + str(i) if i else ''}", "Relu", ["m/x"]) for i in range(16)]
     scene = build(Graph.of(ops), {"m/"})
     assert boxes(scene) == ["m/x", "~m/Relu_[0..15]"]
-    assert (scene.boxes[1].sub, scene.boxes[1].family) == ("16 × Relu", "activation")
+    assert (scene.boxes[1].sub, scene.boxes[1].family) == ("Relu ×16", "activation")
 
 
 def test_too_few_or_different_or_interleaved_siblings_are_no_series():

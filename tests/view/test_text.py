@@ -22,11 +22,13 @@ def test_bold_is_wider():
 
 def test_elide_keeps_both_ends():
     name = "a_scope_with_a_name_that_goes_on_and_on_for_very_long"
-    short = text.elide(name)
+    assert text.elide(name) == name
+    short = text.elide(name, 40)
     assert len(short) == 40
     assert short.startswith("a_scope")
     assert short.endswith("very_long")
-    assert text.elide("x" * 40) == "x" * 40
+    assert text.elide("x" * 80) == "x" * 80
+    assert len(text.elide("x" * 100_000)) == 80
 
 
 @pytest.mark.parametrize("bad", ["\0", "\x1b", "\x85", "\ud800", "\ufffe", "\u202e", "\u2066", "\u200f", "\u061c"])
@@ -36,3 +38,18 @@ def test_clean_replaces_what_xml_cannot_hold_and_what_turns_text(bad):
 
 def test_clean_keeps_the_rest():
     assert text.clean("a/b:0 <é> 漢 😀\n") == "a/b:0 <é> 漢 😀\n"
+
+
+@pytest.mark.parametrize(
+    ("label", "lines"),
+    [
+        ("mixed4a", ["mixed4a"]),
+        ("InceptionV3/Predictions/Reshape_1", ["InceptionV3/", "Predictions/Reshape_1"]),
+        ("block_8_expand_1 … block_8_add_1_more", ["block_8_expand_1 …", "block_8_add_1_more"]),
+        ("sparse_softmax_cross_entropy_loss", ["sparse_softmax_", "cross_entropy_loss"]),
+        ("x" * 61, ["x" * 30, "x" * 31]),
+        ("x" * 63, ["x" * 32, "x" * 31]),
+    ],
+)
+def test_long_labels_stand_on_two_lines(label, lines):
+    assert text.broken(label) == lines

@@ -79,6 +79,9 @@ class FakeScreen:
 
     # what the widget asks
 
+    def guard(self, verb: str) -> None:
+        """All verbs are welcome."""
+
     def on_change(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)
 
@@ -108,6 +111,10 @@ class FakeScreen:
             "status": dict(self.status),
             "outline": {"rows": self._rows()},
             "views": {"back": len(self.past), "forward": 0, "saved": list(self.views)},
+            "look": {
+                "shown": [], "hidden": [], "training": "scopes", "by": "family", "name": "", "faded": [],
+                "budget": 200, "inside": [],
+            },
             "theme": self.theme,
         }
 
@@ -245,6 +252,37 @@ class FakeScreen:
     def outline_close(self, name: str) -> None:
         self.opened.discard(name)
         self._changed("outline_close", name=name)
+
+    def set_depth(self, depth: int, pane: str) -> None:
+        self._changed("set_depth", depth=depth, pane=pane)
+
+    def set_budget(self, boxes: int) -> None:
+        self._changed("set_budget", boxes=boxes)
+
+    def show_aside(self, kind: str, on: bool) -> None:
+        self._changed("show_aside", kind=kind, on=on)
+
+    def hide_ops(self, types: list[str]) -> None:
+        self._changed("hide_ops", types=types)
+
+    def set_training(self, how: str) -> None:
+        self._changed("set_training", how=how)
+
+    def paint(self, by: str) -> None:
+        self._changed("paint", by=by)
+
+    def fade(self, keys: list[str]) -> None:
+        self._changed("fade", keys=keys)
+
+    def look_inside(self, name: str, function: str | None) -> None:
+        self._changed("look_inside", name=name, function=function)
+
+    def leave(self) -> None:
+        self._changed("leave")
+
+    def value(self, name: str) -> dict[str, Any]:
+        self.calls.append(("value", {"name": name}))
+        return {"rows": [["value", "float32 (2,), 8 B"]], "histogram": None}
 
     def cancel(self) -> None:
         self._changed("cancel")

@@ -12,6 +12,7 @@ import type { Popup } from "./popup";
 import type { Search } from "./search";
 import { edgeTitle } from "./shapes";
 import type { StatusBar } from "./statusbar";
+import { Seen } from "./seen";
 import type { Box, Edge, Group, Mode, Model, PaneName, Results, Unmapped, Verbs } from "./types";
 
 export interface Parts {
@@ -27,12 +28,23 @@ export class Acts {
   armed: { verb: TwoPicks; tensor: string; pane: PaneName; box: string } | null = null;
   private readonly edits: Edits;
   readonly going: Going;
+  readonly seen: Seen;
+  /** What the legend lets fade, ahead of Python's answer; null when Python's is right. */
+  faded: string[] | null = null;
   private asked = 0;
   private edge: Edge | null = null;
 
   constructor(private p: Parts) {
     this.edits = new Edits(this, p.model, p.popup);
     this.going = new Going(this, p.model, p.popup, text => p.status.say(text));
+    this.seen = new Seen(this, p.model, p.popup);
+  }
+
+  /** Lets boxes fade at once; Python hears of it. */
+  fade(keys: string[]): void {
+    this.faded = keys;
+    this.p.redraw();
+    void this.send("fade", { keys }).then(() => { this.faded = null; this.p.redraw(); });
   }
 
   /** Sends a verb; what Python refuses is said in the status line. */
@@ -220,6 +232,8 @@ export class Acts {
       case "redo": void this.send("redo", {}); break;
       case "apply": this.apply(); break;
       case "search": p.search.focus(); break;
+      case "seen": this.seen.menu(pane.name); break;
+      case "train": this.seen.train(); break;
       case "fit": pane.fit(); break;
       case "in": pane.zoom(1.25); break;
       case "out": pane.zoom(1 / 1.25); break;
@@ -264,6 +278,7 @@ export class Acts {
       { text: "Copy the region", key: "c", run: act("copy"), off: !this.p.model.get("boundary").ops },
       !fold && (this.armed && this.armed.verb !== "connect" ? { text: "Take this op", key: "Enter", run: act("open") }
         : { text: this.armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") }),
+      ...this.seen.of(of),
       { text: "Edit \u2026", key: "e", run: () => this.edit(pane, of, x, y), off: !!this.edits.refusal(pane) },
     ];
     this.p.popup.choose(of.label || of.name, choices.filter(c => !!c), { x, y });

@@ -25,7 +25,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   root.classList.toggle("gs-still", !!model.get("still"));
   let active: PaneName = "source", outlineOn = true, inspectorOn = true, sidesChosen = false, width = 0;
 
-  const status = new StatusBar(() => void acts.send("cancel", {}));
+  const status = new StatusBar(() => void acts.send("cancel", {}), keys => acts.fade(keys));
   const api = new Api(model, () => status.pending(api.pending()), text => status.say(text, "warn"));
   const popup = new Popup(root);
   const events: PaneEvents = {
@@ -41,6 +41,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     marked: (tensor, as) => acts.mark(tensor, as),
     unmarked: tensor => void acts.send("unmark", { tensor }),
     revealed: name => acts.reveal(active, name),
+    inside: (name, fn) => void acts.send("look_inside", { name, function: fn }),
+    asked: name => acts.send("value", { name }),
     around: () => void acts.send("boundary_of_picked", {}),
     said: text => status.say(text),
   });
@@ -73,6 +75,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
     outline: () => { outlineOn = !outlineOn; sidesChosen = true; sides(); },
     inspector: () => { inspectorOn = !inspectorOn; sidesChosen = true; sides(); },
     help: () => popup.help(),
+    seen: at => acts.seen.menu(active, at),
+    colours: at => acts.seen.colours(at),
+    leave: () => void acts.send("leave", {}),
   }, search.element);
   const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
   const acts: Acts = new Acts({ model, api, panes, inspector, plan, status, popup, search, active: () => panes[active], redraw: highlight });
@@ -99,6 +104,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       pane.drawing.pick(acts.picked[pane.name]);
       pane.drawing.mark(pane.name === "source" ? model.get("boundary") : null, acts.armed?.pane === pane.name ? acts.armed.box : null);
       pane.drawing.lightEdge(acts.chosenEdge);
+      pane.drawing.fade(acts.faded ?? pane.scene?.legend?.faded ?? []);
       pane.drawing.join(new Set(model.get("plan").connections.map(c => c.from)));
     }
     const b = model.get("boundary");
@@ -146,8 +152,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const stats = source?.stats;
     const aside = Object.entries(stats?.aside ?? {}).filter(([, n]) => n).map(([what, n]) => `${count(n, what.replace(/ies$/, "y").replace(/s$/, ""), what)} aside`);
     const figures = stats ? [count(stats.ops, "op"), ...aside, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
-    top.update(titles.source ?? "", figures, source?.direction ?? "TB");
-    status.families([source, destination]);
+    top.update(titles.source ?? "", figures, source?.direction ?? "TB", model.get("look")?.inside ?? []);
+    status.colours([source, destination]);
     highlight();
     if (lost) focusPane();
   }
@@ -159,7 +165,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   const listen: [keyof State, () => void][] = [
-    ["scenes", draw], ["titles", draw], ["picked", () => acts.adopt()],
+    ["scenes", draw], ["titles", draw], ["look", draw], ["picked", () => acts.adopt()],
     ["boundary", () => { highlight(); inspector.update(model.get("boundary")); planned(); }],
     ["plan", planned],
     ["status", () => status.update(model.get("status"))],

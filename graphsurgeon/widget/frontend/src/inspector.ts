@@ -1,8 +1,8 @@
 // The inspector at the right: what is picked, its tensors, and their mark buttons.
-import { button, count, fill, h, toClipboard } from "./dom";
+import { button, count, fill, h, s, toClipboard } from "./dom";
 import { icon } from "./icons";
 import { opOf } from "./places";
-import type { Boundary, Details, TensorText } from "./types";
+import type { Boundary, Details, Histogram, TensorText } from "./types";
 
 export interface InspectorEvents {
   marked(tensor: string, as: "input" | "output"): void;
@@ -10,6 +10,8 @@ export interface InspectorEvents {
   revealed(name: string): void;
   around(): void;
   said(text: string): void;
+  inside(name: string, fn: string): void;
+  asked(name: string): Promise<{ rows: [string, string][]; histogram: Histogram | null } | null>;
 }
 
 const MOST = 60;
@@ -63,12 +65,27 @@ export class Inspector {
     this.put(() => [
       this.heading(name, d.title),
       d.doc && h("p", { class: "gs-doc" }, d.doc),
-      d.rows.length > 0 && h("dl", { class: "gs-facts" }, ...d.rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)])),
+      facts(d.rows),
+      histogram(d.histogram),
+      d.value ? this.valueOf(name) : null,
+      this.list("Functions", (d.functions ?? []).map(f => button({ text: `Look inside ${f}`, kind: "small", press: () => this.events.inside(name, f) }))),
       this.list(isOp ? "Outputs" : "Leaves by", d.outputs.map(t => this.tensor(t, isOp ? name : "", d.outputs.length > 1))),
       this.list(isOp ? "Inputs" : "Enters by", d.inputs.map(t => this.tensor(t))),
       this.list("Control inputs", d.control_inputs.map(n => this.link(n))),
       this.list("Consumers", d.consumers.map(n => this.link(n))),
+      !!d.python && h("div", { class: "gs-row" }, button({ text: "Copy as Python", kind: "small", title: d.python.slice(0, 300),
+        press: async () => this.events.said((await toClipboard(d.python!)) ? `Copied: ${d.python!.slice(0, 80)}` : "This page may not write to the clipboard.") })),
     ]);
+  }
+
+  /** A value is fetched when somebody asks for it, never by itself. */
+  private valueOf(name: string): HTMLElement {
+    const place = h("div", { class: "gs-value" });
+    place.append(button({ text: "Fetch the value", kind: "small", press: async () => {
+      const found = await this.events.asked(name);
+      if (found) fill(place, facts(found.rows), histogram(found.histogram));
+    } }));
+    return place;
   }
 
   private put(make: () => (Node | false | string | null)[]): void {
@@ -125,4 +142,18 @@ export class Inspector {
     return button({ icon: icon(as), kind: as === "input" ? "mark-in" : "mark-out", label: `Boundary ${as} ${tensor}`.slice(0, 300), "aria-pressed": String(on),
       "data-focus": `${as} ${tensor}`.slice(0, 300), press: () => (on ? this.events.unmarked(tensor) : this.events.marked(tensor, as)) });
   }
+}
+
+function facts(rows: [string, string][]): HTMLElement | null {
+  return rows.length ? h("dl", { class: "gs-facts" }, ...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)])) : null;
+}
+
+/** Bars of equal bins; the numbers at its ends are written below it. */
+function histogram(of: Histogram | null | undefined): HTMLElement | null {
+  if (!of?.counts.length) return null;
+  const most = Math.max(1, ...of.counts), wide = 100 / of.counts.length;
+  const svg = s("svg", { class: "gs-histogram", viewBox: "0 0 100 40", preserveAspectRatio: "none", role: "img",
+    "aria-label": `histogram from ${of.low.toPrecision(4)} to ${of.high.toPrecision(4)}` });
+  of.counts.forEach((n, i) => svg.append(s("rect", { x: (i * wide).toFixed(2), y: (40 - (38 * n) / most).toFixed(2), width: (wide * 0.86).toFixed(2), height: ((38 * n) / most).toFixed(2) })));
+  return h("div", {}, svg, h("div", { class: "gs-range" }, h("span", {}, of.low.toPrecision(4)), h("span", {}, of.high.toPrecision(4))));
 }

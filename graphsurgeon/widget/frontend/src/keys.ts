@@ -2,7 +2,7 @@
 
 export type Action =
   | "open" | "pick" | "toggle" | "input" | "output" | "boundary" | "around" | "copy" | "connect" | "reroute" | "edit" | "stitch" | "remove" | "undo" | "redo" | "apply"
-  | "search" | "fit" | "in" | "out" | "actual" | "producer" | "consumer" | "back" | "forward" | "views" | "view" | "map"
+  | "search" | "seen" | "train" | "fit" | "in" | "out" | "actual" | "producer" | "consumer" | "back" | "forward" | "views" | "view" | "map"
   | "up" | "down" | "left" | "right" | "first" | "last" | "escape" | "help" | "menu";
 
 interface Binding { action: Action; keys: string[]; show: string; text: string }
@@ -31,6 +31,8 @@ export const BINDINGS: Binding[] = [
   { action: "redo", keys: ["Ctrl+Shift+Z", "Ctrl+y"], show: "Ctrl+Shift+Z", text: "do it again" },
   { action: "apply", keys: ["Ctrl+Enter"], show: "Ctrl+Enter", text: "apply the plan" },
   { action: "search", keys: ["/"], show: "/", text: "search" },
+  { action: "seen", keys: ["s"], show: "s", text: "what is shown: depth, helpers, hidden types" },
+  { action: "train", keys: ["g"], show: "g", text: "put gradients and updates away, or back" },
   { action: "fit", keys: ["f"], show: "f", text: "fit the picture" },
   { action: "in", keys: ["+", "="], show: "+, \u2212, 0", text: "zoom; also Ctrl+wheel. Drag to pan" },
   { action: "out", keys: ["-"], show: "", text: "" },

@@ -3,7 +3,7 @@ import { button, h } from "./dom";
 import { BINDINGS } from "./keys";
 
 export interface Field { name: string; label: string; value: string; hint?: string | undefined }
-export interface Choice { text: string; key?: string | undefined; run(): void; off?: boolean }
+export interface Choice { text: string; key?: string | undefined; run(): void; off?: boolean; /** ticked or not, where that can be said */ on?: boolean }
 
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
 export class Popup {
@@ -30,8 +30,8 @@ export class Popup {
   /** A list of choices at a point of the window, or in the middle. */
   choose(title: string, choices: Choice[], at?: { x: number; y: number }): void {
     const items = choices.map(c =>
-      h("button", { type: "button", role: "menuitem", class: "gs-choice", tabindex: -1, disabled: c.off,
-        on: { click: () => { this.close(); c.run(); } } }, h("span", {}, c.text), c.key && h("kbd", { "aria-hidden": "true" }, c.key)));
+      h("button", { type: "button", role: c.on === undefined ? "menuitem" : "menuitemcheckbox", "aria-checked": c.on === undefined ? undefined : String(c.on), class: "gs-choice", tabindex: -1, disabled: c.off,
+        on: { click: () => { this.close(); c.run(); } } }, h("span", {}, c.on ? h("span", { class: "gs-tick", "aria-hidden": "true" }, "\u2713 ") : null, c.text), c.key && h("kbd", { "aria-hidden": "true" }, c.key)));
     const menu = h("div", { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => this.walk(e, items) } },
       h("div", { class: "gs-popup-title", role: "presentation" }, title), ...items);
     this.show(menu, items.find(i => !i.disabled) ?? menu, at);

@@ -2,7 +2,7 @@
 import { clean, s } from "./dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "./marks";
 import { isFold } from "./places";
-import { drawBox, drawChips, drawEdge, drawEdgeLabel, drawFound, drawGroup, drawShare, isQuiet } from "./shapes";
+import { drawBox, drawChips, drawEdge, drawEdgeLabel, drawFound, drawGroup, drawShare, headingOf, isQuiet, safeColour } from "./shapes";
 import type { Boundary, Box, Edge, Group, Scene } from "./types";
 
 export interface Item { key: string; g: SVGGElement; of: Box | Group; drawn: string }
@@ -16,13 +16,13 @@ export class Drawing {
   private marks = new Map<string, BoxMarks>();
   private ends = new Map<string, [number, number]>();
   private layers = Object.fromEntries(
-    ["groups", "hull", "edges", "boxes", "labels", "found"].map(name => [name, s("g", { class: `gs-layer-${name}`, role: "presentation" })]),
-  ) as Record<"groups" | "hull" | "edges" | "boxes" | "labels" | "found", SVGGElement>;
+    ["groups", "hull", "edges", "heads", "boxes", "labels", "found"].map(name => [name, s("g", { class: `gs-layer-${name}`, role: "presentation" })]),
+  ) as Record<"groups" | "hull" | "edges" | "heads" | "boxes" | "labels" | "found", SVGGElement>;
 
   constructor() {
-    for (const layer of [this.layers.hull, this.layers.edges, this.layers.labels, this.layers.found]) layer.setAttribute("aria-hidden", "true");
+    for (const layer of [this.layers.hull, this.layers.edges, this.layers.heads, this.layers.labels, this.layers.found]) layer.setAttribute("aria-hidden", "true");
     // the order of view/svg.py
-    this.root.append(this.layers.groups, this.layers.hull, this.layers.edges, this.layers.boxes, this.layers.labels, this.layers.found);
+    this.root.append(this.layers.groups, this.layers.hull, this.layers.edges, this.layers.heads, this.layers.boxes, this.layers.labels, this.layers.found);
   }
 
   /** Replaces the scene. Marks and picks are put on by the next calls of `mark` and `pick`. */
@@ -51,6 +51,7 @@ export class Drawing {
         else drawGroup(item.g, of);
         item.drawn = drawn;
         item.g.setAttribute("class", classOf(of));
+        if ("kind" in of) tint(item.g, of);
         item.g.setAttribute("aria-level", String(levelOf(of)));
         if (isFold(of)) item.g.setAttribute("aria-expanded", String(!("kind" in of)));
       }
@@ -63,6 +64,12 @@ export class Drawing {
     for (const [key, item] of this.items) if (!seen.has(key)) { item.g.remove(); this.items.delete(key); }
     this.order(scene);
     this.drawEdges(scene);
+    // headings once more, over the edges that enter a frame there
+    this.layers.heads.replaceChildren(...scene.groups.map(of => {
+      const g = s("g", { class: classOf(of).replace("gs-item ", ""), transform: `translate(${of.x},${of.y})` });
+      g.append(headingOf(of));
+      return g;
+    }));
   }
 
   /** Shows the boundary, and the box a connection starts from. */
@@ -98,6 +105,22 @@ export class Drawing {
     }
     for (const { g, of } of this.edges) {
       g.classList.toggle("gs-lit", this.idPicked(of.from, names) || this.idPicked(of.to, names));
+    }
+  }
+
+  /** Lets the boxes of these entries of the legend fade, and the edges that end there. */
+  fade(keys: readonly string[]): void {
+    const weak = new Set(keys), ids = new Set<string>();
+    for (const item of this.items.values()) {
+      if (!("kind" in item.of)) continue;
+      const on = weak.has(item.of.paint?.key ?? item.of.family);
+      if (on) ids.add(item.of.id);
+      item.g.classList.toggle("gs-faded", on);
+    }
+    for (const { g, label, of } of this.edges) {
+      const on = ids.has(of.from) || ids.has(of.to);
+      g.classList.toggle("gs-faded", on);
+      label?.classList.toggle("gs-faded", on);
     }
   }
 
@@ -194,6 +217,13 @@ function classOf(of: Box | Group): string {
   const state = of.state ? ` gs-is-${of.state}` : "";
   if (!("kind" in of)) return `gs-item gs-group${state}`;
   return `gs-item gs-box gs-${of.kind} gs-f-${/^[a-z]+$/.test(of.family) ? of.family : "other"}${state}`;
+}
+
+/** Gives a box the colour that Python has chosen for it. */
+function tint(g: SVGGElement, of: Box): void {
+  if (!of.paint) return g.style.removeProperty("--gs-hue") as unknown as void;
+  g.classList.add(of.paint.colour ? "gs-tinted" : "gs-untinted");
+  if (of.paint.colour) g.style.setProperty("--gs-hue", safeColour(of.paint.colour));
 }
 
 function levelOf(of: Box | Group): number {

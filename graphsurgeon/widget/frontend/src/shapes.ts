@@ -1,7 +1,7 @@
 // Draws one box, one group heading, one edge, into an element that is kept.
 import { clean, s } from "./dom";
 import { type Chip, count, share, SIGN } from "./marks";
-import { fitted, LABEL, measure, SUB } from "./text";
+import { fitted, LABEL, LEADING, measure, SUB } from "./text";
 import type { Box, Edge, Group } from "./types";
 
 const CHIP = 17;
@@ -16,11 +16,28 @@ export function drawBox(g: SVGGElement, b: Box): void {
   parts.push(s("rect", { class: "gs-ring", x: -5, y: -5, width: b.w + 10, height: b.h + 10, rx: round + 5 }));
   parts.push(s("rect", { class: "gs-body", width: b.w, height: b.h, rx: round }));
   if (b.state === "conflict") parts.push(s("rect", { class: "gs-second", x: 3, y: 3, width: b.w - 6, height: b.h - 6, rx: Math.max(2, round - 3) }));
-  const middle = b.h / 2;
-  parts.push(s("text", { class: "gs-label", x: b.w / 2, y: b.sub ? middle - 3 : middle + 4, ...fitted(b.label, LABEL, b.kind !== "op") }, b.label));
-  if (b.sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: middle + 11, ...fitted(b.sub, SUB) }, b.sub));
+  const middle = b.h / 2, lines = b.lines ?? [b.label], aside = Object.values(b.aside).reduce((n, m) => n + m, 0);
+  lines.forEach((line, i) => {
+    if (i) parts.push(space());
+    parts.push(s("text", { class: "gs-label", x: b.w / 2, y: (b.sub ? 17 : middle + 4) + LEADING * i, ...fitted(line, LABEL, b.kind !== "op") }, line));
+  });
+  const sub = b.sub + (aside ? ` \u00b7 ${aside.toLocaleString("en-US")} aside` : "");
+  if (b.sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: b.h - 9, ...fitted(sub, SUB) }, sub));
+  // a stub keeps the link to what steps aside
+  if (aside) parts.push(s("path", { class: "gs-stub", d: `M0,${middle}h-7` }), s("circle", { class: "gs-stub", cx: -9, cy: middle, r: 2.2 }));
+  let at = 7;
+  for (const [colour, share] of b.paint?.bars ?? []) {
+    const wide = (b.w - 14) * share;
+    parts.push(s("rect", { class: "gs-bar", x: at.toFixed(1), y: b.h - 5, width: wide.toFixed(1), height: 3, rx: 1, fill: safeColour(colour) }));
+    at += wide;
+  }
   if (b.state) parts.push(badge(b.w, 0, b.state));
   g.replaceChildren(...parts);
+}
+
+/** A colour as "#rrggbb", or grey where it is anything else. */
+export function safeColour(colour: string): string {
+  return /^#[0-9a-f]{6}$/i.test(colour) ? colour : "#8a93a0";
 }
 
 /** Keeps the words of neighbouring texts apart for those who read the text and do not see it. */
@@ -28,10 +45,16 @@ function space(): Text {
   return document.createTextNode(" ");
 }
 
+/** The name of an open scope. */
+export function headingOf(b: Group): SVGElement {
+  const heading = s("text", { class: "gs-heading", x: 10, y: 17 });
+  heading.append(s("tspan", { class: "gs-label", ...fitted(b.label, LABEL, true) }, b.label));
+  return heading;
+}
+
 /** An open scope: a frame with a heading. */
 export function drawGroup(g: SVGGElement, b: Group): void {
-  const heading = s("text", { class: "gs-heading", x: 10, y: 17 }), said = count(b);
-  heading.append(s("tspan", { class: "gs-label", ...fitted(b.label, LABEL, true) }, b.label));
+  const heading = headingOf(b), said = count(b);
   const wide = measure(b.label, LABEL, true) ?? b.label.length * LABEL, long = measure(said, SUB) ?? 0;
   const figure = b.w > wide + long + 34 ? s("text", { class: "gs-sub gs-count", x: b.w - 10, y: 17, ...fitted(said, SUB) }, said) : null;
   g.replaceChildren(
@@ -64,7 +87,7 @@ export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
   const y = "kind" in item ? item.h - 5 : 5;
   let left = "kind" in item ? -6 : 0, right = item.w + ("kind" in item ? 6 : -8);
   for (const chip of chips) {
-    const w = chip.text.length * 6.1 + 14;
+    const w = chip.text.length * 6.4 + 14;
     const fromLeft = "kind" in item && (chip.kind === "in" || chip.kind === "leak");
     const x = fromLeft ? left : right - w;
     if (fromLeft) left += w + 3;
@@ -79,7 +102,7 @@ export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
 /** How much of a fold is in the region, in the place of its size. */
 export function drawShare(inside: number, item: Box | Group): SVGElement {
   const text = share(inside, item), isBox = "kind" in item;
-  return s("text", { class: `gs-share${isBox ? "" : " gs-count"}`, x: isBox ? item.w / 2 : item.w - 10, y: isBox ? item.h / 2 + 11 : 17, ...fitted(text, SUB) }, text);
+  return s("text", { class: `gs-share${isBox ? "" : " gs-count"}`, x: isBox ? item.w / 2 : item.w - 10, y: isBox ? item.h - 9 : 17, ...fitted(text, SUB) }, text);
 }
 
 /** An edge: line and arrow head; the wide invisible line is easier to hit. */

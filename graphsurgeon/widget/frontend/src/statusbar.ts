@@ -1,5 +1,6 @@
 // The last line: what Python says, what the page says, the wait for the kernel, and the legend of the colours.
 import { button, fill, h } from "./dom";
+import { safeColour } from "./shapes";
 import type { Scene, Status } from "./types";
 
 const FAMILIES: [string, string][] = [
@@ -23,7 +24,7 @@ export class StatusBar {
   private waits = false;
   private waitsLong = false;
 
-  constructor(private cancel: () => void) {}
+  constructor(private cancel: () => void, private faded: (keys: string[]) => void) {}
 
   /** What Python says replaces what the page said. */
   update(status: Status): void { this.said = status; this.own = null; this.draw(); }
@@ -43,10 +44,23 @@ export class StatusBar {
     } else { this.waits = false; this.draw(); }
   }
 
-  families(scenes: (Scene | null)[]): void {
-    const there = new Set(scenes.flatMap(s => s?.boxes.map(b => b.family) ?? []));
-    fill(this.legend, ...FAMILIES.filter(([f]) => there.has(f)).map(([f, text]) =>
-      h("li", { class: `gs-f-${f}` }, h("span", { class: "gs-swatch" }), text)));
+  /** The colours that are there; an entry that is pressed lets its boxes fade. */
+  colours(scenes: (Scene | null)[]): void {
+    const painted = scenes.find(s => s?.legend && s.legend.by !== "family")?.legend, there = new Set(scenes.flatMap(s => s?.boxes.map(b => b.family) ?? []));
+    const faded = new Set(scenes.flatMap(s => s?.legend?.faded ?? []));
+    const entries: [string, string, string][] = painted ? painted.items.map(i => [i.key, i.text, i.colour])
+      : FAMILIES.filter(([f]) => there.has(f)).map(([f, text]) => [f, text, ""]);
+    const had = this.legend.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.key : undefined;
+    fill(this.legend, painted?.title ? h("li", { class: "gs-legend-title" }, painted.title) : null, ...entries.map(([key, text, colour]) => {
+      const swatch = h("span", { class: "gs-swatch" });
+      if (colour) swatch.style.setProperty("--gs-hue", safeColour(colour));
+      return h("li", { class: painted ? "" : `gs-f-${key}` }, h("button", { type: "button", class: "gs-legend-entry", "data-key": key, "aria-pressed": String(!faded.has(key)),
+        title: faded.has(key) ? `Show ${text}` : `Let ${text} fade`, on: { click: () => {
+          if (!faded.delete(key)) faded.add(key);
+          this.faded([...faded]);
+        } } }, swatch, text));
+    }));
+    if (had !== undefined) [...this.legend.querySelectorAll<HTMLElement>("button")].find(b => b.dataset.key === had)?.focus({ preventScroll: true });
   }
 
   close(): void { for (const timer of [this.slow, this.late, this.long]) clearTimeout(timer); }

@@ -10,7 +10,9 @@ const WIDTHS = new Map<string, number>([
 ]);
 
 /** Sizes in px at 100 %, as the layout takes them. */
-export const LABEL = 12, SUB = 10;
+export const LABEL = 12, SUB = 11;
+/** From one line of a label to the next, px. */
+export const LEADING = 14;
 
 /** The width of `text` in px; null where the table lacks a character. */
 export function measure(text: string, size: number, bold = false): number | null {
@@ -34,4 +36,24 @@ export function width(text: string, size: number, bold = false): number {
 export function fitted(text: string, size: number, bold = false): Record<string, unknown> {
   const wide = text.trim() ? measure(text, size, bold) : null;
   return wide === null ? {} : { textLength: wide, lengthAdjust: "spacingAndGlyphs" };
+}
+
+/** Labels of more characters than this stand on two lines. */
+const LINE = 30;
+
+/** A label as one line, or as two where it is long and has a place to break: `broken` of view/text.py. */
+export function broken(label: string): string[] {
+  const letters = [...label], middle = letters.length / 2;
+  if (letters.length <= LINE) return [label];
+  for (const sign of ["/", "\u2026 ", " ", "_"]) {
+    const wide = [...sign].length, places: number[] = [];
+    for (let i = wide; i <= letters.length; i++) {
+      if (letters.slice(i - wide, i).join("") === sign && i / letters.length >= 0.25 && i / letters.length <= 0.75) places.push(i);
+    }
+    if (!places.length) continue;
+    const at = places.reduce((best, i) => (Math.abs(i - middle) < Math.abs(best - middle) ? i : best));
+    return [letters.slice(0, at).join("").trimEnd(), letters.slice(at).join("").trimStart()];
+  }
+  const half = middle % 1 === 0.5 && Math.floor(middle) % 2 === 0 ? Math.floor(middle) : Math.round(middle);
+  return [letters.slice(0, half).join(""), letters.slice(half).join("")];
 }

@@ -15,6 +15,9 @@ export interface TopEvents {
   outline(): void;
   inspector(): void;
   help(): void;
+  seen(at: { x: number; y: number }): void;
+  colours(at: { x: number; y: number }): void;
+  leave(): void;
 }
 
 export class TopBar {
@@ -28,15 +31,18 @@ export class TopBar {
   private readonly forward = button({ icon: icon("forward"), label: "Forward ( . )", kind: "quiet", press: () => this.events.forward() });
   private readonly views = button({ icon: icon("views"), label: "Views (v)", kind: "quiet", "aria-haspopup": "menu",
     press: () => { const r = this.views.getBoundingClientRect(); this.events.views({ x: r.left, y: r.bottom + 4 }); } });
+  private readonly out = button({ text: "Back", label: "Back out of the function", kind: "small", hidden: true, press: () => this.events.leave() });
+  private readonly see: HTMLButtonElement = button({ icon: icon("eye"), label: "What is shown (s)", kind: "quiet", "aria-haspopup": "menu", class: "gs-live", press: () => this.events.seen(below(this.see)) });
+  private readonly hues: HTMLButtonElement = button({ icon: icon("colours"), label: "Colours", kind: "quiet", "aria-haspopup": "menu", class: "gs-live", press: () => this.events.colours(below(this.hues)) });
   readonly element: HTMLElement;
   private direction: Direction = "TB";
 
   constructor(private events: TopEvents, search: HTMLElement) {
     this.element = h("header", { class: "gs-top" },
-      this.outline, this.title, this.figures,
+      this.outline, this.out, this.title, this.figures,
       h("div", { class: "gs-tools", role: "toolbar", "aria-label": "View" },
         this.back, this.forward, this.views, h("span", { class: "gs-rule" }),
-        button({ icon: icon("fold"), label: "Fold all", kind: "quiet", press: () => events.foldAll() }), this.turn,
+        button({ icon: icon("fold"), label: "Fold all", kind: "quiet", press: () => events.foldAll() }), this.turn, this.see, this.hues,
         h("span", { class: "gs-rule" }),
         button({ icon: icon("fit"), label: "Fit the picture (f)", kind: "quiet", press: () => events.fit() }),
         button({ icon: icon("minus"), label: "Zoom out (-)", kind: "quiet", press: () => events.zoom(1 / 1.25) }), this.scale,
@@ -45,7 +51,8 @@ export class TopBar {
       button({ icon: icon("help"), label: "Keys and signs (?)", kind: "quiet", press: () => events.help() }), this.inspector);
   }
 
-  update(title: string, figures: string, direction: Direction): void {
+  update(title: string, figures: string, direction: Direction, inside: string[]): void {
+    this.out.hidden = !inside.length;
     fill(this.title, title);
     this.title.title = title.slice(0, 300);
     fill(this.figures, figures);
@@ -72,4 +79,9 @@ export class TopBar {
     this.outline.setAttribute("aria-pressed", String(outline));
     this.inspector.setAttribute("aria-pressed", String(inspector));
   }
+}
+
+function below(e: HTMLElement): { x: number; y: number } {
+  const r = e.getBoundingClientRect();
+  return { x: r.left, y: r.bottom + 4 };
 }

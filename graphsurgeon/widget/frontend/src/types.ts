@@ -5,6 +5,8 @@ export type Mode = "set" | "add" | "toggle";
 export type Policy = "copy" | "initial" | "share" | "freeze";
 export type Unmapped = "placeholder" | "keep" | "include" | "refuse";
 export type Direction = "TB" | "LR";
+export type Training = "scopes" | "away" | "beside";
+export type ColourBy = "family" | "device" | "scope" | "dtype" | "structure";
 export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed";
 
 export interface Rect { x: number; y: number; w: number; h: number }
@@ -12,7 +14,18 @@ export interface Rect { x: number; y: number; w: number; h: number }
 export interface Box extends Rect {
   id: string; kind: "op" | "scope" | "series" | "variable"; name: string; label: string; sub: string; count: number;
   family: string; state: Mark; outputs: number; aside: Record<string, number>; detail: string;
+  /** The label where it stands on two lines. */
+  lines?: string[];
+  paint?: Paint;
 }
+
+/** What a box is coloured by: the entry of the legend, its colour ("" for none), shares of colours, and words. */
+export interface Paint { key: string; colour: string; bars: [string, number][]; told: string }
+
+export interface Legend { by: string; title: string; items: { key: string; text: string; colour: string; boxes: number }[]; faded: string[] }
+
+/** How the picture is looked at. */
+export interface Look { shown: string[]; hidden: string[]; training: Training; by: string; name: string; faded: string[]; budget: number; inside: string[] }
 
 export interface Group extends Rect { id: string; name: string; label: string; count: number; depth: number; state: Mark }
 
@@ -24,6 +37,7 @@ export interface Edge {
 export interface Scene {
   rev: string; w: number; h: number; direction: Direction; boxes: Box[]; groups: Group[]; edges: Edge[];
   stats: { ops: number; boxes: number; edges: number; aside: Record<string, number>; degraded: string };
+  legend?: Legend;
 }
 
 export interface TensorText { tensor: string; text: string }
@@ -53,7 +67,7 @@ export interface Row { name: string; label: string; kind: string; count: number;
 export interface State {
   protocol: number; scenes: { source: Scene | null; destination: Scene | null };
   titles: { source: string; destination: string }; picked: string[]; boundary: Boundary; plan: Plan;
-  status: Status; outline: { rows: Row[] }; views?: Views; theme: "auto" | "light" | "dark";
+  status: Status; outline: { rows: Row[] }; views?: Views; look?: Look; theme: "auto" | "light" | "dark";
   /** Whether nothing can be changed: a page without a kernel. */
   still?: boolean;
 }
@@ -61,6 +75,7 @@ export interface State {
 export interface Details {
   title: string; rows: [string, string][]; inputs: TensorText[]; outputs: TensorText[];
   control_inputs: string[]; consumers: string[]; doc: string;
+  python?: string; functions?: string[]; histogram?: Histogram | null; value?: boolean;
 }
 
 /** `boxes`: how many of the hits each box shows or holds. */
@@ -68,6 +83,8 @@ export interface Found { hits: Hit[]; total: number; boxes?: Record<string, numb
 
 /** How far one can go back and forward, and the names of the saved views. */
 export interface Views { back: number; forward: number; saved: string[] }
+
+export interface Histogram { counts: number[]; low: number; high: number }
 
 export interface Hit { name: string; label: string; op: string; inside: string }
 
@@ -111,6 +128,16 @@ export interface Verbs {
   save_view: { name: string | null; at: number[] };
   show_view: { name: string };
   forget_view: { name: string };
+  set_depth: { depth: number; pane: PaneName };
+  set_budget: { boxes: number };
+  show_aside: { kind: string; on: boolean };
+  hide_ops: { types: string[] };
+  set_training: { how: Training };
+  paint: { by: ColourBy };
+  fade: { keys: string[] };
+  look_inside: { name: string; function: string | null };
+  leave: Record<string, never>;
+  value: { name: string };
 }
 
 /** Verb -> what it answers, for the verbs that answer something. */
@@ -120,6 +147,7 @@ export interface Results {
   save_view: string;
   show_view: number[];
   apply: { applied: string };
+  value: { rows: [string, string][]; histogram: Histogram | null };
 }
 
 export type Result<V extends keyof Verbs> = V extends keyof Results ? Results[V] : unknown;

@@ -30,7 +30,8 @@ export class FakeModel implements Model {
 
   constructor(state: Partial<State> = {}) {
     this.state = { protocol: 1, scenes: { source: scene([box("a"), box("b", { y: 100 })], [edge("a", "b")]), destination: null }, titles: { source: "s", destination: "d" },
-      picked: [], boundary: NO_BOUNDARY, plan: NO_PLAN, status: { text: "", level: "info" }, outline: { rows: [] }, theme: "light", ...state };
+      picked: [], boundary: NO_BOUNDARY, plan: NO_PLAN, status: { text: "", level: "info" }, outline: { rows: [] },
+      look: { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: 200, inside: [] }, theme: "light", ...state };
   }
 
   get<K extends keyof State>(name: K): State[K] { return this.state[name]; }

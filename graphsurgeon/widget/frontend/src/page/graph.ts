@@ -1,4 +1,5 @@
 // The graph in a page: which boxes and edges a picture shows, given what is open. It follows view/scene.py and view/wires.py.
+import { broken } from "../text";
 import type { Box, Edge, Scene } from "../types";
 
 /** parent, kind, name, label, second line, ops inside, family, outputs, width, flags (1 behind, 2 series, 4 opens), state. */
@@ -60,7 +61,7 @@ export class PageGraph {
         at[i] = boxes.length;
         groupOf.push(group);
         rowOfBox.push(i);
-        boxes.push({ id: `b${boxes.length}`, kind, name, label, sub, count, family, outputs, state: state ?? "", aside: {}, detail: "", x: 0, y: 0, w, h: 40 });
+        boxes.push({ id: `b${boxes.length}`, kind, name, label, sub, count, family, outputs, state: state ?? "", aside: {}, detail: "", x: 0, y: 0, w, h: 40, ...twoLines(label) });
       }
     }
     // parents come before their children: what a folded box holds is where the box is
@@ -152,6 +153,11 @@ function edgeOf(id: string, from: Box, to: Box, n: number, control: boolean, ten
 export function counted(n: number, kind: string): string {
   const one = kind.endsWith("ies") ? kind.slice(0, -3) + "y" : kind.replace(/s$/, "");
   return `${n.toLocaleString("en")} ${n === 1 ? one : kind}`;
+}
+
+function twoLines(label: string): { lines?: string[] } {
+  const lines = broken(label);
+  return lines.length > 1 ? { lines } : {};
 }
 
 function detail(box: Box): string {

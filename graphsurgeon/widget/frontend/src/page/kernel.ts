@@ -30,6 +30,7 @@ export class PageModel implements Model {
   private kept = new Map<string, Scene>();
   private direction: Direction | "auto";
   private asked = 0;
+  private faded: string[] = [];
   private readonly places = new PagePlaces();
 
   constructor(private data: PageData, private engine: Engine | null) {
@@ -85,10 +86,16 @@ export class PageModel implements Model {
       case "outline_open": case "outline_close":
         if (verb === "outline_open") this.rows.add(args.name); else this.rows.delete(args.name);
         return this.put({ outline: { rows: this.outline() } });
+      case "fade": this.faded = args.keys; return this.put({ scenes: { source: this.shown(this.state.scenes.source!), destination: null } });
       case "set_direction": this.direction = args.direction; return this.refold(this.open);
       case "cancel": this.engine?.stop("it was called off"); return this.say("");
       default: throw new No({ asked: verb, wrong: "this is a saved page, with no kernel behind it", instead: "Open the graph in a notebook with gs.open(...) to change it" });
     }
+  }
+
+  /** A scene with what the legend lets fade. */
+  private shown(scene: Scene): Scene {
+    return { ...scene, legend: { by: "family", title: "", items: [], faded: this.faded } };
   }
 
   private row(name: string, asked: string): number {
@@ -164,7 +171,7 @@ export class PageModel implements Model {
       if (asked !== this.asked) return;
       for (const i of open) if (!before.has(i)) this.rows.add(this.graph.row(i)[2]);
       for (const i of before) if (!open.has(i)) this.rows.delete(this.graph.row(i)[2]);
-      this.put({ scenes: { source: scene, destination: null }, outline: { rows: this.outline() } });
+      this.put({ scenes: { source: this.shown(scene), destination: null }, outline: { rows: this.outline() } });
       this.say([`${scene.boxes.length} boxes`, scene.stats.degraded].filter(Boolean).join(" \u00b7 "));
     } catch (error) {
       if (asked === this.asked) { this.open = before; this.say(""); }

@@ -52,6 +52,14 @@ function* sketches(direction: Direction | "auto", step: number, many: boolean): 
   yield { ...plain, direction: "LR", stagger: true };
 }
 
+type Spot = [number, number, number, number];
+
+/** The lines of a frame: a word across one is read as part of it. */
+function sides(g: Rect): Spot[] {
+  const right = g.x + g.w, bottom = g.y + g.h;
+  return [[g.x - 1, g.y, g.x + 1, bottom], [right - 1, g.y, right + 1, bottom], [g.x, bottom - 1, right, bottom + 1]];
+}
+
 function shape(s: Scene): number { return Math.max(s.w / s.h, s.h / s.w); }
 
 function read(scene: Unplaced, graph: PageGraph, sketch: Sketch, found: any, degraded: string, rev: string): Scene {
@@ -125,8 +133,7 @@ function samples(d: string): Point[] {
 
 /** Gives each edge's label a free place beside its edge; one without room goes. */
 function label(boxes: Box[], groups: Group[], edges: Edge[], wide: number): void {
-  type Spot = [number, number, number, number];
-  const taken: Spot[] = [...boxes.map(b => [b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1] as Spot), ...groups.map(g => [g.x, g.y, g.x + g.w, g.y + 22] as Spot)];
+  const taken: Spot[] = [...boxes.map(b => [b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1] as Spot), ...groups.map(g => [g.x, g.y, g.x + g.w, g.y + 22] as Spot), ...groups.flatMap(sides)];
   const paths = new Map(edges.map(e => [e, samples(e.d)])), lines = [...paths.values()].flat();
   const first = (e: Edge) => Number(!e.label.startsWith("\u00d7"));
   for (const e of [...edges].sort((a, b) => first(a) - first(b) || (a.id < b.id ? -1 : 1))) {

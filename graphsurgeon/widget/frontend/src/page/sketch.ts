@@ -1,5 +1,5 @@
 // A scene as DOT text made of ids and sizes: view/sketch.py in the page. No word of the graph is in it.
-import { SUB, width } from "../text";
+import { LEADING, SUB, width } from "../text";
 import type { Direction } from "../types";
 import type { PageGraph, Unplaced } from "./graph";
 
@@ -13,7 +13,7 @@ export function size(scene: Unplaced): void {
     const aside = Object.values(box.aside).reduce((a, b) => a + b, 0);
     const second = width(box.sub, SUB) + (aside ? width(`${aside.toLocaleString("en")} aside`, SUB) + 10 : 0);
     box.w = Math.max(box.w, Math.ceil(second + 2 * PAD));
-    box.h = HEIGHT;
+    box.h = HEIGHT + LEADING * ((box.lines?.length ?? 1) - 1);
   }
 }
 

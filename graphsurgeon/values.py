@@ -1,0 +1,107 @@
+"""Values: what a constant or a variable holds, as numbers and a small histogram, for people to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .core.graph import shape_text
+from .core.plan import op_name
+from .core.sizes import size_text
+from .errors import SelectionError
+
+if TYPE_CHECKING:
+    from .editor import Editor
+
+BINS = 16
+"""Bars of a histogram."""
+FEW = 12
+"""So many numbers are shown as they are."""
+
+
+def told(array: Any) -> dict[str, Any]:
+    """Returns an array as rows for people, and as a histogram where it has many numbers.
+
+    Args:
+        array: of any dtype and shape.
+
+    Returns:
+        ``rows``: pairs of words; ``histogram``: None, or counts of equal bins between ``low`` and ``high``.
+
+    Example:
+        >>> told(np.array([1.0, 2.5], np.float32))["rows"][1]
+        ['values', '1, 2.5']
+    """
+    array = np.asarray(array)
+    shape = shape_text(array.shape)
+    name = "string" if array.dtype.kind in "OSU" else str(array.dtype)
+    rows = [["value", f"{name} {shape}, {size_text(int(array.nbytes))}"]]
+    flat = array.reshape(-1)
+    shown = ", ".join(_short(v) for v in flat[:FEW].tolist())
+    rows.append(["values" if flat.size <= FEW else "first values", shown + (" …" if flat.size > FEW else "")])
+    numbers = _numbers(flat)
+    if numbers is None or numbers.size <= FEW:
+        return {"rows": rows, "histogram": None}
+    finite = numbers[np.isfinite(numbers)]
+    odd = numbers.size - finite.size
+    if finite.size:
+        rows.append(["range", f"{finite.min():.4g} to {finite.max():.4g}"])
+        rows.append(["mean ± deviation", f"{finite.mean():.4g} ± {finite.std():.4g}"])
+        rows.append(["zeros", f"{np.count_nonzero(finite == 0) / finite.size:.1%}"])
+    if odd:
+        rows.append(["not finite", f"{odd:,}"])
+    return {"rows": rows, "histogram": _histogram(finite) if finite.size else None}
+
+
+def _histogram(finite: Any) -> dict[str, Any]:
+    low, high = float(finite.min()), float(finite.max())
+    counts = np.histogram(finite, BINS, (low, high if high > low else low + 1.0))[0]
+    return {"counts": [int(n) for n in counts], "low": low, "high": high}
+
+
+def _numbers(flat: Any) -> Any:
+    if flat.dtype.kind in "iuf":
+        return flat.astype(np.float64)
+    try:
+        return flat.astype(np.float64) if flat.dtype.kind == "V" or "float" in str(flat.dtype) else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}…"
+
+
+def value_of(editor: Editor, name: str) -> Any:
+    """Returns what a constant or a variable holds now, as an array: from its node, else from the editor's session.
+
+    Raises:
+        SelectionError: it is neither, or nothing gives it a value.
+    """
+    from .tf.describe import constant_value
+
+    graph = editor.snapshot
+    name = op_name(name)
+    asked = f"value({name!r})"
+    number = graph.find(name, asked)
+    held = graph.state.variables.get(name)
+    if held is None:
+        value = constant_value(graph.nodes[number], most=1 << 28)
+        if value is None:
+            kind = graph.types[number]
+            raise SelectionError(asked, f"a {kind} holds no value of its own", "Ask for a constant or a variable")
+        return value
+    if name in editor.void:
+        raise SelectionError(asked, "nothing gives this variable a value", "Open the graph with its checkpoint")
+    session = editor.session()
+    try:
+        return session.run(held.snapshot or f"{name}:0")
+    except Exception as error:
+        from .tf.internals import first_line
+
+        how = "Run its initialiser in ed.session(), or open the graph with its checkpoint"
+        raise SelectionError(asked, f"its value cannot be read: {first_line(error)}", how) from error

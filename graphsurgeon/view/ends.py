@@ -1,0 +1,103 @@
+"""Ends: where a model begins and ends, so that a picture shows it however deep in scopes it lies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..core.graph import Graph, Ints, Mask
+from ..core.state import FEED_TYPES
+from ..core.walks import forward
+from .tree import tree_of
+
+Known = tuple[Sequence[str], Sequence[str]]
+"""Names of inputs and of outputs, where somebody has said which they are."""
+MOST, TOLD = 6, 20
+"""So many inputs, and so many outputs, are drawn however deep they lie; more where a signature names them."""
+
+_FED = frozenset({*FEED_TYPES, "PlaceholderWithDefault"})
+_NO_OUTPUT = re.compile(
+    r"NoOp|Assert|Print|PrintV2|ControlTrigger|Switch|Enter|LoopCond|Shape|ShapeN|Size|Rank|Assign\w*|\w*Assign\w*Op"
+    r"|\w*Apply\w*|\w*Enqueue\w*|Queue\w*|Scatter\w*|Resource\w*|\w*Summary(V2)?|\w*Write\w*"
+)
+_found: WeakKeyDictionary[Graph, dict[Known, tuple[int, ...]]] = WeakKeyDictionary()
+_SWITCHED = re.compile(r".*(switch_[tf]|pred_id|switch_pred.*|pivot_\w*)")
+_SERVES = re.compile(
+    r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|checkpoint|init).*|train(ing)?|save|restore|report_\w+"
+    r"|adam\w*|rmsprop|momentum|sgd|adagrad|adadelta|ftrl|gradientdescent|global_step|assert\w*"
+    r"|exponentialmovingaverage|clip\w*|metrics|regulari[sz]\w+"
+)
+
+
+def ends(graph: Graph, known: Known = ((), ())) -> tuple[Ints, Ints]:
+    """Returns the ops that feed the model and those that give its results, at most `MOST` of each.
+
+    Args:
+        graph: the snapshot.
+        known: names of its inputs and outputs, where somebody has said which they are.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
+        >>> ends(g)
+        (array([0], dtype=int32), array([2], dtype=int32))
+    """
+    if known[0] or known[1]:
+        found = [[graph.index.get(n.partition(":")[0], -1) for n in names] for names in known]
+        fed, given = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in found)
+        return fed[:TOLD], given[:TOLD]
+    shown = tree_of(graph).asides.kind == 0
+    fed = graph.typed(_FED) & shown
+    read_by = graph.consumers
+    fed &= np.diff(read_by.ptr) > 0
+    return _first(graph, fed), _first(graph, _results(graph, shown, fed))
+
+
+def _results(graph: Graph, shown: Mask, fed: Mask) -> Mask:
+    """What hangs on an input and is read by nothing but gradients, savers and the like."""
+    serves = _serving(graph) | ~shown
+    useful = forward(graph, fed, control=False) & ~serves if fed.any() else ~serves
+    known, _, number = graph.kinds
+    no = np.array([kind in _FED or _NO_OUTPUT.fullmatch(kind) is not None for kind in known], np.bool_)
+    useful &= ~no[number] if len(known) else useful
+    rows = graph.data.rows
+    read = np.zeros(graph.size, np.bool_)
+    read[graph.data.node[~serves[rows]]] = True
+    last = useful & ~read & (np.diff(graph.data.ptr) > 0)
+    for op in np.flatnonzero(last).tolist():
+        last[op] = _SWITCHED.fullmatch(graph.names[op]) is None
+    return np.asarray(last, np.bool_)
+
+
+def pinned(graph: Graph, known: Known = ((), ())) -> tuple[int, ...]:
+    """Returns the ops of `ends`, inputs first; worked out once for a graph."""
+    key = (tuple(known[0]), tuple(known[1]))
+    kept = _found.setdefault(graph, {})
+    if key not in kept:
+        fed, given = ends(graph, key)
+        kept[key] = tuple(dict.fromkeys([*fed.tolist(), *given.tolist()]))
+    return kept[key]
+
+
+def _serving(graph: Graph) -> Mask:
+    """What is in a scope of gradients, of an optimiser, of a saver, or below one."""
+    scopes = graph.scopes
+    known: dict[str, bool] = {}
+    inside = [False] * len(scopes.names)
+    for i, parent in enumerate(scopes.parents.tolist()):
+        leaf = scopes.names[i].rpartition("/")[2]
+        if leaf not in known:
+            known[leaf] = _SERVES.fullmatch(leaf) is not None
+        inside[i] = known[leaf] or (i > 0 and inside[parent])
+    return np.asarray(np.asarray(inside, np.bool_)[scopes.home])
+
+
+def _first(graph: Graph, ops: Mask) -> Ints:
+    """Returns the ops that lie highest in the scopes, at most `MOST`, in graph order."""
+    found = np.flatnonzero(ops)
+    if len(found) > MOST:
+        depth = np.array([graph.names[i].count("/") for i in found.tolist()])
+        found = np.sort(found[np.argsort(depth, kind="stable")[:MOST]])
+    return found.astype(np.int32)

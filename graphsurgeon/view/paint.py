@@ -1,0 +1,207 @@
+"""Paint: what the colours of a picture mean: families, devices, scopes, dtypes, structure, or numbers of a person's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..core.graph import Graph
+from ..errors import LayoutError
+from .dtypes import dtype_of
+from .families import COLOURS, WORDS
+from .items import find_item
+from .repeats import repeated
+from .scene import Scene
+from .text import elide
+from .tree import tree_of
+
+WAYS = ("device", "dtype", "family", "scope", "structure", "values")
+"""What boxes can be coloured by."""
+SUMS = ("max", "mean", "sum")
+"""How the numbers of the ops in a fold become one."""
+HUES = (
+    "#4E79A7", "#F28E2B", "#59A14F", "#B07AA1", "#C9A227", "#3AA6A0", "#E15759", "#9C755F", "#D37295", "#6B9E3F",
+)  # fmt: skip
+"""Colours of categories; what is left over is grey."""
+GREY = "#8A93A0"
+STEPS = ("#3B4CC0", "#4F8BC9", "#43A58C", "#C9A227", "#C8452F")
+"""Colours of numbers, from the smallest to the largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Paint:
+    """What to colour by.
+
+    Args:
+        by: one of `WAYS`.
+        values: for ``values``: op number -> number.
+        name: what the numbers are, with their unit.
+        how: one of `SUMS`.
+    """
+
+    by: str = "family"
+    values: Mapping[int, float] = field(default_factory=dict)
+    name: str = "value"
+    how: str = "sum"
+
+    def __post_init__(self) -> None:
+        for word, known, given in (("by", WAYS, self.by), ("how", SUMS, self.how)):
+            if given not in known:
+                raise LayoutError(
+                    f"paint({word}={given!r})", f"{given!r} is no such way", f"Choose one of {', '.join(known)}"
+                )
+
+
+Legend = list[dict[str, Any]]
+
+
+def painted(scene: Scene, graph: Graph, placed: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
+    """Returns a placed scene with ``paint`` on its boxes and a legend.
+
+    A box gets ``{"key", "colour", "bars", "told"}``: the entry of the legend it belongs to, its colour, what shares
+    of its ops belong to which colour, and words for it.
+
+    Args:
+        scene: what was laid out.
+        graph: its graph.
+        placed: what `PlacedScene.to_dict` returned.
+        paint: what to colour by.
+
+    Example:
+        >>> from .scene import build
+        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+        >>> boxes = [{"name": "x", "family": "state"}, {"name": "y", "family": "math"}]
+        >>> shown = painted(build(g), g, {"boxes": boxes}, Paint("values", {1: 2.5}, "ms"))
+        >>> [(b["paint"]["told"]) for b in shown["boxes"]], shown["legend"]["title"]
+        (['', '2.5 ms'], 'ms')
+    """
+    if paint.by == "family":
+        return {**placed, "legend": _families(placed["boxes"])}
+    if paint.by == "values":
+        found, items = _numbers(scene, paint)
+        title = paint.name
+    elif paint.by == "structure":
+        found, items = _structure(scene, graph)
+        title = "same structure"
+    else:
+        found, items = _kinds(scene, graph, paint.by)
+        title = paint.by
+    boxes = [{**box, "paint": one} for box, one in zip(placed["boxes"], found, strict=True)]
+    counts = Counter(one["key"] for one in found)
+    for item in items:
+        item["boxes"] = counts[item["key"]]
+    return {**placed, "boxes": boxes, "legend": {"by": paint.by, "title": title, "items": items}}
+
+
+def _families(boxes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    there = Counter(box["family"] for box in boxes)
+    items = [
+        {"key": kin, "text": WORDS[kin], "colour": ink.line, "boxes": there[kin]}
+        for kin, ink in COLOURS.items()
+        if there[kin]
+    ]
+    return {"by": "family", "title": "", "items": items}
+
+
+def _kinds(scene: Scene, graph: Graph, by: str) -> tuple[list[dict[str, Any]], Legend]:
+    words = _words(graph, by)
+    inside: list[Counter[str]] = [Counter() for _ in scene.boxes]
+    for op, box in enumerate(scene.op_box.tolist()):
+        if box >= 0:
+            inside[box][words[op]] += 1
+    total: Counter[str] = sum(inside, Counter())
+    order = [word for word, _ in total.most_common()]
+    colour = {word: HUES[i] if i < len(HUES) else GREY for i, word in enumerate(order)}
+    key = {word: f"c{min(i, len(HUES))}" for i, word in enumerate(order)}
+    found = []
+    for counts in inside:
+        whole = sum(counts.values()) or 1
+        most = counts.most_common(1)[0][0] if counts else order[0] if order else ""
+        bars = [[colour[w], round(n / whole, 4)] for w, n in counts.most_common(6)] if len(counts) > 1 else []
+        told = ", ".join(f"{w} {n / whole:.0%}" for w, n in counts.most_common(3)) if len(counts) > 1 else most
+        found.append({"key": key.get(most, "c10"), "colour": colour.get(most, GREY), "bars": bars, "told": told})
+    items = [{"key": key[w], "text": elide(w, 40), "colour": colour[w]} for w in order[: len(HUES)]]
+    if len(order) > len(HUES):
+        items.append({"key": "c10", "text": f"{len(order) - len(HUES)} others", "colour": GREY})
+    return found, items
+
+
+def _words(graph: Graph, by: str) -> list[str]:
+    if by == "device":
+        return [getattr(node, "device", "") or "no device" for node in graph.nodes]
+    if by == "dtype":
+        return [dtype_of(graph, op) or "no tensor" for op in range(graph.size)]
+    depth = 0
+    while True:  # the first level at which names differ
+        heads = {tuple(name.split("/")[: depth + 1]) for name in graph.names if name.count("/") > depth}
+        if len(heads) != 1 or depth > 20:
+            break
+        depth += 1
+    return ["/".join(n.split("/")[: depth + 1]) if n.count("/") > depth else "top level" for n in graph.names]
+
+
+def _structure(scene: Scene, graph: Graph) -> tuple[list[dict[str, Any]], Legend]:
+    groups = repeated(graph, [box.name for box in scene.boxes if box.kind == "scope"])
+    of = {name: i for i, group in enumerate(groups) for name in group}
+    for box in scene.boxes:
+        item = find_item(graph, box.name) if box.kind == "series" else None
+        inner = [one.name for one in item.flat() if one.kind == "scope"] if item is not None else []
+        alike = repeated(graph, inner)
+        if alike and len(alike[0]) == len(inner):
+            of[box.name] = len(groups)
+            groups.append(alike[0])
+    found, items = [], []
+    for i, group in enumerate(groups[: len(HUES)]):
+        size = len(tree_of(graph).ops_below(graph.scopes.index[group[0].rstrip("/")]))
+        items.append({"key": f"c{i}", "text": f"{len(group)} × {size:,} ops", "colour": HUES[i]})
+    for box in scene.boxes:
+        at = of.get(box.name, len(HUES))
+        known = at < len(HUES)
+        told = f"one of {len(groups[at])} of the same structure" if known else ""
+        if known and box.kind == "series":
+            told = f"{len(groups[at])} of the same structure"
+        found.append(
+            {"key": f"c{at}" if known else "c10", "colour": HUES[at] if known else "", "bars": [], "told": told}
+        )
+    return found, items
+
+
+def _numbers(scene: Scene, paint: Paint) -> tuple[list[dict[str, Any]], Legend]:
+    held: list[list[float]] = [[] for _ in scene.boxes]
+    for op, value in paint.values.items():
+        at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.aside_box[op])
+        if at >= 0 and np.isfinite(value):
+            held[at].append(float(value))
+    totals = [_total(values, paint.how) if values else None for values in held]
+    known = [t for t in totals if t is not None]
+    low, high = (min(known), max(known)) if known else (0.0, 0.0)
+    span = (high - low) or 1.0
+
+    def step(value: float) -> int:
+        return min(len(STEPS) - 1, int((value - low) / span * len(STEPS)))
+
+    found: list[dict[str, Any]] = []
+    for total in totals:
+        if total is None:
+            found.append({"key": "c10", "colour": "", "bars": [], "told": ""})
+            continue
+        at = step(total)
+        share = abs(total) / (max(abs(low), abs(high)) or 1.0)
+        told, bars = f"{total:.4g} {paint.name}", [[STEPS[at], round(share, 4)]]
+        found.append({"key": f"c{at}", "colour": STEPS[at], "bars": bars, "told": told})
+    used = sorted({step(t) for t in known})
+    edges = [low + span * i / len(STEPS) for i in range(len(STEPS) + 1)]
+    items = [{"key": f"c{i}", "text": f"{edges[i]:.3g} to {edges[i + 1]:.3g}", "colour": STEPS[i]} for i in used]
+    if any(t is None for t in totals):
+        items.append({"key": "c10", "text": "no value", "colour": GREY})
+    return found, items
+
+
+def _total(values: Sequence[float], how: str) -> float:
+    if how == "max":
+        return max(values)
+    return sum(values) / (len(values) if how == "mean" else 1)

@@ -1,0 +1,85 @@
+"""Repeats: scopes of the same structure, each pair proved alike by a mapping of their ops."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..core.graph import Graph, Ints
+from .tree import Tree, tree_of
+
+_TELLING = ("T", "dtype", "DstT", "strides", "padding", "ksize", "dilations", "axis", "transpose_a", "transpose_b", "N")
+
+
+def repeated(graph: Graph, scopes: Iterable[str]) -> list[list[str]]:
+    """Returns groups of scopes with the same structure, the largest group first; scopes that are alone are left out.
+
+    Two scopes are the same where their ops, in the order of the graph or in the order of their names, have the same
+    types and telling attributes and read each other the same way: the order itself is the mapping that proves it.
+
+    Args:
+        graph: the snapshot.
+        scopes: names with a slash at the end; others are ignored.
+
+    Example:
+        >>> ops = [op for s in "xy" for op in [(f"{s}/a", "Foo", []), (f"{s}/b", "Neg", [f"{s}/a"])]]
+        >>> repeated(Graph.of([*ops, ("z/a", "Foo", []), ("z/b", "Foo", [])]), ["x/", "y/", "z/"])
+        [['x/', 'y/']]
+    """
+    tree, index = tree_of(graph), graph.scopes.index
+    rough: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for name in scopes:
+        at = index.get(name.rstrip("/"))
+        if name.endswith("/") and at:
+            rough[int(tree.signature[at]), int(graph.scopes.counts[at])].append(name)
+    out: list[list[str]] = []
+    for names in rough.values():
+        if len(names) > 1:
+            out.extend(_proved(tree, names))
+    return sorted(out, key=lambda group: -len(group))
+
+
+def _proved(tree: Tree, names: Sequence[str]) -> list[list[str]]:
+    """Puts together what is equal in one of the two orders."""
+    head = list(range(len(names)))
+    for by_name in (False, True):
+        seen: dict[bytes, int] = {}
+        for i, name in enumerate(names):
+            first = seen.setdefault(_written(tree, name, by_name), i)
+            a, b = _head(head, first), _head(head, i)
+            head[max(a, b)] = min(a, b)
+    groups: dict[int, list[str]] = defaultdict(list)
+    for i, name in enumerate(names):
+        groups[_head(head, i)].append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _head(head: list[int], i: int) -> int:
+    while head[i] != i:
+        i = head[i]
+    return i
+
+
+def _written(tree: Tree, name: str, by_name: bool) -> bytes:
+    """Returns the whole structure of a scope in one order of its ops, as 256 bits."""
+    graph = tree.graph
+    ops = np.sort(tree.ops_below(graph.scopes.index[name.rstrip("/")]))
+    if by_name:
+        ops = np.array(sorted(ops.tolist(), key=lambda op: graph.names[op][len(name) :]), np.int32)
+    place: dict[int, int] = {op: i for i, op in enumerate(ops.tolist())}
+    digest = hashlib.blake2b(digest_size=32)
+    for op in ops.tolist():
+        row = slice(int(graph.data.ptr[op]), int(graph.data.ptr[op + 1]))
+        ports: Ints = graph.data.port[row]
+        read = [
+            (place.get(maker, -1), port)
+            for maker, port in zip(graph.data.node[row].tolist(), ports.tolist(), strict=True)
+        ]
+        waits = sorted(place.get(maker, -1) for maker in graph.control.row(op).tolist())
+        attr = getattr(graph.nodes[op], "attr", None) or {}
+        told = [(key, str(attr[key])) for key in _TELLING if key in attr]
+        digest.update(repr((graph.types[op], read, waits, told)).encode("utf-8", "surrogatepass"))
+    return digest.digest()

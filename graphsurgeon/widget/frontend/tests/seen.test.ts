@@ -1,0 +1,138 @@
+// What is shown and in which colours: menus, keys, legend, and what the inspector fetches.
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { mount } from "../src/app";
+import type { Details, Legend } from "../src/types";
+import { broken } from "../src/text";
+import { box, edge, FakeModel, scene } from "./fake";
+
+const LOOK = { shown: [], hidden: [], training: "scopes" as const, by: "family", name: "", faded: [], budget: 200, inside: [] };
+let model: FakeModel, host: HTMLElement, close: () => void;
+
+function start(state = {}): void {
+  model = new FakeModel(state);
+  host = document.body.appendChild(document.createElement("div"));
+  close = mount(model, host);
+}
+const item = (label: string) => [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
+const press = (text: string, within = host) => {
+  const found = [...within.querySelectorAll<HTMLButtonElement>("button")].find(b => (b.textContent || b.title).includes(text));
+  if (!found) throw new Error(`no button ${text}: ${[...within.querySelectorAll("button")].map(b => b.textContent || b.title).join(" | ")}`);
+  found.click();
+};
+const key = (e: Element, name: string) => e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
+const settled = () => new Promise(done => setTimeout(done));
+const details = (more: Partial<Details>): Details => ({ title: "a", rows: [], inputs: [], outputs: [], control_inputs: [], consumers: [], doc: "", ...more });
+
+beforeEach(() => start());
+afterEach(() => { close(); host.remove(); });
+
+test("a long label stands on two lines, and what steps aside hangs on a stub", () => {
+  start({ scenes: { source: scene([box("a", { label: "one/two", lines: ["one/", "two"], h: 54, aside: { constants: 1200 } })]), destination: null } });
+  const labels = [...item("one/two").querySelectorAll(".gs-label")];
+  expect(labels.map(l => l.textContent)).toEqual(["one/", "two"]);
+  expect(Number(labels[1]!.getAttribute("y")) - Number(labels[0]!.getAttribute("y"))).toBe(14);
+  expect(item("one/two").querySelector(".gs-sub")!.textContent).toBe("Relu \u00b7 1,200 aside");
+  expect(item("one/two").querySelectorAll(".gs-stub").length).toBe(2);
+});
+
+test("the view menu sets depth, gradients, helpers, hidden types and the budget", () => {
+  const s = scene([box("a")]);
+  s.stats.aside = { constants: 12 };
+  start({ scenes: { source: s, destination: null }, look: { ...LOOK, hidden: ["Identity"] } });
+  for (const text of ["Unfold to depth 2", "put away", "Draw constants (12 aside)", "Show Identity again", "Allow 400 boxes"]) {
+    press("What is shown");
+    press(text, host.querySelector<HTMLElement>(".gs-menu")!);
+  }
+  expect(model.verbs).toEqual([
+    ["set_depth", { depth: 2, pane: "source" }], ["set_training", { how: "away" }], ["show_aside", { kind: "constants", on: true }],
+    ["hide_ops", { types: [] }], ["set_budget", { boxes: 400 }],
+  ]);
+});
+
+test("what is on is ticked, for eyes and for screen readers", () => {
+  start({ look: { ...LOOK, training: "away" } });
+  press("What is shown");
+  const ticked = [...host.querySelectorAll(".gs-choice[aria-checked=true]")];
+  expect(ticked.map(t => t.textContent)).toEqual(["\u2713 Gradients and updates put awayg"]);
+  expect(ticked[0]!.getAttribute("role")).toBe("menuitemcheckbox");
+});
+
+test("g puts gradients away and back, s opens the menu", () => {
+  item("a").focus();
+  key(item("a"), "g");
+  model.put({ look: { ...LOOK, training: "away" } });
+  key(item("a"), "g");
+  key(item("a"), "s");
+  expect(model.verbs).toEqual([["set_training", { how: "away" }], ["set_training", { how: "scopes" }]]);
+  expect(host.querySelector(".gs-menu")!.getAttribute("aria-label")).toBe("What is shown");
+});
+
+test("colours come from Python, and only as colours", () => {
+  press("Colours");
+  press("Repeated structure", host.querySelector<HTMLElement>(".gs-menu")!);
+  expect(model.verbs).toEqual([["paint", { by: "structure" }]]);
+  const legend: Legend = { by: "values", title: "ms", items: [{ key: "c0", text: "1 to 2", colour: "#3B4CC0", boxes: 1 }, { key: "c1", text: "2 to 3", colour: "red;background:url(x)", boxes: 1 }], faded: [] };
+  const boxes = [
+    box("a", { paint: { key: "c0", colour: "#3B4CC0", bars: [["#3B4CC0", 0.5], ["javascript:1", 0.5]], told: "1.5 ms" } }),
+    box("b", { y: 100, paint: { key: "c1", colour: "red;background:url(x)", bars: [], told: "" } }),
+  ];
+  model.put({ scenes: { source: { ...scene(boxes, [edge("a", "b")]), legend }, destination: null } });
+  expect(item("a").style.getPropertyValue("--gs-hue")).toBe("#3B4CC0");
+  expect(item("b").style.getPropertyValue("--gs-hue")).toBe("#8a93a0");
+  expect([...item("a").querySelectorAll(".gs-bar")].map(r => r.getAttribute("fill"))).toEqual(["#3B4CC0", "#8a93a0"]);
+  expect(item("a").getAttribute("aria-label")).toContain("1.5 ms");
+  expect([...host.querySelectorAll(".gs-legend-entry")].map(e => e.textContent)).toEqual(["1 to 2", "2 to 3"]);
+  expect(host.querySelector(".gs-legend-title")!.textContent).toBe("ms");
+});
+
+test("the legend filters: its boxes and their edges fade at once, and come back", async () => {
+  start({ scenes: { source: scene([box("a", { family: "math" }), box("b", { y: 100 })], [edge("a", "b")]), destination: null } });
+  press("arithmetic", host.querySelector<HTMLElement>(".gs-legend")!);
+  expect(item("a").classList.contains("gs-faded")).toBe(true);
+  expect(item("b").classList.contains("gs-faded")).toBe(false);
+  expect(host.querySelector(".gs-edge")!.classList.contains("gs-faded")).toBe(true);
+  expect(model.verbs).toEqual([["fade", { keys: ["math"] }]]);
+  const s = model.get("scenes").source!;
+  model.put({ scenes: { source: { ...s, legend: { by: "family", title: "", items: [], faded: ["math"] } }, destination: null } });
+  model.answer("fade");
+  await settled();
+  expect(item("a").classList.contains("gs-faded")).toBe(true);
+  expect(host.querySelector(".gs-legend-entry[aria-pressed=false]")!.textContent).toBe("arithmetic");
+  press("arithmetic", host.querySelector<HTMLElement>(".gs-legend")!);
+  expect(item("a").classList.contains("gs-faded")).toBe(false);
+  expect(model.verbs.at(-1)).toEqual(["fade", { keys: [] }]);
+});
+
+test("a value is fetched when asked for, never by itself", async () => {
+  item("a").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  model.answer("details", details({ value: true, python: "ed.op('a')" }));
+  await settled();
+  expect(model.verbs.some(([verb]) => verb === "value")).toBe(false);
+  press("Fetch the value");
+  model.answer("value", { rows: [["value", "float32 (2,), 8 B"]], histogram: { counts: [1, 3], low: -1, high: 2 } });
+  await settled();
+  expect(host.querySelector(".gs-value")!.textContent).toContain("float32 (2,), 8 B");
+  expect(host.querySelectorAll(".gs-histogram rect").length).toBe(2);
+  expect(host.querySelector(".gs-histogram")!.getAttribute("aria-label")).toBe("histogram from -1.000 to 2.000");
+});
+
+test("a call is looked into, and left by the button beside the title", async () => {
+  item("a").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  model.answer("details", details({ functions: ["__inference_f_7"] }));
+  await settled();
+  press("Look inside __inference_f_7");
+  expect(model.verbs.at(-1)).toEqual(["look_inside", { name: "a", function: "__inference_f_7" }]);
+  model.put({ look: { ...LOOK, inside: ["__inference_f_7"] } });
+  press("Back");
+  expect(model.verbs.at(-1)).toEqual(["leave", {}]);
+});
+
+test("labels break where those of Python do", () => {
+  // the same examples as in tests/view/test_text.py
+  expect(broken("mixed4a")).toEqual(["mixed4a"]);
+  expect(broken("InceptionV3/Predictions/Reshape_1")).toEqual(["InceptionV3/", "Predictions/Reshape_1"]);
+  expect(broken("block_8_expand_1 \u2026 block_8_add_1_more")).toEqual(["block_8_expand_1 \u2026", "block_8_add_1_more"]);
+  expect(broken("sparse_softmax_cross_entropy_loss")).toEqual(["sparse_softmax_", "cross_entropy_loss"]);
+  expect(broken("x".repeat(61))).toEqual(["x".repeat(30), "x".repeat(31)]);
+  expect(broken("x".repeat(63))).toEqual(["x".repeat(32), "x".repeat(31)]);
+});

@@ -1,0 +1,253 @@
+"""How a screen shows a graph: depth, filters, colours, functions; every gesture is a method and changes no op."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.core.graph import Graph
+from graphsurgeon.errors import LayoutError, SelectionError
+from graphsurgeon.widget.protocol import VERBS
+from tests.graphs import model
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+
+
+def trained():
+    """Returns an editor of a small net with gradients and updates."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [8, 4], name="x")
+        h = x
+        for i in range(3):
+            with tf1.variable_scope(f"layer{chr(97 + i)}", use_resource=True):
+                w = tf1.get_variable("w", [4, 4], initializer=tf1.ones_initializer())
+                h = tf.nn.relu(tf.matmul(h, w, name="mm"), name="relu")
+        loss = tf.reduce_mean(h, name="loss")
+        tf1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    return gs.open(graph)
+
+
+def scene(screen):
+    given = screen.traits()
+    assert json.loads(json.dumps(given)) == json.loads(json.dumps(given, default=str))
+    return given["scenes"]["source"]
+
+
+def names(screen):
+    return {b["name"] for b in scene(screen)["boxes"]}
+
+
+def test_depth_opens_and_folds():
+    screen = trained().screen
+    screen.set_depth(0)
+    assert {"layera/", "layerb/", "gradients/"} <= names(screen)
+    screen.set_depth(1)
+    assert {"layera/mm", "layerb/relu"} <= names(screen)
+    screen.set_depth(0)
+    assert "layera/mm" not in names(screen)
+
+
+def test_more_boxes_than_read_well_are_refused_with_an_offer():
+    scopes = [f"s{chr(97 + i // 26)}{chr(97 + i % 26)}q" for i in range(40)]
+    graph = Graph.of([(f"{scope}/o{k}z", f"T{k}", []) for scope in scopes for k in range(7)])
+    screen = gs.open(tf.Graph()).screen
+    screen._inside, screen._outside = [("f", graph)], [None]
+    screen.set_depth(0)
+    before = len(scene(screen)["boxes"])
+    with refuses(LayoutError, "a picture of 280 boxes: 200 boxes read well, and this is 80 more", "set_budget(400)"):
+        screen.set_depth(1)
+    assert len(scene(screen)["boxes"]) == before
+    screen.set_budget(400)
+    screen.set_depth(1)
+    assert len(scene(screen)["boxes"]) == 280
+    for bad in (0, 401):
+        with refuses(LayoutError, f"set_budget({bad})", "400 is the most that can be read", "from 1 to 400"):
+            screen.set_budget(bad)
+
+
+def test_gradients_and_updates_in_one_step():
+    ed = trained()
+    screen, version = ed.screen, ed.snapshot.fingerprint
+    assert "gradients/" in names(screen)
+    screen.set_training("away")
+    assert not any(n.startswith("gradients/") for n in names(screen))
+    assert scene(screen)["stats"]["aside"]["training ops"] > 10
+    assert "gradients and updates are put away" in screen.traits()["status"]["text"]
+    screen.set_training("beside")
+    assert any(b["label"].startswith("∇") for b in scene(screen)["boxes"])
+    screen.set_training("scopes")
+    assert "gradients/" in names(screen)
+    assert ed.snapshot.fingerprint == version
+    with refuses(SelectionError, "set_training('hidden'): gradients cannot be shown like that", "away, beside, scopes"):
+        screen.set_training("hidden")
+
+
+def test_what_is_put_away_is_still_found_and_revealed():
+    ed = trained()
+    ed.screen.set_training("away")
+    hits = ed.screen.find("relu_grad")["hits"]
+    assert hits
+    ed.screen.reveal(hits[0]["name"])
+    assert hits[0]["name"] in names(ed.screen)
+
+
+def test_helpers_and_types():
+    screen = trained().screen
+    aside = scene(screen)["stats"]["aside"]["constants"]
+    screen.show_aside("constants")
+    assert "constants" not in scene(screen)["stats"]["aside"]
+    screen.show_aside("constants", False)
+    assert scene(screen)["stats"]["aside"]["constants"] == aside
+    screen.set_depth(1)
+    assert "layera/relu" in names(screen)
+    screen.hide_ops(["Relu"])
+    assert "layera/relu" not in names(screen)
+    assert scene(screen)["stats"]["aside"]["hidden ops"] == 3
+    screen.hide_ops([])
+    assert "layera/relu" in names(screen)
+    assert screen.traits()["look"]["hidden"] == []
+    with refuses(SelectionError, "show_aside('weights'): nothing steps aside as that", "constants, hidden ops"):
+        screen.show_aside("weights")
+    with refuses(SelectionError, "hide_ops(['Rleu']): graph has no op of that type", "Did you mean 'Relu'"):
+        screen.hide_ops(["Rleu"])
+
+
+def test_colours_and_the_legend_that_filters():
+    ed = trained()
+    screen = ed.screen
+    assert screen.traits()["look"]["by"] == "family"
+    screen.paint("dtype")
+    legend = scene(screen)["legend"]
+    assert legend["title"] == "dtype"
+    key = legend["items"][0]["key"]
+    screen.fade([key])
+    assert scene(screen)["legend"]["faded"] == [key]
+    assert 'opacity="0.22"' in ed.to_svg()
+    screen.fade([])
+    assert 'opacity="0.22"' not in ed.to_svg()
+    with refuses(SelectionError, "fade(['c99']): the legend has no such entry", "It has c0 (float32)"):
+        screen.fade(["c99"])
+    with refuses(LayoutError, "paint(by='colour')", "Choose one of device"):
+        screen.paint("colour")
+
+
+def test_numbers_from_python():
+    ed = trained()
+    assert ed.paint({ed.op("layera/mm"): 3.0, "layerb/mm": 1.0, "layerb/relu": 1.5}, "ms") is ed
+    ed.screen.set_depth(0)
+    told = {b["name"]: b["paint"]["told"] for b in scene(ed.screen)["boxes"]}
+    assert (told["layera/"], told["layerb/"], told["layerc/"]) == ("3 ms", "2.5 ms", "")
+    assert "ms:" in ed.to_svg()
+    assert ed.screen.traits()["look"]["name"] == "ms"
+    ed.paint("structure")
+    assert scene(ed.screen)["legend"]["by"] == "structure"
+    with refuses(SelectionError, "paint({'layerz/mm': ...})", "Did you mean"):
+        ed.paint({"layerz/mm": 1.0}, "ms")
+
+
+def called():
+    graph = tf.Graph()
+
+    @tf.function
+    def twice(a):
+        return tf.nn.relu(a) * 2.0
+
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        y = tf.identity(twice(x), name="y")
+        tf.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)], name="loop")
+        assert y is not None
+    return gs.open(graph)
+
+
+def test_a_call_is_looked_into_and_left():
+    ed = called()
+    screen = ed.screen
+    call = next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if "PartitionedCall" in t)
+    (function,) = screen.details(call)["functions"]
+    screen.look_inside(call)
+    assert {"a", "Relu", "mul"} <= names(screen)
+    assert screen.traits()["look"]["inside"] == [function]
+    assert screen.traits()["titles"]["source"] == f"{function} of graph"
+    assert screen.details("Relu")["inputs"][0]["tensor"] == "a:0"
+    assert [h["name"] for h in screen.find("Relu")["hits"]] == ["Relu"]
+    screen.leave()
+    assert call in names(screen)
+    with refuses(SelectionError, "leave(): no function is open", "look_inside(name)"):
+        screen.leave()
+    with refuses(SelectionError, "look_inside('x'): a Placeholder calls no function of the graph", "Pick a call op"):
+        screen.look_inside("x")
+
+
+def test_of_several_functions_one_is_chosen():
+    ed = called()
+    loop = next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if t.endswith("While"))
+    with refuses(SelectionError, f"look_inside({loop!r}): it calls 2 functions", "Choose function="):
+        ed.screen.look_inside(loop)
+    cond = next(f for f in ed.screen.details(loop)["functions"] if "cond" in f)
+    ed.screen.look_inside(loop, cond)
+    assert any(b["sub"].startswith("Less") for b in scene(ed.screen)["boxes"])
+    ed.screen.leave()
+    with refuses(SelectionError, "look_inside(function='nothing'): ", "holds no function of that name"):
+        ed.screen.look_inside(loop, "nothing")
+    assert ed.screen.traits()["look"]["inside"] == []
+
+
+def test_inside_a_function_nothing_can_be_operated_on():
+    ed = called()
+    widget = ed.view()
+    call = next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if "PartitionedCall" in t)
+    assert widget.simulate("look_inside", name=call)["ok"]
+    refused = []
+    for verb in VERBS:
+        with suppress(SelectionError):
+            ed.screen.guard(verb)
+            continue
+        refused.append(verb)
+    assert {"mark_input", "copy", "connect", "remove", "apply", "undo"} <= set(refused)
+    assert not {"pick", "unfold", "find", "details", "leave", "paint"} & set(refused)
+    with refuses(SelectionError, "copy: the screen shows the inside of function", "can only be looked at", "leave()"):
+        ed.screen.guard("copy")
+    answer = widget.simulate("mark_input", tensor="a:0")
+    assert "ed.inlined(...) takes a call apart" in answer["error"]["instead"]
+    assert widget.simulate("leave")["ok"]
+    assert widget.simulate("mark_input", tensor="x:0")["ok"]
+
+
+def test_values_are_fetched_when_asked_for_only():
+    ed = gs.open(model("resource").session)
+    screen = ed.screen
+    variable = next(iter(ed.snapshot.state.variables))
+    assert screen.details(variable)["value"]
+    got = screen.value(variable)
+    assert got["rows"][0][0] == "value"
+    assert json.dumps(got)
+    with refuses(SelectionError, "value('x'): a Placeholder holds no value of its own", "a constant or a variable"):
+        screen.value("x")
+
+
+def test_a_variable_that_nothing_gives_a_value():
+    graph = tf.Graph()
+    with graph.as_default():
+        tf1.get_variable("w", [2], initializer=tf1.ones_initializer(), use_resource=True)
+    session = tf1.Session(graph=graph)
+    with refuses(SelectionError, "value('w'): its value cannot be read", "Run its initialiser"):
+        gs.open(session).screen.value("w")
+
+
+@pytest.mark.parametrize("name", ["c", "w"])
+def test_numbers_of_constants_and_variables(name):
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.constant(np.arange(100, dtype=np.float32), name="c")
+        tf1.get_variable("w", initializer=np.arange(100, dtype=np.float32), use_resource=True)
+    got = gs.open(graph).screen.value(name)
+    assert dict(got["rows"])["range"] == "0 to 99"
+    assert sum(got["histogram"]["counts"]) == 100
