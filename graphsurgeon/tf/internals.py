@@ -27,15 +27,11 @@ except ImportError:  # pragma: no cover - a TensorFlow without the C bindings un
     c_api = None
 
 _NEEDED = (
-    "TF_ImportGraphDefOptionsSetPrefix",
-    "TF_ImportGraphDefOptionsSetUniquifyNames",
-    "TF_ImportGraphDefOptionsSetValidateColocationConstraints",
-    "TF_ImportGraphDefOptionsAddInputMapping",
-    "TF_ImportGraphDefOptionsRemapControlDependency",
-    "TF_GraphImportGraphDefWithResults",
-    "TF_NewBufferFromString",
+    "TF_ImportGraphDefOptionsSetPrefix", "TF_ImportGraphDefOptionsSetUniquifyNames",
+    "TF_ImportGraphDefOptionsSetValidateColocationConstraints", "TF_ImportGraphDefOptionsAddInputMapping",
+    "TF_ImportGraphDefOptionsRemapControlDependency", "TF_GraphImportGraphDefWithResults", "TF_NewBufferFromString",
     "TF_DeleteBuffer",
-)
+)  # fmt: skip
 
 
 #: `Tensor._shape` is the C++ side's (dimensions, unknown rank): five times quicker than `Tensor.shape`.
