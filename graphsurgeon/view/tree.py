@@ -216,9 +216,9 @@ class Tree:
         leaf = scopes.names[top][above:]
         kind = self.asides.kind
         own = graph.index.get(scopes.names[top], -1)
+        if own >= 0 and graph.types[own] in VARIABLES and (core[top] == 0 or "variables" in self.filters.shown):
+            return Item("variable", graph.names[own], leaf, own, (top,), top, tuple(keys), first=first, leaf=leaf)
         if core[top] == 0:
-            if own >= 0 and graph.types[own] in VARIABLES:
-                return Item("variable", graph.names[own], leaf, own, (top,), top, tuple(keys), first=first, leaf=leaf)
             if scopes.counts[top] == 1:
                 op = int(self.ops_below(top)[0])
                 return Item("op", graph.names[op], graph.names[op][above:], op, (top,), first=first, leaf=leaf)

@@ -7,7 +7,6 @@ import pytest
 import graphsurgeon as gs
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.exporting import page_of
-from graphsurgeon.view.opening import first_unfolded
 from graphsurgeon.view.packing import pack
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import tree_of
@@ -95,7 +94,7 @@ def test_it_folds_and_unfolds(shows, dark):
 def test_it_unfolds_to_the_boxes_and_edges_of_the_kernel(shows, corpus, id):
     ed = gs.open(corpus.path(id))
     graph = ed.snapshot
-    keys = set(first_unfolded(graph))
+    keys = set(ed.screen.unfolded)
     page = shows(ed.to_html())
     for _ in range(3):
         scene = build(graph, keys)

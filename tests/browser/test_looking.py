@@ -1,0 +1,104 @@
+"""What is shown and in which colours, by hand in a real notebook: menus, keys, legend, values, functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.browser.hands import IMPORTS, box, fit, said, shot
+from tests.lab import open_notebook
+
+BUILD = """
+def build():
+    graph = tf.Graph()
+
+    @tf.function
+    def scaled(a):
+        return tf.nn.relu(a) * 2.0
+
+    with graph.as_default():
+        h = tf.compat.v1.placeholder(tf.float32, [8, 4], name="x")
+        for i in range(3):
+            with tf.compat.v1.variable_scope("layer" + "abc"[i], use_resource=True):
+                w = tf.compat.v1.get_variable("w", [4, 4], initializer=tf.compat.v1.ones_initializer())
+                h = tf.nn.relu(tf.matmul(h, w, name="mm"), name="relu")
+        loss = tf.reduce_mean(scaled(h), name="loss")
+        tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    return graph
+"""
+CELLS = [IMPORTS + BUILD, "ed = gs.open(build())\nview = ed.view()\nview"]
+
+
+def choose(page: Any, button: str, item: str) -> None:
+    """Opens a menu of the top bar and takes an item."""
+    page.get_by_role("button", name=button).first.click()
+    page.locator(".gs-menu .gs-choice", has_text=item).click()
+
+
+def test_looking_by_hand(page: Any, lab: Any) -> None:
+    notebook = open_notebook(page, lab, CELLS)
+    box(page, "gradients/").wait_for()
+    before = notebook.ask("ed.snapshot.fingerprint")
+
+    # depth, gradients and helpers, from the menu and by a key
+    choose(page, "What is shown", "Fold all scopes")
+    box(page, "layera/").wait_for()
+    choose(page, "What is shown", "Unfold to depth 1")
+    box(page, "layera/mm").wait_for()
+    choose(page, "What is shown", "Fold all scopes")
+    box(page, "layera/").focus()
+    page.keyboard.press("g")
+    said(page, "gradients and updates are put away")
+    box(page, "gradients/").wait_for(state="detached")
+    page.get_by_role("button", name="What is shown").first.click()
+    shot(page, "looking-menu")
+    page.keyboard.press("Escape")
+    choose(page, "What is shown", "Gradients beside their ops")
+    said(page, "stand beside their ops")
+    beside = page.locator(".gs-pane-source .gs-item", has_text="∇ layera").first
+    beside.wait_for()
+    forward = box(page, "layera/").bounding_box()
+    assert abs(beside.bounding_box()["y"] - forward["y"]) < 12
+    fit(page)
+    shot(page, "looking-beside")
+    choose(page, "What is shown", "Gradients and updates put away")
+    said(page, "gradients and updates are put away")
+
+    # colours, and a legend that filters
+    choose(page, "Colours", "Repeated structure")
+    said(page, "coloured by structure")
+    page.locator(".gs-legend-title", has_text="same structure").wait_for()
+    tinted = page.locator(".gs-pane-source .gs-tinted")
+    assert tinted.count() == 3
+    page.locator(".gs-legend-entry", has_text="3 ×").click()
+    page.wait_for_function("document.querySelectorAll('.gs-box.gs-faded').length === 3")
+    assert notebook.ask("ed.screen.traits()['look']['faded'] == ['c0']")
+    shot(page, "looking-structure")
+    page.locator(".gs-legend-entry", has_text="3 ×").click()
+    page.wait_for_function("document.querySelectorAll('.gs-box.gs-faded').length === 0")
+    notebook.ask("ed.paint({'layera/mm': 3.0, 'layerb/mm': 1.0, 'layerc/mm': 0.5}, 'ms') is ed")
+    page.locator(".gs-legend-title", has_text="ms").wait_for()
+    assert "3 ms" in box(page, "layera/").get_attribute("aria-label")
+    shot(page, "looking-values")
+
+    # the inspector: a value on request, a function looked into and left
+    choose(page, "What is shown", "Unfold to depth 1")
+    box(page, "layera/mm").wait_for()
+    choose(page, "What is shown", "Draw variables")
+    box(page, "layera/w").wait_for()
+    fit(page)
+    box(page, "layera/w").click()
+    page.get_by_role("button", name="Fetch the value").click()
+    page.locator(".gs-value", has_text="first values").wait_for()
+    shot(page, "looking-inspector")
+    call = notebook.ask("[n for n, t in zip(ed.snapshot.names, ed.snapshot.types) if 'PartitionedCall' in t][0]")
+    fit(page)
+    box(page, call).click()
+    page.get_by_role("button", name="Look inside").click()
+    box(page, "Relu").wait_for()
+    page.keyboard.press("i")
+    said(page, "can only be looked at")
+    shot(page, "looking-inside")
+    page.get_by_role("button", name="Back", exact=True).click()
+    box(page, call).wait_for()
+    assert notebook.ask("ed.snapshot.fingerprint") == before
+    notebook.close()
