@@ -141,7 +141,7 @@ class Looking:
         """
         graph, numbers = self._graph("source"), {}
         for key, value in (values or {}).items():
-            numbers[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")] = float(value)
+            numbers[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = float(value)
         self._paint = Paint("values" if values is not None else by, numbers, name, how)
         self._faded = ()
         self._say(f"coloured by {name if values is not None else by}")
@@ -154,7 +154,7 @@ class Looking:
         for key in wanted:
             if key not in known:
                 entries = ", ".join(f"{k} ({text})" for k, text in known.items())
-                raise SelectionError(f"fade([{key!r}])", "the legend has no such entry", f"It has {entries}")
+                raise SelectionError(f"fade([{key!r}])", "the legend has no such entry", f"It has {entries or 'none'}")
         self._faded = wanted
         self._say(f"faded: {', '.join(known[k] for k in wanted)}" if wanted else "nothing is faded")
 

@@ -306,7 +306,8 @@ class Screen(Drafting, Revising, Places, Looking):
         here.draw(graph, marks, self._direction, pins, self._filters)
         if pane == "source" and new:
             self._open_rows |= here.unfolded or frozenset()
-        return here.coloured(graph, self._paint if pane == "source" else Paint(), self._faded)
+        own = pane == "source" and not (inside and self._paint.by == "values")  # numbers are of the graph outside
+        return here.coloured(graph, self._paint if own else Paint(), self._faded)
 
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows."""

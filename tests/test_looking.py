@@ -180,6 +180,11 @@ def test_a_call_is_looked_into_and_left():
     assert [h["name"] for h in screen.find("Relu")["hits"]] == ["Relu"]
     screen.leave()
     assert call in names(screen)
+    ed.paint(dict.fromkeys(ed.snapshot.names, 1.0), "ms")  # numbers of the graph outside say nothing inside
+    screen.look_inside(call)
+    assert scene(screen)["legend"]["by"] == "family"
+    screen.leave()
+    assert scene(screen)["legend"]["by"] == "values"
     with refuses(SelectionError, "leave(): no function is open", "look_inside(name)"):
         screen.leave()
     with refuses(SelectionError, "look_inside('x'): a Placeholder calls no function of the graph", "Pick a call op"):

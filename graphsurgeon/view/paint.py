@@ -38,13 +38,13 @@ class Paint:
 
     Args:
         by: one of `WAYS`.
-        values: for ``values``: op number -> number.
+        values: for ``values``: op name -> number; names that are not in a graph count for nothing.
         name: what the numbers are, with their unit.
         how: one of `SUMS`.
     """
 
     by: str = "family"
-    values: Mapping[int, float] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
     name: str = "value"
     how: str = "sum"
 
@@ -75,14 +75,14 @@ def painted(scene: Scene, graph: Graph, placed: Mapping[str, Any], paint: Paint)
         >>> from .scene import build
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
         >>> boxes = [{"name": "x", "family": "state"}, {"name": "y", "family": "math"}]
-        >>> shown = painted(build(g), g, {"boxes": boxes}, Paint("values", {1: 2.5}, "ms"))
+        >>> shown = painted(build(g), g, {"boxes": boxes}, Paint("values", {"y": 2.5}, "ms"))
         >>> [(b["paint"]["told"]) for b in shown["boxes"]], shown["legend"]["title"]
         (['', '2.5 ms'], 'ms')
     """
     if paint.by == "family":
         return {**placed, "legend": _families(placed["boxes"])}
     if paint.by == "values":
-        found, items = _numbers(scene, paint)
+        found, items = _numbers(scene, graph, paint)
         title = paint.name
     elif paint.by == "structure":
         found, items = _structure(scene, graph)
@@ -170,9 +170,12 @@ def _structure(scene: Scene, graph: Graph) -> tuple[list[dict[str, Any]], Legend
     return found, items
 
 
-def _numbers(scene: Scene, paint: Paint) -> tuple[list[dict[str, Any]], Legend]:
+def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend]:
     held: list[list[float]] = [[] for _ in scene.boxes]
-    for op, value in paint.values.items():
+    for name, value in paint.values.items():
+        op = graph.index.get(name)
+        if op is None:
+            continue
         at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.aside_box[op])
         if at >= 0 and np.isfinite(value):
             held[at].append(float(value))

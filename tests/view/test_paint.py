@@ -65,14 +65,14 @@ def test_dtype_of_nodes_and_of_what_tensorflow_says():
 
 def test_numbers_become_steps_and_bars():
     graph = towers(2, 3)
-    values = {i: float(i) for i in range(graph.size)}
+    values = {name: float(i) for i, name in enumerate(graph.names)}
     shown = picture(graph, Paint("values", values, "ms"))
     boxes = [b["paint"] for b in shown["boxes"]]
     assert {p["colour"] for p in boxes} <= set(STEPS)
     assert all(p["told"].endswith(" ms") for p in boxes)
     assert max(p["bars"][0][1] for p in boxes) == 1
     assert shown["legend"]["title"] == "ms"
-    few = picture(graph, Paint("values", {0: 2.0, 1: float("nan")}, "ms"))
+    few = picture(graph, Paint("values", {"x": 2.0, "split": float("nan"), "gone": 1.0}, "ms"))
     assert few["legend"]["items"][-1] == {
         "key": "c10",
         "text": "no value",
@@ -84,7 +84,8 @@ def test_numbers_become_steps_and_bars():
 @pytest.mark.parametrize(("how", "told"), [("sum", "6 ms"), ("max", "3 ms"), ("mean", "2 ms")])
 def test_numbers_of_a_fold_become_one(how, told):
     graph = Graph.of([("s/a", "Neg", []), ("s/b", "Neg", []), ("s/c", "Neg", []), ("t", "Neg", [])])
-    assert by_name(picture(graph, Paint("values", {0: 1.0, 1: 2.0, 2: 3.0}, "ms", how)))["s/"]["told"] == told
+    paint = Paint("values", {"s/a": 1.0, "s/b": 2.0, "s/c": 3.0}, "ms", how)
+    assert by_name(picture(graph, paint))["s/"]["told"] == told
 
 
 def test_families_are_what_they_were_and_have_a_legend():
