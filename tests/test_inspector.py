@@ -111,3 +111,11 @@ def test_flops_are_left_out_where_shapes_are_not_known():
         x = tf1.placeholder(tf.float32, [None, 4], name="x")
         tf.matmul(x, tf.ones([4, 3]), name="mm")
     assert "FLOPs" not in dict(details(gs.open(graph).snapshot, "mm")["rows"])
+
+
+def test_an_op_that_a_plan_will_make():
+    ed = gs.open(tiny())
+    plan = ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep")
+    got = details(plan.after(), "t/y")
+    assert ["type", "Square"] in got["rows"]
+    assert "FLOPs" not in dict(got["rows"])
