@@ -27,13 +27,14 @@ _APPS = {  # kind: (module, class of the application, page of a notebook)
     "lab": ("jupyterlab", "LabApp", "lab/tree/{}?reset"),
     "notebook": ("notebook", "JupyterNotebookApp", "notebooks/{}"),
 }
-_SETTINGS = {  # without these, boxes that ask about news cover the page
-    "apputils-extension/notification": {
+_SETTINGS = {  # without the first, boxes that ask about news cover the page; the last is as `make lab` has it
+    "@jupyterlab/apputils-extension/notification": {
         "fetchNews": "false",
         "checkForUpdates": False,
         "doNotDisturbMode": True,
     },
-    "docmanager-extension/plugin": {"autosave": False},
+    "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
+    "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
 }
 _CONNECTED = """() => {
     const panel = window.jupyterapp?.shell.currentWidget;
@@ -61,9 +62,9 @@ class Server:
         self.folder, self.kind, self.root = folder, kind, folder / "root"
         self.root.mkdir()
         self.token, self.port = secrets.token_hex(16), _free_port()
-        settings = {k: v for k, v in _SETTINGS.items() if kind == "lab" or not k.startswith("docmanager")}
+        settings = {k: v for k, v in _SETTINGS.items() if kind == "lab" or "docmanager" not in k}
         for name, value in settings.items():
-            file = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            file = folder / "settings" / f"{name}.jupyterlab-settings"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(value))
         module, app, _ = _APPS[kind]

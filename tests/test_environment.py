@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import json
 import re
+import subprocess
 import sys
 import tomllib
 import zipfile
@@ -135,3 +137,13 @@ def test_wheel_holds_the_widget_and_not_its_sources(tmp_path):
     assert not [n for n in names if "frontend" in n or "node_modules" in n]
     static = [p.name for p in (ROOT / "graphsurgeon" / "widget" / "static").glob("*") if p.is_file()]
     assert {f"graphsurgeon/widget/static/{name}" for name in static} <= set(names)
+
+
+def test_make_lab_saves_widgets_with_their_notebook(tmp_path):
+    script = ROOT / "tools" / "setup.sh"
+    subprocess.run(["sh", str(script), "lab", str(tmp_path)], check=True)
+    settings = tmp_path / "share/jupyter/lab/settings/overrides.json"
+    assert json.loads(settings.read_text()) == {"@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True}}
+    settings.write_text("{}")
+    subprocess.run(["sh", str(script), "lab", str(tmp_path)], check=True)
+    assert settings.read_text() == "{}"  # somebody's own settings stay

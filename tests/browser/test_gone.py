@@ -68,3 +68,23 @@ def test_a_reopened_notebook_shows_the_picture(page: Any, lab: Any) -> None:
     picture = page.locator(".jp-OutputArea-output img[alt*='ops']")
     assert picture.count() == 1
     assert picture.bounding_box()["width"] > 50
+
+
+def test_a_notebook_saved_with_its_widgets_is_drawn_again_without_running_it(page: Any, lab: Any) -> None:
+    opened = open_notebook(page, lab, CELLS, name="kept.ipynb")
+    box(page, "x").wait_for()
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    file = lab.root / "kept.ipynb"
+    assert until(lambda: "widget-state" in file.read_text())
+    opened.close()
+    page.errors.clear()
+    page.goto(lab.page_of("kept.ipynb"))
+    page.wait_for_function("() => window.jupyterapp?.restored", timeout=90_000)
+    box(page, "net/").wait_for(timeout=90_000)
+    assert page.locator(".gs-box").count() >= 4
+    box(page, "x").click()
+    page.wait_for_function(
+        "() => /picture stays as it is/.test(document.querySelector('.gs-status-text').textContent)"
+    )
+    shot(page, "kept")
+    page.errors.clear()
