@@ -69,7 +69,8 @@ def _constant(proto: Any) -> str:
 
 def documentation(kind: str) -> str:
     """Returns the first paragraph of TensorFlow's own documentation of an op type; empty where it has none."""
-    text = (getattr(getattr(tf.raw_ops, kind, None), "__doc__", "") or "").strip()
+    known = hasattr(tf.raw_ops, kind)  # None has words of its own since Python 3.13
+    text = ((getattr(tf.raw_ops, kind).__doc__ if known else "") or "").strip()
     return text.split("\n\n")[0].replace("\n", " ")
 
 
