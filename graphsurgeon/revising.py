@@ -6,19 +6,24 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .core.edits import few, free_name
+from .core.edits import consumers_of, few, free_name
+from .core.naming import free_scope
 from .core.plan import Plan, op_name, tensor_name
-from .errors import SelectionError, did_you_mean
+from .core.selection import Query, Selection
+from .errors import PlanError, SelectionError, did_you_mean
+from .marks import Marks
 from .view.items import ops_named
 
 if TYPE_CHECKING:
     from .core.graph import Graph
+    from .editor import Editor
 
 
 class Revising:
     """The part of a `Screen` that edits. Names are those of the destination, as the plan leaves it."""
 
     if TYPE_CHECKING:
+        destination: Editor
 
         @property
         def draft(self) -> Plan:
@@ -82,8 +87,92 @@ class Revising:
         whom = "anything" if after is None else op_name(after)
         self._edit(lambda plan: plan.remove_control(op, after), f"{op_name(op)} will no longer wait for {whom}")
 
-    def _edit(self, change: Callable[[Plan], Plan], text: str) -> None:
+    def reroute_control(self, old: Any, to: Any) -> None:
+        """What waits for an op shall wait for another instead."""
+        text = f"what waits for {op_name(old)} will wait for {op_name(to)}"
+        self._edit(lambda plan: plan.reroute_control(old, to=to), text)
+
+    def rename(self, old: str, to: str) -> None:
+        """Gives an op, or a name scope with all in it, another name; variables keep values that are known.
+
+        Args:
+            old: its name.
+            to: the new name, which must be free.
+        """
+        here, values = self.destination, None
+        if here._values is not None or here._session is not None:
+            values = here
+        text = f"{str(old).strip('/')} will be called {str(to).strip('/')}"
+        self._edit(lambda plan: plan.rename(old, to=to, values=values), text)
+
+    def collapse(self, names: Sequence[str], name: str | None = None) -> None:
+        """Makes one function call of all ops of boxes.
+
+        Args:
+            names: the boxes.
+            name: what to call it; None: a free name after the first of them.
+        """
+        ops, graph = self._ops(names, "collapse"), self._graph("destination")
+        scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
+        free = name or free_name(graph, f"{scope or ops[0]}_call")
+        self._edit(lambda plan: plan.collapse(scope or ops, name=free), f"{few(ops)} will be one call, {free}")
+
+    def inline(self, names: Sequence[str]) -> None:
+        """Puts what function calls compute in the place of the calls."""
+        ops = self._ops(names, "inline")
+        self._edit(lambda plan: plan.inline(ops), f"{few(ops)} will give way to what is inside")
+
+    def insert_copy(self, names: Sequence[str], on: Any, to: str | None = None) -> None:
+        """Puts a copy of boxes between a tensor and all that reads it: two steps, a copy and a reroute.
+
+        Args:
+            names: the boxes: one tensor enters them, constants and variables apart, and one leaves them.
+            on: the tensor.
+            to: the scope of the copy; None: a free one.
+
+        Raises:
+            PlanError: more than one tensor enters or leaves them, or none does.
+            SelectionError: there is no such box.
+        """
+        ops, plan = self._ops(names, "insert_copy"), self.draft
+        asked = f"insert_copy({few(ops)})"
+        late = [op for op in ops if op not in plan.base.index]
+        if late:
+            raise PlanError(asked, f"{late[0]!r} is made by this plan", "Apply the plan first")
+        mask = plan.base.mask(plan.base.index[op] for op in ops)
+        chosen = Selection(plan.base, mask, Query("names", tuple(ops)))
+        marks = Marks.around(chosen)
+        for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
+            if len(ends) != 1:
+                wrong = f"{len(ends)} tensors {verb} what is copied" + (f": {few(ends)}" if ends else "")
+                raise PlanError(asked, wrong, f"Pick ops that one tensor {verb}s")
+        tensor = tensor_name(on)
+        scope = to or free_scope(plan.after(), "copy")
+        copied = plan.copy(chosen, to=scope, inputs={marks.inputs[0]: tensor}, unmapped="keep")
+        graph = copied.after()
+        readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
+        own = [op for op in readers if op.startswith(f"{scope}/")]
+        end = f"{scope}/{marks.outputs[0]}"
+        self._edit(
+            lambda _: copied.reroute(tensor, to=end, but=own), f"a copy of {few(ops)} will stand behind {tensor}"
+        )
+
+    def forward_edits(self, to: str | None = None, until: Sequence[str] = (), assign: str = "leave") -> None:
+        """Carries the edits so far out on copies of what they change, as `Plan.forward` does; what exists stays.
+
+        Args:
+            to: the scope of the copies; None: a free one.
+            until: ops to stop at; none: everything downstream.
+            assign: ``leave`` ops that set state as they are, or ``copy`` them.
+        """
+        scope = to or free_scope(self._graph("destination"), "edited")
+        ends = list(until) or None
+        text = f"the edits so far will be made on copies under {scope}/"
+        self._edit(lambda plan: plan.forward(scope, until=ends, assign=assign), text)
+
+    def _edit(self, change: Callable[[Plan], Plan], told: str | Callable[[Plan], str]) -> None:
         self._set(change(self.draft))
+        text = told if isinstance(told, str) else told(self.draft)
         where = ", in a new graph" if self.draft.mode == "materialise" else ""
         self._say_plan(text + where)
 

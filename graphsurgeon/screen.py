@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from .alike import Alike
 from .core.plan import Plan, op_name
 from .core.search import hits
 from .core.selection import Selection
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from .editor import Editor
 
 
-class Screen(Drafting, Revising, Places, Looking):
+class Screen(Drafting, Revising, Alike, Places, Looking):
     """The state behind a widget: two panes, what is picked, the boundary, the plan being made.
 
     Args:

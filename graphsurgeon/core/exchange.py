@@ -75,7 +75,7 @@ class Region:
 
 
 def exchange(
-    effect: Effect, asked: str, chosen: Chosen, by: Callable[..., Any], to: str = "", only_op: bool = False
+    effect: Effect, asked: str, chosen: Chosen, by: Callable[..., Any] | str, to: str = "", only_op: bool = False
 ) -> None:
     """Puts what a function builds in the place of matches, and takes out what nothing needs any more.
 
@@ -83,7 +83,7 @@ def exchange(
         effect: what to add it to.
         asked: the request, for messages.
         chosen: the matches.
-        by: the function, as for `Plan.replace`.
+        by: the function or op type, as for `Plan.replace`.
         to: the scope of the new ops; default: the name of the first output.
         only_op: the function makes one op for each match, which gets the name of the scope itself.
     """
@@ -112,7 +112,7 @@ def exchange(
 
 
 def _try(
-    effect: Effect, asked: str, chosen: Chosen, by: Callable[..., Any], to: str, only_op: bool
+    effect: Effect, asked: str, chosen: Chosen, by: Callable[..., Any] | str, to: str, only_op: bool
 ) -> tuple[list[Site], Grafted, Moved] | None:
     graph, given = effect.after, set[str]()
     sites = []
@@ -124,7 +124,7 @@ def _try(
             return None
         wish = to or next(iter(ends.values())).partition(":")[0]
         inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
-        sites.append(Site(site_scope(graph, wish, given), inputs, tuple(ends), one))
+        sites.append(Site(site_scope(graph, wish, given, only_op), inputs, tuple(ends), one))
     piece = built(effect, asked, by, sites)
     grafted = graft(effect, piece, sites, only_op) if piece is not None else None
     if grafted is None:

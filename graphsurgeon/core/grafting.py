@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
@@ -77,7 +77,7 @@ class Grafting:
     def replace(
         self: Self,
         what: Any,
-        by: Callable[..., Any],
+        by: Any,
         *,
         inputs: Mapping[str, Any] | None = None,
         where: Mapping[str, Any] | None = None,
@@ -100,7 +100,8 @@ class Grafting:
             by: a Python function. Its arguments are inputs of the pattern, by name or in their order; one called
                 ``match`` is given the `Match`, with the attributes and constants of its ops. It returns what takes the
                 place of the outputs: one tensor, or several in a list, in order, or in a dict by name. An argument may
-                be returned as it is. Variables that it makes are the graph's own, with initial values.
+                be returned as it is. Variables that it makes are the graph's own, with initial values. Or an op type,
+                as ``"Softplus"``: one op that takes the inputs of the pattern, in their order.
             inputs, where, attributes, constants: as for ``ed.match``.
             within: replace matches among these ops only.
             external: what to do with a match of which others read an inner tensor: ``refuse`` it, so that it is left
@@ -108,16 +109,17 @@ class Grafting:
             to: the scope of the new ops; default: the name of the first output. A number is added where it is taken.
 
         Raises:
-            PlanError: `external` is not known, or `by` is no function.
+            PlanError: `external` is not known, or `by` is neither a function nor a text.
             SelectionError: `what` is no pattern. All else is found by `check`.
         """
-        made = self._word(what, "pattern"), self._word(by, "replacement")
-        asked = f"replace({made[0]}, {made[1]})"
+        made = self._word(what, "pattern"), by if isinstance(by, str) else self._word(by, "replacement")
+        asked = f"replace({made[0]}, {repr(by) if isinstance(by, str) else made[1]})"
         if external not in EXTERNAL:
             choices = ", ".join(map(repr, EXTERNAL))
             raise PlanError(asked, f"external={external!r} is not known", f"Choose one of {choices}")
-        if not callable(by):
-            raise PlanError(asked, f"{type(by).__name__} is no function", "Give a function of the pattern's inputs")
+        if not (isinstance(by, str) or callable(by)):
+            wrong = f"{type(by).__name__} is no function"
+            raise PlanError(asked, wrong, "Give a function of the pattern's inputs, or an op type")
         given = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
         default: dict[str, Any] = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
         options = tuple((key, value) for key, value in given.items() if value != default[key])

@@ -53,8 +53,8 @@ class Piece:
     outputs: tuple[Mapping[str, str], ...]
 
 
-#: Builds the subgraphs for some sites: called with a function, the sites, the graph, the request for messages.
-Trace = Callable[[Callable[..., Any], Sequence[Site], Graph, str], Piece]
+#: Builds the subgraphs for some sites: called with a function or op type, the sites, the graph, and the request.
+Trace = Callable[[Callable[..., Any] | str, Sequence[Site], Graph, str], Piece]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Grafted:
     names: tuple[tuple[str, ...], ...]
 
 
-def built(effect: Effect, asked: str, function: Callable[..., Any], sites: Sequence[Site]) -> Piece | None:
+def built(effect: Effect, asked: str, function: Callable[..., Any] | str, sites: Sequence[Site]) -> Piece | None:
     """Returns the subgraphs for some sites; None, and a fault, where they cannot be built."""
     tools = effect.plan.tools
     if tools is None:
@@ -153,8 +153,10 @@ def graft(effect: Effect, piece: Piece, sites: Sequence[Site], only_op: bool = F
     return Grafted(tuple(outputs), first, tuple(tuple(by_scope[site.scope]) for site in sites))
 
 
-def site_scope(graph: Graph, wish: str, given: set[str]) -> str:
+def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False) -> str:
     """Returns a name scope that nothing is in yet: the wish, or one with a number; it is noted in `given`.
+
+    With `op` it is for one op that gets this very name, which no other op may have.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b/c", "Const", [])])
@@ -164,7 +166,7 @@ def site_scope(graph: Graph, wish: str, given: set[str]) -> str:
     """
     scopes = graph.scopes.index
     name, n = wish, 0
-    while name.lower() in given or name in scopes or (n and name.lower() in graph.lowered):
+    while name.lower() in given or name in scopes or ((n or op) and name.lower() in graph.lowered):
         n += 1
         name = f"{wish}_{n}"
     given.add(name.lower())

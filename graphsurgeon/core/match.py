@@ -207,6 +207,19 @@ class Matches(Sequence[Match]):
         names = tuple(self.graph.names[i] for i in numbers)
         return Selection(self.graph, self.graph.mask(numbers), Query("names", names))
 
+    def nearest(self) -> Partial | None:
+        """Returns the best partial match among all other ops; None where nothing there comes near.
+
+        Example:
+            >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"]), ("c", "Log", ["x"])])
+            >>> small = Graph.of([("v", "Placeholder", []), ("e", "Exp", ["v"]), ("l", "Log", ["e"])])
+            >>> print(match(g, Pattern.of(small)).nearest())
+            1 of 2 ops fits, and the search stopped at 'e': 'x' (Placeholder) is no Exp
+        """
+        used = self.graph.mask(sorted({i for match in self.found for i in match.found.image.values()}))
+        near = _best(self.graph, self.pattern, ~used | self.graph.typed(["Const"]))
+        return near if near.ops else None
+
     def table(self) -> list[dict[str, Any]]:
         """Returns one row for each match: op of the pattern -> op of the graph."""
         return [match.ops for match in self.found]
@@ -297,8 +310,8 @@ def _best(graph: Graph, pattern: Pattern, within: Any) -> Partial:
     roots = list(dict.fromkeys([*ends[:2], *rare[:3]]))
     if not roots:
         kinds = sorted({kind for p in search.ops for kind in pattern.kinds(p)})
-        where = graph.title if within is None else "the ops to look in"
-        return Partial({}, len(search.ops), small.names[search.ops[0]], f"{where} has no {' or '.join(kinds)}")
+        where = f"{graph.title} has" if within is None else "the ops to look in have"
+        return Partial({}, len(search.ops), small.names[search.ops[0]], f"{where} no {' or '.join(kinds)}")
     most = _STEPS_FOR_WHY // len(roots)
     for root in roots:
         begun = search.steps

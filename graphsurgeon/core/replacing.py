@@ -27,7 +27,7 @@ class ReplaceStep(EditStep):
     """Each match gets another subgraph; see `Plan.replace`."""
 
     what: Pattern | tuple[Match, ...]
-    by: Callable[..., Any]
+    by: Callable[..., Any] | str
     to: str = ""
     external: str = "refuse"
     within: Selection | None = None
@@ -38,7 +38,11 @@ class ReplaceStep(EditStep):
     @property
     def asked(self) -> str:
         """The request, for messages."""
-        return f"replace({self.words[0]}, {self.words[1]})"
+        return f"replace({self.words[0]}, {self._by})"
+
+    @property
+    def _by(self) -> str:
+        return repr(self.by) if isinstance(self.by, str) else self.words[1]
 
     @property
     def text(self) -> str:  # type: ignore[override]
@@ -55,26 +59,27 @@ class ReplaceStep(EditStep):
         """Returns the call that adds it to a plan of the editor called `owner`; notes the functions it uses."""
         from .code import query_code
 
-        first, second = self.words
+        first = self.words[0]
         if isinstance(self.given, Selection):
             first = query_code(self.given.query, owner)
         elif callable(self.given):
             sources.add(self.given, first)
         else:
             sources.free.append(first)
-        sources.add(self.by, second)
+        if not isinstance(self.by, str):
+            sources.add(self.by, self.words[1])
         more = [f"{key}={option_code(value, sources)}" for key, value in self.options]
         more += [f"within={query_code(self.within.query, owner)}"] if self.within is not None else []
         more += [f"external={self.external!r}"] if self.external != "refuse" else []
         more += [f"to={self.to!r}"] if self.to else []
-        return f".replace({', '.join([first, second, *more])})"
+        return f".replace({', '.join([first, self._by, *more])})"
 
     def carry(self, effect: Effect) -> None:
         """Builds the replacements, joins them, and takes out what nothing needs any more."""
         chosen = self._chosen(effect)
         if not effect.faults:
             chosen.hint = lambda: self._hint(effect, chosen)
-            exchange(effect, self.asked, chosen, self.by, self.to)
+            exchange(effect, self.asked, chosen, self.by, self.to, only_op=isinstance(self.by, str))
 
     def _hint(self, effect: Effect, chosen: Chosen) -> str:
         if chosen.refused:
@@ -135,4 +140,4 @@ def _changed(then: Graph, now: Graph, ops: Sequence[int]) -> str:
 def step_words(step: Any) -> list[tuple[str, Any]]:
     """Returns the names that a step has for functions in code, and these functions."""
     words, things = getattr(step, "words", ()), (getattr(step, "given", None), getattr(step, "by", None))
-    return list(zip(words, things, strict=True)) if words else []
+    return [pair for pair in zip(words, things, strict=True) if not isinstance(pair[1], str)] if words else []

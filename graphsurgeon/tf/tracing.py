@@ -14,6 +14,7 @@ from ..core.grafts import Piece, Site
 from ..core.graph import Graph
 from ..errors import PlanError
 from .internals import all_collections, copy_handle_data, first_line, function_names, import_nodes, op_definition
+from .makers import maker
 from .read import snapshot
 
 tf1 = tf.compat.v1
@@ -21,12 +22,12 @@ tf1 = tf.compat.v1
 _LEAD = "what_the_plan_gives"
 
 
-def traced(function: Callable[..., Any], sites: Sequence[Site], base: Graph, asked: str) -> Piece:
+def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Graph, asked: str) -> Piece:
     """Builds what a function makes for some sites; where it makes the same for several, it is called once for them.
 
     Args:
         function: takes tensors, and a `Match` where it has an argument called ``match``; returns one tensor, or a
-            list or dict of them.
+            list or dict of them. Or an op type: one op of the inputs, in their order.
         sites: the places.
         base: snapshot of the graph they are in.
         asked: the request, for messages.
@@ -34,7 +35,7 @@ def traced(function: Callable[..., Any], sites: Sequence[Site], base: Graph, ask
     Raises:
         PlanError: the function cannot be called with these inputs, fails, or returns something else.
     """
-    work = _Bench(function, base, asked)
+    work = _Bench(maker(function, sites[0], asked) if isinstance(function, str) else function, base, asked)
     found = [work.outputs(number, site) for number, site in enumerate(sites)]
     work.finish()
     made = snapshot(work.graph, title="what the plan builds")

@@ -64,6 +64,8 @@ PANE = _one_of("source", "destination")
 MODE = _one_of("set", "add", "toggle")
 UNMAPPED = _one_of("placeholder", "keep", "include", "refuse")
 DIRECTION = _one_of("TB", "LR")
+ASSIGN = _one_of("copy", "leave")
+EXTERNAL = _one_of("keep", "refuse")
 SIDE = _one_of("both", "inputs", "outputs")
 TRAINING = _one_of("away", "beside", "scopes")
 COLOURS = _one_of("device", "dtype", "family", "scope", "structure")
@@ -97,6 +99,14 @@ VERBS: dict[str, dict[str, tuple[Kind, Any]]] = {
     "set_device": {"names": (NAMES, REQUIRED), "device": (TEXT, REQUIRED)},
     "add_control": {"op": (TEXT, REQUIRED), "after": (TEXT, REQUIRED)},
     "remove_control": {"op": (TEXT, REQUIRED), "after": (TEXT_OR_NONE, None)},
+    "reroute_control": {"old": (TEXT, REQUIRED), "to": (TEXT, REQUIRED)},
+    "rename": {"old": (TEXT, REQUIRED), "to": (TEXT, REQUIRED)},
+    "collapse": {"names": (NAMES, REQUIRED), "name": (TEXT_OR_NONE, None)},
+    "inline": {"names": (NAMES, REQUIRED)},
+    "insert_copy": {"names": (NAMES, REQUIRED), "on": (TEXT, REQUIRED), "to": (TEXT_OR_NONE, None)},
+    "forward_edits": {"to": (TEXT_OR_NONE, None), "until": (NAMES, []), "assign": (ASSIGN, "leave")},
+    "find_like": {"names": (NAMES, REQUIRED)},
+    "replace": {"names": (NAMES, REQUIRED), "by": (TEXT, REQUIRED), "external": (EXTERNAL, "refuse")},
     "undo": {},
     "redo": {},
     "apply": {},

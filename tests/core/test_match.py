@@ -330,7 +330,7 @@ def test_outside_the_ops_to_look_in():
     wanted = pattern(X, Y, ("z", "Placeholder", []), ("m", "MatMul", ["x", "y"]), ("d", "Mul", ["m", "z"]))
     found = match(g, wanted, within=select(g, name="net/drop"))
     assert "'net/mm' (MatMul) is outside the ops to look in" in str(found.best)
-    assert "the ops to look in has no" in str(match(g, wanted, within=select(g, name="x")).best)
+    assert "the ops to look in have no" in str(match(g, wanted, within=select(g, name="x")).best)
     with refuses(SelectionError, "match(within=...)", "of another graph, other", "Select from net"):
         match(g, wanted, within=select(plain(X, title="other")))
 

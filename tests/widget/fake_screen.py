@@ -235,6 +235,13 @@ class FakeScreen:
         ]
         return {"hits": hits[:20], "total": len(hits), "boxes": {h["name"]: 1 for h in hits}}
 
+    def find_like(self, names: list[str]) -> dict[str, Any]:
+        kind = self.ops[names[0]][0]
+        self.picked = [n for n, (k, _) in self.ops.items() if k == kind]
+        self._changed("find_like", names=names)
+        boxes = dict.fromkeys(self.picked, 1)
+        return {"count": len(boxes), "ops": len(boxes), "boxes": boxes, "near": ""}
+
     def reveal(self, pane: str, name: str) -> None:
         head = name.rstrip("/")
         while "/" in head:
@@ -419,6 +426,7 @@ def _edit(verb: str) -> Callable[..., None]:
 
 for _verb in (
     *("reroute", "swap", "bypass", "detach", "insert", "remove"),
-    *("set_attr", "set_device", "add_control", "remove_control"),
+    *("set_attr", "set_device", "add_control", "remove_control", "reroute_control"),
+    *("rename", "collapse", "inline", "insert_copy", "forward_edits", "replace"),
 ):
     setattr(FakeScreen, _verb, _edit(_verb))

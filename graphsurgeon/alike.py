@@ -1,0 +1,130 @@
+"""Alike: all places of a graph that look like what is picked: found, and replaced, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .core.edits import few
+from .core.match import Matches, match
+from .core.plan import Plan
+from .core.selection import Query, Selection
+from .errors import PlanError, SelectionError, did_you_mean
+from .shown import hits_shown
+from .view.asides import counted
+from .view.items import ops_named
+
+if TYPE_CHECKING:
+    from .core.graph import Graph
+    from .pane import Pane
+
+
+class Alike:
+    """The part of a `Screen` that looks for more of what is picked."""
+
+    if TYPE_CHECKING:
+        _panes: dict[str, Pane]
+
+        @property
+        def draft(self) -> Plan:
+            """The plan being made."""
+
+        def pick(self, names: list[str], mode: str = "set") -> None:
+            """Picks boxes."""
+
+        def _graph(self, pane: str) -> Graph: ...
+
+        def _draw(self, pane: str) -> dict[str, Any]: ...
+
+        def _say(self, text: str, level: str = "info") -> None: ...
+
+        def _edit(self, change: Callable[[Plan], Plan], told: str | Callable[[Plan], str]) -> None: ...
+
+    def find_like(self, names: Sequence[str]) -> dict[str, Any]:
+        """Finds all places of the source that look like some boxes together, and picks them.
+
+        Args:
+            names: boxes of the source pane. Their ops, with the edges between them, are what is looked for: the types
+                count, not the names, attributes or constants.
+
+        Returns:
+            how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many ops each box shows or holds,
+            and in ``near`` what comes nearest to one more.
+
+        Raises:
+            SelectionError: there is no such box, or the boxes fall apart.
+        """
+        from .tf.patterns import as_pattern
+
+        graph = self._graph("source")
+        chosen = _selection(graph, names, "find_like")
+        found = match(graph, as_pattern(chosen))
+        near, ops = found.nearest(), found.selection
+        self._draw("source")
+        boxes = hits_shown(graph, np.flatnonzero(ops.mask).tolist(), self._panes["source"].scene)["boxes"]
+        self.pick(_as_boxes(graph, ops, boxes), "set")
+        self._say(_told(found, ops.count, "" if near is None else str(near)))
+        return {"count": len(found), "ops": ops.count, "boxes": boxes, "near": "" if near is None else str(near)}
+
+    def replace(self, names: Sequence[str], by: str | Callable[..., Any], external: str = "refuse") -> None:
+        """Puts an op, or what a function makes, in the place of all that looks like some boxes together.
+
+        Args:
+            names: boxes whose ops, with the edges between them, are what is replaced.
+            by: an op type of as many inputs and outputs, as ``"Softplus"``; or a Python function, as for
+                `Plan.replace`.
+            external: what to do with places of which others read an inner tensor: ``refuse`` or ``keep``.
+
+        Raises:
+            PlanError: an op of the boxes is made by the plan itself.
+            SelectionError: there is no such box, or the boxes fall apart.
+        """
+        base, after = self.draft.base, self._graph("destination")
+        new = [name for name in names if ops_named(base, name) is None and ops_named(after, name) is not None]
+        if new:
+            raise PlanError(f"replace({new[0]!r})", "it is made by this plan", "Apply the plan first")
+        chosen = _selection(base, names, "replace")
+        more: dict[str, Any] = {} if external == "refuse" else {"external": external}
+        word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
+        self._edit(
+            lambda plan: plan.replace(chosen, by, **more),
+            lambda plan: f"{_places(len(plan.effect.replaced))} like {few(chosen.names)} will give way to {word}",
+        )
+
+
+def _selection(graph: Graph, names: Sequence[str], verb: str) -> Selection:
+    """The ops of all boxes of these names; a scope alone stays one in code."""
+    mask = np.zeros(graph.size, np.bool_)
+    for name in names:
+        found = ops_named(graph, name)
+        if found is None:
+            wrong = f"there is nothing of that name in {graph.title}"
+            raise SelectionError(f"{verb}({name!r})", wrong, did_you_mean(name, graph.index))
+        mask |= found
+    if len(names) == 1 and names[0].endswith("/") and not names[0].startswith("~"):
+        return Selection(graph, mask, Query("select", (("scope", names[0].rstrip("/")),)))
+    return Selection(graph, mask, Query("names", tuple(graph.names[i] for i in np.flatnonzero(mask).tolist())))
+
+
+def _as_boxes(graph: Graph, ops: Selection, boxes: dict[str, int]) -> list[str]:
+    """Names of boxes that hold nothing else, and of the other ops."""
+    left, out = ops.mask.copy(), []
+    for name in boxes:
+        held = ops_named(graph, name)
+        if held is not None and (held <= ops.mask).all():
+            out.append(name)
+            left &= ~held
+    return [*out, *(graph.names[i] for i in np.flatnonzero(left).tolist())]
+
+
+def _places(count: int) -> str:
+    return f"{count:,} place{'s' * (count != 1)}"
+
+
+def _told(found: Matches, ops: int, near: str) -> str:
+    lines = [f"{_places(len(found))} like this, {counted(ops, 'ops')}"]
+    lines += [f"next best: {near}"] if near else ["nothing else comes near"]
+    lines += [f"not decided at {found.undecided:,} ops"] if found.undecided else []
+    return " · ".join(lines)
