@@ -50,8 +50,8 @@ class Alike:
                 count, not the names, attributes or constants.
 
         Returns:
-            how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many ops each box shows or holds,
-            and in ``near`` what comes nearest to one more.
+            how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many of them each box holds that is
+            not picked itself, and in ``near`` what comes nearest to one more.
 
         Raises:
             SelectionError: there is no such box, or the boxes fall apart.
@@ -64,7 +64,9 @@ class Alike:
         near, ops = found.nearest(), found.selection
         self._draw("source")
         boxes = hits_shown(graph, np.flatnonzero(ops.mask).tolist(), self._panes["source"].scene)["boxes"]
-        self.pick(_as_boxes(graph, ops, boxes), "set")
+        picked = _as_boxes(graph, ops, boxes)
+        boxes = {name: count for name, count in boxes.items() if name not in picked}
+        self.pick(picked, "set")
         self._say(_told(found, ops.count, "" if near is None else str(near)))
         return {"count": len(found), "ops": ops.count, "boxes": boxes, "near": "" if near is None else str(near)}
 

@@ -32,6 +32,8 @@ export class Acts {
   /** What the legend lets fade, ahead of Python's answer; null when Python's is right. */
   faded: string[] | null = null;
   private asked = 0;
+  /** What all that is picked now looks like: what was picked before it was looked for. */
+  alike: string[] | null = null;
   private edge: Edge | null = null;
 
   constructor(private p: Parts) {
@@ -79,6 +81,8 @@ export class Acts {
     const same = next.size === old.size && [...next].every(n => old.has(n));
     this.picked[pane.name] = next;
     this.edge = null;
+    if (this.alike) this.p.panes.source.drawing.found({});
+    this.alike = null;
     this.p.redraw();
     if (!same && pane.name === "source") void this.send("pick", { names, mode }).then(() => this.adopt());
     void this.inspect(pane);
@@ -140,9 +144,15 @@ export class Acts {
   /** The output of an op that keys mean: the one chosen in the inspector, or the first. */
   tensorOf(op: string): string { return this.p.inspector.tensorOf(op); }
 
+  /** What a pick of two means: an op where it is about order, else a tensor. */
+  private end(pane: Pane, verb: TwoPicks): string | null {
+    const of = pane.current?.of;
+    return verb !== "connect" && SECOND[verb].order && of && !isFold(of) ? of.name : this.tensor(pane);
+  }
+
   /** Takes the first of two picks. */
   arm(pane: Pane, verb: TwoPicks): void {
-    const tensor = this.tensor(pane), box = pane.current?.of.name;
+    const tensor = this.end(pane, verb), box = pane.current?.of.name;
     if (!tensor || box === undefined) return;
     const no = verb === "connect" ? "" : this.edits.refusal(pane);
     if (no) return this.p.status.say(no, "warn");
@@ -156,13 +166,14 @@ export class Acts {
   private second(pane: Pane): void {
     const { armed } = this, no = this.edits.refusal(pane);
     if (!armed || armed.verb === "connect") return;
-    const tensor = no ? null : this.tensor(pane), op = pane.current?.of.name;
-    if (!tensor || op === undefined) return no ? this.p.status.say(no, "warn") : undefined;
+    const tensor = no ? null : this.end(pane, armed.verb);
+    if (!tensor) return no ? this.p.status.say(no, "warn") : undefined;
     this.armed = null;
     this.p.redraw();
     if (armed.verb === "reroute") void this.send("reroute", { old: armed.tensor, to: tensor });
     else if (armed.verb === "swap") void this.send("swap", { a: armed.tensor, b: tensor });
-    else void this.send("add_control", { op: armed.box, after: op });
+    else if (armed.verb === "add_control") void this.send("add_control", { op: armed.tensor, after: tensor });
+    else void this.send("reroute_control", { old: armed.tensor, to: tensor });
   }
 
   /** First m takes the tensor, second m the op that shall read it. */
@@ -260,6 +271,14 @@ export class Acts {
     else this.pick(pane, [], "set");
   }
 
+  /** Picks all places that look like what is picked, and shows how many ops of them each box holds. */
+  async like(names: string[]): Promise<void> {
+    const found = await this.send("find_like", { names });
+    if (!found) return;
+    this.alike = names;
+    this.p.panes.source.drawing.found(found.boxes);
+  }
+
   /** The menu of edits. */
   edit(pane: Pane, of: Box | Group, x: number, y: number): void {
     const no = this.edits.refusal(pane);
@@ -278,6 +297,7 @@ export class Acts {
       { text: "Copy the region", key: "c", run: act("copy"), off: !this.p.model.get("boundary").ops },
       !fold && (this.armed && this.armed.verb !== "connect" ? { text: "Take this op", key: "Enter", run: act("open") }
         : { text: this.armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") }),
+      pane.name === "source" && { text: "Find all like this", run: () => void this.like(this.edits.alike(pane, of)) },
       ...this.seen.of(of),
       { text: "Edit \u2026", key: "e", run: () => this.edit(pane, of, x, y), off: !!this.edits.refusal(pane) },
     ];

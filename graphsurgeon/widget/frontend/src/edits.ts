@@ -6,12 +6,14 @@ import type { Choice, Popup } from "./popup";
 import type { Box, Group, Model } from "./types";
 
 /** What takes two picks: the first is armed, the second says the other end. */
-export type TwoPicks = "connect" | "reroute" | "swap" | "add_control";
+export type TwoPicks = "connect" | "reroute" | "swap" | "add_control" | "reroute_control";
+type Second = Exclude<TwoPicks, "connect">;
 
-export const SECOND: Record<Exclude<TwoPicks, "connect">, { menu: string; ask: string; key?: string }> = {
+export const SECOND: Record<Second, { menu: string; ask: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }> = {
   reroute: { menu: "Let what reads it read \u2026", ask: "go to the op whose output they shall read and press r", key: "r" },
   swap: { menu: "Swap its readers with those of \u2026", ask: "go to the other op and press Enter" },
-  add_control: { menu: "Run it after \u2026", ask: "go to the op that shall run first and press Enter" },
+  add_control: { menu: "Run it after \u2026", ask: "go to the op that shall run first and press Enter", order: true },
+  reroute_control: { menu: "Let what waits for it wait for \u2026", ask: "go to the op that they shall wait for and press Enter", order: true },
 };
 
 export class Edits {
@@ -29,6 +31,12 @@ export class Edits {
     return picked.has(of.name) ? [...picked] : [of.name];
   }
 
+  /** What more is looked for of: once it was looked for, it is still what was picked then, not all that was found. */
+  alike(pane: Pane, of: Box | Group): string[] {
+    const found = pane.name === "source" && this.acts.picked.source.has(of.name) ? this.acts.alike : null;
+    return found ?? this.names(pane, of);
+  }
+
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
     const names = this.names(pane, of);
     const folds = names.filter(name => /[/\]]$/.test(name));
@@ -38,26 +46,59 @@ export class Edits {
   }
 
   menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
-    const fold = isFold(of), names = this.names(pane, of), { acts, popup } = this;
-    const two = (verb: Exclude<TwoPicks, "connect">): Choice => ({ text: SECOND[verb].menu, key: SECOND[verb].key, run: () => acts.arm(pane, verb) });
-    const choices: (Choice | false)[] = [
-      !fold && two("reroute"), !fold && two("swap"),
-      !fold && { text: "Bypass it", run: () => void acts.send("bypass", { op: of.name }) },
-      !fold && { text: "Insert an op behind it \u2026", run: () => popup.ask("Insert an op behind it", [
-        { name: "op", label: "Op type, of one input", value: "Identity" }, { name: "name", label: "Name", value: "", hint: "a free one" }],
-        "Insert", v => void acts.send("insert", { op: v.op!, on: acts.tensorOf(of.name), name: v.name || null })) },
-      { text: "Take it out", key: "Shift+Del", run: () => this.remove(pane, of, false) },
-      { text: "Take it out and stitch", key: "Del", run: () => this.remove(pane, of, true) },
-      { text: "Feed it by placeholders", run: () => void acts.send("detach", { names, side: "inputs" }) },
-      { text: "Feed its readers by placeholders", run: () => void acts.send("detach", { names, side: "outputs" }) },
-      !fold && two("add_control"),
-      !fold && { text: "Wait for nothing", run: () => void acts.send("remove_control", { op: of.name, after: null }) },
-      { text: "Place on a device \u2026", run: () => popup.ask("Place on a device", [{ name: "device", label: "Device", value: "/cpu:0", hint: "any" }],
-        "Place", v => void acts.send("set_device", { names, device: v.device! })) },
-      { text: "Set an attribute \u2026", run: () => popup.ask("Set an attribute", [
-        { name: "name", label: "Attribute", value: "" }, { name: "value", label: "Value, as Python", value: "" }],
-        "Set", v => void acts.send("set_attr", { names, name: v.name!, value: v.value! })) },
-    ];
-    popup.choose(of.label || of.name, choices.filter(c => !!c), at);
+    const fold = isFold(of), names = this.names(pane, of), { acts, popup } = this, picked = [...acts.picked[pane.name]];
+    const type = "kind" in of && !fold ? of.sub.split(" \u00b7 ")[0]! : "", whole = of.name.replace(/\/$/, "");
+    const like = this.alike(pane, of), plan = this.model.get("plan"), all = names.length > 1 ? `all ${names.length}` : "it";
+    const two = (verb: Second): Choice | false => !fold && { text: SECOND[verb].menu, key: SECOND[verb].key, run: () => acts.arm(pane, verb) };
+    const groups: Record<string, (Choice | false)[]> = {
+      "What reads it": [
+        two("reroute"), two("swap"),
+        !fold && { text: "Bypass it", run: () => void acts.send("bypass", { op: of.name }) },
+        !fold && { text: "Insert an op behind it \u2026", run: () => popup.ask("Insert an op behind it", [
+          { name: "op", label: "Op type, of one input", value: "Identity" }, { name: "name", label: "Name", value: "", hint: "a free one" }],
+          "Insert", v => void acts.send("insert", { op: v.op!, on: acts.tensorOf(of.name), name: v.name || null })) },
+        !fold && { text: "Insert a copy of what is picked \u2026", off: !picked.length || picked.includes(of.name), run: () => popup.ask(`Insert a copy of ${some(picked)} behind it`, [
+          { name: "to", label: "Scope of the copy", value: "", hint: "a free one" }],
+          "Insert", v => void acts.send("insert_copy", { names: picked, on: acts.tensorOf(of.name), to: v.to || null })) },
+        { text: "Feed its readers by placeholders", run: () => void acts.send("detach", { names, side: "outputs" }) },
+      ],
+      "The op itself": [
+        { text: "Take it out", key: "Shift+Del", run: () => this.remove(pane, of, false) },
+        { text: "Take it out and stitch", key: "Del", run: () => this.remove(pane, of, true) },
+        { text: "Feed it by placeholders", run: () => void acts.send("detach", { names, side: "inputs" }) },
+        !whole.startsWith("~") && { text: "Rename \u2026", run: () => popup.ask(fold ? "Rename the scope" : "Rename the op", [{ name: "to", label: "Name", value: whole }],
+          "Rename", v => void acts.send("rename", { old: of.name, to: v.to! })) },
+        { text: "Place on a device \u2026", run: () => popup.ask("Place on a device", [{ name: "device", label: "Device", value: "/cpu:0", hint: "any" }],
+          "Place", v => void acts.send("set_device", { names, device: v.device! })) },
+        { text: "Set an attribute \u2026", run: () => popup.ask("Set an attribute", [
+          { name: "name", label: "Attribute", value: "" }, { name: "value", label: "Value, as Python", value: "", hint: "None clears one that begins with _" }],
+          "Set", v => void acts.send("set_attr", { names, name: v.name!, value: v.value! })) },
+      ],
+      "Its order": [
+        two("add_control"), two("reroute_control"),
+        !fold && { text: "Wait for nothing", run: () => void acts.send("remove_control", { op: of.name, after: null }) },
+      ],
+      "Functions and patterns": [
+        { text: `Collapse ${all} into a function \u2026`, run: () => popup.ask(`Collapse ${some(names)} into one call`, [{ name: "name", label: "Name", value: "", hint: "a free one" }],
+          "Collapse", v => void acts.send("collapse", { names, name: v.name || null })) },
+        type.endsWith("PartitionedCall") && { text: "Inline the call", run: () => void acts.send("inline", { names: [of.name] }) },
+        { text: "Replace all like this by \u2026", run: () => popup.ask(`Replace all like ${some(like)} by`, [
+          { name: "by", label: "Op type", value: "", hint: "of as many inputs, as Softplus" },
+          { name: "external", label: "If others read inside", value: "refuse", options: [["refuse", "leave that place"], ["keep", "keep what they need"]] }],
+          "Replace", v => void acts.send("replace", { names: like, by: v.by!, external: v.external as "refuse" | "keep" })) },
+      ],
+      "The plan so far": [
+        { text: "Make its edits on copies \u2026", off: !plan.steps.length, run: () => popup.ask("Make the edits so far on copies", [
+          { name: "to", label: "Scope of the copies", value: "", hint: "a free one" }, { name: "until", label: "Up to the op", value: "", hint: "all downstream" },
+          { name: "assign", label: "Ops that set state", value: "leave", options: [["leave", "leave them"], ["copy", "copy them too"]] }],
+          "Make copies", v => void acts.send("forward_edits", { to: v.to || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" })) },
+      ],
+    };
+    popup.choose(of.label || of.name, Object.entries(groups).flatMap(([group, choices]) => choices.flatMap(c => (c ? [{ ...c, group }] : []))), at);
   }
+}
+
+/** Names of boxes in a title. */
+function some(names: string[]): string {
+  return names.length > 1 ? `${names.length} boxes` : names.join("").slice(0, 60);
 }

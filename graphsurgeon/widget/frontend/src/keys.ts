@@ -26,7 +26,7 @@ export const BINDINGS: Binding[] = [
   { action: "reroute", keys: ["r"], show: "r, then r", text: "reroute: first the tensor, then the one its readers shall read" },
   { action: "stitch", keys: ["Delete"], show: "Del", text: "take it out, and stitch; Shift+Del: take it out, with nothing in its place" },
   { action: "remove", keys: ["Shift+Delete"], show: "", text: "" },
-  { action: "edit", keys: ["e"], show: "e", text: "all edits: bypass, insert, swap, devices, attributes, order" },
+  { action: "edit", keys: ["e"], show: "e", text: "all edits: bypass, insert, swap, rename, order, functions, all alike" },
   { action: "undo", keys: ["Ctrl+z"], show: "Ctrl+Z", text: "take back a step" },
   { action: "redo", keys: ["Ctrl+Shift+Z", "Ctrl+y"], show: "Ctrl+Shift+Z", text: "do it again" },
   { action: "apply", keys: ["Ctrl+Enter"], show: "Ctrl+Enter", text: "apply the plan" },

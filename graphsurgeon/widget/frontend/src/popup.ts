@@ -2,8 +2,8 @@
 import { button, h } from "./dom";
 import { BINDINGS } from "./keys";
 
-export interface Field { name: string; label: string; value: string; hint?: string | undefined }
-export interface Choice { text: string; key?: string | undefined; run(): void; off?: boolean; /** ticked or not, where that can be said */ on?: boolean }
+export interface Field { name: string; label: string; value: string; hint?: string | undefined; /** what can be chosen, and the words for it */ options?: [string, string][] }
+export interface Choice { text: string; key?: string | undefined; run(): void; off?: boolean; /** ticked or not, where that can be said */ on?: boolean; /** what it stands under */ group?: string }
 
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
 export class Popup {
@@ -33,7 +33,7 @@ export class Popup {
       h("button", { type: "button", role: c.on === undefined ? "menuitem" : "menuitemcheckbox", "aria-checked": c.on === undefined ? undefined : String(c.on), class: "gs-choice", tabindex: -1, disabled: c.off,
         on: { click: () => { this.close(); c.run(); } } }, h("span", {}, c.on ? h("span", { class: "gs-tick", "aria-hidden": "true" }, "\u2713 ") : null, c.text), c.key && h("kbd", { "aria-hidden": "true" }, c.key)));
     const menu = h("div", { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => this.walk(e, items) } },
-      h("div", { class: "gs-popup-title", role: "presentation" }, title), ...items);
+      h("div", { class: "gs-popup-title", role: "presentation" }, title), ...grouped(choices, items));
     this.show(menu, items.find(i => !i.disabled) ?? menu, at);
   }
 
@@ -49,7 +49,8 @@ export class Popup {
 
   /** A question with fields to fill in; Enter answers it. */
   ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => void): void {
-    const inputs = fields.map(f => h("input", { type: "text", class: "gs-field", value: f.value, placeholder: f.hint, "aria-label": f.label, spellcheck: "false", autocomplete: "off" }));
+    const inputs = fields.map(f => f.options ? h("select", { class: "gs-field", "aria-label": f.label }, ...f.options.map(([value, text]) => h("option", { value, selected: value === f.value }, text)))
+      : h("input", { type: "text", class: "gs-field", value: f.value, placeholder: f.hint, "aria-label": f.label, spellcheck: "false", autocomplete: "off" }));
     const go = () => {
       const values = Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]));
       this.close();
@@ -59,9 +60,9 @@ export class Popup {
       h("div", { class: "gs-popup-title" }, title),
       ...fields.map((f, i) => h("label", { class: "gs-asked" }, h("span", {}, f.label), inputs[i]!)),
       h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), button({ text: yes, kind: "primary", press: go })));
-    for (const input of inputs) input.addEventListener("keydown", e => { if (e.key === "Enter") { e.preventDefault(); go(); } });
+    for (const input of inputs) (input as HTMLElement).addEventListener("keydown", e => { if (e.key === "Enter") { e.preventDefault(); go(); } });
     this.show(box, inputs[0] ?? box);
-    inputs[0]?.select();
+    if (inputs[0] instanceof HTMLInputElement) inputs[0].select();
   }
 
   /** The keys. */
@@ -106,9 +107,17 @@ export class Popup {
   }
 
   private trap(e: KeyboardEvent, element: HTMLElement): void {
-    const stops = [...element.querySelectorAll<HTMLElement>("button:not([disabled]), input, [tabindex='0']")];
+    const stops = [...element.querySelectorAll<HTMLElement>("button:not([disabled]), input, select, [tabindex='0']")];
     const first = stops[0], last = stops[stops.length - 1];
     if (e.shiftKey && document.activeElement === first) { e.preventDefault(); last?.focus(); }
     else if (!e.shiftKey && document.activeElement === last) { e.preventDefault(); first?.focus(); }
   }
+}
+
+/** Items under their headings, in two columns where there is room; as they are where there are no headings. */
+function grouped(choices: Choice[], items: HTMLElement[]): HTMLElement[] {
+  const names = [...new Set(choices.map(c => c.group))];
+  if (names.length < 2) return items;
+  return [h("div", { class: "gs-groups", role: "presentation" }, ...names.map(name =>
+    h("div", { class: "gs-choices", role: "group", "aria-label": name }, h("div", { class: "gs-over", "aria-hidden": "true" }, name ?? ""), ...items.filter((_, i) => choices[i]!.group === name))))];
 }

@@ -114,6 +114,14 @@ export interface Verbs {
   set_device: { names: string[]; device: string };
   add_control: { op: string; after: string };
   remove_control: { op: string; after: string | null };
+  reroute_control: { old: string; to: string };
+  rename: { old: string; to: string };
+  collapse: { names: string[]; name: string | null };
+  inline: { names: string[] };
+  insert_copy: { names: string[]; on: string; to: string | null };
+  forward_edits: { to: string | null; until: string[]; assign: "leave" | "copy" };
+  find_like: { names: string[] };
+  replace: { names: string[]; by: string; external: "refuse" | "keep" };
   undo: Record<string, never>;
   redo: Record<string, never>;
   apply: Record<string, never>;
@@ -144,6 +152,7 @@ export interface Verbs {
 export interface Results {
   details: Details;
   find: Found;
+  find_like: { count: number; ops: number; boxes: Record<string, number>; near: string };
   save_view: string;
   show_view: number[];
   apply: { applied: string };

@@ -114,6 +114,100 @@ test("r twice reroutes; what needs no second pick is in the menu of edits", () =
   expect(model.verbs.at(-1)).toEqual(["remove", { names: ["a"], stitch: false }]);
 });
 
+const menu = () => [...host.querySelectorAll<HTMLElement>(".gs-choice")];
+const choice = (text: string) => menu().find(c => c.textContent!.startsWith(text))!;
+const fields = () => [...host.querySelectorAll<HTMLInputElement>(".gs-field")];
+/** Opens the menu of edits on a box and takes an item. */
+function edit(label: string, text: string): void {
+  item(label).focus();
+  key(item(label), "e");
+  click(choice(text));
+}
+
+test("the edits stand under headings, and each is reached by the arrow keys", () => {
+  item("a").focus();
+  key(item("a"), "e");
+  expect([...host.querySelectorAll(".gs-over")].map(e => e.textContent)).toEqual(["What reads it", "The op itself", "Its order", "Functions and patterns", "The plan so far"]);
+  const live = menu().filter(c => !(c as HTMLButtonElement).disabled);
+  for (const expected of live) {
+    expect(document.activeElement).toBe(expected);
+    key(document.activeElement!, "ArrowDown");
+  }
+  expect(document.activeElement).toBe(live[0]);
+  // no plan, no picks: nothing to carry out, nothing to copy; no call, nothing to inline
+  expect(menu().filter(c => (c as HTMLButtonElement).disabled).map(c => c.textContent)).toEqual(["Insert a copy of what is picked \u2026", "Make its edits on copies \u2026"]);
+  expect(choice("Inline")).toBe(undefined);
+});
+
+test("rename, collapse and inline", () => {
+  start({ scenes: { source: scene([box("s/"), box("call", { sub: "PartitionedCall \u00b7 (2)" }), box("~s_[0..3]/", { kind: "series" })]), destination: null } });
+  edit("s/", "Rename");
+  expect(fields().map(f => f.value)).toEqual(["s"]);
+  fields()[0]!.value = "t";
+  key(fields()[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["rename", { old: "s/", to: "t" }]);
+  edit("s/", "Collapse it into a function");
+  key(fields()[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["collapse", { names: ["s/"], name: null }]);
+  edit("call", "Inline the call");
+  expect(model.verbs.at(-1)).toEqual(["inline", { names: ["call"] }]);
+  item("~s_").focus();
+  key(item("~s_"), "e");
+  expect(choice("Rename")).toBe(undefined);
+});
+
+test("an op without outputs can be waited for and made to wait", () => {
+  start({ scenes: { source: scene([box("n", { outputs: 0 }), box("b")]), destination: null } });
+  edit("n", "Let what waits for it");
+  item("b").focus();
+  key(item("b"), "Enter");
+  expect(model.verbs.at(-1)).toEqual(["reroute_control", { old: "n", to: "b" }]);
+  edit("b", "Run it after");
+  item("n").focus();
+  key(item("n"), "Enter");
+  expect(model.verbs.at(-1)).toEqual(["add_control", { op: "b", after: "n" }]);
+});
+
+test("all like it: found, then replaced by what was picked, not by all that was found", async () => {
+  start({ scenes: { source: scene([box("a"), box("b"), box("s/")]), destination: null } });
+  click(item("a"));
+  item("a").focus();
+  key(item("a"), "F10", { shiftKey: true });
+  click(choice("Find all like this"));
+  expect(model.verbs.at(-1)).toEqual(["find_like", { names: ["a"] }]);
+  model.answer("pick");
+  model.answer("find_like", { count: 2, ops: 2, boxes: { "s/": 1 }, near: "" });
+  model.put({ picked: ["a", "b"] });
+  await settled();
+  expect(item("s/").classList.contains("gs-hit-box")).toBe(true);
+  edit("a", "Replace all like this by");
+  expect(host.querySelector(".gs-dialog")!.getAttribute("aria-label")).toBe("Replace all like a by");
+  fields()[0]!.value = "Softplus";
+  fields()[1]!.value = "keep";
+  key(fields()[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["replace", { names: ["a"], by: "Softplus", external: "keep" }]);
+  // a pick of one's own ends that
+  click(item("b"));
+  expect(item("s/").classList.contains("gs-hit-box")).toBe(false);
+  edit("b", "Replace all like this by");
+  fields()[0]!.value = "Elu";
+  key(fields()[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["replace", { names: ["b"], by: "Elu", external: "refuse" }]);
+});
+
+test("what is picked is inserted elsewhere as a copy; the edits so far go on copies", () => {
+  start({ scenes: { source: scene([box("a"), box("b")]), destination: null }, plan: { ...NO_PLAN, steps: [{ text: "bypass a" }] } });
+  click(item("a"));
+  edit("b", "Insert a copy");
+  key(fields()[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["insert_copy", { names: ["a"], on: "b:0", to: null }]);
+  edit("b", "Make its edits on copies");
+  fields()[0]!.value = "new";
+  fields()[1]!.value = "b";
+  key(fields()[2]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["forward_edits", { to: "new", until: ["b"], assign: "leave" }]);
+});
+
 test("an edit that needs words asks for them; Enter answers", () => {
   item("a").focus();
   key(item("a"), "e");
