@@ -99,9 +99,9 @@ class Revising:
             old: its name.
             to: the new name, which must be free.
         """
-        here, values = self.destination, None
-        if here._values is not None or here._session is not None:
-            values = here
+        here, known = self.destination, self.draft.base.state.variables.values()
+        some = any(f"{v.op}/".startswith(f"{str(old).strip('/')}/") for v in known)
+        values = here if some and (here._values is not None or here._session is not None) else None
         text = f"{str(old).strip('/')} will be called {str(to).strip('/')}"
         self._edit(lambda plan: plan.rename(old, to=to, values=values), text)
 

@@ -434,3 +434,14 @@ def test_a_search_that_takes_too_long_says_so():
     found = match(g, wanted, steps=50)
     assert (len(found), found.undecided) == (0, 1)
     assert "not decided at 1 ops: the search took too many steps there" in str(found)
+
+
+def test_what_comes_nearest_to_one_more():
+    ops = [("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"])]
+    g = Graph.of([*ops, ("c", "Abs", ["x"]), ("d", "Log", ["c"])])
+    small = Graph.of([("v", "Placeholder", []), ("e", "Exp", ["v"]), ("l", "Log", ["e"])])
+    found = match(g, Pattern.of(small))
+    assert found.best is None
+    assert str(found.nearest()) == "1 of 2 ops fits, and the search stopped at 'e': 'c' (Abs) is no Exp"
+    # where no other op is of any type of the pattern, nothing comes near
+    assert match(Graph.of(ops), Pattern.of(small)).nearest() is None

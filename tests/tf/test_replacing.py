@@ -374,8 +374,8 @@ def test_what_is_refused_at_once():
     plan = gs.open(blocks()).plan()
     with refuses(PlanError, "external='break' is not known", "Choose one of 'keep', 'refuse'"):
         plan.replace(swish, hard, external="break")
-    with refuses(PlanError, "str is no function", "Give a function"):
-        plan.replace(swish, "relu")
+    with refuses(PlanError, "int is no function", "Give a function of the pattern's inputs, or an op type"):
+        plan.replace(swish, 3)
     with refuses(SelectionError, "replace(3)", "int is no pattern"):
         plan.replace(3, hard)
     bare = Plan(plan.base)
@@ -388,6 +388,52 @@ def test_what_is_refused_at_once():
         "not known yet",
         "Apply that step first",
     )
+
+
+def test_an_op_type_takes_the_inputs_in_their_order():
+    graph = tf.Graph()
+    with graph.as_default():
+        x, z = (tf1.placeholder(tf.float32, [2], name=name) for name in "xz")
+        tf.identity(tf.subtract(z, x, name="net/minus"), name="y")
+    ed = gs.open(graph)
+    plan = ed.plan().replace(ed.select(name="net/minus"), "Div")
+    assert ".replace(ed.select(name='net/minus'), 'Div')" in plan.to_code()
+    done = ed.apply(plan)
+    assert done.matches[0].outputs == {"net/minus:0": "net/minus_1:0"}
+    op = ed.graph.get_operation_by_name("net/minus_1")
+    assert (op.type, [t.name for t in op.inputs]) == ("Div", ["z:0", "x:0"])
+    out = ed.session().run("y:0", {"x:0": [2.0, 4.0], "z:0": [1.0, 1.0]})
+    np.testing.assert_array_equal(out, [0.5, 0.25])
+    # the printed code makes the same
+    other = {"graph": graph}
+    exec(plan.to_code(), other)
+    assert other["done"].graph.as_graph_def() == ed.graph.as_graph_def()
+
+
+def test_an_op_type_that_takes_a_list():
+    ed = gs.open(blocks(2))
+    plan = ed.plan().replace(lambda a, b: tf.sigmoid(a) * b, "AddN")
+    assert plan.check() == ()
+    done = ed.apply(plan)
+    assert [one.scope for one in done.matches] == ["b0/swish_1", "b1/swish_1"]
+    np.testing.assert_array_equal(number(ed), 4 * X)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "instead"),
+    [
+        ("Sofplus", "TensorFlow has no op type 'Sofplus'", "Type one as"),
+        ("MatMul", "'MatMul' takes a, b, and what is replaced has 1 input: x:0", "as many inputs, or give a Python"),
+        ("Const", "'Const' takes nothing, and what is replaced has 1 input: x:0", "as many inputs"),
+        ("Unique", "'Unique' has 2 outputs, and what is replaced has 1 output: b0/swish:0", "as many outputs"),
+        ("Cast", "'Cast' needs a value for its attribute 'DstT'", "Choose another op type"),
+        ("LogicalNot", "TensorFlow makes no 'LogicalNot' of x:0: ", "for these dtypes and shapes"),
+    ],
+)
+def test_an_op_type_that_does_not_fit(kind, wrong, instead):
+    ed = gs.open(blocks(1))
+    faults = ed.plan().replace(ed.select(scope="b0"), kind).check()
+    reads(faults[0], f"replace(pattern, {kind!r}): {wrong}", instead)
 
 
 def test_insert_a_function():

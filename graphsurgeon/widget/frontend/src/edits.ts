@@ -60,13 +60,13 @@ export class Edits {
         !fold && { text: "Insert a copy of what is picked \u2026", off: !picked.length || picked.includes(of.name), run: () => popup.ask(`Insert a copy of ${some(picked)} behind it`, [
           { name: "to", label: "Scope of the copy", value: "", hint: "a free one" }],
           "Insert", v => void acts.send("insert_copy", { names: picked, on: acts.tensorOf(of.name), to: v.to || null })) },
-        { text: "Feed its readers by placeholders", run: () => void acts.send("detach", { names, side: "outputs" }) },
+        { text: `Feed ${names.length > 1 ? `the readers of ${all}` : "its readers"} by placeholders`, run: () => void acts.send("detach", { names, side: "outputs" }) },
       ],
-      "The op itself": [
-        { text: "Take it out", key: "Shift+Del", run: () => this.remove(pane, of, false) },
-        { text: "Take it out and stitch", key: "Del", run: () => this.remove(pane, of, true) },
-        { text: "Feed it by placeholders", run: () => void acts.send("detach", { names, side: "inputs" }) },
-        !whole.startsWith("~") && { text: "Rename \u2026", run: () => popup.ask(fold ? "Rename the scope" : "Rename the op", [{ name: "to", label: "Name", value: whole }],
+      [names.length > 1 ? `All ${names.length} picked` : fold ? "The scope itself" : "The op itself"]: [
+        { text: `Take ${all} out`, key: "Shift+Del", run: () => this.remove(pane, of, false) },
+        { text: `Take ${all} out and stitch`, key: "Del", run: () => this.remove(pane, of, true) },
+        { text: `Feed ${all} by placeholders`, run: () => void acts.send("detach", { names, side: "inputs" }) },
+        names.length === 1 && !whole.startsWith("~") && { text: "Rename \u2026", run: () => popup.ask(fold ? "Rename the scope" : "Rename the op", [{ name: "to", label: "Name", value: whole }],
           "Rename", v => void acts.send("rename", { old: of.name, to: v.to! })) },
         { text: "Place on a device \u2026", run: () => popup.ask("Place on a device", [{ name: "device", label: "Device", value: "/cpu:0", hint: "any" }],
           "Place", v => void acts.send("set_device", { names, device: v.device! })) },
@@ -74,7 +74,7 @@ export class Edits {
           { name: "name", label: "Attribute", value: "" }, { name: "value", label: "Value, as Python", value: "", hint: "None clears one that begins with _" }],
           "Set", v => void acts.send("set_attr", { names, name: v.name!, value: v.value! })) },
       ],
-      "Its order": [
+      "Order": [
         two("add_control"), two("reroute_control"),
         !fold && { text: "Wait for nothing", run: () => void acts.send("remove_control", { op: of.name, after: null }) },
       ],

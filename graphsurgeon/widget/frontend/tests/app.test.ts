@@ -127,7 +127,7 @@ function edit(label: string, text: string): void {
 test("the edits stand under headings, and each is reached by the arrow keys", () => {
   item("a").focus();
   key(item("a"), "e");
-  expect([...host.querySelectorAll(".gs-over")].map(e => e.textContent)).toEqual(["What reads it", "The op itself", "Its order", "Functions and patterns", "The plan so far"]);
+  expect([...host.querySelectorAll(".gs-over")].map(e => e.textContent)).toEqual(["What reads it", "The op itself", "Order", "Functions and patterns", "The plan so far"]);
   const live = menu().filter(c => !(c as HTMLButtonElement).disabled);
   for (const expected of live) {
     expect(document.activeElement).toBe(expected);

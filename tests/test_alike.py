@@ -1,0 +1,129 @@
+"""All alike, by hand: found and picked, the nearest miss said, and replaced by an op or a function."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError, SelectionError
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+
+
+def blocks(count=3):
+    """Returns the screen of x -> (neg -> act) times `count` -> another neg -> tail."""
+    graph = tf.Graph()
+    with graph.as_default():
+        h = tf1.placeholder(tf.float32, [2], name="x")
+        for letter in "abcdefgh"[:count]:
+            with tf1.name_scope(f"block{letter}"):
+                h = tf.nn.relu(tf.negative(h, name="neg"), name="act")
+        tf.exp(tf.negative(h, name="last"), name="tail")
+    screen = gs.open(graph).screen
+    screen.set_depth(0)
+    return screen
+
+
+def test_all_like_a_scope_are_picked_as_scopes():
+    screen = blocks()
+    found = screen.find_like(["blocka/"])
+    assert json.loads(json.dumps(found)) == found
+    near = "1 of 2 ops fits, and the search stopped at 'blocka/act': 'tail' (Exp) is no Relu"
+    assert found == {"count": 3, "ops": 6, "boxes": {}, "near": near}
+    shown = screen.traits()
+    assert shown["picked"] == ["blocka/", "blockb/", "blockc/"]
+    assert shown["status"] == {"text": f"3 places like this, 6 ops · next best: {near}", "level": "info"}
+    assert screen.selection.count == 6
+    assert not screen.draft.steps
+
+
+def test_a_box_that_holds_more_says_how_many():
+    screen = blocks()
+    screen.unfold("blocka/")
+    found = screen.find_like(["blocka/act"])
+    assert (found["count"], found["near"]) == (3, "")
+    assert found["boxes"] == {"blockb/": 1, "blockc/": 1}
+    assert set(screen.traits()["picked"]) == {"blocka/act", "blockb/act", "blockc/act"}
+    assert screen.traits()["status"]["text"] == "3 places like this, 3 ops · nothing else comes near"
+
+
+def test_what_is_not_there_or_falls_apart():
+    screen = blocks()
+    with refuses(SelectionError, "find_like('blockz/'): there is nothing of that name", "Did you mean"):
+        screen.find_like(["blockz/"])
+    with refuses(SelectionError, "falls apart in 2 pieces", "Look for the pieces one by one"):
+        screen.find_like(["blocka/neg", "tail"])
+    with refuses(SelectionError, "replace('blockz/'): there is nothing of that name"):
+        screen.replace(["blockz/"], "Softplus")
+
+
+def leaky(t):
+    return tf.nn.leaky_relu(-t, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("by", "wanted", "code"),
+    [
+        ("Softplus", lambda h: np.log1p(np.exp(h)), ".replace(ed.select(scope='blocka'), 'Softplus')"),
+        (leaky, lambda h: np.where(h < 0, -h, -h / 2), ".replace(ed.select(scope='blocka'), leaky)"),
+    ],
+)
+def test_all_like_it_give_way_to_an_op_or_a_function(by, wanted, code):
+    screen = blocks()
+    graph = screen.destination.graph
+    screen.replace(["blocka/"], by)
+    word = by if isinstance(by, str) else "leaky"
+    assert (
+        screen.traits()["status"]["text"]
+        == f"3 places like blocka/neg, blocka/act will give way to {word}, in a new graph"
+    )
+    printed = screen.draft.to_code()
+    assert code in printed
+    screen.apply()
+    h = x = np.array([-1.0, 2.0], np.float32)
+    for _ in range(3):
+        h = wanted(h)
+    got = screen.destination.session().run("last:0", {"x:0": x})
+    np.testing.assert_allclose(got, -h, rtol=1e-5)
+    made = {"graph": graph}
+    exec(printed, made)
+    assert made["done"].graph.as_graph_def() == screen.destination.graph.as_graph_def()
+    screen.undo()
+    assert screen.destination.graph is graph
+
+
+def test_places_of_which_others_read_inside_are_kept_or_left():
+    screen = blocks()
+    with screen.destination.graph.as_default():
+        tf.identity(screen.destination.graph.get_tensor_by_name("blockb/neg:0"), name="reader")
+    screen.replace(["blocka/neg", "blocka/act"], "Softplus")
+    assert screen.traits()["status"]["text"].startswith("2 places like blocka/neg, blocka/act will give way")
+    assert "blockb/neg:0 inside is read by reader" in " ".join(screen.traits()["plan"]["warnings"])
+    screen.undo()
+    screen.replace(["blocka/neg", "blocka/act"], "Softplus", external="keep")
+    assert screen.traits()["status"]["text"].startswith("3 places like")
+    assert (
+        ".replace(ed.select(name=['blocka/neg', 'blocka/act']), 'Softplus', external='keep')" in screen.draft.to_code()
+    )
+
+
+def test_what_the_plan_makes_is_no_pattern_yet():
+    screen = blocks()
+    screen.insert("Relu", on="x", name="new")
+    with refuses(PlanError, "replace('new'): it is made by this plan", "Apply the plan first"):
+        screen.replace(["new"], "Softplus")
+
+
+def test_an_op_type_that_does_not_fit_is_a_fault_on_screen():
+    screen = blocks()
+    screen.replace(["blocka/"], "MatMul")
+    assert screen.traits()["status"] == {
+        "text": "replace(pattern, 'MatMul'): 'MatMul' takes a, b, and what is replaced has 1 input: x:0",
+        "level": "error",
+    }
+    assert "as many inputs" in screen.traits()["plan"]["faults"][0]["instead"]

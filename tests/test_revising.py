@@ -1,0 +1,157 @@
+"""Edits by hand of names, functions, order and whole regions: each a step of the plan, applied and taken back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError, SelectionError
+from tests.graphs import model
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+X = np.array([1.0, 2.0], np.float32)
+
+
+def opened():
+    """Returns the screen of x -> in/b -> in/c -> a call -> d, with a, and an op that waits for one without outputs."""
+    graph = tf.Graph()
+
+    @tf.function
+    def doubled(t):
+        return t * 2.0
+
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        with tf1.name_scope("in"):
+            b = tf.square(x, name="b")
+            c = tf.negative(b, name="c")
+        tf.identity(doubled(c), name="d")
+        first, _ = tf.no_op(name="first"), tf.no_op(name="second")
+        with tf.control_dependencies([first]):
+            tf.exp(x, name="e")
+    return gs.open(graph).screen
+
+
+def value(screen, fetch="d:0"):
+    return screen.destination.session().run(fetch, {"x:0": X}).tolist()
+
+
+@pytest.mark.parametrize(
+    ("verb", "args", "code", "status"),
+    [
+        ("rename", ["in/c", "in/minus"], ".rename('in/c', to='in/minus')", "in/c will be called in/minus"),
+        ("rename", ["in/", "out/"], ".rename('in', to='out')", "in will be called out"),
+        ("collapse", [["in/"]], ".collapse('in', name='in_call')", "in/b, in/c will be one call, in_call"),
+        ("collapse", [["in/c", "in/b"], "both"], ".collapse(['in/b', 'in/c'], name='both')",
+         "in/b, in/c will be one call, both"),
+        ("inline", [["PartitionedCall"]], ".inline('PartitionedCall')",
+         "PartitionedCall will give way to what is inside"),
+        ("reroute_control", ["first", "second"], ".reroute_control('first', to='second')",
+         "what waits for first will wait for second"),
+    ],
+)  # fmt: skip
+def test_each_is_a_step_and_the_numbers_are_the_same(verb, args, code, status):
+    screen = opened()
+    before = value(screen), value(screen, "e:0")
+    names = [op.name for op in screen.destination.graph.get_operations()]
+    getattr(screen, verb)(*args)
+    assert screen.draft.check() == ()
+    assert code in screen.draft.to_code()
+    assert screen.traits()["status"]["text"] == status + ", in a new graph"
+    screen.apply()
+    assert (value(screen), value(screen, "e:0")) == before
+    screen.undo()
+    assert [op.name for op in screen.destination.graph.get_operations()] == names
+
+
+def test_what_waited_waits_for_the_other():
+    screen = opened()
+    screen.reroute_control("first", "second")
+    screen.apply()
+    graph = screen.destination.graph
+    assert [op.name for op in graph.get_operation_by_name("e").control_inputs] == ["second"]
+
+
+def test_a_scope_that_is_renamed_keeps_its_values():
+    m = model("resource")
+    screen = gs.open(m.session).screen
+    weights = m.session.run(m.w)
+    screen.rename("net/", "body")
+    assert screen.draft.to_code().count("values=ed") == 1
+    screen.apply()
+    with screen.destination.graph.as_default():
+        moved = {v.name: v for v in tf1.global_variables()}
+    assert "net/w:0" not in moved
+    np.testing.assert_array_equal(screen.destination.session().run(moved["body/w:0"]), weights)
+
+
+def test_a_copy_of_boxes_goes_between_a_tensor_and_its_readers():
+    screen = opened()
+    screen.insert_copy(["in/"], "in/c")
+    assert screen.traits()["status"]["text"] == "a copy of in/b, in/c will stand behind in/c:0, in a new graph"
+    code = screen.draft.to_code()
+    assert ".copy(block, to='copy', inputs={'x:0': 'in/c:0'}, unmapped='keep')" in code
+    assert ".reroute('in/c:0', to='copy/in/c:0', but='copy/in/b')" in code
+    screen.apply()
+    assert value(screen) == [-2.0, -32.0]  # -(-x²)² twice over
+    # the code makes the same graph
+    screen.undo()
+    made = {"graph": screen.destination.graph}
+    exec(code, made)
+    screen.redo()
+    assert made["done"].graph.as_graph_def() == screen.destination.graph.as_graph_def()
+
+
+def test_a_copy_of_boxes_that_cannot_be_inserted():
+    screen = opened()
+    with refuses(PlanError, "insert_copy(x, in/b): 0 tensors enter what is copied", "Pick ops that one tensor enters"):
+        screen.insert_copy(["x", "in/b"], "d")
+    with refuses(PlanError, "insert_copy(in/b, e): 2 tensors leave what is copied: ", "in/b:0, e:0", "leaves"):
+        screen.insert_copy(["in/b", "e"], "d")
+    with refuses(SelectionError, "insert_copy('inn/'): there is nothing of that name"):
+        screen.insert_copy(["inn/"], "d")
+    screen.insert("Relu", on="in/c", name="r")
+    with refuses(PlanError, "insert_copy(r): 'r' is made by this plan", "Apply the plan first"):
+        screen.insert_copy(["r"], "d")
+
+
+def test_the_edits_so_far_on_copies():
+    screen = opened()
+    graph = screen.destination.graph
+    screen.bypass("in/c")
+    screen.forward_edits()
+    assert screen.traits()["status"]["text"] == "the edits so far will be made on copies under edited/"
+    assert screen.draft.mode == "append"
+    assert ".forward(to='edited')" in screen.draft.to_code()
+    screen.apply()
+    assert screen.destination.graph is graph
+    assert (value(screen), value(screen, "edited/d:0")) == ([-2.0, -8.0], [2.0, 8.0])
+    # not even the name is taken twice
+    screen.bypass("in/c")
+    screen.forward_edits(until=["PartitionedCall"], assign="copy")
+    assert ".forward(to='edited_2', until='PartitionedCall', assign='copy')" in screen.draft.to_code()
+
+
+def test_copies_of_no_edits_are_a_fault_that_says_so():
+    screen = opened()
+    screen.forward_edits("new")
+    status = screen.traits()["status"]
+    assert status["level"] == "error"
+    assert status["text"] == "forward(to='new'): no step before it changes an op that exists"
+    with refuses(PlanError, "assign='all' is not known"):
+        screen.forward_edits("new", assign="all")
+
+
+def test_what_cannot_be_stays_a_fault_on_screen():
+    screen = opened()
+    screen.inline(["d"])
+    assert screen.traits()["status"]["text"] == "inline('d'): 'd' is a Identity, not a function call"
+    screen.undo()
+    screen.rename("in/b", "e")
+    assert screen.traits()["plan"]["faults"][0]["asked"] == "rename('in/b', to='e')"
+    screen.undo()
+    screen.collapse(["x"], "f")
+    assert "nothing in it but variables, placeholders" in screen.traits()["status"]["text"]
