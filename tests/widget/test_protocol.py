@@ -41,7 +41,7 @@ def test_invalid(example):
 def test_a_long_value_is_shortened_in_the_message():
     with pytest.raises(ProtocolError) as caught:
         parse({"v": 1, "id": 1, "verb": "x" * 100_000, "args": {}})
-    assert len(str(caught.value)) < 600
+    assert len(str(caught.value)) - len(", ".join(VERBS)) < 150
 
 
 def test_a_long_name_is_an_argument_like_any_other():

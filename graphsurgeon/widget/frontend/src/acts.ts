@@ -32,12 +32,10 @@ export class Acts {
   /** What the legend lets fade, ahead of Python's answer; null when Python's is right. */
   faded: string[] | null = null;
   private asked = 0;
-  /** What all that is picked now looks like: what was picked before it was looked for. */
-  alike: string[] | null = null;
   private edge: Edge | null = null;
 
   constructor(private p: Parts) {
-    this.edits = new Edits(this, p.model, p.popup);
+    this.edits = new Edits(this, p.model, p.popup, boxes => p.panes.source.drawing.found(boxes));
     this.going = new Going(this, p.model, p.popup, text => p.status.say(text));
     this.seen = new Seen(this, p.model, p.popup);
   }
@@ -81,8 +79,7 @@ export class Acts {
     const same = next.size === old.size && [...next].every(n => old.has(n));
     this.picked[pane.name] = next;
     this.edge = null;
-    if (this.alike) this.p.panes.source.drawing.found({});
-    this.alike = null;
+    this.edits.forget();
     this.p.redraw();
     if (!same && pane.name === "source") void this.send("pick", { names, mode }).then(() => this.adopt());
     void this.inspect(pane);
@@ -271,14 +268,6 @@ export class Acts {
     else this.pick(pane, [], "set");
   }
 
-  /** Picks all places that look like what is picked, and shows how many ops of them each box holds. */
-  async like(names: string[]): Promise<void> {
-    const found = await this.send("find_like", { names });
-    if (!found) return;
-    this.alike = names;
-    this.p.panes.source.drawing.found(found.boxes);
-  }
-
   /** The menu of edits. */
   edit(pane: Pane, of: Box | Group, x: number, y: number): void {
     const no = this.edits.refusal(pane);
@@ -297,7 +286,7 @@ export class Acts {
       { text: "Copy the region", key: "c", run: act("copy"), off: !this.p.model.get("boundary").ops },
       !fold && (this.armed && this.armed.verb !== "connect" ? { text: "Take this op", key: "Enter", run: act("open") }
         : { text: this.armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") }),
-      pane.name === "source" && { text: "Find all like this", run: () => void this.like(this.edits.alike(pane, of)) },
+      pane.name === "source" && { text: "Find all like this", run: () => void this.edits.like(pane, of) },
       ...this.seen.of(of),
       { text: "Edit \u2026", key: "e", run: () => this.edit(pane, of, x, y), off: !!this.edits.refusal(pane) },
     ];

@@ -17,7 +17,10 @@ export const SECOND: Record<Second, { menu: string; ask: string; key?: string; /
 };
 
 export class Edits {
-  constructor(private acts: Acts, private model: Model, private popup: Popup) {}
+  /** What all that is picked now looks like: what was picked before it was looked for. */
+  private found: string[] | null = null;
+
+  constructor(private acts: Acts, private model: Model, private popup: Popup, private count: (boxes: Record<string, number>) => void) {}
 
   /** Why the boxes of a pane cannot be edited; empty where they can. */
   refusal(pane: Pane): string {
@@ -32,9 +35,23 @@ export class Edits {
   }
 
   /** What more is looked for of: once it was looked for, it is still what was picked then, not all that was found. */
-  alike(pane: Pane, of: Box | Group): string[] {
-    const found = pane.name === "source" && this.acts.picked.source.has(of.name) ? this.acts.alike : null;
+  private alike(pane: Pane, of: Box | Group): string[] {
+    const found = pane.name === "source" && this.acts.picked.source.has(of.name) ? this.found : null;
     return found ?? this.names(pane, of);
+  }
+
+  /** Picks all places that look like what is picked, and shows how many ops of them other boxes hold. */
+  async like(pane: Pane, of: Box | Group): Promise<void> {
+    const names = this.alike(pane, of), found = await this.acts.send("find_like", { names });
+    if (!found) return;
+    this.found = names;
+    this.count(found.boxes);
+  }
+
+  /** Something else is picked. */
+  forget(): void {
+    if (this.found) this.count({});
+    this.found = null;
   }
 
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
