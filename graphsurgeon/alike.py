@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from .pane import Pane
 
 
+#: For more ops than these the search for the nearest miss takes seconds, and says little.
+_SMALL = 100
+
+
 class Alike:
     """The part of a `Screen` that looks for more of what is picked."""
 
@@ -51,7 +55,8 @@ class Alike:
 
         Returns:
             how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many of them each box holds that is
-            not picked itself, and in ``near`` what comes nearest to one more.
+            not picked itself, and in ``near`` what comes nearest to one more: at least half of the ops fit. It is
+            looked for where there are up to 100.
 
         Raises:
             SelectionError: there is no such box, or the boxes fall apart.
@@ -61,14 +66,16 @@ class Alike:
         graph = self._graph("source")
         chosen = _selection(graph, names, "find_like")
         found = match(graph, as_pattern(chosen))
-        near, ops = found.nearest(), found.selection
+        small = chosen.count <= _SMALL
+        best, ops = found.nearest() if small else None, found.selection
+        near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
         self._draw("source")
         boxes = hits_shown(graph, np.flatnonzero(ops.mask).tolist(), self._panes["source"].scene)["boxes"]
         picked = _as_boxes(graph, ops, boxes)
         boxes = {name: count for name, count in boxes.items() if name not in picked}
         self.pick(picked, "set")
-        self._say(_told(found, ops.count, "" if near is None else str(near)))
-        return {"count": len(found), "ops": ops.count, "boxes": boxes, "near": "" if near is None else str(near)}
+        self._say(_told(found, ops.count, near or ("" if small else None)))
+        return {"count": len(found), "ops": ops.count, "boxes": boxes, "near": near}
 
     def replace(self, names: Sequence[str], by: str | Callable[..., Any], external: str = "refuse") -> None:
         """Puts an op, or what a function makes, in the place of all that looks like some boxes together.
@@ -125,8 +132,9 @@ def _places(count: int) -> str:
     return f"{count:,} place{'s' * (count != 1)}"
 
 
-def _told(found: Matches, ops: int, near: str) -> str:
+def _told(found: Matches, ops: int, near: str | None) -> str:
     lines = [f"{_places(len(found))} like this, {counted(ops, 'ops')}"]
-    lines += [f"next best: {near}"] if near else ["nothing else comes near"]
+    if near is not None:
+        lines.append(f"next best: {near}" if near else "nothing else comes near")
     lines += [f"not decided at {found.undecided:,} ops"] if found.undecided else []
     return " · ".join(lines)

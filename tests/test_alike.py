@@ -52,6 +52,23 @@ def test_a_box_that_holds_more_says_how_many():
     assert screen.traits()["status"]["text"] == "3 places like this, 3 ops · nothing else comes near"
 
 
+def test_what_fits_by_less_than_half_is_no_near_miss_and_is_not_looked_for_where_there_is_much():
+    screen = blocks(2)
+    found = screen.find_like(["blocka/", "blockb/"])
+    assert (found["count"], found["near"]) == (1, "")
+    assert screen.traits()["status"]["text"] == "1 place like this, 4 ops · nothing else comes near"
+    graph = tf.Graph()
+    with graph.as_default():
+        h = tf1.placeholder(tf.float32, [2], name="x")
+        for letter in "ab":
+            with tf1.name_scope(letter):
+                for _ in range(101):
+                    h = tf.negative(h)
+    screen = gs.open(graph).screen
+    assert screen.find_like(["a/"])["count"] == 2
+    assert screen.traits()["status"]["text"] == "2 places like this, 202 ops"
+
+
 def test_what_is_not_there_or_falls_apart():
     screen = blocks()
     with refuses(SelectionError, "find_like('blockz/'): there is nothing of that name", "Did you mean"):
