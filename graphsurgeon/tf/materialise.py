@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ..core.plan import Plan
 from ..core.selection import select
 from ..core.slices import reshaped
 from .copying import Made, carry_out
+from .elements import collections_in
+from .variables import is_variable
 
 
 def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
@@ -42,6 +45,7 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
     made = carry_out(both, tf.Graph(), resolve_values)
+    _keep_order(made.graph, base.owner, _renamed(effect))
     # Variables of the base keep the values their session has: they are not the plan's to set.
     own = {v.name for c in effect.copies for v in c.variables}
     made.initial = [name for name in made.initial if name in own]
@@ -50,6 +54,29 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
     made.carried = {name: v for name, v in made.variables.items() if name not in own}
     made.variables = {name: v for name, v in made.variables.items() if name in own}
     return made
+
+
+def _renamed(effect: Effect) -> dict[str, str]:
+    """New name -> old name of the ops that are renamed: their copies stay, and they go."""
+    base = effect.plan.base
+    copies = [c for c in effect.copies if c.role == "copy" and c.source is base and c.step.names is not None]
+    pairs = [pair for c in copies for pair in zip(c.names, c.ops.tolist(), strict=True)]
+    return {name: base.names[op] for name, op in pairs if op in effect.removed}
+
+
+def _keep_order(graph: Any, old: Any, renamed: dict[str, str]) -> None:
+    """Puts renamed variables where they were in their collections: a trainer pairs them with values by order."""
+    there = set(graph.get_all_collection_keys()) if renamed else set()
+    for key, items in collections_in(old).items() if there else ():
+        now = graph.get_collection_ref(key) if key in there else []
+        if all(is_variable(item) for item in (*items, *now)):
+            rank = {item.op.name: at for at, item in enumerate(items)}
+            now.sort(key=partial(_place, rank, renamed))
+
+
+def _place(rank: dict[str, int], renamed: dict[str, str], variable: Any) -> int:
+    name = variable.op.name
+    return rank.get(renamed.get(name, name), len(rank))
 
 
 def _loose(effect: Effect) -> Any:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from tests.graphs import KINDS, look, model
 from tests.refusal import refuses
+
+tf1 = tf.compat.v1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -27,6 +30,21 @@ def test_a_scope_with_variables_gets_another_name_and_keeps_its_values(kind):
     assert done[m.w].op.name == "model/w"
     ed.undo()
     assert ed.graph is m.graph
+
+
+def test_renamed_variables_stay_where_they_were_in_their_collections():
+    graph = tf.Graph()
+    with graph.as_default():
+        for name in "abcd":
+            tf1.get_variable(name, [2])
+        graph.add_to_collection("others", "a text")
+        graph.add_to_collection("others", graph.get_collection("variables")[1])
+    ed = gs.open(graph)
+    # a copy beside them comes last
+    ed.apply(ed.plan().copy(ed.select(scope="d"), to="copy").rename("c", to="z").rename("b", to="y"))
+    for key in ("variables", "trainable_variables"):
+        assert [v.op.name for v in ed.graph.get_collection(key)] == ["a", "y", "z", "d", "copy/d"]
+    assert [getattr(item, "name", item) for item in ed.graph.get_collection("others")][:1] == ["a text"]
 
 
 def test_lists_that_do_not_fit_and_tensors_named_twice():
