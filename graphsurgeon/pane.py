@@ -15,7 +15,7 @@ from .view.items import keys_to, ops_named
 from .view.layout import place
 from .view.opening import first_unfolded
 from .view.paint import Paint, painted
-from .view.scene import Scene, build
+from .view.scene import MOST, Scene, build
 from .view.svg import to_svg
 
 
@@ -24,6 +24,7 @@ class Pane:
 
     def __init__(self) -> None:
         self.unfolded: frozenset[str] | None = None
+        self.budget = self.most = MOST
         self.scene: Scene | None = None
         self.placed: dict[str, Any] | None = None
         self._key: Any = None
@@ -43,9 +44,18 @@ class Pane:
         key = (id(graph), self.unfolded, tuple(sorted(marks.items())), direction, pins, filters)
         if key != self._key or self.placed is None:
             scene = build(graph, self.unfolded, marks, pins=pins)
+            self._refuse_many(len(scene.boxes))  # before the layout: that takes long for what nobody will see
             placed = place(scene, direction=direction)
             self.scene, self.placed, self._key = scene, placed.to_dict(), key
         return self.placed
+
+    def _refuse_many(self, count: int) -> None:
+        if count > self.most:
+            raise LayoutError(
+                f"a picture of {count} boxes",
+                f"{self.budget} boxes read well, and this is {count - self.budget} more",
+                f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
+            )
 
     def coloured(self, graph: Graph, paint: Paint, faded: tuple[str, ...]) -> dict[str, Any]:
         """Returns the placed scene with its colours and legend; nothing is laid out anew for them."""

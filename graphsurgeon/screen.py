@@ -154,20 +154,14 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
         here = self._panes[pane]
         before = here.unfolded or frozenset()
         here.unfolded = frozenset(change(before))
+        here.budget, here.most = self._budget, max(self._budget, len(before_boxes))
         try:
             scene = self._draw(pane)
         except LayoutError:
             here.unfolded = before
             raise
-        over = len(scene["boxes"]) - self._budget
-        if over > 0 and len(scene["boxes"]) > len(before_boxes):
-            here.unfolded = before
-            self._draw(pane)
-            raise LayoutError(
-                f"a picture of {len(scene['boxes'])} boxes",
-                f"{self._budget} boxes read well, and this is {over} more",
-                f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
-            )
+        finally:
+            here.most = MOST
         if pane == "source":
             self._open_rows = (self._open_rows - (before - here.unfolded)) | (here.unfolded - before)
         degraded = scene["stats"].get("degraded")

@@ -7,6 +7,7 @@ import numpy as np
 from .core.graph import Graph, Mask
 from .core.state import FEED_TYPES, VARIABLE_TYPES
 from .core.walks import forward
+from .view.asides import training_ops
 
 _QUIET = (
     "NoOp",
@@ -81,10 +82,10 @@ def _sinks(graph: Graph) -> list[int]:
     exits = np.flatnonzero((graph.type_array == "Exit") & read).tolist()
     done = {graph.names[i].rpartition("/")[0] for i in exits}
     candidates = np.array([i for i in candidates.tolist() if not _leftover(graph, i, read, done)], np.int64)
-    # What hangs on a feed comes first: these are the answers, the rest are helpers that nobody fetched.
+    # What hangs on a feed comes first: these are the answers. Helpers that nobody fetched follow, then gradients.
     fed = forward(graph, graph.typed(FEED_TYPES), control=False)
     helper = graph.typed(_HELPERS)
-    rank = 2 * ~fed[candidates] + helper[candidates]
+    rank = 4 * training_ops(graph)[candidates] + 2 * ~fed[candidates] + helper[candidates]
     order = candidates[np.argsort(rank, kind="stable")].tolist()
     return [i for i in order if graph.outputs(i) is None or graph.outputs(i)]
 

@@ -10,8 +10,10 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon import pane
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError, SelectionError
+from graphsurgeon.view.layout import place
 from graphsurgeon.widget.protocol import VERBS
 from tests.graphs import model
 from tests.refusal import refuses
@@ -70,6 +72,24 @@ def test_more_boxes_than_read_well_are_refused_with_an_offer():
     for bad in (0, 401):
         with refuses(LayoutError, f"set_budget({bad})", "400 is the most that can be read", "from 1 to 400"):
             screen.set_budget(bad)
+
+
+def test_what_is_refused_is_not_laid_out(monkeypatch):
+    graph = Graph.of([(f"s{chr(97 + i)}/o{k}z", f"T{k}", []) for i in range(26) for k in range(9)])
+    screen = gs.open(tf.Graph()).screen
+    screen._inside, screen._outside = [("f", graph)], [None]
+    screen.set_depth(0)
+    laid_out = []
+    monkeypatch.setattr(pane, "place", lambda *given, **named: laid_out.append(given) or place(*given, **named))
+    with refuses(LayoutError, "a picture of 234 boxes", "this is 34 more", "set_budget(400)"):
+        screen.set_depth(1)
+    assert laid_out == []
+    screen.set_budget(234)
+    screen.set_depth(1)
+    assert len(laid_out) == 1
+    screen.set_budget(30)  # a picture that is there stays, and may become smaller
+    screen.fold("sa/")
+    assert len(scene(screen)["boxes"]) == 226
 
 
 def test_gradients_and_updates_in_one_step():

@@ -85,6 +85,16 @@ def test_helpers_of_gradients_come_after_the_answers():
     assert outputs(graph) == ["answer", "size"]
 
 
+def test_what_training_leaves_unread_comes_last():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 2], name="x")
+        with tf.name_scope("gradients"):
+            tf.identity(tf.square(x), name="left")
+        tf.shape(x, name="size")
+        tf.reduce_sum(x, name="answer")
+    assert outputs(graph) == ["answer", "size", "gradients/left"]
+
+
 def test_empty_collections_are_not_shown():
     with tf.Graph().as_default() as graph:
         tf1.add_to_collection("mine", tf.constant(1.0))

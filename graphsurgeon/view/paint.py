@@ -194,14 +194,24 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
             continue
         at = step(total)
         share = abs(total) / (max(abs(low), abs(high)) or 1.0)
-        told, bars = f"{total:.4g} {paint.name}", [[STEPS[at], round(share, 4)]]
+        told, bars = f"{figure(total, 4)} {paint.name}", [[STEPS[at], round(share, 4)]]
         found.append({"key": f"c{at}", "colour": STEPS[at], "bars": bars, "told": told})
     used = sorted({step(t) for t in known})
     edges = [low + span * i / len(STEPS) for i in range(len(STEPS) + 1)]
-    items = [{"key": f"c{i}", "text": f"{edges[i]:.3g} to {edges[i + 1]:.3g}", "colour": STEPS[i]} for i in used]
+    items = [{"key": f"c{i}", "text": f"{figure(edges[i])} to {figure(edges[i + 1])}", "colour": STEPS[i]} for i in used]
     if any(t is None for t in totals):
         items.append({"key": "c10", "text": "no value", "colour": GREY})
     return found, items
+
+
+def figure(value: float, digits: int = 3) -> str:
+    """Returns a number rounded to so many digits, as people write it.
+
+    Example:
+        >>> figure(1536.2), figure(0.0482), figure(2.56e-9)
+        ('1,540', '0.0482', '2.56e-09')
+    """
+    return f"{float(f'{value:.{digits}g}'):,.10g}"
 
 
 def _total(values: Sequence[float], how: str) -> float:

@@ -81,6 +81,13 @@ def test_numbers_become_steps_and_bars():
     }
 
 
+def test_large_numbers_are_written_as_people_do():
+    graph = Graph.of([("a", "Neg", []), ("b", "Neg", [])])
+    shown = picture(graph, Paint("values", {"a": 12345.6, "b": 1.5e-7}, "bytes"))
+    assert [b["paint"]["told"] for b in shown["boxes"]] == ["12,350 bytes", "1.5e-07 bytes"]
+    assert [i["text"] for i in shown["legend"]["items"]] == ["1.5e-07 to 2,470", "9,880 to 12,300"]
+
+
 @pytest.mark.parametrize(("how", "told"), [("sum", "6 ms"), ("max", "3 ms"), ("mean", "2 ms")])
 def test_numbers_of_a_fold_become_one(how, told):
     graph = Graph.of([("s/a", "Neg", []), ("s/b", "Neg", []), ("s/c", "Neg", []), ("t", "Neg", [])])
