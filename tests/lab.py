@@ -203,6 +203,19 @@ def open_notebook(
     """
     name = name or f"test{len(list(server.root.glob('*.ipynb')))}.ipynb"
     write_notebook(server.root / name, cells)
+    return open_file(page, server, name, run, timeout)
+
+
+def open_file(page: Any, server: Server, name: str, run: bool = True, timeout: float = 120) -> Opened:
+    """Opens a notebook that lies in the server's folder, and runs all its cells.
+
+    Args:
+        page: the Playwright page (fixture `page`).
+        server: fixture `lab` or `notebook7`.
+        name: file name.
+        run: False leaves the cells for the test to run.
+        timeout: seconds for all the cells together.
+    """
     page.goto(server.page_of(name), wait_until="domcontentloaded")
     page.wait_for_function("() => window.jupyterapp?.restored", timeout=90_000)
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)

@@ -447,3 +447,19 @@ def test_closing_the_view_leaves_no_listener(widget_page):
     shown.page.evaluate("close()")
     assert shown.page.evaluate("Object.values(heard).every(list => list.length === 0)")
     assert shown.page.evaluate("host.childElementCount") == 0
+
+
+def test_a_pick_scrolls_the_outline_and_never_the_notebook(widget_page):
+    shown = widget_page(FakeScreen([(f"op{chr(97 + i // 26)}{chr(97 + i % 26)}", "NoOp", []) for i in range(60)]))
+    shown.page.evaluate(
+        """() => { const cell = document.createElement("div"); cell.style.height = "3000px"; document.body.prepend(cell);
+          window.scrollTo(0, 200); }"""
+    )
+    row = shown.page.locator('.gs-entry[title="opch"]')
+    before = row.bounding_box()["y"]
+    shown.widget.simulate("pick", names=["opch"])  # as Python does, or another view of the same screen
+    shown.push()
+    shown.page.locator('.gs-entry.gs-picked[title="opch"]').wait_for()
+    assert shown.page.evaluate("() => window.scrollY") == 200
+    area = shown.page.locator(".gs-outline").bounding_box()
+    assert row.bounding_box()["y"] + 10 < area["y"] + area["height"] < before

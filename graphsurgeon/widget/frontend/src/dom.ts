@@ -60,6 +60,13 @@ export function button(props: { icon?: SVGElement; text?: string; label?: string
   );
 }
 
+/** Scrolls a list so that an entry of it is in sight; the page around the list stays where it is. */
+export function bring(entry: Element, list: Element): void {
+  const a = list.getBoundingClientRect(), b = entry.getBoundingClientRect();
+  if (b.top < a.top) list.scrollTop -= a.top - b.top;
+  else if (b.bottom > a.bottom) list.scrollTop += Math.min(b.bottom - a.bottom, b.top - a.top);
+}
+
 /** "1 op", "2 ops". */
 export function count(n: number, one: string, many = one + "s"): string {
   return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;

@@ -1,5 +1,5 @@
 // The outline: the tree of scopes at the left, for finding one's way and for screen readers.
-import { fill, h } from "./dom";
+import { bring, fill, h } from "./dom";
 import { icon } from "./icons";
 import type { Mode, Row } from "./types";
 
@@ -39,7 +39,7 @@ export class Outline {
     }
     // what is picked in the picture is in sight here, too
     const first = this.rows.find(r => picked.has(r.row.name))?.element;
-    if (first && !this.tree.contains(document.activeElement)) first.scrollIntoView?.({ block: "nearest" });
+    if (first && !this.tree.contains(document.activeElement)) bring(first, this.element);
   }
 
   private line(row: Row): HTMLElement {

@@ -1,6 +1,6 @@
 // The search box with its list of hits.
 import { Refused } from "./api";
-import { fill, h } from "./dom";
+import { bring, fill, h } from "./dom";
 import { icon } from "./icons";
 import type { Found, Hit } from "./types";
 
@@ -65,7 +65,7 @@ export class Search {
   private point(): void {
     [...this.list.children].forEach((e, i) => { e.classList.toggle("gs-on", i === this.at); e.setAttribute("aria-selected", String(i === this.at)); });
     const on = this.list.children[this.at];
-    if (on) { this.input.setAttribute("aria-activedescendant", on.id); on.scrollIntoView?.({ block: "nearest" }); }
+    if (on) { this.input.setAttribute("aria-activedescendant", on.id); bring(on, this.list); }
     else this.input.removeAttribute("aria-activedescendant");
   }
 

@@ -1,0 +1,80 @@
+"""The tutorials in a real JupyterLab: all cells run, each widget is painted, and answers to the mouse."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.hands import shot
+from tests.lab import open_file
+from tests.needs import ROOT
+
+CHOSEN = {"00": 5, "01": 4, "03": 1, "12": 7}
+"""Notebook -> how many of its cells show a widget."""
+
+_WIDGETS = """() => window.jupyterapp.shell.currentWidget.content.widgets.flatMap((cell, i) =>
+    (cell.model.sharedModel.outputs ?? [])
+        .some((o) => o.data && 'application/vnd.jupyter.widget-view+json' in o.data) ? [i] : [])"""
+_SCROLL = "i => window.jupyterapp.shell.currentWidget.content.scrollToItem(i, 'start')"
+# what a person could click: boxes that lie in the pane and under nothing else
+_IN_SIGHT = """(boxes, kind) => boxes.filter(g => {
+    const body = g.querySelector('.gs-body').getBoundingClientRect();
+    const at = document.elementFromPoint(body.x + body.width / 2, body.y + body.height / 2);
+    return g.classList.contains(kind) && at && g.contains(at);
+}).map(g => g.dataset.name)"""
+
+
+def seen(cell: Any, kind: str = "gs-box") -> list[str]:
+    """Names of the boxes of a kind that can be clicked in the source pane of a cell's widget."""
+    names: list[str] = cell.locator(".gs-pane-source .gs-box").evaluate_all(_IN_SIGHT, kind)
+    return names
+
+
+def named(cell: Any, name: str, what: str = ".gs-item") -> Any:
+    """The box or open group of this name in the source pane of a cell's widget."""
+    return cell.locator(f'.gs-pane-source {what}[data-name="{name}"]').first
+
+
+@pytest.mark.parametrize("number", CHOSEN)
+def test_the_widgets_of_a_tutorial(page: Any, lab: Any, number: str) -> None:
+    (file,) = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
+    shutil.copy(file, lab.root / file.name)
+    opened = open_file(page, lab, file.name, timeout=240)
+    page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    indexes = page.evaluate(_WIDGETS)
+    assert len(indexes) == CHOSEN[number]
+    for index in indexes:
+        page.evaluate(_SCROLL, index)
+        cell = page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{index}']")
+        cell.locator(".gs-pane-source .gs-box").first.wait_for()
+        cell.scroll_into_view_if_needed()
+        cell.locator(".gs").scroll_into_view_if_needed()
+        assert cell.locator(".gs-pane-source .gs-box").count() >= 5
+        assert cell.locator(".gs-pane-source .gs-line").count() >= 4
+        cell.locator(".gs-pane-source .gs-canvas").click(position={"x": 4, "y": 4})
+        click_and_unfold(page, cell)
+        shot(page, f"notebook-{number}-{index}")
+    assert not opened.ask("[t.last_error and str(t.last_error) for t in [v for v in globals().values()"
+                          " if type(v).__name__ == 'GraphWidget'] if t.last_error and 'fault of' in str(t.last_error)]")
+    opened.close()
+    Path(lab.root / file.name).unlink()
+
+
+def click_and_unfold(page: Any, cell: Any) -> None:
+    """Clicks a box and reads its name in the inspector; unfolds a folded scope and folds it again."""
+    cell.get_by_role("button", name="Fit the picture").click()
+    name = seen(cell)[0]
+    named(cell, name).click()
+    named(cell, name, ".gs-picked").wait_for()
+    title = cell.locator(".gs-inspector h3")
+    title.filter(has_text=name.rstrip("/").rpartition("/")[2]).wait_for()
+    cell.locator(".gs-inspect-list").first.wait_for()
+    folded = [name for name in seen(cell, "gs-scope") if not name.startswith("~")]
+    if not folded:
+        return
+    named(cell, folded[-1]).dblclick()
+    named(cell, folded[-1], ".gs-box").wait_for(state="detached")
+    assert cell.locator(".gs-status-text").text_content().split()[1] == "boxes"
