@@ -463,3 +463,22 @@ def test_a_pick_scrolls_the_outline_and_never_the_notebook(widget_page):
     assert shown.page.evaluate("() => window.scrollY") == 200
     area = shown.page.locator(".gs-outline").bounding_box()
     assert row.bounding_box()["y"] + 10 < area["y"] + area["height"] < before
+
+
+def test_a_double_click_on_what_marks_a_box_unfolds_it(widget_page):
+    screen = FakeScreen()
+    for tensor in ("split:0", "split:1"):
+        screen.mark_input(tensor)
+    screen.mark_output("head/MatMul:0")
+    shown = widget_page(screen)
+    shown.page.get_by_role("button", name="Fit the picture").click()
+    share = shown.page.locator(".gs-box.gs-scope .gs-share").last
+    name = share.evaluate("e => e.closest('.gs-box').dataset.name")
+    words = "name => document.querySelector(`.gs-box[data-name='${name}']`).textContent"
+    before = shown.page.evaluate(words, name)
+    shown.item("softmax2").click()
+    assert shown.page.evaluate(words, name) == before
+    at = share.bounding_box()
+    shown.page.mouse.dblclick(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    settle(shown, "unfold")
+    assert shown.sent[-1] == ("unfold", {"pane": "source", "name": name})

@@ -84,7 +84,10 @@ export class Drawing {
       list.toggle("gs-leak", !!marks?.leaks);
       list.toggle("gs-region", !!marks?.region);
       list.toggle("gs-armed", item.of.name === armed);
-      item.g.querySelectorAll(":scope > .gs-chips, :scope > .gs-share").forEach(e => e.remove());
+      item.g.querySelectorAll(":scope > .gs-chips, :scope > .gs-share").forEach(e => {
+        if (e.previousSibling?.nodeType === Node.TEXT_NODE) e.previousSibling.remove();
+        e.remove();
+      });
       const part = !!marks && isPart(marks, item.of);
       list.toggle("gs-part", part);
       if (part) item.g.append(" ", drawShare(marks.region, item.of));
