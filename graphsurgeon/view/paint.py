@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -198,7 +199,8 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
         found.append({"key": f"c{at}", "colour": STEPS[at], "bars": bars, "told": told})
     used = sorted({step(t) for t in known})
     edges = [low + span * i / len(STEPS) for i in range(len(STEPS) + 1)]
-    items = [{"key": f"c{i}", "text": f"{figure(edges[i])} to {figure(edges[i + 1])}", "colour": STEPS[i]} for i in used]
+    ends = [f"{figure(a)} to {figure(b)}" for a, b in pairwise(edges)]
+    items = [{"key": f"c{i}", "text": ends[i], "colour": STEPS[i]} for i in used]
     if any(t is None for t in totals):
         items.append({"key": "c10", "text": "no value", "colour": GREY})
     return found, items

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from tests.browser.hands import BUILD, IMPORTS, apply, box, said
 from tests.lab import open_notebook
+
+
+def walk(page: Any, name: str) -> None:
+    """Goes to a box of the pane that has the focus by arrow keys alone: at each box, the arrow used least there."""
+    here, used = "() => document.activeElement.dataset.name", Counter[tuple[str, str]]()
+    page.keyboard.press("Home")
+    for _ in range(60):
+        at = page.evaluate(here)
+        if at == name:
+            return
+        arrow = min(("ArrowDown", "ArrowRight", "ArrowLeft", "ArrowUp"), key=lambda key: used[at, key])
+        used[at, arrow] += 1
+        page.keyboard.press(arrow)
+    raise AssertionError(f"no arrow leads to {name}: {sorted(used)}")
 
 
 def test_keys_alone(page: Any, notebook7: Any) -> None:
@@ -28,8 +43,22 @@ def test_keys_alone(page: Any, notebook7: Any) -> None:
     said(page, "taken back: copy")
     page.keyboard.press("Control+Shift+Z")
     said(page, "done again: copy")
+
+    # connect: Tab goes to the preview, and arrows from box to box
+    for _ in range(20):
+        if page.evaluate("() => !!document.activeElement.closest('.gs-pane-destination')"):
+            break
+        page.keyboard.press("Tab")
+    walk(page, "other")
+    page.keyboard.press("m")
+    walk(page, "copy/net/mm")
+    page.keyboard.press("m")
+    page.locator(".gs-choice").first.wait_for()
+    page.keyboard.press("Enter")
+    said(page, "will feed input 0 of copy/net/mm")
     apply(page)
     assert notebook.ask("'copy/y' in ed.snapshot.index and len(ed.history) == 1")
+    assert notebook.ask("ed.snapshot.input_names(ed.snapshot.index['copy/net/mm'])[0]") == "other:0"
     # the notebook has done nothing of its own with those keys
     assert page.locator(".jp-CodeCell:visible").count() == len(cells)
     assert page.locator(".jp-Dialog").count() == 0

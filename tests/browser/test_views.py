@@ -89,10 +89,12 @@ def test_every_theme_can_be_read(page: Any, kind: str, request: Any) -> None:
     for theme, forced in (("Light", "none"), ("Dark", "none"), ("Light", "active"), ("Dark", "active")):
         page.emulate_media(forced_colors=forced, color_scheme=theme.lower())
         page.evaluate(
-            "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme: `JupyterLab ${theme}`})", theme
+            "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab ' + theme})",
+            theme,
         )
         page.wait_for_function("dark => document.body.dataset.jpThemeLight === String(!dark)", arg=theme == "Dark")
         page.wait_for_function("dark => !!document.querySelector('.gs.gs-dark') === dark", arg=theme == "Dark")
+        page.locator("#jupyterlab-splash").wait_for(state="detached")
         ground, ink, line = page.evaluate(
             """() => { const style = (what, how) => getComputedStyle(document.querySelector(what))[how];
               return [style('.gs', 'backgroundColor'), style('.gs-pane-source .gs-box text', 'fill'),

@@ -26,7 +26,7 @@ _MODEL = """async ([esm, css, state]) => {
   };
   const el = document.createElement("main"); document.body.append(el);
   const close = view.render({model, el});
-  Object.assign(window, {model, sent, heard, close, host: el});
+  Object.assign(window, {model, sent, heard, close, host: el, again: place => view.render({model, el: place})});
 }"""
 _LAB_DARK = {
     "--jp-layout-color0": "#111111", "--jp-layout-color1": "#212121", "--jp-content-font-color1": "rgba(255,255,255,1)",

@@ -452,8 +452,8 @@ def test_closing_the_view_leaves_no_listener(widget_page):
 def test_a_pick_scrolls_the_outline_and_never_the_notebook(widget_page):
     shown = widget_page(FakeScreen([(f"op{chr(97 + i // 26)}{chr(97 + i % 26)}", "NoOp", []) for i in range(60)]))
     shown.page.evaluate(
-        """() => { const cell = document.createElement("div"); cell.style.height = "3000px"; document.body.prepend(cell);
-          window.scrollTo(0, 200); }"""
+        """() => { const cell = document.createElement("div"); cell.style.height = "3000px";
+          document.body.prepend(cell); window.scrollTo(0, 200); }"""
     )
     row = shown.page.locator('.gs-entry[title="opch"]')
     before = row.bounding_box()["y"]
@@ -482,3 +482,21 @@ def test_a_double_click_on_what_marks_a_box_unfolds_it(widget_page):
     shown.page.mouse.dblclick(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
     settle(shown, "unfold")
     assert shown.sent[-1] == ("unfold", {"pane": "source", "name": name})
+
+
+def test_two_views_of_one_widget_are_in_step_and_closing_one_leaves_the_other(widget_page):
+    shown = widget_page()
+    listeners = "Object.values(heard).map(list => list.length)"
+    alone = shown.page.evaluate(listeners)
+    shown.page.evaluate("() => { window.second = document.createElement('main'); document.body.append(second); }")
+    shown.page.evaluate("() => { window.closeSecond = again(second); }")
+    shown.page.locator("main >> nth=1 >> .gs-box").first.wait_for()
+    assert shown.page.evaluate(listeners) == [2 * n for n in alone]
+    shown.item("softmax2").click()
+    shown.page.locator("main >> nth=1 >> .gs-box.gs-picked[data-name='softmax2']").wait_for()
+    shown.page.evaluate("closeSecond()")
+    assert shown.page.evaluate(listeners) == alone
+    assert shown.page.evaluate("second.childElementCount") == 0
+    shown.item("images").click()
+    settle(shown)
+    assert shown.widget._screen.picked == ["images"]
