@@ -57,14 +57,16 @@ def test_the_widgets_of_a_tutorial(page: Any, lab: Any, number: str) -> None:
         cell.locator(".gs-pane-source .gs-canvas").click(position={"x": 4, "y": 4})
         click_and_unfold(page, cell)
         shot(page, f"notebook-{number}-{index}")
-    assert not opened.ask("[t.last_error and str(t.last_error) for t in [v for v in globals().values()"
-                          " if type(v).__name__ == 'GraphWidget'] if t.last_error and 'fault of' in str(t.last_error)]")
+    assert not opened.ask(
+        "[t.last_error and str(t.last_error) for t in [v for v in globals().values()"
+        " if type(v).__name__ == 'GraphWidget'] if t.last_error and 'fault of' in str(t.last_error)]"
+    )
     opened.close()
     Path(lab.root / file.name).unlink()
 
 
 def click_and_unfold(page: Any, cell: Any) -> None:
-    """Clicks a box and reads its name in the inspector; unfolds a folded scope and folds it again."""
+    """Clicks a box and reads its name in the inspector; unfolds a folded scope."""
     cell.get_by_role("button", name="Fit the picture").click()
     name = seen(cell)[0]
     named(cell, name).click()

@@ -203,3 +203,14 @@ def test_a_name_that_would_reach_graphviz_is_a_bug(monkeypatch):
     monkeypatch.setattr(layout, "draw", lambda scene, sketch: 'digraph { "a/b" }')
     with pytest.raises(AssertionError, match="a name reached the layout engine"):
         layout.place(build(network()))
+
+
+def test_the_largest_picture_is_a_small_message():
+    ops = [("x" * 60 + "/in", "Placeholder", [])]
+    for i in range(399):
+        scope = f"a_scope_with_a_name_as_long_as_they_are_{'abcdefghijklmnopqrst'[i // 20]}/block_{i % 20}"
+        ops.append((f"{scope}/an_operation_{i}", f"T{i}", [ops[i // 2][0], ops[i][0]]))
+    graph = Graph.of(ops)
+    scene = build(graph, {f"{name}/" for name in graph.scopes.names if name})
+    assert len(scene.boxes) > 200
+    assert len(json.dumps(layout.place(scene).to_dict())) < 1_000_000

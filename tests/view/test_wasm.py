@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -82,3 +83,22 @@ def test_missing_packages(monkeypatch):
 
 def test_describe_names_versions():
     assert "wasmtime" in wasm.describe()
+
+
+def test_other_threads_go_on_during_a_layout():
+    done = threading.Event()
+
+    def lay_out():
+        with contextlib.suppress(LayoutError):
+            wasm.render(slow(), timeout=1.5)
+        done.set()
+
+    wasm.render(SMALL)  # what the first call makes ready is no part of a layout
+    worker, turns, end = threading.Thread(target=lay_out), 0, time.monotonic() + 1
+    worker.start()
+    while time.monotonic() < end:
+        time.sleep(0.01)
+        turns += 1
+    assert not done.is_set()
+    worker.join(10)
+    assert turns > 30  # of a hundred, on a machine with nothing else to do
