@@ -500,3 +500,15 @@ def test_two_views_of_one_widget_are_in_step_and_closing_one_leaves_the_other(wi
     shown.item("images").click()
     settle(shown)
     assert shown.widget._screen.picked == ["images"]
+
+
+def test_name_and_python_of_an_op_are_copied(widget_page):
+    shown = widget_page()
+    shown.page.evaluate(
+        """() => Object.defineProperty(navigator, "clipboard", {configurable: true,
+          value: {writeText: async text => { (window.copied ||= []).push(text); }}})"""
+    )
+    shown.item("softmax2").click()
+    shown.page.get_by_role("button", name="Copy the name").click()
+    shown.page.wait_for_function("() => document.querySelector('.gs-status-text').textContent === 'Name copied.'")
+    assert shown.page.evaluate("copied") == ["softmax2"]
