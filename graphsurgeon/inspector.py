@@ -192,4 +192,3 @@ def _flops(graph: Graph, ops: list[int]) -> int:
             with suppress(KeyError):  # an op that a plan will make is not there yet
                 total += flops(find(graph.names[i])) or 0
     return total
-

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ _LOOKS = frozenset(
         "look_inside", "leave", "value",
     }
 )  # fmt: skip
+_ELSEWHERE = frozenset({"back", "forward", "save_view", "show_view", "forget_view", "find_like"})  # of the graph alone
 
 
 class Looking:
@@ -41,6 +44,8 @@ class Looking:
     _budget: int
     _inside: list[tuple[str, Graph]]
     _outside: list[frozenset[str] | None]
+    lock: threading.RLock
+    _stop: threading.Event
 
     if TYPE_CHECKING:
 
@@ -60,6 +65,30 @@ class Looking:
                 f"the screen shows the inside of function {self._inside[-1][0]!r}, which can only be looked at",
                 "Go back first (leave()); ed.inlined(...) takes a call apart, to operate inside",
             )
+
+    def only_looks(self, verb: str) -> bool:
+        """Whether a verb changes no graph and no plan: then it may be done while a cell of the notebook runs."""
+        return verb in _LOOKS or verb in _ELSEWHERE
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Lets one thread at a time do what a page asks; `cancel` ends the layout in it."""
+        with self.lock:
+            self._stop.clear()
+            try:
+                yield
+            finally:
+                self._stop.clear()
+
+    def cancel(self) -> None:
+        """Stops the layout that is going on; pictures stay as they are."""
+        if self.lock.acquire(blocking=False):
+            try:
+                self._say("")
+            finally:
+                self.lock.release()
+        else:
+            self._stop.set()  # whoever is at work says how it ended
 
     # -- how much ---------------------------------------------------------------------------------
 
@@ -183,6 +212,12 @@ class Looking:
         self._outside.append(self._panes["source"].unfolded)
         self._inside.append((chosen, body(graph, chosen)))
         self._panes["source"].unfolded = None
+        try:
+            self._draw("source")
+        except LayoutError:
+            self._inside.pop()
+            self._panes["source"].unfolded = self._outside.pop()
+            raise
         self._say(f"inside function {chosen}")
 
     def leave(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+from collections.abc import Callable
 from typing import Any
 
 from .core.effect import Effect
@@ -37,15 +38,16 @@ class Pane:
         direction: str,
         pins: tuple[int, ...] = (),
         filters: Filters | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> dict[str, Any]:
-        """Returns the placed scene; laid out again only where something has changed."""
+        """Returns the placed scene; laid out again only where something has changed, until `cancelled` says stop."""
         if self.unfolded is None:
             self.unfolded = first_unfolded(graph, pins)
         key = (id(graph), self.unfolded, tuple(sorted(marks.items())), direction, pins, filters)
         if key != self._key or self.placed is None:
             scene = build(graph, self.unfolded, marks, pins=pins)
             self._refuse_many(len(scene.boxes))  # before the layout: that takes long for what nobody will see
-            placed = place(scene, direction=direction)
+            placed = place(scene, direction=direction, cancelled=cancelled)
             self.scene, self.placed, self._key = scene, placed.to_dict(), key
         return self.placed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
         self._filters, self._paint, self._faded, self._budget = Filters(), Paint(), (), 200
         self._inside, self._outside = [], []
         self._callbacks: list[Callable[[], None]] = []
+        self.lock, self._stop = threading.RLock(), threading.Event()
 
     # -- what there is ------------------------------------------------------------------------
 
@@ -185,7 +187,12 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
 
     def set_direction(self, direction: str) -> None:
         """Draws top to bottom (``TB``), left to right (``LR``), or as fits best (``auto``)."""
-        self._direction = direction
+        before, self._direction = self._direction, direction
+        try:
+            self._draw("source")
+        except LayoutError:
+            self._direction = before
+            raise
         self._say({"TB": "top to bottom", "LR": "left to right"}.get(direction, "the direction that fits"))
 
     def outline_open(self, name: str) -> None:
@@ -212,10 +219,6 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
         from .tf.describe import attribute_text
 
         return hits_shown(graph, hits(graph, query, attribute_text), self._panes["source"].scene)
-
-    def cancel(self) -> None:
-        """Stops what is going on; pictures stay as they are."""
-        self._say("")
 
     # -- the boundary -----------------------------------------------------------------------------
 
@@ -298,14 +301,18 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
             marks |= dict.fromkeys(self.draft.effect.removed, "removed")
         pins = pinned(graph, ((), ()) if inside else editor.ends)
         here, new = self._panes[pane], self._panes[pane].unfolded is None
-        here.draw(graph, marks, self._direction, pins, self._filters)
+        here.draw(graph, marks, self._direction, pins, self._filters, self._stop.is_set)
         if pane == "source" and new:
             self._open_rows |= here.unfolded or frozenset()
         own = pane == "source" and not (inside and self._paint.by == "values")  # numbers are of the graph outside
         return here.coloured(graph, self._paint if own else Paint(), self._faded)
 
     def traits(self) -> dict[str, Any]:
-        """Returns everything the page shows."""
+        """Returns everything the page shows; callable from any thread."""
+        with self.lock:
+            return self._traits()
+
+    def _traits(self) -> dict[str, Any]:
         status = dict(self._status)
         scenes: dict[str, Any] = {"source": None, "destination": None}
         for pane in ("source", "destination"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from contextlib import suppress
 
 import numpy as np
@@ -14,6 +16,7 @@ from graphsurgeon import pane
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError, SelectionError
 from graphsurgeon.view.layout import place
+from graphsurgeon.view.wasm import LayoutCancelled, cancelled_error
 from graphsurgeon.widget.protocol import VERBS
 from tests.graphs import model
 from tests.refusal import refuses
@@ -276,3 +279,38 @@ def test_numbers_of_constants_and_variables(name):
     got = gs.open(graph).screen.value(name)
     assert dict(got["rows"])["range"] == "0 to 99"
     assert sum(got["histogram"]["counts"]) == 100
+
+
+def test_a_layout_that_is_called_off_leaves_the_picture(monkeypatch):
+    screen = trained().screen
+    started, before = threading.Event(), screen.traits()["scenes"]["source"]
+
+    def endless(scene, direction, cancelled):
+        started.set()
+        while not cancelled():
+            time.sleep(0.005)
+        raise cancelled_error()
+
+    monkeypatch.setattr(pane, "place", endless)
+    for verb, args in (("set_direction", ("LR",)), ("set_depth", (1,)), ("set_training", ("beside",))):
+        started.clear()
+        raised = []
+
+        def work(verb=verb, args=args, raised=raised):
+            with screen.turn(), pytest.raises(LayoutCancelled) as error:
+                getattr(screen, verb)(*args)
+            raised.append(str(error.value))
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        assert started.wait(10)
+        screen.cancel()
+        worker.join(10)
+        assert raised == ["laying out the picture: it was called off.\nAsk again to draw it."], verb
+        assert screen.traits()["scenes"]["source"]["boxes"] == before["boxes"], verb
+        assert screen.traits()["status"]["level"] == "info", verb
+    # called off when nothing goes on: the next picture is drawn as ever
+    screen.cancel()
+    monkeypatch.undo()
+    screen.set_direction("LR")
+    assert screen.traits()["scenes"]["source"]["boxes"] != before["boxes"]

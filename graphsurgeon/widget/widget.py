@@ -6,6 +6,7 @@ import base64
 import html
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,7 +15,8 @@ import traitlets
 
 from graphsurgeon.errors import SurgeryError
 
-from .protocol import VERSION, answer, parse, parts, refusal
+from .protocol import VERSION, Request, answer, parse, parts, refusal
+from .turns import Turns
 
 _STATIC = Path(__file__).parent / "static"
 _SHOWN = ("scenes", "titles", "picked", "boundary", "plan", "status", "outline", "views", "look", "theme")
@@ -28,6 +30,15 @@ class Screen(Protocol):
 
     def guard(self, verb: str) -> None:
         """Refuses a verb that means nothing as things are."""
+
+    def only_looks(self, verb: str) -> bool:
+        """Whether a verb may be done beside a cell that runs: it changes no graph and no plan."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Lets one verb at a time be done; `cancel` ends it."""
+
+    def cancel(self) -> None:
+        """Ends the verb that is being done."""
 
     def on_change(self, callback: Callable[[], None]) -> Any:
         """Calls `callback`, from any thread, after the state has changed."""
@@ -79,6 +90,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         self.last_error: BaseException | None = None
         self._lock = threading.Lock()
         self._pushing = self._stale = False
+        self._turns = Turns()
         super().__init__(**{name: value for name, value in screen.traits().items() if name in _SHOWN})
         self.on_msg(self._on_message)
         screen.on_change(self.push)
@@ -117,16 +129,36 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         return self._on_message(self, message, [], tell=False)
 
     def _on_message(self, _widget: Any, message: Any, _buffers: Any, tell: bool = True) -> dict[str, Any]:
-        """Does what a message asks and answers it; nothing that goes wrong is lost."""
-        id, asked = 0, "a message of the page"
+        """Does what a message asks and answers it; nothing that goes wrong is lost.
+
+        What only looks may go on beside the kernel, which then answers to others: `Turns` keeps the order.
+        """
         try:
             request = parse(message)
-            id, asked = request.id, request.verb
-            self._screen.guard(request.verb)
-            reply = answer(id, getattr(self._screen, request.verb)(**request.args))
         except Exception as error:
-            self._keep(error, asked)
-            reply = refusal(getattr(error, "id", id), error, asked)
+            return self._told(self._refusal(getattr(error, "id", 0), error, "a message of the page"), tell)
+        if request.verb == "cancel":
+            self._screen.cancel()
+            return self._told(answer(request.id, None), tell)
+        if tell and self._screen.only_looks(request.verb):
+            self._turns.beside(lambda: self._told(self._done(request)))
+            return {}
+        self._turns.wait()
+        return self._told(self._done(request), tell)
+
+    def _done(self, request: Request) -> dict[str, Any]:
+        try:
+            with self._screen.turn():
+                self._screen.guard(request.verb)
+                return answer(request.id, getattr(self._screen, request.verb)(**request.args))
+        except Exception as error:
+            return self._refusal(request.id, error, request.verb)
+
+    def _refusal(self, id: int, error: Exception, asked: str) -> dict[str, Any]:
+        self._keep(error, asked)
+        return refusal(id, error, asked)
+
+    def _told(self, reply: dict[str, Any], tell: bool = True) -> dict[str, Any]:
         if tell:
             self.send(reply)
         return reply

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from graphsurgeon.errors import PlanError, SelectionError
@@ -55,6 +57,7 @@ class FakeScreen:
 
     def __init__(self, ops: Ops = NET, destination: Ops | None = None) -> None:
         self.ops = {name: (kind, inputs) for name, kind, inputs in ops}
+        self.lock = threading.RLock()
         self.target = {
             n: (k, i) for n, k, i in destination or [("photos", "Placeholder", []), ("scale", "Mul", ["photos:0"])]
         }
@@ -81,6 +84,14 @@ class FakeScreen:
 
     def guard(self, verb: str) -> None:
         """All verbs are welcome."""
+
+    def only_looks(self, verb: str) -> bool:
+        """As of a real one, in short."""
+        return verb in ("pick", "unfold", "fold", "details", "find")
+
+    def turn(self) -> AbstractContextManager[object]:
+        """One verb at a time."""
+        return self.lock
 
     def on_change(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)

@@ -1,0 +1,59 @@
+"""Turns: what a page asks is done in the order in which it came; what only looks, beside the cells of the notebook."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+
+PATIENCE = 0.05
+"""So long the kernel waits for what is done beside it, seconds: most of it is done by then, and nothing overlaps."""
+
+
+class Turns:
+    """Works that are done one after another on a thread of their own, which ends when there are no more.
+
+    Example:
+        >>> turns, done = Turns(), []
+        >>> turns.beside(lambda: done.append(1))
+        >>> turns.wait()
+        >>> done
+        [1]
+    """
+
+    def __init__(self) -> None:
+        self._works: deque[tuple[Callable[[], object], threading.Event]] = deque()
+        self._changed = threading.Condition()
+        self._busy = False
+
+    def beside(self, work: Callable[[], object], patience: float = PATIENCE) -> None:
+        """Does some work on the other thread, after what was asked before; returns when it is done, or soon."""
+        here, done = contextvars.copy_context(), threading.Event()  # its messages belong to the cell of this one
+        with self._changed:
+            self._works.append((lambda: here.run(work), done))
+            if not self._busy:
+                self._busy = True
+                threading.Thread(target=self._go, name="graphsurgeon-turns", daemon=True).start()
+        done.wait(patience)
+
+    def wait(self) -> None:
+        """Returns when all that was asked is done."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy)
+
+    def _go(self) -> None:
+        while True:
+            with self._changed:
+                if not self._works:
+                    self._busy = False
+                    self._changed.notify_all()
+                    return
+                work, done = self._works.popleft()
+            try:
+                work()
+            except Exception:  # it is told of as of any thread, and the next one has its turn
+                threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
+            finally:
+                done.set()

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import contextvars
+import threading
+
+import pytest
+
+from graphsurgeon.widget.turns import Turns
+from graphsurgeon.widget.widget import GraphWidget
+from tests.widget.fake_screen import FakeScreen
+
+
+class Slow(FakeScreen):
+    """Its unfolding waits until it is let go."""
+
+    def __init__(self):
+        super().__init__()
+        self.go, self.cancelled, self.order = threading.Event(), 0, []
+
+    def unfold(self, name, pane="source"):
+        assert self.go.wait(10)
+        self.order.append("unfold")
+
+    def mark_input(self, tensor):
+        self.order.append("mark_input")
+
+    def cancel(self):
+        self.cancelled += 1
+        self.go.set()
+
+
+@pytest.fixture
+def screen():
+    return Slow()
+
+
+@pytest.fixture
+def widget(screen):
+    widget = GraphWidget(screen)
+    widget.told = []
+    widget.send = lambda content, buffers=None: widget.told.append(content["id"])
+    return widget
+
+
+def say(widget, id, verb, **args):
+    """Delivers a message as the page's arrive."""
+    message = {"v": 1, "id": id, "verb": verb, "args": args}
+    widget._handle_msg({"content": {"data": {"method": "custom", "content": message}}, "buffers": []})
+
+
+def test_works_are_done_in_order_on_one_thread_that_ends():
+    turns, done = Turns(), []
+    gate = threading.Event()
+    turns.beside(lambda: done.append(gate.wait(10)), patience=0)
+    for i in range(5):
+        turns.beside(lambda i=i: done.append((i, threading.current_thread().name)), patience=0)
+    assert done == []
+    gate.set()
+    turns.wait()
+    assert done == [True, *((i, "graphsurgeon-turns") for i in range(5))]
+    turns.beside(lambda: done.clear(), patience=10)
+    assert done == []
+
+
+def test_a_work_that_fails_stops_nothing(monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", lambda args: None)
+    turns, done = Turns(), []
+    turns.beside(lambda: [][0], patience=10)
+    turns.beside(lambda: done.append(1), patience=10)
+    turns.wait()
+    assert done == [1]
+
+
+def test_a_work_knows_what_its_caller_knew():
+    known = contextvars.ContextVar("known", default="nothing")
+    known.set("the cell")
+    seen = []
+    Turns().beside(lambda: seen.append(known.get()), patience=10)
+    assert seen == ["the cell"]
+
+
+def test_the_kernel_is_free_while_a_picture_is_made_and_may_call_it_off(widget, screen):
+    say(widget, 1, "unfold", name="mixed/")
+    assert widget.told == []  # and this thread goes on
+    say(widget, 2, "cancel")
+    widget._turns.wait()
+    assert screen.cancelled == 1
+    assert sorted(widget.told) == [1, 2]
+
+
+def test_what_changes_a_graph_waits_for_its_turn(widget, screen):
+    say(widget, 1, "unfold", name="mixed/")
+    threading.Timer(0.2, screen.go.set).start()
+    say(widget, 2, "mark_input", tensor="x:0")
+    assert screen.order == ["unfold", "mark_input"]
+    assert widget.told == [1, 2]
+
+
+def test_what_is_quick_is_done_at_once(widget, screen):
+    say(widget, 1, "details", pane="source", name="split")
+    assert widget.told == [1]
