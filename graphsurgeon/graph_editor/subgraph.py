@@ -312,6 +312,8 @@ def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
     """
     graph = kwargs.get("graph")
     view = args[0] if len(args) == 1 and isinstance(args[0], SubGraphView) else None
+    if view is None and len(args) == 1 and isinstance(args[0], elements.Graph) and not kwargs.keys() - {"graph"}:
+        view = SubGraphView(args[0])  # no tensor goes past all of its ops
     view = SubGraphView(*select.select_ops_and_ts(*args, **kwargs)) if view is None else view
     if graph is not None and not isinstance(graph, elements.Graph):
         raise expected("make_view(..., graph=...)", "a tf.Graph", graph)

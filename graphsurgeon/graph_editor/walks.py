@@ -7,6 +7,8 @@ it. So the forward walk from `t` has `t.op` only where that is reached again; th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from ..tf import elements
@@ -21,7 +23,15 @@ __all__ = [
 
 def inputs_of(ops: Iterable[Any]) -> list[Any]:
     """Returns the tensors that ops read, each once."""
-    return list({id(t): t for op in ops for t in op.inputs}.values())
+    return list(_read_by(ops).values())
+
+
+def _read_by(ops: Iterable[Any]) -> dict[int, Any]:
+    read = list(chain.from_iterable(map(_INPUTS, ops)))
+    return dict(zip(map(id, read), read, strict=True))
+
+
+_INPUTS, _OUTPUTS = attrgetter("inputs"), attrgetter("outputs")
 
 
 def check_cios(control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None) -> tuple[Any, Any]:
@@ -80,15 +90,15 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
     A tensor that nothing reads leaves; one that is read both inside and outside leaves and is inside.
     """
     ops = util.make_list_of_op(ops)
-    read = inputs_of(ops)
-    made = {id(t): t for op in ops for t in op.outputs}
-    inside = [t for t in read if id(t) in made]
-    entering = [t for t in read if id(t) not in made] if len(inside) < len(read) else []
-    if ops and len(ops) == len(ops[0].graph.get_operations()):
-        hidden = {id(t) for t in inside}  # all there is: nobody outside reads anything
-    else:
-        own = set(ops)
-        hidden = {id(t) for t in inside if own.issuperset(t.consumers())}
+    read = _read_by(ops)
+    computed = list(chain.from_iterable(map(_OUTPUTS, ops)))
+    made = dict(zip(map(id, computed), computed, strict=True))
+    if ops and len(ops) == len(made_in := ops[0].graph.get_operations()) and ops == made_in:
+        return [], [made[key] for key in made if key not in read], list(read.values())  # nobody is outside
+    inside = [t for key, t in read.items() if key in made]
+    entering = [t for key, t in read.items() if key not in made] if len(inside) < len(read) else []
+    own = set(ops)
+    hidden = {id(t) for t in inside if own.issuperset(t.consumers())}
     return entering, [t for key, t in made.items() if key not in hidden], inside
 
 

@@ -23,6 +23,7 @@ from .internals import (
 )
 from .internals import number_of as number_of
 from .internals import original_of as original_of
+from .internals import originals_of as originals_of
 from .internals import set_original as set_original
 from .variables import fetch, is_variable, rebuilt, variable_infos, variable_objects
 

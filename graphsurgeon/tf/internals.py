@@ -300,6 +300,12 @@ def original_of(op: Any) -> Any:
     return getattr(op, "_original_op", None)
 
 
+def originals_of(given: Sequence[Any]) -> list[Any]:
+    """Returns the same for many ops, None for each op that has none; an empty list where none has."""
+    found = [getattr(op, "_original_op", None) for op in given]
+    return [] if {type(None)}.issuperset(map(type, found)) else found
+
+
 def set_original(op: Any, original: Any) -> None:
     """Sets the op that an op was made for."""
     op._original_op = original
