@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.collector import gc_paused
+from ..core.graph import Graph as Snapshot
 from ..core.selection import Query, Selection
 from ..editor import Editor
 from ..errors import StalePlanError
@@ -136,9 +137,7 @@ def _apply(
         destination = source if same else Editor(info.graph_, "the destination graph")
         snapshot = source.snapshot
         held.keep(snapshot)
-        mask, names_inside = np.zeros(snapshot.size, np.bool_), [op.name for op in info.sgv.ops]
-        mask[[snapshot.index[name] for name in names_inside]] = True
-        selection = Selection(snapshot, mask, Query("names", tuple(names_inside)))
+        selection = _selection(snapshot, info.sgv.ops)
         plan = destination.plan().copy(
             selection,
             to=info.scope_,
@@ -150,6 +149,14 @@ def _apply(
             names=names,
         )
     return _carry(destination, plan)
+
+
+def _selection(snapshot: Snapshot, ops: list[Any]) -> Selection:
+    if len(ops) == snapshot.size and ops == snapshot.owner.get_operations():
+        return Selection(snapshot, np.ones(snapshot.size, np.bool_), Query("names", tuple(snapshot.names)))
+    mask, names = np.zeros(snapshot.size, np.bool_), [op.name for op in ops]
+    mask[[snapshot.index[name] for name in names]] = True
+    return Selection(snapshot, mask, Query("names", tuple(names)))
 
 
 def _carry(destination: Any, plan: Any) -> tuple[Any, Any]:

@@ -89,7 +89,11 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
 
     A tensor that nothing reads leaves; one that is read both inside and outside leaves and is inside.
     """
-    ops = util.make_list_of_op(ops)
+    return boundary_of(util.make_list_of_op(ops))
+
+
+def boundary_of(ops: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Returns the same of what is a list of ops of one graph."""
     read = _read_by(ops)
     computed = list(chain.from_iterable(map(_OUTPUTS, ops)))
     made = dict(zip(map(id, computed), computed, strict=True))
