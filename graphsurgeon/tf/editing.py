@@ -43,7 +43,9 @@ def new_node(new: NewNode, effect: Effect) -> Any:
         raise PlanError(asked, f"TensorFlow has no op type {new.op!r}", "Type one as 'Identity' or 'Relu'")
     node = node_def_pb2.NodeDef(name=new.name, op=new.op)
     kinds = {attr.name: attr.type for attr in definition.attr}
-    for about, tensor in zip(definition.input_arg, new.inputs, strict=False):
+    # What it was to read may have given way to something else since.
+    reads = effect.after.input_names(effect.after.index[new.name])
+    for about, tensor in zip(definition.input_arg, reads, strict=False):
         info = effect.after.info(*effect.after.tensor(tensor))
         if about.type_attr and info is not None:
             node.attr[about.type_attr].type = tf.as_dtype(info.dtype).base_dtype.as_datatype_enum
