@@ -75,16 +75,20 @@ def edge_rows(edges: Edges) -> Ints:
     return edges.rows
 
 
-def components(graph: Graph, into: Mask, out_of: Mask) -> NDArray[np.int32]:
+def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> NDArray[np.int32]:
     """Returns for each op the number of the part it is in, without the edges into some ops and out of others.
+
+    Args:
+        graph: the snapshot.
+        into, out_of: masks of these ops.
+        control: control edges join parts, too.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> components(g, g.mask([2]), g.mask([])).tolist()
         [0, 0, 1]
     """
-    data, control = _pairs(graph.data, None), _pairs(graph.control, None)
-    row, col = np.concatenate([data[0], control[0]]), np.concatenate([data[1], control[1]])
+    row, col = _pairs(graph.needed if control else graph.data, None)
     keep = ~into[row] & ~out_of[col]
     matrix = _matrix(row[keep], col[keep], graph.size)
     labels: Ints = csgraph.connected_components(matrix, directed=False)[1].astype(np.int32)
