@@ -302,13 +302,8 @@ def original_of(op: Any) -> Any:
 
 def originals_of(given: Sequence[Any]) -> list[Any]:
     """Returns the same for many ops, None for each op that has none; an empty list where none has."""
-    if not all(hasattr(op, "_original_op") for op in given[:1]):
-        return []
-    found = list(map(_ORIGINAL, given))
+    found = [op._original_op for op in given if hasattr(op, "_original_op")]
     return [] if {type(None)}.issuperset(map(type, found)) else found
-
-
-_ORIGINAL = attrgetter("_original_op")
 
 
 def set_original(op: Any, original: Any) -> None:

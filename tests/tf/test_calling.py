@@ -165,6 +165,18 @@ def test_two_calls_of_one_plan_are_inlined_one_by_one():
     assert once.session().run("y:0", {"x:0": [1.0, 2.0]}).tolist() == [0.0, 2.0]
 
 
+def test_an_op_inserted_behind_a_call_that_is_inlined_later():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        tf.identity(tf.function(lambda t: tf.square(t, name="square"))(x), name="y")
+    ed = gs.open(graph)
+    plan = ed.plan().insert("Neg", on="PartitionedCall", name="minus").insert("Abs", on="PartitionedCall", name="abs")
+    ed.apply(plan.inline("PartitionedCall"))
+    assert ed.session().run(["y:0", "abs:0"], {"x:0": [1.0, 2.0]})[0].tolist() == [-1.0, -4.0]
+    assert ed.op("abs").inputs[0].op.name.startswith("PartitionedCall/")
+
+
 def test_what_cannot_be():
     graph = tf.Graph()
     with graph.as_default(), flow_version("v1"):
