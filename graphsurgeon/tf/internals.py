@@ -300,10 +300,14 @@ def original_of(op: Any) -> Any:
     return getattr(op, "_original_op", None)
 
 
-def originals_of(given: Sequence[Any]) -> list[Any]:
-    """Returns the same for many ops, None for each op that has none; an empty list where none has."""
-    found = [op._original_op for op in given if hasattr(op, "_original_op")]
-    return [] if {type(None)}.issuperset(map(type, found)) else found
+#: `Operation._inputs_val` holds what `Operation.inputs` gave; it is another object once an input was set.
+MARKS_INPUTS = "_inputs_val" in getattr(ops.Operation, "_update_input", raw_import_works).__code__.co_names
+_MARK = attrgetter("_inputs_val")
+
+
+def input_marks(given: Sequence[Any]) -> list[Any]:
+    """Returns for ops whose `inputs` were asked for what stays the same while they read the same."""
+    return list(map(_MARK, given))
 
 
 def set_original(op: Any, original: Any) -> None:

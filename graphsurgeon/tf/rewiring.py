@@ -67,6 +67,7 @@ class Journal:
         unsure: tensors whose static shapes say more than is known since the last batch.
         told: sessions that were named in a warning.
         seen: the last snapshot that was read of the graph, and at which count.
+        wiring: what walks have kept of the graph: its state, how many large walks there were, the edges.
     """
 
     edits: list[tuple[Edge | Order, ...]] = field(default_factory=list)
@@ -75,6 +76,7 @@ class Journal:
     unsure: list[str] = field(default_factory=list)
     told: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
     seen: tuple[int, Snapshot] | None = None
+    wiring: tuple[Any, int, Any] | None = None
 
     def known(self) -> Snapshot | None:
         """Returns the snapshot that was kept, unless an edge was changed here since."""
