@@ -1,8 +1,8 @@
 """Copying with `ge.copy`, against a bare `tf.import_graph_def` of the same nodes, and against the original of TF 1.15.
 
 The original runs where an interpreter with TensorFlow 1.15 is given (`--tf115 PYTHON`); else its rows are skipped.
-Walks, the flood to a boundary, and a reroute on large graphs are measured too: first walks, which ask TensorFlow for each
-edge, the third, which reads all edges to keep them, and later ones.
+Walks, the flood to a boundary, and a reroute on large graphs are measured too: a first walk asks TensorFlow for each
+edge, the third reads all edges and keeps them, later ones use these.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def _walks() -> Iterator[Row]:
     ):
         with graph.as_default():
             tf1.placeholder(tf.float32, [])  # the graph has grown: what was kept of its edges is no more
-        first, _, reading = (seconds(walk, 1) for _ in range(3))
+        first, *others = (seconds(walk, 1) for _ in range(3))
         yield Row(f"{what}, {len(ops):,} ops, the first of a graph", first, touch, 3.0, once)
-        yield Row(f"{what}, {len(ops):,} ops, one of the first three", max(first, reading), touch, 10.0, once)
+        yield Row(f"{what}, {len(ops):,} ops, the slowest of the first three", max(first, *others), touch, 10.0, once)
         yield Row(f"{what}, {len(ops):,} ops, again", seconds(walk, 5), None, 0.05)
     with graph.as_default():
         other = tf1.placeholder(tf.float32, [None, 8], name="other")

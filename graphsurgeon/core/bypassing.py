@@ -27,8 +27,8 @@ class BypassStep(EditStep):
     """What reads ops reads what these read; see `Plan.bypass`."""
 
     ops: tuple[str, ...]
-    input: int | str | None = None
-    output: int | str | None = None
+    input: int | str | None
+    output: int | str | None
     given: Any = None  # the selection or scope, for its code
 
     @property

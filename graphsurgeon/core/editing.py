@@ -66,7 +66,7 @@ class Editing(Grafting):
         """Lets what reads ops read what these read themselves; the ops stay.
 
         Args:
-            ops: an op, several, a selection, or a name scope. Each part of them that is connected is bypassed by itself.
+            ops: an op, several, a selection, or a name scope. Each connected part of them is bypassed by itself.
             input: what is read instead. Of one op the number of its input, by default 0; of several the tensor that
                 enters, by name or by number among those that enter; by default the only one that fits.
             output: what is read no more. Of one op the number of its output, by default 0; of several the tensor that
@@ -81,12 +81,12 @@ class Editing(Grafting):
             ['x:0']
         """
         asked = f"bypass({_text(ops)!r})"
-        ends = [None if end is None else int(end) if isinstance(end, int) else self._tensor(end, asked)
-                for end in (input, output)]  # fmt: skip
+        first, last = (end if end is None or isinstance(end, int) else self._tensor(end, asked)
+                       for end in (input, output))  # fmt: skip
         given, names = self._scope_or_ops(ops, asked)
         if not names:
             raise PlanError(asked, "it has no ops", "Give at least one op")
-        return self.added(BypassStep(names, *ends, given))
+        return self.added(BypassStep(names, first, last, given))
 
     def detach(self: Self, ops: Any, *, side: str = "both") -> Self:
         """Cuts ops off: placeholders feed them (``inputs``), or feed what reads them (``outputs``), or ``both``.

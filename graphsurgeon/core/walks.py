@@ -60,6 +60,25 @@ def forward(
     return _reach(col, row, start)
 
 
+def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
+    """Returns what is reached from seeds, the seeds first, then wave by wave in the order of the edges.
+
+    Args:
+        rows: the op that each edge is followed from, in rising order.
+        ends: the op that it leads to.
+        seeds: ops to start from, each once.
+        size: number of ops.
+
+    Example:
+        >>> ints = lambda *numbers: np.array(numbers, np.int32)
+        >>> nearest_first(ints(0, 0, 1, 3), ints(2, 1, 3, 0), ints(0), 4).tolist()
+        [0, 2, 1, 3]
+    """
+    ptr = np.zeros(size + 1, np.int32)
+    np.cumsum(np.bincount(rows, minlength=size), out=ptr[1:])
+    return _order(Edges(ptr, ends, ends), seeds)[1:]
+
+
 def kept_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
     """Returns a mask over data edges that is false where an edge carries a tensor of `cuts`; None for no cuts."""
     if not cuts:
@@ -145,12 +164,15 @@ def _reach(row: Ints, col: Ints, start: Mask) -> Mask:
 
 
 def _walk(edges: Edges, start: Mask) -> Mask:
-    # A virtual op in front of all starts makes it one walk.
-    size, first = len(start), np.flatnonzero(start).astype(np.int32)
-    node = np.concatenate([edges.node, first])
+    out = np.zeros(len(start) + 1, np.bool_)
+    out[_order(edges, np.flatnonzero(start).astype(np.int32))] = True
+    return out[:-1]
+
+
+def _order(edges: Edges, first: Ints) -> Ints:
+    """What is reached, in order; a virtual op in front of all starts makes it one walk, and comes first."""
+    size, node = len(edges.ptr) - 1, np.concatenate([edges.node, first])
     ptr = np.append(edges.ptr, np.int32(len(node)))
     matrix = sparse.csr_matrix((np.ones(len(node)), node, ptr), shape=(size + 1, size + 1))
-    order = csgraph.breadth_first_order(matrix, size, directed=True, return_predecessors=False)
-    out = np.zeros(size + 1, np.bool_)
-    out[order] = True
-    return out[:size]
+    order: Ints = csgraph.breadth_first_order(matrix, size, directed=True, return_predecessors=False)
+    return order

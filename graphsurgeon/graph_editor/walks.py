@@ -231,7 +231,12 @@ def get_forward_walk_ops(
 
 
 def _forward(
-    seed_ops: Any, inclusive: bool, within_ops: Any, within_ops_fn: Any, stop_at_ts: Any = (), control_outputs: Any = None
+    seed_ops: Any,
+    inclusive: bool,
+    within_ops: Any,
+    within_ops_fn: Any,
+    stop_at_ts: Any = (),
+    control_outputs: Any = None,
 ) -> wiring.Found:
     _, control_outputs = check_cios(False, control_outputs)
     stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
@@ -272,7 +277,12 @@ def get_backward_walk_ops(
 
 
 def _backward(
-    seed_ops: Any, inclusive: bool, within_ops: Any, within_ops_fn: Any, stop_at_ts: Any = (), control_inputs: Any = False
+    seed_ops: Any,
+    inclusive: bool,
+    within_ops: Any,
+    within_ops_fn: Any,
+    stop_at_ts: Any = (),
+    control_inputs: Any = False,
 ) -> wiring.Found:
     stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
 

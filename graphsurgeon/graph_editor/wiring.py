@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
 from itertools import chain
+from operator import is_
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from ..core.collector import gc_paused
+from ..core.walks import nearest_first
 from ..tf import elements, rewiring
 
 #: a walk that meets more ops than this is a large one, where they are one in so many of the graph, too
-LARGE, SHARE = 4_000, 12
+LARGE, SHARE = 4_000, 24
 #: so many large walks are done op by op: to read the whole graph takes as long as some of them
 FIRST = 2
 
@@ -60,7 +60,7 @@ class Wiring:
 
     def fresh(self) -> bool:
         """Returns whether all ops read what they read when this was made; the graph has not grown."""
-        return bool(elements.input_marks(self.ops) == self._marks)
+        return all(map(is_, elements.input_marks(self.ops), self._marks))
 
     def numbers(self, ops: Iterable[Any]) -> Numbers:
         """Returns the numbers of ops."""
@@ -98,7 +98,7 @@ class Wiring:
             keep = inside[ends] if keep is None else keep & inside[ends]
         if keep is not None:
             rows, ends = rows[keep], ends[keep]
-        return self._reach(rows, ends, self.numbers(seeds))
+        return nearest_first(rows, ends, self.numbers(seeds), len(self.ops))
 
     def around(self, seeds: list[Any], boundary: Iterable[Any], within: Any) -> NDArray[np.bool_]:
         """Returns a mask of what is reached along and against the edges; ops of the boundary are reached, not left."""
@@ -106,19 +106,8 @@ class Wiring:
         assert stay is not None
         keep = ~stay[self.near_rows] if inside is None else ~stay[self.near_rows] & inside[self.near]
         out = np.zeros(len(self.ops), np.bool_)
-        out[self._reach(self.near_rows[keep], self.near[keep], self.numbers(seeds))] = True
+        out[nearest_first(self.near_rows[keep], self.near[keep], self.numbers(seeds), len(self.ops))] = True
         return out
-
-    def _reach(self, rows: Numbers, ends: Numbers, seeds: Numbers) -> Numbers:
-        # One more op, in front of all seeds, makes it one walk; the search keeps the order of the edges.
-        size = len(self.ops)
-        ptr = np.zeros(size + 2, np.int32)
-        np.cumsum(np.bincount(rows, minlength=size), out=ptr[1:-1])
-        ptr[-1] = len(ends) + len(seeds)
-        node = np.concatenate([ends, seeds])
-        matrix = sparse.csr_matrix((np.ones(len(node)), node, ptr), shape=(size + 1, size + 1))
-        order: Numbers = csgraph.breadth_first_order(matrix, size, directed=True, return_predecessors=False)
-        return order[1:]
 
 
 class Found:
@@ -130,21 +119,21 @@ class Found:
     """
 
     def __init__(self, wiring: Wiring | None, order: Any) -> None:
-        self._wiring, self._order = wiring, order
+        self.wiring, self.order = wiring, order
 
     @cached_property
     def ops(self) -> list[Any]:
         """The ops."""
-        return self._order if self._wiring is None else [self._wiring.ops[i] for i in self._order.tolist()]
+        return self.order if self.wiring is None else [self.wiring.ops[i] for i in self.order.tolist()]
 
     def also_in(self, other: Found) -> list[Any]:
         """Returns those that the other has met, too."""
-        if self._wiring is None or self._wiring is not other._wiring:
+        if self.wiring is None or self.wiring is not other.wiring:
             kept = set(other.ops)
             return [op for op in self.ops if op in kept]
-        there = np.zeros(len(self._wiring.ops), np.bool_)
-        there[other._order] = True
-        return Found(self._wiring, self._order[there[self._order]]).ops
+        there = np.zeros(len(self.wiring.ops), np.bool_)
+        there[other.order] = True
+        return Found(self.wiring, self.order[there[self.order]]).ops
 
 
 _TRUSTED: ContextVar[dict[int, Wiring] | None] = ContextVar("_TRUSTED", default=None)
@@ -161,7 +150,7 @@ def one_look() -> Iterator[None]:
 
 
 def is_worth(found: int, graph: Any) -> bool:
-    """Returns whether to ask for the wiring in a walk that has met so many ops: it is a large one, or one was before."""
+    """Returns whether a walk that has met so many ops is a large one, or a part of a call with one."""
     return (found > LARGE and found * SHARE > graph.version) or id(graph) in (_TRUSTED.get() or ())
 
 

@@ -12,6 +12,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ..core.state import VARIABLE_TYPES, VariableInfo
 from .carrying import assign
 from .functions import adopt
+from .internals import MARKS_INPUTS as MARKS_INPUTS
 from .internals import (
     TENSOR,
     context_of,
@@ -21,7 +22,6 @@ from .internals import (
     outside_contexts,
     same_shape,
 )
-from .internals import MARKS_INPUTS as MARKS_INPUTS
 from .internals import input_marks as input_marks
 from .internals import number_of as number_of
 from .internals import original_of as original_of

@@ -14,7 +14,7 @@ ROW, SUM = TensorInfo("float32", (None, 4)), TensorInfo("float32", (None,))
 
 
 def net() -> Graph:
-    """x -> s/a -> s/b -> y; y and z -> t/c -> t/d -> w; t/d -> sum -> v."""
+    """Net: x -> s/a -> s/b -> y; y and z -> t/c -> t/d -> w; t/d -> sum -> v."""
     return Graph.of(
         [
             ("x", "Placeholder", []), ("z", "Placeholder", []), ("s/a", "Neg", ["x"]), ("s/one", "Const", []),
@@ -90,7 +90,7 @@ def test_as_code():
         (lambda p: p.bypass(["t/c", "no"]), ("no op is called 'no'",)),
         (lambda p: p.bypass("sum"), ("'t/d:0' is float32 (?, 4), but 'sum:0' is float32 (?,)",)),
         (lambda p: p.bypass("t/c", output="y"), ("'y:0' is no output of 't/c'", "as output='t/c:0'")),
-        (lambda p: p.bypass("t/c", input="x"), ("op 't/c' has no input x:0; it has 2 inputs: y:0, z:0", "another input=")),
+        (lambda p: p.bypass("t/c", input="x"), ("has no input x:0; it has 2 inputs: y:0, z:0", "another input=")),
         (lambda p: p.bypass("x"), ("op 'x' has no input 0; it has 0 inputs", "Choose another input=")),
     ],
 )  # fmt: skip

@@ -103,6 +103,19 @@ def test_an_edge_that_anybody_changes_is_seen(small):
         assert ge.get_walks_intersection_ops(b, z) == []
 
 
+def test_looking_at_an_edge_that_has_changed_adds_no_op(small):
+    graph = tf.Graph()
+    with graph.as_default():
+        a, b = (tf1.placeholder(tf.float32, [2], name=n) for n in "ab")
+        y = tf.negative(a, name="y")
+        for _ in range(4):
+            ge.get_backward_walk_ops(y)
+        y.op._update_input(0, b)
+        assert y.op.inputs[0] is b
+        assert [op.name for op in ge.get_backward_walk_ops(y)] == ["y", "b"]
+        assert len(graph.get_operations()) == 3
+
+
 def test_control_edges_and_tests_of_ops_are_walked_live(small):
     graph = tf.Graph()
     with graph.as_default():

@@ -123,7 +123,8 @@ def test_a_call_that_a_plan_makes_is_inlined_by_the_same_plan(kind, live):
     m = model(kind, optimizer=None)
     want = m.session.run([m.y, m.loss], m.feed())
     ed = gs.open(m.session)
-    plan = ed.plan().collapse("net", name="block").insert("Tanh", on="block:0", name="more").set_device("block", "/cpu:0")
+    plan = ed.plan().collapse("net", name="block").insert("Tanh", on="block:0", name="more")
+    plan = plan.set_device("block", "/cpu:0")
     plan = plan.inline("block").forward(to="new") if live else plan.inline("block")
     assert plan.check() == (), [str(f) for f in plan.check()]
     assert [str(r) for r in plan.effect.replaced][1].endswith("block:0 -> block/Identity:0")

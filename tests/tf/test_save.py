@@ -99,7 +99,8 @@ def test_a_part_between_inputs_and_outputs(trained, tmp_path):
     back = gs.open(tmp_path / "tail.pb")
     assert back.snapshot.size == 2
     fed = m.session.run("net/add:0", {m.x: X})
-    want = m.session.run("net/y:0", {"net/add:0": fed})  # run whole, some versions fuse the ops before: another last bit
+    # Where all of it runs, some versions fuse the ops before: the last bit is another.
+    want = m.session.run("net/y:0", {"net/add:0": fed})
     np.testing.assert_array_equal(back.session().run("net/y:0", {"net/add:0": fed}), want)
 
 
