@@ -186,5 +186,5 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
     read, wanted = np.zeros(graph.size, np.bool_), np.zeros(graph.size, np.bool_)
     read[graph.data.node] = True
     wanted[graph.data.node[~inside[rows] & ~out[rows]]] = True
-    inside &= backward(graph, inside & (wanted | ~read) & ~graph.typed(["Const"]))
+    inside &= backward(graph, inside & (wanted | ~read) & ~graph.typed(["Const"]), within=inside)
     return inside, [graph.names[i] for i in np.flatnonzero(mask & ~inside).tolist()]

@@ -10,7 +10,13 @@ from scipy.sparse import csgraph
 from .graph import Edges, Graph, Ints, Mask
 
 
-def backward(graph: Graph, start: Mask, cuts: frozenset[tuple[int, int]] = frozenset(), control: bool = True) -> Mask:
+def backward(
+    graph: Graph,
+    start: Mask,
+    cuts: frozenset[tuple[int, int]] = frozenset(),
+    control: bool = True,
+    within: Mask | None = None,
+) -> Mask:
     """Returns the ops in `start` and all they need.
 
     Args:
@@ -18,18 +24,22 @@ def backward(graph: Graph, start: Mask, cuts: frozenset[tuple[int, int]] = froze
         start: mask of the ops to start from.
         cuts: tensors (op, output) at which the walk stops: edges that carry them are not followed.
         control: follow control inputs too.
+        within: walk only through these ops.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> backward(g, g.mask([1])).tolist()
         [True, True, False]
     """
-    if not cuts:
+    if not cuts and within is None:
         return _walk(graph.needed if control else graph.data, start)
     row, col = _pairs(graph.data, kept_edges(graph, cuts))
     if control:
         more_row, more_col = _pairs(graph.control, None)
         row, col = np.concatenate([row, more_row]), np.concatenate([col, more_col])
+    if within is not None:
+        keep = within[row] & within[col]
+        row, col = row[keep], col[keep]
     return _reach(row, col, start)
 
 

@@ -178,6 +178,28 @@ def test_an_op_inserted_behind_a_call_that_is_inlined_later():
     assert ed.op("abs").inputs[0].op.name.startswith("PartitionedCall/")
 
 
+def test_a_constant_of_a_cond_that_nothing_in_the_call_reads_stays_there():
+    graph = tf.Graph()
+    with graph.as_default(), flow_version("v1"):
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        either = tf1.cond(tf.reduce_sum(x) > 0.0, lambda: x + x, lambda: tf.maximum(x, -1.0, name="floor"), name="c")
+        either = tf.identity(either)
+        with tf.control_dependencies([either]):
+            first = tf.no_op(name="first")
+        with tf.control_dependencies([first]):
+            tf.square(either, name="y")
+    ed = gs.open(graph)
+    done = ed.apply(ed.plan().collapse(["first", "y", "c/floor/y"], name="call"))
+    assert "c/floor/y" in ed.snapshot.index
+    assert all(op.name != "c/switch_f" for op in ed.op("call").control_inputs)
+    for given, want in (([1.0, 2.0], [4.0, 16.0]), ([-3.0, 0.5], [1.0, 0.25])):
+        # With its optimizer on, TensorFlow itself loses what waits for the end of a cond, before the edit as after it.
+        config = tf1.ConfigProto()
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        with tf1.Session(graph=ed.graph, config=config) as session:
+            assert session.run(done["y:0"], {"x:0": given}).tolist() == want
+
+
 def test_what_cannot_be():
     graph = tf.Graph()
     with graph.as_default(), flow_version("v1"):
