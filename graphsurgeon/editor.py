@@ -33,6 +33,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
     Everything before `apply` is a value: selecting and planning change nothing.
 
     Of an opened TF2 function, `inputs` and `outputs` are its arguments and results: name -> name of the tensor.
+    With an earlier `snapshot` of the same graph, only what has been added since is read.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         values: Any = None,
         inputs: Mapping[str, str] | None = None,
         outputs: Mapping[str, str] | None = None,
+        snapshot: Graph | None = None,
     ) -> None:
         self.graph = graph
         self.inputs, self.outputs = dict(inputs or {}), dict(outputs or {})
@@ -52,7 +54,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         self._code = code
         self._session = session
         self._values = values
-        self._snapshot: Graph | None = None
+        self._snapshot = snapshot
         live = code in ("gs.open(graph)", "gs.open(session)")
         self._log = Log(code, title, len(graph.get_operations()), live)
         self._litter: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()

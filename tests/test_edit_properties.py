@@ -17,6 +17,7 @@ from tests.test_properties import FEW, SHORT, boundary, edges, equal, filled, ru
 KINDS = (
     "reroute", "reroute some", "reroute two", "swap", "connect", "insert", "insert function", "bypass", "remove",
     "stitch", "detach", "attribute", "device", "control", "free", "reroute control", "replace", "copy", "rename",
+    "bypass several",
 )  # fmt: skip
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), NUMBER, NUMBER, NUMBER), min_size=1, max_size=5)
 #: What random edits may be refused for.
@@ -27,6 +28,7 @@ REFUSALS = (
     "an earlier step changes", "cuts through", "needs that variable there", "orders the writes and reads",
     "but input", "op 'forward'", "no step before it changes", "sets what the original uses too", "set state",
     "meets its partner", "an attribute that the op type needs", "has 0 outputs", "not known yet",
+    "no op outside reads", "that could be read instead", "can take the place of all",
 )  # fmt: skip
 
 
@@ -57,6 +59,8 @@ def edited(plan: Plan, made: Any, step: Any, at: int) -> Plan:
         return plan.insert(lambda t: tf.identity(tf.identity(t)), on=one, name=f"put{at}")
     if kind == "bypass":
         return plan.bypass(one.op)
+    if kind == "bypass several":
+        return plan.bypass([op, other, one.op])
     if kind in ("remove", "stitch"):
         return plan.remove([op, other][: 1 + c % 2], stitch=kind == "stitch")
     if kind == "detach":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from .selection import Selection
 from .sources import Sources
 from .state import FEED_TYPES, VARIABLE_TYPES
 from .walks import backward
+from .withdrawing import made_alone, withdraw
 
 if TYPE_CHECKING:
     from .effect import Effect
@@ -137,14 +138,19 @@ class InlineStep(EditStep):
             if numbers is None:
                 return
             graph, op = effect.after, numbers[0]
-            if op >= effect.plan.base.size:
-                fault(effect, self.asked, f"{name!r} is made by this plan", "Apply that step first")
+            base, known_as, new = effect.plan.base, name, op >= effect.plan.base.size
+            graft = made_alone(effect, op) if new else None
+            if graft is not None:  # a call that this plan has made: its function is where it was built
+                base, known_as = graft.source, graft.source.names[int(graft.ops[0])]
+            elif new:
+                wrong = f"{name!r} is made by this plan, together with other ops"
+                fault(effect, self.asked, wrong, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
                 return
             if tools is None or tools.inlined is None:
                 fault(effect, self.asked, "nothing here knows functions", "Make the plan with gs.open(graph).plan()")
                 return
             try:
-                by = tools.inlined(effect.plan.base, name)
+                by = tools.inlined(base, known_as)
             except SurgeryError as error:
                 fault(effect, self.asked, error.wrong, error.instead)
                 return
@@ -154,9 +160,13 @@ class InlineStep(EditStep):
                 wrong = f"{name!r} has no result: what it does could not be waited for"
                 fault(effect, self.asked, wrong, "Leave this call as it is, or use ed.inlined()")
                 return
+            was = {(c.to, c.input): c.was for c in effect.connections}
             exchange(effect, self.asked, Chosen([Region(graph, [op], inputs, outputs)]), by, name)
             if effect.faults:
                 return
+            if graft is not None:
+                effect.connections = [replace(c, was=was.get((c.to, c.input), c.was)) for c in effect.connections]
+                withdraw(effect, graft, effect.replaced[-1].outputs)
 
 
 def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
@@ -176,5 +186,5 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
     read, wanted = np.zeros(graph.size, np.bool_), np.zeros(graph.size, np.bool_)
     read[graph.data.node] = True
     wanted[graph.data.node[~inside[rows] & ~out[rows]]] = True
-    inside &= backward(graph, inside & (wanted | ~read) & ~graph.typed(["Const"]))
+    inside &= backward(graph, inside & (wanted | ~read) & ~graph.typed(["Const"]), within=inside)
     return inside, [graph.names[i] for i in np.flatnonzero(mask & ~inside).tolist()]

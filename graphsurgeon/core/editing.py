@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
+from .bypassing import BypassStep
 from .grafting import Grafting
 from .removal import RemoveStep
 from .renaming import RenameStep
-from .rewires import BypassStep, DetachStep, InsertStep, RerouteStep, SwapStep
+from .rewires import DetachStep, InsertStep, RerouteStep, SwapStep
 from .selection import Selection
 from .settings import OrderStep, RerouteOrderStep, SetStep
 
@@ -61,10 +62,31 @@ class Editing(Grafting):
         asked = f"swap({_text(a)!r}, {_text(b)!r})"
         return self.added(SwapStep(*self._two(a, b, asked)))
 
-    def bypass(self: Self, op: Any, *, input: int = 0, output: int = 0) -> Self:
-        """Lets what reads output `output` of an op read what its input `input` reads; the op itself stays."""
-        asked = f"bypass({_text(op)!r})"
-        return self.added(BypassStep(self.named(op, asked).partition(":")[0], int(input), int(output)))
+    def bypass(self: Self, ops: Any, *, input: int | str | None = None, output: int | str | None = None) -> Self:
+        """Lets what reads ops read what these read themselves; the ops stay.
+
+        Args:
+            ops: an op, several, a selection, or a name scope. Each connected part of them is bypassed by itself.
+            input: what is read instead. Of one op the number of its input, by default 0; of several the tensor that
+                enters, by name or by number among those that enter; by default the only one that fits.
+            output: what is read no more. Of one op the number of its output, by default 0; of several the tensor that
+                leaves, by name or number; by default all that come from what enters and are read outside.
+
+        Example:
+            >>> from graphsurgeon.core.graph import Graph
+            >>> from graphsurgeon.core.plan import Plan
+            >>> g = Graph.of([("x", "Placeholder", []), ("s/a", "Neg", ["x"]), ("s/b", "Exp", ["s/a"]),
+            ...               ("y", "Neg", ["s/b"])])
+            >>> Plan(g).bypass("s").after().input_names(3)
+            ['x:0']
+        """
+        asked = f"bypass({_text(ops)!r})"
+        first, last = (end if end is None or isinstance(end, int) else self._tensor(end, asked)
+                       for end in (input, output))  # fmt: skip
+        given, names = self._scope_or_ops(ops, asked)
+        if not names:
+            raise PlanError(asked, "it has no ops", "Give at least one op")
+        return self.added(BypassStep(names, first, last, given))
 
     def detach(self: Self, ops: Any, *, side: str = "both") -> Self:
         """Cuts ops off: placeholders feed them (``inputs``), or feed what reads them (``outputs``), or ``both``.

@@ -151,15 +151,8 @@ class Grafting:
             name: what to call it: a name that no op and no scope has.
         """
         asked = f"collapse(name={name!r})"
-        given = what.strip("/") if isinstance(what, str) else what
-        if isinstance(given, str) and given not in self.base.index and given in self.base.scopes.index:
-            mask = self.base.scope_mask(given)
-            ops = tuple(self.base.names[i] for i in mask.nonzero()[0].tolist())
-        else:
-            ops = self._ops(given, asked)
-        return self.added(
-            CollapseStep(ops, str(name).strip("/"), given if isinstance(given, (str, Selection)) else None)
-        )
+        given, ops = self._scope_or_ops(what, asked)
+        return self.added(CollapseStep(ops, str(name).strip("/"), given))
 
     def inline(self: Self, calls: Any) -> Self:
         """Puts what function calls compute in the place of the calls, those inside them too, under their names.
@@ -168,6 +161,14 @@ class Grafting:
             calls: ``PartitionedCall`` ops, by name or object. A v2 ``If``, ``While`` or ``Case`` cannot be inlined.
         """
         return self.added(InlineStep(self._ops(calls, "inline()")))
+
+    def _scope_or_ops(self, what: Any, asked: str) -> tuple[Any, tuple[str, ...]]:
+        """What was given, where code is to say it so: a scope, a name, a selection; and the names of its ops."""
+        given = what.strip("/") if isinstance(what, str) else what
+        if isinstance(given, str) and given not in self.base.index and given in self.base.scopes.index:
+            mask = self.base.scope_mask(given)
+            return given, tuple(self.base.names[i] for i in mask.nonzero()[0].tolist())
+        return given if isinstance(given, (str, Selection)) else None, self._ops(given, asked)
 
     def _word(self, thing: Any, otherwise: str) -> str:
         """The name that code has for a function: its own, where no other function of the plan has it."""

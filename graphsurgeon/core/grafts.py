@@ -125,9 +125,9 @@ def graft(effect: Effect, piece: Piece, sites: Sequence[Site], only_op: bool = F
             variables=(("*", "initial"),), collections="keep",
             names={name: name.rpartition("/")[0] for name in held} if only_op else None,
         )  # fmt: skip
-        faults, known = len(effect.faults), len(effect.connections)
+        copies, known = len(effect.copies), len(effect.connections)
         put_copy(effect, step)
-        if len(effect.faults) > faults:
+        if len(effect.copies) == copies:  # a fault, of this step or an earlier one
             return None
         effect.copies[-1] = replace(effect.copies[-1], role="graft")
         joins = effect.connections[known:]

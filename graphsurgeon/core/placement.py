@@ -62,7 +62,8 @@ def put_copy(effect: Effect, step: CopyStep) -> None:
     external: dict[Tensor, tuple[str, int]] = {}
     placeholders: list[NewPlaceholder] = []
     constants: list[NewConstant] = []
-    taken = {graph.names[i] for i in ops.tolist()}
+    originals = graph.names if len(ops) == graph.size else [graph.names[i] for i in ops.tolist()]
+    taken = set(originals)
     for sub in closure.substitutes:
         tensor = (graph.index[sub.info.op], 0)
         if sub.tensor:
@@ -134,9 +135,9 @@ def put_copy(effect: Effect, step: CopyStep) -> None:
         return
     # 5. Where each op will be.
     lead = key = under(step.to, "")
-    names = [lead + graph.names[i] for i in ops.tolist()]
+    names = [lead + name for name in originals]
     if step.names is not None:
-        names = [renamed(step.to, graph.names[i], step.names) for i in ops.tolist()]
+        names = [renamed(step.to, name, step.names) for name in originals]
         effect.faults += name_faults(step, base, [*names, *(p.name for p in placeholders)])
         if effect.faults:
             return

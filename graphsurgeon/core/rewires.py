@@ -1,4 +1,4 @@
-"""Rewires: plan steps that let ops read other tensors: reroute, swap, bypass, detach, insert."""
+"""Rewires: plan steps that let ops read other tensors: reroute, swap, detach, insert."""
 
 from __future__ import annotations
 
@@ -92,41 +92,6 @@ class SwapStep(EditStep):
             edges += [(op, at, a) for op, at in consumers_of(effect.after, b)]
         if pairs:
             rewire(effect, self.asked, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
-
-
-@dataclass(frozen=True)
-class BypassStep(EditStep):
-    """What reads an op reads what the op reads; see `Plan.bypass`."""
-
-    op: str
-    input: int
-    output: int
-
-    @property
-    def text(self) -> str:  # type: ignore[override]
-        """The step in words."""
-        return f"bypass {self.op}"
-
-    @property
-    def code(self) -> str:  # type: ignore[override]
-        """The call that adds it to a plan."""
-        more = "".join(f", {key}={value}" for key, value in (("input", self.input), ("output", self.output)) if value)
-        return f".bypass({self.op!r}{more})"
-
-    def carry(self, effect: Effect) -> None:
-        """Sets the inputs of what reads the op."""
-        graph = effect.after
-        found = tensors_of(effect, self.asked, f"{self.op}:{self.output}")
-        if not found:
-            return
-        op, inputs = found[0][0], graph.input_names(found[0][0])
-        if not 0 <= self.input < len(inputs):
-            have = f"it has {len(inputs)} input{'s' * (len(inputs) != 1)}"
-            fault(effect, self.asked, f"op {self.op!r} has no input {self.input}; {have}", "Choose another input=")
-            return
-        new = graph.tensor(inputs[self.input])
-        edges = consumers_of(graph, found[0])
-        rewire(effect, self.asked, [(i, at, new) for i, at in edges if i != op], [(found[0], new)])
 
 
 @dataclass(frozen=True)

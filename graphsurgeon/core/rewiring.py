@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,19 +105,20 @@ def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
         (['a', 'c'], ['a:0'])
     """
     keep = ~graph.mask(gone)
-    stay = np.flatnonzero(keep).tolist()
+    stay = np.flatnonzero(keep)
     place = np.cumsum(keep, dtype=np.int32) - 1
-    names = [graph.names[i] for i in stay]
+    wanted = keep.tolist()
+    names = list(compress(graph.names, wanted))
     before = graph.outputs_of
     return replace(
         graph,
         names=names,
-        types=[graph.types[i] for i in stay],
-        nodes=[graph.nodes[i] for i in stay],
+        types=list(compress(graph.types, wanted)),
+        nodes=list(compress(graph.nodes, wanted)),
         data=_kept(graph.data, keep, place),
         control=_kept(graph.control, keep, place),
-        index={name: i for i, name in enumerate(names)},
-        outputs_of=(lambda i: before(stay[i])) if before else None,
+        index=dict(zip(names, range(len(names)), strict=True)),
+        outputs_of=(lambda i: before(int(stay[i]))) if before else None,
     )
 
 

@@ -10,7 +10,13 @@ from scipy.sparse import csgraph
 from .graph import Edges, Graph, Ints, Mask
 
 
-def backward(graph: Graph, start: Mask, cuts: frozenset[tuple[int, int]] = frozenset(), control: bool = True) -> Mask:
+def backward(
+    graph: Graph,
+    start: Mask,
+    cuts: frozenset[tuple[int, int]] = frozenset(),
+    control: bool = True,
+    within: Mask | None = None,
+) -> Mask:
     """Returns the ops in `start` and all they need.
 
     Args:
@@ -18,18 +24,22 @@ def backward(graph: Graph, start: Mask, cuts: frozenset[tuple[int, int]] = froze
         start: mask of the ops to start from.
         cuts: tensors (op, output) at which the walk stops: edges that carry them are not followed.
         control: follow control inputs too.
+        within: walk only through these ops.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> backward(g, g.mask([1])).tolist()
         [True, True, False]
     """
-    if not cuts:
+    if not cuts and within is None:
         return _walk(graph.needed if control else graph.data, start)
     row, col = _pairs(graph.data, kept_edges(graph, cuts))
     if control:
         more_row, more_col = _pairs(graph.control, None)
         row, col = np.concatenate([row, more_row]), np.concatenate([col, more_col])
+    if within is not None:
+        keep = within[row] & within[col]
+        row, col = row[keep], col[keep]
     return _reach(row, col, start)
 
 
@@ -60,6 +70,25 @@ def forward(
     return _reach(col, row, start)
 
 
+def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
+    """Returns what is reached from seeds, the seeds first, then wave by wave in the order of the edges.
+
+    Args:
+        rows: the op that each edge is followed from, in rising order.
+        ends: the op that it leads to.
+        seeds: ops to start from, each once.
+        size: number of ops.
+
+    Example:
+        >>> ints = lambda *numbers: np.array(numbers, np.int32)
+        >>> nearest_first(ints(0, 0, 1, 3), ints(2, 1, 3, 0), ints(0), 4).tolist()
+        [0, 2, 1, 3]
+    """
+    ptr = np.zeros(size + 1, np.int32)
+    np.cumsum(np.bincount(rows, minlength=size), out=ptr[1:])
+    return _order(Edges(ptr, ends, ends), seeds)[1:]
+
+
 def kept_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
     """Returns a mask over data edges that is false where an edge carries a tensor of `cuts`; None for no cuts."""
     if not cuts:
@@ -75,16 +104,20 @@ def edge_rows(edges: Edges) -> Ints:
     return edges.rows
 
 
-def components(graph: Graph, into: Mask, out_of: Mask) -> NDArray[np.int32]:
+def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> NDArray[np.int32]:
     """Returns for each op the number of the part it is in, without the edges into some ops and out of others.
+
+    Args:
+        graph: the snapshot.
+        into, out_of: masks of these ops.
+        control: control edges join parts, too.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> components(g, g.mask([2]), g.mask([])).tolist()
         [0, 0, 1]
     """
-    data, control = _pairs(graph.data, None), _pairs(graph.control, None)
-    row, col = np.concatenate([data[0], control[0]]), np.concatenate([data[1], control[1]])
+    row, col = _pairs(graph.needed if control else graph.data, None)
     keep = ~into[row] & ~out_of[col]
     matrix = _matrix(row[keep], col[keep], graph.size)
     labels: Ints = csgraph.connected_components(matrix, directed=False)[1].astype(np.int32)
@@ -141,12 +174,15 @@ def _reach(row: Ints, col: Ints, start: Mask) -> Mask:
 
 
 def _walk(edges: Edges, start: Mask) -> Mask:
-    # A virtual op in front of all starts makes it one walk.
-    size, first = len(start), np.flatnonzero(start).astype(np.int32)
-    node = np.concatenate([edges.node, first])
+    out = np.zeros(len(start) + 1, np.bool_)
+    out[_order(edges, np.flatnonzero(start).astype(np.int32))] = True
+    return out[:-1]
+
+
+def _order(edges: Edges, first: Ints) -> Ints:
+    """What is reached, in order; a virtual op in front of all starts makes it one walk, and comes first."""
+    size, node = len(edges.ptr) - 1, np.concatenate([edges.node, first])
     ptr = np.append(edges.ptr, np.int32(len(node)))
     matrix = sparse.csr_matrix((np.ones(len(node)), node, ptr), shape=(size + 1, size + 1))
-    order = csgraph.breadth_first_order(matrix, size, directed=True, return_predecessors=False)
-    out = np.zeros(size + 1, np.bool_)
-    out[order] = True
-    return out[:size]
+    order: Ints = csgraph.breadth_first_order(matrix, size, directed=True, return_predecessors=False)
+    return order

@@ -75,12 +75,17 @@ class TmpInfo:
     """
 
     def __init__(self, sgv: Any, dst_graph: Any, dst_scope: str, src_scope: str) -> None:
-        self.sgv, self.ops = sgv, frozenset(sgv.ops)
+        self.sgv = sgv
         self.graph, self.scope, self.graph_, self.scope_ = sgv.graph, src_scope, dst_graph, dst_scope
         self.transformed_ops: dict[Any, Any] = {}
         self.transformed_ts: Any = TensorMap()
         self.placeholders: MutableMapping[Any, Any] = TensorMap()
         self.tmp_cyclic_ts: list[tuple[Any, Any, Any]] = []
+
+    @cached_property
+    def ops(self) -> frozenset[Any]:
+        """The ops of the view."""
+        return frozenset(self.sgv.ops)
 
     @cached_property
     def sgv_inputs_set(self) -> Any:

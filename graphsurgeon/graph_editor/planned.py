@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..core.collector import gc_paused
+from ..core.graph import Graph as Snapshot
 from ..core.selection import Query, Selection
+from ..editor import Editor
 from ..errors import StalePlanError
-from ..opening import open
-from ..tf import elements
+from ..tf import elements, rewiring
 from . import small
 from .faults import as_values, expected, some, tell
 from .handlers import (
@@ -65,16 +66,13 @@ def _run(
     quiet = transformer.assign_collections_handler is not assign_renamed_collections_handler
     try:
         done, copied = _apply(info, inputs, variables, names, quiet)
-    except StalePlanError:  # somebody has changed an edge between reading and writing: read again
+    except StalePlanError:  # somebody has changed an edge since it was read: read again
+        rewiring.journal(info.graph).keep(None)
         done, copied = _apply(info, inputs, variables, names, quiet)
-    old, source = info.graph.get_operations(), copied.source.names
+    old, made = info.graph.get_operations(), done.made.ops
     # TensorFlow may have made them in another order than they were asked for, so by name.
-    live = {op.name: op for op in info.graph_.get_operations()[-len(done.ops) :]}
-    numbers, scope = copied.ops.tolist(), info.scope_
-    if names is None:
-        pairs = [(old[i], live[scope + source[i]]) for i in numbers]
-    else:
-        pairs = [(old[i], live[names[source[i]]]) for i in numbers]
+    live = dict(zip(made, info.graph_.get_operations()[-len(made) :], strict=True))
+    pairs = [(old[i], live[name]) for i, name in zip(copied.ops.tolist(), copied.names, strict=True)]
     _keep(info, inputs, pairs)
     for placeholder in copied.placeholders:
         info.given[info.graph.as_graph_element(placeholder.was)] = info.graph_.get_tensor_by_name(
@@ -99,7 +97,7 @@ def _from_outside(
     """Asks the handlers about each tensor that enters, once; what is to become a placeholder is left to the engine."""
     listed, same = {id(t) for t in info.sgv.inputs}, info.graph is info.graph_
     inputs, hidden = TensorMap(), set()
-    inside = {id(op) for op in info.sgv.ops}
+    inside = {id(op) for op in info.sgv.ops} if replaced else set()
     for t in replaced:
         if any(id(op) in inside for op in t.consumers()):
             inputs[t] = replaced[t]
@@ -121,6 +119,8 @@ def _from_outside(
 
 def _entering(sgv: Any) -> list[Any]:
     """The tensors that enter a view, in the order in which its ops were made."""
+    if not sgv.edge[0]:
+        return []
     numbers = [elements.number_of(op) for op in sgv.ops]
     if all(map(lt, numbers, numbers[1:])):
         return list(sgv.edge[0])
@@ -132,12 +132,12 @@ def _apply(
 ) -> tuple[Any, Any]:
     same = info.graph is info.graph_
     with as_values():
-        source = open(info.graph, title="the source graph")
-        destination = source if same else open(info.graph_, title="the destination graph")
+        held = rewiring.journal(info.graph)
+        source = Editor(info.graph, "the source graph", snapshot=held.known())
+        destination = source if same else Editor(info.graph_, "the destination graph")
         snapshot = source.snapshot
-        mask = np.zeros(snapshot.size, np.bool_)
-        mask[[snapshot.index[op.name] for op in info.sgv.ops]] = True
-        selection = Selection(snapshot, mask, Query("names", tuple(op.name for op in info.sgv.ops)))
+        held.keep(snapshot)
+        selection = _selection(snapshot, info.sgv.ops)
         plan = destination.plan().copy(
             selection,
             to=info.scope_,
@@ -149,6 +149,14 @@ def _apply(
             names=names,
         )
     return _carry(destination, plan)
+
+
+def _selection(snapshot: Snapshot, ops: list[Any]) -> Selection:
+    if len(ops) == snapshot.size and ops == snapshot.owner.get_operations():
+        return Selection(snapshot, np.ones(snapshot.size, np.bool_), Query("names", tuple(snapshot.names)))
+    mask, names = np.zeros(snapshot.size, np.bool_), [op.name for op in ops]
+    mask[[snapshot.index[name] for name in names]] = True
+    return Selection(snapshot, mask, Query("names", tuple(names)))
 
 
 def _carry(destination: Any, plan: Any) -> tuple[Any, Any]:
@@ -164,8 +172,8 @@ def _carry(destination: Any, plan: Any) -> tuple[Any, Any]:
 
 def _original_ops(info: Any, transformer: Any, pairs: list[tuple[Any, Any]]) -> None:
     handler: Callable[[Any, Any], Any] = transformer.transform_original_op_handler
-    for old, new in pairs:
-        original = elements.original_of(old)
+    originals = elements.originals_of([old for old, _ in pairs])
+    for (_, new), original in originals and zip(pairs, originals, strict=True):
         if original is None:
             continue
         if handler is transform_op_if_inside_handler:

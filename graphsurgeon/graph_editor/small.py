@@ -26,9 +26,9 @@ def pairs(info: Any, inputs: Mapping[Any, Any], fresh: bool) -> list[tuple[Any, 
     Returns:
         (op, its copy) in order; None where the engine is to do it, as it must where TensorFlow refuses: it knows why.
     """
-    ops = sorted(info.sgv.ops, key=elements.number_of)
-    if info.graph is not info.graph_ or len(ops) * SHARE > len(info.graph.get_operations()):
+    if info.graph is not info.graph_ or len(info.sgv.ops) * SHARE > len(info.graph.get_operations()):
         return None
+    ops = sorted(info.sgv.ops, key=elements.number_of)
     inside = set(ops)
     if any(t.op in inside for t in inputs) or not all(map(elements.is_plain, ops)):
         return None

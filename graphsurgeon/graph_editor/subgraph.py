@@ -9,6 +9,7 @@ from typing import Any
 from ..tf import elements, rewiring
 from . import select, util
 from .faults import WrongValue, expected
+from .walks import boundary_of
 
 __all__ = ["SubGraphView", "make_view", "make_view_from_scope"]
 
@@ -32,8 +33,9 @@ class SubGraphView:
     def __init__(self, inside_ops: Any = (), passthrough_ts: Any = ()) -> None:
         self._ops = util.make_list_of_op(inside_ops)
         passing = util.make_list_of_t(passthrough_ts)
-        self._graph = util.get_unique_graph([*self._ops, *passing], none_if_empty=True)
-        inputs, outputs, inside = select.compute_boundary_ts(self._ops)
+        whole = inside_ops if isinstance(inside_ops, elements.Graph) and self._ops and not passing else None
+        self._graph = util.get_unique_graph(whole or [*self._ops, *passing], none_if_empty=True)
+        inputs, outputs, inside = boundary_of(self._ops)
         at_ops = {id(t) for t in (*inputs, *outputs, *inside)}
         self._passthrough_ts = [t for t in passing if id(t) not in at_ops]
         self._input_ts = inputs + self._passthrough_ts
@@ -59,7 +61,7 @@ class SubGraphView:
         self._graph, self._ops, self._passthrough_ts = graph, ops, list(passthroughs)
         self._input_ts, self._output_ts = list(inputs), list(outputs)
         # What is there now tells later what an edit has made.
-        self._edge = select.compute_boundary_ts(ops)[:2] if edge is None else edge
+        self._edge = boundary_of(ops)[:2] if edge is None else edge
         self._seen = -1 if graph is None else rewiring.journal(graph).count
         return self
 
@@ -68,7 +70,7 @@ class SubGraphView:
             return
         count = rewiring.journal(self._graph).count
         if self._seen != count:
-            now, before = select.compute_boundary_ts(self._ops)[:2], self._edge
+            now, before = boundary_of(self._ops)[:2], self._edge
             read = {id(t) for t in (*now[0], *self._passthrough_ts)}
             self._input_ts = [t for t in self._input_ts if id(t) in read] + _new(now[0], before[0])
             self._output_ts = self._output_ts + _new(now[1], before[1] + self._output_ts)
@@ -106,7 +108,7 @@ class SubGraphView:
         Args:
             remove_input_map, remove_output_map: do so for the inputs, for the outputs.
         """
-        inputs, outputs, _ = select.compute_boundary_ts(self._ops)
+        inputs, outputs, _ = boundary_of(self._ops)
         passing = self._passthrough_ts
         return self.with_ends(
             inputs + passing if remove_input_map else self.inputs,
@@ -312,6 +314,8 @@ def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
     """
     graph = kwargs.get("graph")
     view = args[0] if len(args) == 1 and isinstance(args[0], SubGraphView) else None
+    if view is None and len(args) == 1 and isinstance(args[0], elements.Graph) and not kwargs.keys() - {"graph"}:
+        view = SubGraphView(args[0])  # no tensor goes past all of its ops
     view = SubGraphView(*select.select_ops_and_ts(*args, **kwargs)) if view is None else view
     if graph is not None and not isinstance(graph, elements.Graph):
         raise expected("make_view(..., graph=...)", "a tf.Graph", graph)

@@ -118,10 +118,12 @@ class Transformer:
 
 def _view_of(info: Any, ops: list[Any]) -> Any:
     """The view of the copy: inputs and outputs in the order of the source's."""
-    own = set(ops)
+    own: set[Any] = set()
 
     def leaves(t: Any) -> bool:
         readers = info.transformed_ts[t].consumers()
+        if readers and not own:
+            own.update(ops)
         return not readers or not own.issuperset(readers)
 
     inputs = util.concatenate_unique([], [info.given[t] for t in info.sgv.inputs if t in info.given])

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..tf.elements import Operation, Tensor, is_variable_object
+from ..tf.elements import Operation, SymbolicTensor, Tensor, is_variable_object
 from .faults import expected
 
 _LEAVES = (str, bytes, Operation, Tensor)
@@ -19,11 +19,16 @@ def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
         >>> concatenate_unique([1, 2], [2, 3, 3])
         [1, 2, 3]
     """
-    seen = {_key(item) for item in la}
-    for item in lb:
-        if _key(item) not in seen:
+    fresh = list(lb)
+    if not la and {SymbolicTensor}.issuperset(map(type, fresh)):
+        la.extend(dict(zip(map(id, fresh), fresh, strict=True)).values())
+        return la
+    seen = set(map(_key, la))
+    for item in fresh:
+        key = _key(item)
+        if key not in seen:
             la.append(item)
-            seen.add(_key(item))
+            seen.add(key)
     return la
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..tf import elements, rewiring
@@ -53,6 +55,10 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
         types: tuple[Any, ...] = (elements.Operation, elements.Tensor)
     else:
         types = tuple(check_types) if is_iterable(check_types) else (check_types,)
+    tops = list(tops)
+    graph = tops[0].graph if tops and all_are(tops, types) else None
+    if graph is not None and {id(graph)}.issuperset(map(id, map(_GRAPH, tops))):
+        return graph  # as nearly always: no look at each by itself
     graph = None
     for top in tops:
         if not isinstance(top, types):
@@ -66,6 +72,14 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
     if graph is None and not none_if_empty:
         raise WrongValue("get_unique_graph([])", "an empty list has no graph", "Give at least one op or tensor")
     return graph
+
+
+_GRAPH = attrgetter("graph")
+
+
+def all_are(things: Sequence[Any], types: tuple[Any, ...]) -> bool:
+    """Returns whether all things are of these types; their own types are asked once each."""
+    return all(issubclass(kind, types) for kind in set(map(type, things)))
 
 
 def _kind(kind: Any) -> str:
@@ -93,7 +107,7 @@ def make_list_of_op(ops: Any, check_graph: bool = True, allow_graph: bool = True
     found = list(ops) if is_iterable(ops) else [ops]
     if found and check_graph:
         get_unique_graph(found, None if ignore_ts else elements.Operation)
-    return [op for op in found if isinstance(op, elements.Operation)]
+    return found if all_are(found, (elements.Operation,)) else [x for x in found if isinstance(x, elements.Operation)]
 
 
 def get_tensors(graph: Any) -> list[Any]:
@@ -128,7 +142,7 @@ def make_list_of_t(ts: Any, check_graph: bool = True, allow_graph: bool = True, 
     found = list(ts) if is_iterable(ts) else [ts]
     if found and check_graph:
         get_unique_graph(found, None if ignore_ops else elements.Tensor)
-    return [t for t in found if isinstance(t, elements.Tensor)]
+    return found if all_are(found, (elements.Tensor,)) else [t for t in found if isinstance(t, elements.Tensor)]
 
 
 def get_generating_ops(ts: Any) -> list[Any]:

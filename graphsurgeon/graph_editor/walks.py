@@ -7,10 +7,12 @@ it. So the forward walk from `t` has `t.op` only where that is reached again; th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain, compress
+from operator import attrgetter
 from typing import Any
 
 from ..tf import elements
-from . import util
+from . import util, wiring
 from .faults import WrongValue, expected
 
 __all__ = [
@@ -21,7 +23,15 @@ __all__ = [
 
 def inputs_of(ops: Iterable[Any]) -> list[Any]:
     """Returns the tensors that ops read, each once."""
-    return list({id(t): t for op in ops for t in op.inputs}.values())
+    return list(_read_by(ops).values())
+
+
+def _read_by(ops: Iterable[Any]) -> dict[int, Any]:
+    read = list(chain.from_iterable(map(_INPUTS, ops)))
+    return dict(zip(map(id, read), read, strict=True))
+
+
+_INPUTS, _OUTPUTS = attrgetter("inputs"), attrgetter("outputs")
 
 
 def check_cios(control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None) -> tuple[Any, Any]:
@@ -79,16 +89,20 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
 
     A tensor that nothing reads leaves; one that is read both inside and outside leaves and is inside.
     """
-    ops = util.make_list_of_op(ops)
-    read = inputs_of(ops)
-    made = {id(t): t for op in ops for t in op.outputs}
-    inside = [t for t in read if id(t) in made]
-    entering = [t for t in read if id(t) not in made] if len(inside) < len(read) else []
-    if ops and len(ops) == len(ops[0].graph.get_operations()):
-        hidden = {id(t) for t in inside}  # all there is: nobody outside reads anything
-    else:
-        own = set(ops)
-        hidden = {id(t) for t in inside if own.issuperset(t.consumers())}
+    return boundary_of(util.make_list_of_op(ops))
+
+
+def boundary_of(ops: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Returns the same of what is a list of ops of one graph."""
+    read = _read_by(ops)
+    computed = list(chain.from_iterable(map(_OUTPUTS, ops)))
+    made = dict(zip(map(id, computed), computed, strict=True))
+    if ops and len(ops) == len(made_in := ops[0].graph.get_operations()) and ops == made_in:
+        return [], [made[key] for key in made if key not in read], list(read.values())  # nobody is outside
+    inside = [t for key, t in read.items() if key in made]
+    entering = [t for key, t in read.items() if key not in made] if len(inside) < len(read) else []
+    own = set(ops)
+    hidden = {id(t) for t in inside if own.issuperset(t.consumers())}
     return entering, [t for key, t in made.items() if key not in hidden], inside
 
 
@@ -114,8 +128,9 @@ def get_within_boundary_ops(
         ValueError: a seed is a boundary op.
     """
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
-    ops = util.make_list_of_op(ops)
     seeds, boundary = _ops_of(seed_ops), set(_ops_of(boundary_ops))
+    whole = isinstance(ops, elements.Graph) and all(op.graph is ops for op in seeds[:1])
+    ops = util.make_list_of_op(ops)
     both = [op.name for op in seeds if op in boundary]
     if both:
         raise WrongValue(
@@ -123,11 +138,20 @@ def get_within_boundary_ops(
             "the boundary is intersecting with the seeds",
             "Start from ops inside of the boundary",
         )
-    within, found, wave = set(ops), set(seeds), list(seeds)
+    within, found, wave = None if whole else set(ops), set(seeds), list(seeds)
+    plain = not control_inputs and control_outputs is None
     while wave:
+        if plain and wiring.is_worth(len(found), seeds[0].graph):
+            plain, known = False, wiring.wiring_of(seeds[0].graph)
+            if known is not None:
+                mask = known.around(seeds, boundary, within)
+                if not inclusive:
+                    mask[known.numbers(boundary)] = False
+                hit = mask if whole else mask[known.numbers(ops)]
+                return list(compress(ops, hit.tolist()))
         op = wave.pop()
         for near in _neighbours(op, control_inputs, control_outputs):
-            if near in found or near not in within:
+            if near in found or (within is not None and near not in within):
                 continue
             if near not in boundary:
                 wave.append(near)
@@ -152,12 +176,19 @@ def _walk(
     inclusive: bool,
     within_ops: Any,
     within_ops_fn: Any,
-) -> list[Any]:
+    ready: Callable[[wiring.Wiring, list[Any], Any], Any] | None = None,
+) -> wiring.Found:
+    """The ops that a walk meets; once it has become a large one, by the edges that are kept of the graph."""
     within = None if within_ops is None else set(util.make_list_of_op(within_ops, allow_graph=False))
     first = [op for op in dict.fromkeys(seeds) if within is None or op in within]
     found = dict.fromkeys(first)
     wave = first
     while wave:
+        if ready is not None and within_ops_fn is None and wiring.is_worth(len(found), first[0].graph):
+            known, walk, ready = wiring.wiring_of(first[0].graph), ready, None
+            if known is not None:
+                order = walk(known, first, within)
+                return wiring.Found(known, order if inclusive else order[len(first) :])
         fresh = []
         for op in wave:
             for near in step(op):
@@ -168,7 +199,7 @@ def _walk(
                 found[near] = None
                 fresh.append(near)
         wave = fresh
-    return list(found) if inclusive else list(found)[len(first) :]
+    return wiring.Found(None, list(found) if inclusive else list(found)[len(first) :])
 
 
 def _seeds(seeds: Any, of_tensors: Callable[[Any], list[Any]]) -> list[Any]:
@@ -196,6 +227,17 @@ def get_forward_walk_ops(
         stop_at_ts: tensors that are not followed.
         control_outputs: a `ControlOutputs`, to follow control edges too.
     """
+    return _forward(seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, control_outputs).ops
+
+
+def _forward(
+    seed_ops: Any,
+    inclusive: bool,
+    within_ops: Any,
+    within_ops_fn: Any,
+    stop_at_ts: Any = (),
+    control_outputs: Any = None,
+) -> wiring.Found:
     _, control_outputs = check_cios(False, control_outputs)
     stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
 
@@ -206,7 +248,11 @@ def get_forward_walk_ops(
         if control_outputs is not None:
             yield from control_outputs.get(op)
 
-    return _walk(_seeds(seed_ops, util.get_consuming_ops), step, inclusive, within_ops, within_ops_fn)
+    def ready(known: wiring.Wiring, first: list[Any], within: Any) -> Any:
+        return known.ahead_of(first, stop, within)
+
+    seeds, plain = _seeds(seed_ops, util.get_consuming_ops), control_outputs is None
+    return _walk(seeds, step, inclusive, within_ops, within_ops_fn, ready if plain else None)
 
 
 def get_backward_walk_ops(
@@ -227,6 +273,17 @@ def get_backward_walk_ops(
         stop_at_ts: tensors that are not followed.
         control_inputs: follow control inputs too.
     """
+    return _backward(seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, control_inputs).ops
+
+
+def _backward(
+    seed_ops: Any,
+    inclusive: bool,
+    within_ops: Any,
+    within_ops_fn: Any,
+    stop_at_ts: Any = (),
+    control_inputs: Any = False,
+) -> wiring.Found:
     stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
 
     def step(op: Any) -> Iterable[Any]:
@@ -236,7 +293,11 @@ def get_backward_walk_ops(
         if control_inputs:
             yield from op.control_inputs
 
-    return _walk(_seeds(seed_ops, util.get_generating_ops), step, inclusive, within_ops, within_ops_fn)
+    def ready(known: wiring.Wiring, first: list[Any], within: Any) -> Any:
+        return known.behind_of(first, stop, within)
+
+    seeds, plain = _seeds(seed_ops, util.get_generating_ops), not control_inputs
+    return _walk(seeds, step, inclusive, within_ops, within_ops_fn, ready if plain else None)
 
 
 def _both(
@@ -246,10 +307,11 @@ def _both(
     backward_inclusive: bool,
     within: tuple[Any, Any],
     control: tuple[Any, Any, Any],
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[wiring.Found, wiring.Found]:
     control_inputs, control_outputs = check_cios(*control)
-    ahead = get_forward_walk_ops(forward_seed_ops, forward_inclusive, *within, control_outputs=control_outputs)
-    behind = get_backward_walk_ops(backward_seed_ops, backward_inclusive, *within, control_inputs=control_inputs)
+    with wiring.one_look():
+        ahead = _forward(forward_seed_ops, forward_inclusive, *within, control_outputs=control_outputs)
+        behind = _backward(backward_seed_ops, backward_inclusive, *within, control_inputs=control_inputs)
     return ahead, behind
 
 
@@ -267,8 +329,7 @@ def get_walks_intersection_ops(
     """Returns the ops that both a forward and a backward walk reach; arguments as for the two walks."""
     ahead, behind = _both(forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
                           (within_ops, within_ops_fn), (control_inputs, control_outputs, control_ios))  # fmt: skip
-    kept = set(behind)
-    return [op for op in ahead if op in kept]
+    return ahead.also_in(behind)
 
 
 def get_walks_union_ops(
@@ -285,4 +346,4 @@ def get_walks_union_ops(
     """Returns the ops that a forward or a backward walk reaches; arguments as for the two walks."""
     ahead, behind = _both(forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
                           (within_ops, within_ops_fn), (control_inputs, control_outputs, control_ios))  # fmt: skip
-    return list(dict.fromkeys([*ahead, *behind]))
+    return list(dict.fromkeys([*ahead.ops, *behind.ops]))

@@ -1,4 +1,4 @@
-"""Chunks: a GraphDef that is too large for one piece, taken apart."""
+"""Chunks: a GraphDef that cannot be imported as it is, taken apart: it is too large, or names ops that it has not."""
 
 from __future__ import annotations
 
@@ -30,3 +30,17 @@ def constants_apart(graph_def: Any, limit: int) -> tuple[list[Any], Any]:
         pieces[-1].node.append(node)
         room -= size
     return pieces, rest
+
+
+def without_far_places(graph_def: Any) -> tuple[Any, dict[str, Any]]:
+    """Takes out colocations with ops that are not among the nodes: the public import refuses them."""
+    out = type(graph_def)()
+    out.CopyFrom(graph_def)
+    own = {b"loc:@" + n.name.encode() for n in out.node}
+    places = {}
+    for node in out.node:
+        if "_class" in node.attr and any(p not in own for p in node.attr["_class"].list.s):
+            places[node.name] = type(node.attr["_class"])()
+            places[node.name].CopyFrom(node.attr["_class"])
+            del node.attr["_class"]
+    return out, places

@@ -44,7 +44,7 @@ def new_node(new: NewNode, effect: Effect) -> Any:
     node = node_def_pb2.NodeDef(name=new.name, op=new.op)
     kinds = {attr.name: attr.type for attr in definition.attr}
     for about, tensor in zip(definition.input_arg, new.inputs, strict=False):
-        info = effect.after.info(*effect.after.tensor(tensor))
+        info = _info(effect, tensor)
         if about.type_attr and info is not None:
             node.attr[about.type_attr].type = tf.as_dtype(info.dtype).base_dtype.as_datatype_enum
     for name, value in new.attributes.items():
@@ -52,6 +52,14 @@ def new_node(new: NewNode, effect: Effect) -> Any:
             raise PlanError(asked, f"{new.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
         node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
     return node
+
+
+def _info(effect: Effect, tensor: str) -> Any:
+    """What is known of a tensor that a step has named; of what has its place, where a later step has replaced it."""
+    for replaced in effect.replaced:
+        if tensor.partition(":")[0] not in effect.after.index:
+            tensor = replaced.outputs.get(tensor, tensor)
+    return effect.after.info(*effect.after.tensor(tensor))
 
 
 def change_node(node: Any, change: Change) -> None:

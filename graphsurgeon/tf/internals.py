@@ -17,7 +17,7 @@ from tensorflow.python.util import deprecation
 
 from ..core.collector import gc_paused
 from ..core.provenance import COLLECTION
-from .chunks import constants_apart
+from .chunks import constants_apart, without_far_places
 
 tf1 = tf.compat.v1
 
@@ -259,7 +259,7 @@ def _public_import(
         raise _TooLarge(f"a GraphDef of {graph_def.ByteSize()} bytes")
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
     mapping.update({f"^{name}": op.outputs[0] for name, op in controls.items() if op.outputs})
-    graph_def, places = _without_far_places(graph_def)
+    graph_def, places = without_far_places(graph_def)
     waits = []  # the public import takes no op without outputs to wait for
     for node in graph_def.node:
         mute = [t for t in node.input if t[0] == "^" and t[1:] in controls and not controls[t[1:]].outputs]
@@ -275,20 +275,6 @@ def _public_import(
     return {node.name: graph.get_operation_by_name(node.name) for node in graph_def.node}
 
 
-def _without_far_places(graph_def: Any) -> tuple[Any, dict[str, Any]]:
-    """Takes out colocations with ops that are not among the nodes: the public import refuses them."""
-    out = type(graph_def)()
-    out.CopyFrom(graph_def)
-    own = {b"loc:@" + n.name.encode() for n in out.node}
-    places = {}
-    for node in out.node:
-        if "_class" in node.attr and any(p not in own for p in node.attr["_class"].list.s):
-            places[node.name] = type(node.attr["_class"])()
-            places[node.name].CopyFrom(node.attr["_class"])
-            del node.attr["_class"]
-    return out, places
-
-
 def number_of(op: Any) -> int:
     """Returns the place of an op in the order in which the ops of its graph were made."""
     number = getattr(op, "_id", None)
@@ -298,6 +284,15 @@ def number_of(op: Any) -> int:
 def original_of(op: Any) -> Any:
     """Returns the op that an op says it was made for, or None."""
     return getattr(op, "_original_op", None)
+
+
+#: `Operation._inputs_val` holds what `Operation.inputs` gave; it is another object once an input was set.
+MARKS_INPUTS = "_inputs_val" in getattr(ops.Operation, "_update_input", raw_import_works).__code__.co_names
+
+
+def input_marks(given: Sequence[Any]) -> list[Any]:
+    """Returns for ops whose `inputs` were asked for objects that are the same while they read the same."""
+    return list(map(attrgetter("_inputs_val"), given))
 
 
 def set_original(op: Any, original: Any) -> None:

@@ -42,6 +42,7 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
         copies=[*(replace(without(c, effect.removed), loose=loose) for c in whole.effect.copies), *moved],
         connections=effect.connections,
         added=effect.added,
+        replaced=effect.replaced,
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
     made = carry_out(both, tf.Graph(), resolve_values)

@@ -39,13 +39,18 @@ def pieces(ops: Sequence[Any]) -> Iterator[tuple[int, list[Any], list[bytes]]]:
         raws = node_bytes(some)
         part = graph_pb2.GraphDef()
         append(part, raws)
-        yield start, list(part.node), list(map(stamp, raws))
+        yield start, list(part.node), stamps_of(raws)
         start += len(some)
 
 
 def stamp(raw: bytes) -> bytes:
     """Returns what stands for the bytes of a NodeDef: equal stamps, equal nodes."""
     return raw if len(raw) < _LARGE else hashlib.blake2b(raw, digest_size=DIGEST).digest()
+
+
+def stamps_of(raws: list[bytes]) -> list[bytes]:
+    """Returns the stamps of many."""
+    return raws if max(map(len, raws), default=0) < _LARGE else list(map(stamp, raws))
 
 
 def append(graph_def: Any, raws: Sequence[bytes]) -> None:
@@ -74,7 +79,7 @@ def add_current(copied: Copied, graph_def: Any) -> None:
     for some in runs(copied.ops.tolist()):
         raws = node_bytes(live[i] for i in some)
         append(graph_def, raws)
-        now = list(map(stamp, raws))
+        now = stamps_of(raws)
         then = [source.stamps[i] for i in some] if source.stamps else [b""] * len(some)
         if now != then:
             found = zip(some, graph_def.node[-len(some) :], now, then, strict=True)

@@ -16,6 +16,7 @@ import tensorflow as tf
 from tensorflow.python.ops import control_flow_util
 
 from ..core.fitting import axis_text
+from ..core.graph import Graph as Snapshot
 from ..core.graph import TensorInfo
 from ..errors import PlanError
 from .internals import (
@@ -31,6 +32,9 @@ from .read import tensor_info
 from .reshaping import downstream, inferred, known, reshape
 
 tf1 = tf.compat.v1
+
+#: Of a larger graph no snapshot is kept, bytes of its nodes.
+_MOST_KEPT = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class Journal:
         backward: an edge now goes from a later op to an earlier one, so that cycles are looked for everywhere.
         unsure: tensors whose static shapes say more than is known since the last batch.
         told: sessions that were named in a warning.
+        seen: the last snapshot that was read of the graph, and at which count.
+        wiring: what walks have kept of the graph: its state, how many large walks there were, the edges.
     """
 
     edits: list[tuple[Edge | Order, ...]] = field(default_factory=list)
@@ -69,6 +75,20 @@ class Journal:
     backward: bool = False
     unsure: list[str] = field(default_factory=list)
     told: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
+    seen: tuple[int, Snapshot] | None = None
+    wiring: tuple[Any, int, Any] | None = None
+
+    def known(self) -> Snapshot | None:
+        """Returns the snapshot that was kept, unless an edge was changed here since."""
+        return self.seen[1] if self.seen is not None and self.seen[0] == self.count else None
+
+    def keep(self, snapshot: Snapshot | None) -> None:
+        """Keeps a snapshot, so that what has not changed is not read again; a large one is not worth its memory."""
+        if snapshot is None:
+            self.seen = None
+        elif self.seen is None or self.seen[1] is not snapshot:
+            small = sum(node.ByteSize() for node in snapshot.nodes) < _MOST_KEPT
+            self.seen = (self.count, snapshot) if small else None
 
 
 def journal(graph: Any) -> Journal:

@@ -144,7 +144,7 @@ def test_steps_as_code():
         (lambda p: p.reroute("no", to="a"), ("there is no tensor 'no:0'",)),
         (lambda p: p.swap("a", "no"), ("swap('a:0', 'no:0')", "there is no tensor 'no:0'")),
         (lambda p: p.bypass("y", input=1), ("op 'y' has no input 1; it has 1 input", "Choose another input=")),
-        (lambda p: p.bypass("no"), ("there is no tensor 'no:0'",)),
+        (lambda p: p.bypass("no"), ("no op is called 'no'",)),
         (lambda p: p.detach("no"), ("no op is called 'no'",)),
         (lambda p: p.insert("Neg", on="a", name="y"), ("the name 'y' is taken", "Type name='inserted'")),
         (lambda p: p.remove("y"), ("'y:0' is still read by z", "Remove these too, reroute", "stitch=True")),

@@ -436,6 +436,8 @@ def test_bug_25_a_flood_stays_within_the_ops_it_is_given():
 
 
 def test_importing_is_quiet():
-    code = "import graphsurgeon.graph_editor as ge, warnings; print(len(ge.__all__) > 60)"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    # What TensorFlow's own imports warn of is not ours to mend: some versions do on newer Pythons.
+    code = "import tensorflow, warnings; warnings.simplefilter('error'); import graphsurgeon.graph_editor as ge"
+    command = [sys.executable, "-c", f"{code}; print(len(ge.__all__) > 60)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "True", done.stderr

@@ -117,6 +117,89 @@ def test_calls_inside_calls_and_control_edges():
     assert any("first" in [c.name for c in op.control_inputs] for op in ed.graph.get_operations())
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("live", [False, True])
+def test_a_call_that_a_plan_makes_is_inlined_by_the_same_plan(kind, live):
+    m = model(kind, optimizer=None)
+    want = m.session.run([m.y, m.loss], m.feed())
+    ed = gs.open(m.session)
+    plan = ed.plan().collapse("net", name="block").insert("Tanh", on="block:0", name="more")
+    plan = plan.set_device("block", "/cpu:0")
+    plan = plan.inline("block").forward(to="new") if live else plan.inline("block")
+    assert plan.check() == (), [str(f) for f in plan.check()]
+    assert [str(r) for r in plan.effect.replaced][1].endswith("block:0 -> block/Identity:0")
+    done = ed.apply(plan)
+    assert "block" not in ed.snapshot.index
+    assert not {"PartitionedCall", "StatefulPartitionedCall"} & set(ed.snapshot.types)
+    assert set(plan.after().names) == set(ed.snapshot.names)
+    assert ("net/y" in ed.snapshot.index) == live
+    assert done["net/y:0"].op.name == "block/Identity" == ed.snapshot.input_names(ed.snapshot.index["more"])[0][:-2]
+    feed = {t.name: v for t, v in m.feed().items()}
+    got = ed.session().run([done["net/y:0"], "more:0"], feed)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-5)
+    np.testing.assert_allclose(got[1], np.tanh(want[0]), rtol=1e-5)
+    assert [g is not None for g in slopes(ed.graph, done["loss:0"].name)] == [True, True]
+    ed.undo()
+    assert ed.graph is m.graph
+
+
+def test_two_calls_of_one_plan_are_inlined_one_by_one():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        between = tf.identity(tf.negative(x, name="a"), name="between")
+        tf.identity(tf.square(between, name="b") + between, name="y")
+    ed = gs.open(graph)
+    plan = ed.plan().collapse(["a"], name="one").collapse(["b"], name="two").inline("one")
+    done = ed.apply(plan)
+    assert done["a:0"].name.startswith("one/")
+    assert ed.op("between").inputs[0] is done["a:0"]
+    assert ed.op("two").inputs[0] is ed.tensor("between:0")
+    assert ed.session().run("y:0", {"x:0": [1.0, 2.0]}).tolist() == [0.0, 2.0]
+    ed.apply(ed.plan().inline("two"))
+    assert ed.session().run("y:0", {"x:0": [1.0, 2.0]}).tolist() == [0.0, 2.0]
+    bad = gs.open(graph).plan().collapse(["a"], name="one").collapse(["between"], name="two").inline("one")
+    reads(bad.check()[0], "'between' is made or changed by this plan")
+    once = gs.open(graph)
+    once.apply(once.plan().collapse(["a"], name="one").collapse(["b"], name="two").inline(["two", "one"]))
+    assert not any("Call" in kind for kind in once.snapshot.types)
+    assert once.session().run("y:0", {"x:0": [1.0, 2.0]}).tolist() == [0.0, 2.0]
+
+
+def test_an_op_inserted_behind_a_call_that_is_inlined_later():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        tf.identity(tf.function(lambda t: tf.square(t, name="square"))(x), name="y")
+    ed = gs.open(graph)
+    plan = ed.plan().insert("Neg", on="PartitionedCall", name="minus").insert("Abs", on="PartitionedCall", name="abs")
+    ed.apply(plan.inline("PartitionedCall"))
+    assert ed.session().run(["y:0", "abs:0"], {"x:0": [1.0, 2.0]})[0].tolist() == [-1.0, -4.0]
+    assert ed.op("abs").inputs[0].op.name.startswith("PartitionedCall/")
+
+
+def test_a_constant_of_a_cond_that_nothing_in_the_call_reads_stays_there():
+    graph = tf.Graph()
+    with graph.as_default(), flow_version("v1"):
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        either = tf1.cond(tf.reduce_sum(x) > 0.0, lambda: x + x, lambda: tf.maximum(x, -1.0, name="floor"), name="c")
+        either = tf.identity(either)
+        with tf.control_dependencies([either]):
+            first = tf.no_op(name="first")
+        with tf.control_dependencies([first]):
+            tf.square(either, name="y")
+    ed = gs.open(graph)
+    done = ed.apply(ed.plan().collapse(["first", "y", "c/floor/y"], name="call"))
+    assert "c/floor/y" in ed.snapshot.index
+    assert all(op.name != "c/switch_f" for op in ed.op("call").control_inputs)
+    for given, want in (([1.0, 2.0], [4.0, 16.0]), ([-3.0, 0.5], [1.0, 0.25])):
+        # With its optimizer on, TensorFlow itself loses what waits for the end of a cond, before the edit as after it.
+        config = tf1.ConfigProto()
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        with tf1.Session(graph=ed.graph, config=config) as session:
+            assert session.run(done["y:0"], {"x:0": given}).tolist() == want
+
+
 def test_what_cannot_be():
     graph = tf.Graph()
     with graph.as_default(), flow_version("v1"):
@@ -146,7 +229,8 @@ def test_what_cannot_be():
     reads(fault(plan.inline("a")), "'a' is a Neg, not a function call")
     reads(fault(plan.inline("no")), "no op is called 'no'")
     reads(fault(plan.inline("either")), "is a v2 If")
-    reads(fault(plan.collapse(["a"], name="c").inline("c")), "'c' is made by this plan", "Apply that step first")
+    both = plan.copy(gs.open(graph).select(name=["a", "mid"]), to="c", inputs={"x:0": "x:0"})
+    reads(fault(both.inline("c/a")), "'c/a' is made by this plan, together with other ops", "ed.plan().inline('c/a')")
     bare = Plan(plan.base)
     reads(fault(bare.collapse(["a"], name="c")), "nothing here can make functions")
     reads(fault(bare.inline("a")), "nothing here knows functions")

@@ -36,6 +36,7 @@ EDITS = {
     "reroute some": (lambda p: p.reroute("x", to="k", only="z"), [8.0, 9.0]),
     "swap": (lambda p: p.swap("y", "k"), [12.0, 21.0]),
     "bypass": (lambda p: p.bypass("y"), [4.0, 12.0]),
+    "bypass a chain": (lambda p: p.bypass(["y", "z"]), [2.0, 6.0]),
     "insert": (lambda p: p.insert("Square", on="y", name="sq"), [4.0, 18.0]),
     "insert with attributes": (lambda p: p.insert("LeakyRelu", on="y", name="l", alpha=0.5), [1.0, 3.0]),
     "remove": (lambda p: p.remove("k"), [0.0, 0.0]),

@@ -93,12 +93,14 @@ def test_a_graph_def_pruned_to_outputs_says_that_values_are_not_in_it(trained, t
 
 
 def test_a_part_between_inputs_and_outputs(trained, tmp_path):
-    m, ed, want = trained
+    m, ed, _ = trained
     ed.save(tmp_path / "tail.pb", inputs="net/add:0" if "net/add" in ed.snapshot.index else "net/add_1:0",
             outputs="net/y:0", freeze=True)  # fmt: skip
     back = gs.open(tmp_path / "tail.pb")
     assert back.snapshot.size == 2
     fed = m.session.run("net/add:0", {m.x: X})
+    # Where all of it runs, some versions fuse the ops before: the last bit is another.
+    want = m.session.run("net/y:0", {"net/add:0": fed})
     np.testing.assert_array_equal(back.session().run("net/y:0", {"net/add:0": fed}), want)
 
 
