@@ -92,7 +92,7 @@ class SessionValues:
         before, now = variable_infos(old.graph), variable_infos(session.graph)
         there = [info for name, info in before.items() if name in now and now[name].initializer]
         both = [info for info in there if info.op not in self._void]
-        carry(old, session, [(info, now[info.op]) for info in both], "session()")
+        carry(old, session, [(info, now[info.op]) for info in both], "session()", in_one_run=True)
         self._names = frozenset(info.op for info in both)
         self.start(session)
 
@@ -157,7 +157,7 @@ def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(
     both = [(before[name], now[name]) for name in before if name in now and now[name].initializer]
     try:
         initialise(session, graph, [info for name, info in now.items() if name not in before])
-        carry(old, session, both, "session(old)")
+        carry(old, session, both, "session(old)", in_one_run=True)
     except BaseException:
         session.close()  # nobody has it yet: what it holds is given back at once
         raise
