@@ -173,12 +173,20 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
             PlanError: the plan has a fault, or TensorFlow refuses it; the graph is as it was.
             StalePlanError: the graph has changed since the plan was made.
         """
+        from .tf.progress import Phases
+
+        with Phases("applying", 6):
+            return self._apply(plan, record)
+
+    def _apply(self, plan: Plan, record: bool) -> Applied:
         from .tf.atomic import Held
         from .tf.copying import carry_out
         from .tf.materialise import materialise
+        from .tf.progress import phase
         from .tf.provenance import next_step, noted
 
         self._refuse_foreign(plan)
+        phase("checking")
         faults = plan.check()
         if faults:
             raise faults[0].error(len(faults) - 1)
@@ -187,6 +195,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         try:
             made = carry_out(effect, before, source_of) if plan.mode == "append" else materialise(effect, source_of)
             self.graph = made.graph
+            phase("reading back")
             wrong = self._read_back(plan, made)
             if wrong:
                 what = f"the result is not what was previewed: {wrong[0]}"

@@ -58,14 +58,18 @@ def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str], later: fro
     """
     session = tf1.Session(graph=graph, config=config)
     infos = {name: info for name, info in variable_infos(graph).items() if name not in skip}
-    if values is None:
-        initialise(session, graph, infos.values())
-        fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name not in later])
-    else:
-        values.fill(session)
-        held = values.covered()
-        # A saver may leave variables out, as the slots of an optimizer: these start anew.
-        initialise(session, graph, [i for name, i in infos.items() if i.collections and name not in held])
+    try:
+        if values is None:
+            initialise(session, graph, infos.values())
+            fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name not in later])
+        else:
+            values.fill(session)
+            held = values.covered()
+            # A saver may leave variables out, as the slots of an optimizer: these start anew.
+            initialise(session, graph, [i for name, i in infos.items() if i.collections and name not in held])
+    except BaseException:
+        session.close()  # nobody has it yet: what it holds is given back at once
+        raise
     return session
 
 
