@@ -56,7 +56,7 @@ def _measured(count: int, megabytes: int, kind: str) -> tuple[float, float]:
         reader = tf1.train.Saver()
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "values")
-        return in_turns(partial(carry, editor, old), partial(_saved, saver, reader, old, new, prefix), 3)
+        return in_turns(partial(carry, editor, old), partial(_saved, saver, reader, old, new, prefix), 5)
 
 
 def filled(graph: Any) -> Any:
@@ -76,4 +76,3 @@ def _saved(saver: Any, reader: Any, old: Any, new: Any, prefix: str) -> None:
         saver.save(old, prefix, write_meta_graph=False)
     with new.as_default(), tf1.Session(graph=new) as session:
         reader.restore(session, prefix)
-

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..core.state import VariableInfo
 from ..errors import PlanError
 from .checkpoints import Stored
 from .progress import Progress
-from .rooms import Rooms
+from .rooms import Rooms, give_back
 from .trickle import begin, go_on
 from .variables import no_value, value_of
 
@@ -54,36 +53,26 @@ def batches(sizes: Mapping[str, int], in_one_run: bool = False) -> Iterator[list
         yield batch
 
 
-def stream(
-    session: Any, infos: Iterable[VariableInfo], asked: str, in_one_run: bool = False
-) -> Iterator[dict[str, Any]]:
+def stream(session: Any, infos: Iterable[VariableInfo], asked: str) -> Iterator[dict[str, Any]]:
     """Yields the values of variables by op name, batch after batch; nothing is held from one to the next.
 
     Args:
         session: gives the values.
         infos: the variables, of the session's graph.
         asked: the request, for messages.
-        in_one_run: all are read in one run, which who stops early has to close.
 
     Raises:
         PlanError: a variable has no value, or no op tells it.
     """
     known = {info.op: info for info in infos}
     tensors = {name: value_of(session.graph, info, asked) for name, info in known.items()}
-    handle = begin(session, list(tensors.values()), []) if in_one_run else None
-    left = dict(tensors)
-    try:
-        for names in batches({name: variable_bytes(info) for name, info in known.items()}, handle is not None):
-            fetches = {name: left.pop(name) for name in names}
-            got = dict(session.run(fetches) if handle is None else go_on(session, handle, fetches))
-            yield got
-            got.clear()  # who reads the next batch holds this one no longer
-    except tf.errors.FailedPreconditionError as error:
-        raise no_value(error, list(known.values()), asked) from error
-    finally:
-        while handle is not None and left:  # the session keeps a run until the last value is fetched
-            with suppress(tf.errors.OpError):
-                go_on(session, handle, left.popitem()[1])
+    for names in batches({name: variable_bytes(info) for name, info in known.items()}):
+        try:
+            got = dict(session.run({name: tensors[name] for name in names}))
+        except tf.errors.FailedPreconditionError as error:
+            raise no_value(error, [known[name] for name in names], asked) from error
+        yield got
+        got.clear()  # who reads the next batch holds this one no longer
 
 
 def assign(
@@ -109,7 +98,7 @@ def assign(
         put = _Setter(session, [variables[name] for name in values] if in_one_run else [])
         for names in batches(sizes, in_one_run):
             read = {name: values[name].read() if isinstance(values[name], Stored) else values[name] for name in names}
-            put(read, variables, {name for name in names if isinstance(values[name], Stored)})
+            put(read, variables)
             bar.step(sum(sizes[name] for name in names))
 
 
@@ -132,28 +121,28 @@ class _Setter:
                 ops.append(session.graph.get_operation_by_name(info.initializer))
         self._handle = begin(session, ops, list(self._once))
 
-    def __call__(self, values: dict[str, Any], variables: Mapping[str, VariableInfo], ours: Container[str]) -> None:
+    def __call__(self, values: dict[str, Any], variables: Mapping[str, VariableInfo]) -> None:
         """Sets variables; drops the values.
 
         Args:
             values: variable op name -> array.
             variables: what each is made of.
-            ours: variables whose array nobody else has.
         """
+        once = {n: variables[n].initial_value for n in values}
+        once = {n: value for n, value in once.items() if self._handle is not None and self._once.get(value) == n}
+        if self._handle is not None and once:
+            go_on(self._session, self._handle, {once[n]: self._rooms.fit(values.pop(n)) for n in once})
         while values:
             feeds: dict[str, Any] = {}
             ops = []
             for name in list(values):
                 info = variables[name]
-                if self._handle is not None and self._once.get(info.initial_value) == name:
-                    feed = {info.initial_value: self._rooms.fit(values.pop(name), name in ours, info.resource)}
-                    go_on(self._session, self._handle, [], feed)
-                    del feed
-                elif info.initial_value not in feeds:  # two may share the tensor of their initial value
-                    feeds[info.initial_value] = self._rooms.fit(values.pop(name), name in ours, info.resource)
+                if info.initial_value not in feeds:  # two may share the tensor of their initial value
+                    feeds[info.initial_value] = self._rooms.fit(values.pop(name))
                     ops.append(self._session.graph.get_operation_by_name(info.initializer))
-            if ops:
-                self._session.run(ops, feeds)
+            if any(value.nbytes > _LITTLE for value in feeds.values() if isinstance(value, np.ndarray)):
+                give_back()
+            self._session.run(ops, feeds)
 
 
 def carry(
@@ -187,15 +176,13 @@ def carry(
         infos[a.op] = a
         target.setdefault(a.op, []).append(b)
     moved, known = 0, {b.op: b for _, b in pairs}
-    alone = {b.op for several in target.values() for b in several if len(several) == 1}
-    values = stream(old, infos.values(), asked, in_one_run)
-    with Progress(what, sum(variable_bytes(a) for a, _ in pairs)) as bar, closing(values):
+    with Progress(what, sum(variable_bytes(a) for a, _ in pairs)) as bar:
         put = _Setter(new, [b for _, b in pairs] if in_one_run else [])
-        for got in values:
+        for got in stream(old, infos.values(), asked):
             size = sum(np.asarray(value).nbytes for value in got.values())
             one = {b.op: value for name, value in got.items() for b in target[name]}
             got.clear()
-            put(one, known, alone)
+            put(one, known)
             moved += size
             bar.step(size)
     return moved

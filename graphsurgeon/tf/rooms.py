@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,6 @@ _ALIGNED = 64
 #: A value of so many bytes has a room of its own; smaller ones share one of so many; the smallest are left to
 #: TensorFlow: a room is given back only when none of those in it is in use any more.
 _LARGE, _SHARED, _LEAST = 16 << 20, 4 << 20, 1 << 18
-#: The system's allocator does not give back what has fewer bytes than this, but keeps it for the next.
-_KEPT = 32 << 20
-#: An array is moved so many bytes at a time: they stay in the processor's cache.
-_STEP = 1 << 18
 
 
 class Rooms:
@@ -26,22 +24,13 @@ class Rooms:
         self._room: Any = None
         self._used = 0
 
-    def fit(self, value: Any, ours: bool = True, stays: bool = True) -> Any:
-        """Returns a value as an array that TensorFlow takes as it is; where that is not worth it, the value itself.
-
-        Args:
-            value: the value.
-            ours: nobody else has it: it may be moved within its own memory.
-            stays: the variable keeps the memory; else it is given back once the variable has a copy.
-        """
+    def fit(self, value: Any) -> Any:
+        """Returns a value as an array that TensorFlow takes as it is; where that is not worth it, the value itself."""
         if not isinstance(value, np.ndarray) or value.nbytes < _LEAST or value.dtype.hasobject:
             return value
         if value.ctypes.data % _ALIGNED == 0 and value.flags.c_contiguous:
             return value
         if value.nbytes >= _LARGE:
-            moved = _moved(value, stays) if ours else None
-            if moved is not None:
-                return moved
             fit: np.ndarray = np.frombuffer(_room(value.nbytes), value.dtype).reshape(value.shape)
         else:
             fit = self._shared(value.nbytes).view(value.dtype).reshape(value.shape)
@@ -56,22 +45,19 @@ class Rooms:
         return part
 
 
-def _moved(value: np.ndarray, stays: bool) -> np.ndarray | None:
-    """Returns an array that was moved on by some bytes in its own memory; None where that memory cannot grow."""
-    if not (value.flags.owndata and value.flags.c_contiguous and value.dtype.itemsize <= _ALIGNED):
-        return None
-    size, shape, dtype = value.nbytes, value.shape, value.dtype
-    room = size + _ALIGNED if stays or not _KEPT * 5 // 8 < size < _KEPT else _KEPT + _LEAST
+def give_back() -> None:
+    """Gives memory that is free back to the system, where its allocator would keep it for the next array."""
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Any:
     try:
-        value.resize(room // dtype.itemsize, refcheck=False)
-    except (ValueError, MemoryError):
-        return None
-    raw = value.view(np.uint8)
-    at = -value.ctypes.data % _ALIGNED
-    for end in range(size, 0, -_STEP):  # from the end, so that nothing is written over before it was moved
-        start = max(0, end - _STEP)
-        raw[at + start : at + end] = raw[start:end]
-    return raw[at : at + size].view(dtype).reshape(shape)
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return None  # not the GNU library
 
 
 def _room(size: int) -> Any:
