@@ -128,17 +128,17 @@ class _Setter:
             values: variable op name -> array.
             variables: what each is made of.
         """
-        once = {n: variables[n].initial_value for n in values}
-        once = {n: value for n, value in once.items() if self._handle is not None and self._once.get(value) == n}
-        if self._handle is not None and once:
-            go_on(self._session, self._handle, {once[n]: self._rooms.fit(values.pop(n)) for n in once})
+        once = {n: variables[n].initial_value for n in values if self._handle is not None}
+        once = {n: value for n, value in once.items() if self._once.get(value) == n}
+        if once:
+            go_on(self._session, str(self._handle), {once[n]: self._rooms.fit(values.pop(n)) for n in once})
         while values:
             feeds: dict[str, Any] = {}
             ops = []
             for name in list(values):
                 info = variables[name]
                 if info.initial_value not in feeds:  # two may share the tensor of their initial value
-                    feeds[info.initial_value] = self._rooms.fit(values.pop(name))
+                    feeds[info.initial_value] = self._rooms.fit(values.pop(name), info.resource)
                     ops.append(self._session.graph.get_operation_by_name(info.initializer))
             if any(value.nbytes > _LITTLE for value in feeds.values() if isinstance(value, np.ndarray)):
                 give_back()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import weakref
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -18,24 +19,41 @@ _LARGE, _SHARED, _LEAST = 16 << 20, 4 << 20, 1 << 18
 
 
 class Rooms:
-    """Rooms for values that become the memory of resource variables, in the order in which they come."""
+    """Rooms for values, in the order in which they come."""
 
     def __init__(self) -> None:
         self._room: Any = None
         self._used = 0
+        self._lent: tuple[Any, Any] = (None, lambda: None)  # a room, and what is in it as long as it is in use
 
-    def fit(self, value: Any) -> Any:
-        """Returns a value as an array that TensorFlow takes as it is; where that is not worth it, the value itself."""
+    def fit(self, value: Any, stays: bool = True) -> Any:
+        """Returns a value as an array that TensorFlow takes as it is; where that is not worth it, the value itself.
+
+        Args:
+            value: the value.
+            stays: a resource variable keeps the memory; a reference variable has a copy.
+        """
         if not isinstance(value, np.ndarray) or value.nbytes < _LEAST or value.dtype.hasobject:
             return value
         if value.ctypes.data % _ALIGNED == 0 and value.flags.c_contiguous:
             return value
-        if value.nbytes >= _LARGE:
-            fit: np.ndarray = np.frombuffer(_room(value.nbytes), value.dtype).reshape(value.shape)
+        if value.nbytes >= _LARGE and not stays:
+            fit: np.ndarray = self._again(value)
+        elif value.nbytes >= _LARGE:
+            fit = np.frombuffer(_room(value.nbytes), value.dtype).reshape(value.shape)
         else:
             fit = self._shared(value.nbytes).view(value.dtype).reshape(value.shape)
         fit[...] = value
         return fit
+
+    def _again(self, value: np.ndarray) -> np.ndarray:
+        """A part of the room before, where TensorFlow has let go of it."""
+        room, tenant = self._lent
+        if room is None or len(room) < value.nbytes or tenant() is not None:
+            room = np.frombuffer(_room(value.nbytes), np.uint8)
+        part: np.ndarray = np.frombuffer(room, value.dtype, value.size).reshape(value.shape)
+        self._lent = room, weakref.ref(part)
+        return part
 
     def _shared(self, size: int) -> np.ndarray:
         if self._room is None or self._used + size > len(self._room):
