@@ -178,28 +178,32 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         from .tf.atomic import Held
         from .tf.copying import carry_out
         from .tf.materialise import materialise
+        from .tf.progress import Phases, phase
         from .tf.provenance import next_step, noted
 
         self._refuse_foreign(plan)
+        bar = Phases("applying", 5)
         faults = plan.check()
         if faults:
             raise faults[0].error(len(faults) - 1)
         start, effect, before, previous = time.perf_counter(), plan.effect, self.graph, self._snapshot
         held = Held(before)
         try:
-            made = carry_out(effect, before, source_of) if plan.mode == "append" else materialise(effect, source_of)
-            self.graph = made.graph
-            wrong = self._read_back(plan, made)
-            if wrong:
-                what = f"the result is not what was previewed: {wrong[0]}"
-                raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
-            applied, number = Applied(effect, made.graph, made, self), next_step(before, self._events)
-            kept = noted(effect, before, made.graph, number) if record else b""
-            about: dict[str, Any] = {"record": kept}
-            if made.graph is not before:
-                left = self._left(before).items()
-                about |= {"before": before, "carried": {op: n for op, n in left if op in effect.after.index}}
-            event = Event.of(number, applied, time.perf_counter() - start, **about)
+            with bar:
+                made = carry_out(effect, before, source_of) if plan.mode == "append" else materialise(effect, source_of)
+                self.graph = made.graph
+                phase("reading back")
+                wrong = self._read_back(plan, made)
+                if wrong:
+                    what = f"the result is not what was previewed: {wrong[0]}"
+                    raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
+                applied, number = Applied(effect, made.graph, made, self), next_step(before, self._events)
+                kept = noted(effect, before, made.graph, number) if record else b""
+                about: dict[str, Any] = {"record": kept}
+                if made.graph is not before:
+                    left = self._left(before).items()
+                    about |= {"before": before, "carried": {op: n for op, n in left if op in effect.after.index}}
+                event = Event.of(number, applied, time.perf_counter() - start, **about)
             # From here on it is done: nothing may fail after this line.
             self._add(event)
         except BaseException as error:

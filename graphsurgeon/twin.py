@@ -150,16 +150,18 @@ class Twin:
                 duplicate stays as it is.
         """
         from .tf.places import LOST
+        from .tf.progress import Phases, phase
 
         tau = part(self.tau if tau is None else tau, "update")
         if self._closed:
             raise PlanError("update()", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
         if self._source is None and self._grouped is None:
             raise PlanError("update()", "it has nothing to follow", "Give it a session, or a folder: twin.follow(...)")
-        with self._one:
+        with self._one, Phases("updating the duplicate", 3):
             start = time.perf_counter()
             if self._grouped is not None:
                 return self._update_grouped(tau, start)
+            phase("reading values")
             found, skipped = self._newest(wait)
             if found is None:
                 return Update(self._count, (), len(self._pairs), 0, "")
@@ -206,7 +208,9 @@ class Twin:
 
     def _bring(self, origin: str, values: dict[str, Any], tau: float, start: float, skipped: dict[str, str]) -> Update:
         from .tf.links import current, digests, feed, mixed
+        from .tf.progress import phase
 
+        phase("comparing values")
         if self.session is None:
             raise PlanError("update()", "the duplicate has no session yet", "Give it one: twin.attach(session)")
         pairs = {name: self._pairs[name] for name in values}
@@ -218,6 +222,7 @@ class Twin:
             before = current(self.session, list(pairs.values()))
             moved = {n: mixed(before[n], v, tau) if pairs[n].soft else v for n, v in values.items()}
             todo = {n: v for n, v in moved.items() if not _equal(before[n], v)}
+        phase(f"setting {len(todo):,} variables")
         with self._door.writing():
             # From here to the end of the run the values may be of two updates: nobody gets in, also not afterwards.
             self._torn = bool(todo)
@@ -354,13 +359,15 @@ class Twin:
 def _beat(twin: weakref.ref[Twin], stop: threading.Event, seconds: float) -> None:
     """Updates a twin again and again, until it is closed or nobody holds it."""
     from .tf.places import LOST
+    from .tf.progress import silent
 
     while not stop.wait(seconds):
         one = twin()
         if one is None:
             return
         try:
-            one.update()
+            with silent():  # nobody waits for it
+                one.update()
             one.trouble = None
         except (SurgeryError, *LOST) as error:
             one.trouble = error if not stop.is_set() else None

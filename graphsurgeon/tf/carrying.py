@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,24 +14,32 @@ from ..core.state import VariableInfo
 from ..errors import PlanError
 from .checkpoints import Stored
 from .progress import Progress
+from .rooms import Rooms, give_back
+from .trickle import begin, go_on
 from .variables import no_value, value_of
 
 #: Each new set of fetches costs TensorFlow a pruned graph: so many runs at most, and fewer for small variables.
 _RUNS, _SMALL_RUNS = 128, 8
 #: A variable of fewer bytes is small. A batch of small ones has between so many bytes and `_MOST`.
 _SMALL, _MOST = 16 << 20, 128 << 20
+#: Where all batches go in one run, a batch has no more than the largest variable, or than so many bytes.
+_LITTLE = 4 << 20
 
 
-def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+def batches(sizes: Mapping[str, int], in_one_run: bool = False) -> Iterator[list[str]]:
     """Yields names in order, together no larger than the largest; where all are small, a share of all.
+
+    Args:
+        sizes: name -> bytes.
+        in_one_run: a batch costs nothing but itself, so that small ones need not wait for each other.
 
     Example:
         >>> list(batches({"a": 100 << 20, "b": 60 << 20, "c": 30 << 20, "d": 20 << 20}))
         [['a'], ['b', 'c'], ['d']]
     """
     largest, total = max(sizes.values(), default=0), sum(sizes.values())
-    limit = max(largest, total // _RUNS)
-    if largest < _SMALL:
+    limit = max(largest, _LITTLE if in_one_run else total // _RUNS)
+    if largest < _SMALL and not in_one_run:
         limit = max(_SMALL, min(total // _SMALL_RUNS, _MOST))
     batch: list[str] = []
     held = 0
@@ -75,6 +81,7 @@ def assign(
     values: Mapping[str, Any],
     variables: Mapping[str, VariableInfo],
     what: str = "setting variables",
+    in_one_run: bool = False,
 ) -> None:
     """Sets variables through their own initialisers; adds no op.
 
@@ -84,52 +91,58 @@ def assign(
         values: variable op name -> array, or what a checkpoint stores, which is read when its turn comes.
         variables: what each is made of, with names in `graph`.
         what: what is being done, for the bar.
+        in_one_run: the session is new, and closed if this fails.
     """
     sizes = {name: value.nbytes if hasattr(value, "nbytes") else 0 for name, value in values.items()}
     with Progress(what, sum(sizes.values())) as bar:
-        for names in batches(sizes):
+        put = _Setter(session, [variables[name] for name in values] if in_one_run else [])
+        for names in batches(sizes, in_one_run):
             read = {name: values[name].read() if isinstance(values[name], Stored) else values[name] for name in names}
-            _set(session, graph, read, variables)
+            put(read, variables)
             bar.step(sum(sizes[name] for name in names))
 
 
-def _set(session: Any, graph: Any, values: dict[str, Any], variables: Mapping[str, VariableInfo]) -> None:
-    """Sets variables in one run, or in several where two share the tensor of their initial value; drops the values."""
-    while values:
-        feeds: dict[str, Any] = {}
+class _Setter:
+    """Sets variables of a session.
+
+    Args:
+        session: the session.
+        once: variables that are set in one run, each once, and all in the end.
+    """
+
+    def __init__(self, session: Any, once: Sequence[VariableInfo]) -> None:
+        self._session, self._rooms = session, Rooms()
+        self._once: dict[str, str] = {}  # initial value -> variable
         ops = []
-        for name in list(values):
-            info = variables[name]
-            if info.initial_value not in feeds:
-                feeds[info.initial_value] = _fit_to_feed(values.pop(name))
-                ops.append(graph.get_operation_by_name(info.initializer))
-        session.run(ops, feeds)
+        for info in once:
+            # Of a large reference variable TensorFlow makes a copy, which the next one would not wait for.
+            if (info.resource or variable_bytes(info) <= _LITTLE) and info.initial_value not in self._once:
+                self._once[info.initial_value] = info.op
+                ops.append(session.graph.get_operation_by_name(info.initializer))
+        self._handle = begin(session, ops, list(self._once))
 
+    def __call__(self, values: dict[str, Any], variables: Mapping[str, VariableInfo]) -> None:
+        """Sets variables; drops the values.
 
-#: TensorFlow takes an array that begins at a multiple of this as it is, and copies any other.
-_ALIGNED = 64
-
-
-def _fit_to_feed(value: Any) -> Any:
-    """Returns a large array as one that TensorFlow takes as it is: then two of it are never in memory at once."""
-    if not isinstance(value, np.ndarray) or value.nbytes < _SMALL or value.dtype.hasobject:
-        return value
-    if value.ctypes.data % _ALIGNED == 0 and value.flags.c_contiguous:
-        return value
-    fit: np.ndarray = np.frombuffer(_room(value.nbytes), value.dtype).reshape(value.shape)
-    fit[...] = value
-    return fit
-
-
-def _room(size: int) -> Any:
-    """Memory that begins with a page, and goes back to the system at once when it is done."""
-    if not hasattr(mmap, "MAP_PRIVATE"):
-        return mmap.mmap(-1, size)
-    room = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # in pages of 4 kB it takes three times as long
-            room.madvise(mmap.MADV_HUGEPAGE)
-    return room
+        Args:
+            values: variable op name -> array.
+            variables: what each is made of.
+        """
+        once = {n: variables[n].initial_value for n in values if self._handle is not None}
+        once = {n: value for n, value in once.items() if self._once.get(value) == n}
+        if once:
+            go_on(self._session, str(self._handle), {once[n]: self._rooms.fit(values.pop(n)) for n in once})
+        while values:
+            feeds: dict[str, Any] = {}
+            ops = []
+            for name in list(values):
+                info = variables[name]
+                if info.initial_value not in feeds:  # two may share the tensor of their initial value
+                    feeds[info.initial_value] = self._rooms.fit(values.pop(name), info.resource)
+                    ops.append(self._session.graph.get_operation_by_name(info.initializer))
+            if any(value.nbytes > _LITTLE for value in feeds.values() if isinstance(value, np.ndarray)):
+                give_back()
+            self._session.run(ops, feeds)
 
 
 def carry(
@@ -138,7 +151,7 @@ def carry(
     pairs: Sequence[tuple[VariableInfo, VariableInfo]],
     asked: str,
     what: str = "carrying values",
-    ready: Callable[[], None] | None = None,
+    in_one_run: bool = False,
 ) -> int:
     """Sets variables of one session to the values that others have in another; returns the bytes moved.
 
@@ -150,7 +163,7 @@ def carry(
         pairs: (variable of the old graph, variable of the new one).
         asked: the request, for messages.
         what: what is being done, for the bar.
-        ready: called when the first values are read and nothing is set yet.
+        in_one_run: the new session is closed if this fails.
 
     Raises:
         PlanError: a variable has no value, or none can be set; what was set before is whole.
@@ -162,16 +175,14 @@ def carry(
             raise unsettable([b.op], asked)
         infos[a.op] = a
         target.setdefault(a.op, []).append(b)
-    moved = 0
+    moved, known = 0, {b.op: b for _, b in pairs}
     with Progress(what, sum(variable_bytes(a) for a, _ in pairs)) as bar:
+        put = _Setter(new, [b for _, b in pairs] if in_one_run else [])
         for got in stream(old, infos.values(), asked):
-            if ready is not None:
-                ready()
-                ready = None
             size = sum(np.asarray(value).nbytes for value in got.values())
             one = {b.op: value for name, value in got.items() for b in target[name]}
             got.clear()
-            _set(new, new.graph, one, {b.op: b for names in target.values() for b in names})
+            put(one, known)
             moved += size
             bar.step(size)
     return moved

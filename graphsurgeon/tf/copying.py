@@ -23,6 +23,7 @@ from .atomic import all_or_nothing
 from .attaching import attach
 from .compiling import compiled
 from .internals import all_collections, first_line, import_nodes, names_in_use, outside_contexts
+from .progress import phase
 from .provenance import forget, keep
 from .variables import fetch
 
@@ -86,20 +87,24 @@ def carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) 
 def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) -> Made:
     # 1. Everything that can fail, before anything changes.
     made = Made(graph)
+    phase("reading values")
     for copied in effect.copies:
         _read_values(copied, made, resolve_values)
+    phase("writing nodes")
     library = functions.library(effect.copies, graph)
     gradients = [custom_gradients.registered(copied) for copied in effect.copies]
     names = [{moved.source: moved.name for moved in moves} for moves in gradients]
     graph_def, tensors, controls = compiled(effect, graph, library, made.frozen, names)
     made.frozen = {}
     # 2. One import.
+    phase(f"importing {len(graph_def.node):,} nodes")
     with functions.added(library, graph):
         try:
             made.live = import_nodes(graph, graph_def, tensors, controls, within=_scope_in_use(effect))
         except Exception as error:
             raise _refusal(error, effect) from error
     # 3. What Python holds beside the nodes.
+    phase("shapes, variables, collections")
     made.nodes = graph_def.node
     made.ops = list(made.live)
     _reserve(graph, effect)

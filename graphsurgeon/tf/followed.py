@@ -16,6 +16,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ..errors import OpenError, did_you_mean
 from .internals import first_line
+from .progress import Progress
 
 #: The last bytes of every index file: the table format's own mark.
 _MAGIC = bytes.fromhex("57fb808b247547db")
@@ -185,17 +186,24 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
             f"Give the folder of this very training. {did_you_mean(missing[0].key, keys)}",
         )
     out = {}
-    for want in wanted:
-        key = keys[want.key]
-        _refuse_other(want, tuple(shapes[key]), dtypes[key], name, asked)
-        try:
-            value = reader.get_tensor(key)
-        except (tf.errors.OpError, ValueError, RuntimeError) as error:
-            raise _DamagedError(f"{want.key!r} cannot be read: {first_line(error)}") from error
-        if want.offset and want.shape is not None:
-            value = value[tuple(slice(o, o + (n or 0)) for o, n in zip(want.offset, want.shape, strict=True))]
-        out[want.name] = value
+    with Progress(f"reading {name}", len(wanted), "variables") as bar:
+        for want in wanted:
+            key = keys[want.key]
+            _refuse_other(want, tuple(shapes[key]), dtypes[key], name, asked)
+            out[want.name] = _read_one(reader, key, want)
+            bar.step(1)
     return out
+
+
+def _read_one(reader: Any, key: str, want: Wanted) -> Any:
+    """The value that a variable has under a key."""
+    try:
+        value = reader.get_tensor(key)
+    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+        raise _DamagedError(f"{want.key!r} cannot be read: {first_line(error)}") from error
+    if want.offset and want.shape is not None:
+        value = value[tuple(slice(o, o + (n or 0)) for o, n in zip(want.offset, want.shape, strict=True))]
+    return value
 
 
 def _keys(reader: Any, shapes: Mapping[str, Any]) -> dict[str, str]:

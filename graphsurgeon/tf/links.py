@@ -205,7 +205,7 @@ def digests(arrays: Mapping[str, Any]) -> dict[str, bytes]:
 
 def _digest(array: Any) -> bytes:
     raw: Any = np.ascontiguousarray(array).reshape(-1)
-    found = hashlib.blake2b(f"{array.dtype} {array.shape}".encode(), digest_size=16)
+    found = hashlib.sha256(f"{array.dtype} {array.shape}".encode())  # what processors have an instruction for
     if array.dtype.hasobject:
         found.update(repr(array.tolist()).encode())
     else:

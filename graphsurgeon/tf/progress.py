@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, cast
 
 #: Work of fewer seconds shows nothing.
 QUIET = 1.0
+_PHASES: ContextVar[Phases | None] = ContextVar("phases", default=None)
+_SILENT: ContextVar[bool] = ContextVar("silent", default=False)
 
 
 class Progress:
@@ -33,8 +38,14 @@ class Progress:
         self.done += amount
         if self._bar is not None:
             self._bar.update(amount)
-        elif time.monotonic() - self._start >= QUIET and self.done < self.total:
+        elif time.monotonic() - self._start >= QUIET and self.done < self.total and not _SILENT.get():
             self._bar = _bar(self.what, self.total, self.done, self.unit)
+
+    def say(self, what: str) -> None:
+        """Says what is being done now."""
+        self.what = what
+        if self._bar is not None:
+            self._bar.set_description(what)
 
     def __enter__(self) -> Progress:
         return self
@@ -45,6 +56,59 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+class Phases(Progress):
+    """A bar of work that has phases; what does the work says with `phase` which one begins.
+
+    Args:
+        what: what is being done, as people say it.
+        total: how many phases there are.
+
+    Example:
+        >>> with Phases("applying", 2) as bar:
+        ...     phase("importing nodes")
+        ...     phase("reading back")
+        ...     print(bar.done, bar.what)
+        1 applying: reading back
+    """
+
+    def __init__(self, what: str, total: int) -> None:
+        super().__init__(what, total, "phases")
+        self._all, self._begun = what, 0
+
+    def phase(self, what: str) -> None:
+        """Says that the next phase begins."""
+        self.say(f"{self._all}: {what}")
+        self.step(1 if self._begun else 0)
+        self._begun += 1
+
+    def __enter__(self) -> Phases:
+        self._before = _PHASES.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _PHASES.reset(self._before)
+        super().__exit__(kind, error, trace)
+
+
+def phase(what: str) -> None:
+    """Says that a phase of the work begins that is shown now, if any is."""
+    bar = _PHASES.get()
+    if bar is not None:
+        bar.phase(what)
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Shows no bars: for work that nobody waits for."""
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
 
 
 def _bar(what: str, total: int, done: int, unit: str) -> Any:

@@ -58,14 +58,18 @@ def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str], later: fro
     """
     session = tf1.Session(graph=graph, config=config)
     infos = {name: info for name, info in variable_infos(graph).items() if name not in skip}
-    if values is None:
-        initialise(session, graph, infos.values())
-        fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name not in later])
-    else:
-        values.fill(session)
-        held = values.covered()
-        # A saver may leave variables out, as the slots of an optimizer: these start anew.
-        initialise(session, graph, [i for name, i in infos.items() if i.collections and name not in held])
+    try:
+        if values is None:
+            initialise(session, graph, infos.values())
+            fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name not in later])
+        else:
+            values.fill(session)
+            held = values.covered()
+            # A saver may leave variables out, as the slots of an optimizer: these start anew.
+            initialise(session, graph, [i for name, i in infos.items() if i.collections and name not in held])
+    except BaseException:
+        session.close()  # nobody has it yet: what it holds is given back at once
+        raise
     return session
 
 
@@ -92,7 +96,7 @@ class SessionValues:
         before, now = variable_infos(old.graph), variable_infos(session.graph)
         there = [info for name, info in before.items() if name in now and now[name].initializer]
         both = [info for info in there if info.op not in self._void]
-        carry(old, session, [(info, now[info.op]) for info in both], "session()")
+        carry(old, session, [(info, now[info.op]) for info in both], "session()", in_one_run=True)
         self._names = frozenset(info.op for info in both)
         self.start(session)
 
@@ -157,7 +161,7 @@ def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(
     both = [(before[name], now[name]) for name in before if name in now and now[name].initializer]
     try:
         initialise(session, graph, [info for name, info in now.items() if name not in before])
-        carry(old, session, both, "session(old)")
+        carry(old, session, both, "session(old)", in_one_run=True)
     except BaseException:
         session.close()  # nobody has it yet: what it holds is given back at once
         raise

@@ -6,9 +6,14 @@ import io
 from contextlib import redirect_stderr, suppress
 
 import pytest
+import tensorflow as tf
 
+import graphsurgeon as gs
 from graphsurgeon.tf import progress
-from graphsurgeon.tf.progress import Progress
+from graphsurgeon.tf.progress import Phases, Progress, phase, silent
+from tests.graphs import model
+
+tf1 = tf.compat.v1
 
 
 class Terminal(io.StringIO):
@@ -43,3 +48,64 @@ def test_long_work_shows_a_bar_that_goes_also_after_an_interrupt(monkeypatch, fa
 def test_nobody_looks_at_a_file(monkeypatch):
     monkeypatch.setattr(progress, "QUIET", 0.0)
     assert work(io.StringIO()) == ""
+
+
+def shown_by(monkeypatch, act, stream=None):
+    """What `act` shows, were all work long."""
+    monkeypatch.setattr(progress, "QUIET", 0.0)
+    stream = stream or Terminal()
+    with redirect_stderr(stream):
+        act()
+    return stream.getvalue()
+
+
+def copying():
+    there = gs.open(tf.Graph())
+    return there, there.plan().copy(gs.open(model("ref").graph).select(), to="a")
+
+
+def test_a_copy_shows_its_phases(monkeypatch):
+    there, plan = copying()
+    shown = shown_by(monkeypatch, lambda: there.apply(plan))
+    for words in ("writing nodes", "importing", "shapes, variables, collections", "reading back"):
+        assert f"applying: {words}" in shown
+    assert shown.endswith(" \r")
+
+
+def test_nobody_is_shown_the_phases_of_a_short_copy_or_in_a_file(monkeypatch):
+    there, plan = copying()
+    stream = Terminal()
+    with redirect_stderr(stream):
+        there.apply(plan)
+    assert stream.getvalue() == ""
+    there, plan = copying()
+    assert shown_by(monkeypatch, lambda: there.apply(plan), io.StringIO()) == ""
+
+
+def test_updates_show_their_phases_and_a_checkpoint_its_variables(monkeypatch, tmp_path):
+    m = model("resource", "sgd")
+    twin = gs.duplicate(gs.open(m.graph).select(inputs=[m.x], outputs=[m.y]), values=m.session)
+    m.train_steps()
+    shown = shown_by(monkeypatch, twin.update)
+    assert "updating the duplicate: comparing values" in shown
+    assert "updating the duplicate: setting 2 variables" in shown
+    with m.graph.as_default():
+        tf1.train.Saver().save(m.session, str(tmp_path / "model"), global_step=7)
+    assert "reading model-7" in shown_by(monkeypatch, twin.follow(tmp_path).update)
+
+
+def test_work_that_nobody_waits_for_shows_nothing(monkeypatch):
+    monkeypatch.setattr(progress, "QUIET", 0.0)
+    with silent():
+        assert work(Terminal()) == ""
+    assert work(Terminal())
+
+
+def test_a_phase_belongs_to_the_innermost_work():
+    with Phases("outer", 2) as outer:
+        phase("one")
+        with Phases("inner", 1) as inner:
+            phase("all")
+        phase("two")
+    phase("nobody is told")
+    assert (outer.what, outer.done, inner.what) == ("outer: two", 1, "inner: all")

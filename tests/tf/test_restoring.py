@@ -279,22 +279,23 @@ def test_an_interrupt_leaves_each_variable_whole_and_the_next_call_restores_all(
     ed = gs.open(model("ref").session)
     before, want, calls = values(ed.session()), values(m.session), []
     monkeypatch.setattr("graphsurgeon.tf.carrying._SMALL", 1)
-    from graphsurgeon.tf import carrying
+    from graphsurgeon.tf import progress
 
-    whole = carrying._set
+    step = progress.Progress.step
 
-    def stopping(*args):
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        calls.append(args)
-        whole(*args)
+    def stopping(bar, amount):
+        step(bar, amount)
+        if bar.what == "restoring":
+            calls.append(amount)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
 
-    monkeypatch.setattr(carrying, "_set", stopping)
+    monkeypatch.setattr(progress.Progress, "step", stopping)
     with pytest.raises(KeyboardInterrupt) as stop:
         ed.restore(tmp_path / "c")
     assert "Each variable has either its old or its new value, whole" in stop.value.__notes__[0]
     for name, value in values(ed.session()).items():
         assert np.array_equal(value, before[name]) or np.array_equal(value, want[name])
-    monkeypatch.setattr(carrying, "_set", whole)
+    monkeypatch.setattr(progress.Progress, "step", step)
     ed.restore(tmp_path / "c")
     assert same(values(ed.session()), want)

@@ -1,0 +1,177 @@
+"""Interrupts: Ctrl+C in the middle of long work leaves things as they were, or says what stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from benchmarks.graphs import layered
+from graphsurgeon.errors import PlanError
+from graphsurgeon.tf import progress, trickle, values
+from tests.graphs import KINDS, model, put
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+
+
+@contextmanager
+def stopped_at(monkeypatch, words):
+    """Presses Ctrl+C when a bar says that it has come to `words`."""
+    with monkeypatch.context() as patch:
+        step = progress.Progress.step
+
+        def stopping(bar, amount):
+            step(bar, amount)
+            if words in bar.what:
+                raise KeyboardInterrupt
+
+        patch.setattr(progress.Progress, "step", stopping)
+        with pytest.raises(KeyboardInterrupt) as stop:
+            yield stop
+
+
+def state(graph):
+    """What a graph holds."""
+    held = {key: list(map(str, graph.get_collection(key))) for key in graph.get_all_collection_keys()}
+    return graph.as_graph_def().SerializeToString(deterministic=True), held
+
+
+@pytest.mark.parametrize("words", ["reading values", "writing nodes", "importing"])
+def test_a_copy_that_is_stopped_before_tensorflow_has_its_nodes_changes_nothing(monkeypatch, words):
+    m = model("ref")
+    there = gs.open(tf.Graph())
+    plan = there.plan().copy(gs.open(m.graph).select(), to="a", values=m.session)
+    before = state(there.graph)
+    with stopped_at(monkeypatch, words):
+        there.apply(plan)
+    assert state(there.graph) == before
+    assert there.apply(plan)["net/w"].name == "a/net/w:0"
+
+
+@pytest.mark.parametrize("words", ["shapes, variables, collections", "reading back"])
+def test_a_copy_that_is_stopped_later_says_what_stays(monkeypatch, words):
+    m = model("ref")
+    there = gs.open(tf.Graph())
+    plan = there.plan().copy(gs.open(m.graph).select(), to="a", values=m.session)
+    with stopped_at(monkeypatch, words) as stop:
+        there.apply(plan)
+    assert "stay in graph as orphans, and all else is as it was" in stop.value.__notes__[0]
+    assert not there.graph.get_all_collection_keys()
+    assert there.orphans
+    assert len(there.select()) == 0
+
+
+@pytest.mark.parametrize("part", [0.1, 0.4, 0.7, 0.9])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # objects of TensorFlow, half made
+def test_a_signal_in_the_middle_of_a_large_copy(part):
+    source = gs.open(layered(8_000)).select()
+    start = time.perf_counter()
+    there = gs.open(tf.Graph())
+    there.apply(there.plan().copy(source, to="a"))
+    whole = time.perf_counter() - start
+    there = gs.open(tf.Graph())
+    plan = there.plan().copy(source, to="a")
+    before = state(there.graph)
+    timer = threading.Timer(whole * part, os.kill, (os.getpid(), signal.SIGINT))
+    stopped = None
+    try:
+        timer.start()
+        there.apply(plan)
+        timer.join()
+        time.sleep(0.01)
+    except KeyboardInterrupt as stop:
+        stopped = stop
+    timer.join()
+    if there.history and not there.orphans:
+        assert len(there.select()) >= 8_000  # it was done by then
+    elif there.orphans:
+        assert stopped is not None
+        assert "as orphans" in stopped.__notes__[0]
+        assert not there.graph.get_all_collection_keys()
+    else:
+        assert state(there.graph) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_that_are_stopped_on_their_way_leave_the_old_session_as_it_was(monkeypatch, kind):
+    m = model(kind)
+    m.train_steps()
+    new, make = [], tf1.Session
+    monkeypatch.setattr(tf1, "Session", lambda *a, **b: new.append(make(*a, **b)) or new[-1])
+    ed = gs.open(model(kind).graph)
+    with stopped_at(monkeypatch, "carrying values"):
+        ed.session(m.session)
+    with pytest.raises(RuntimeError, match="closed"):
+        new[-1].run(ed.graph.get_operations()[0])
+    m.train_steps()
+    assert np.array_equal(weights(ed.session(m.session)), m.session.run(m.w))
+
+
+def weights(session):
+    """The first variable of the model, as a session of another graph has it."""
+    return session.run(session.graph.get_collection("variables")[0])
+
+
+def test_a_restore_of_much_is_seen_and_stopped_and_can_be_done_again(monkeypatch, tmp_path):
+    monkeypatch.setattr(values, "_MUCH", 1)
+    m = model("resource")
+    m.train_steps()
+    with m.graph.as_default():
+        tf1.train.Saver().save(m.session, str(tmp_path / "m"))
+    ed = gs.open(tmp_path / "m.meta")
+    with stopped_at(monkeypatch, "restoring"):
+        ed.session()
+    assert np.array_equal(weights(ed.session()), m.session.run(m.w))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_update_that_is_stopped_before_it_sets_anything_leaves_the_duplicate_as_it_was(monkeypatch, kind):
+    m = model(kind)
+    twin = gs.duplicate(gs.open(m.graph).select(outputs=[m.y]), values=m.session)
+    before = twin.run(m.w)
+    m.train_steps()
+    for words in ("reading values", "comparing values", "setting"):
+        with stopped_at(monkeypatch, f"updating the duplicate: {words}"):
+            twin.update()
+        assert np.array_equal(twin.run(m.w), before)
+    assert twin.update()
+    assert np.array_equal(twin.run(m.w), m.session.run(m.w))
+
+
+def test_a_checkpoint_that_is_stopped_while_it_is_read_is_taken_the_next_time(monkeypatch, tmp_path):
+    m = model("resource", "sgd")
+    with m.graph.as_default():
+        saver = tf1.train.Saver()
+        twin = gs.duplicate(gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])).follow(tmp_path)
+        put(m.b, 3.0, m.session)
+        saver.save(m.session, str(tmp_path / "model"), global_step=1)
+    with stopped_at(monkeypatch, "reading model-1"):
+        twin.update()
+    assert twin.update()
+    assert twin.run(twin["net/b"]).tolist() == [3, 3, 3]
+
+
+def test_a_session_without_partial_runs_gets_a_run_for_each_batch(monkeypatch):
+    kind = next(kind for kind in tf1.Session.__mro__ if "partial_run_setup" in vars(kind))
+    monkeypatch.delattr(kind, "partial_run_setup")
+    m = model("resource")
+    m.train_steps()
+    assert trickle.begin(m.session, [m.w.initializer], []) is None
+    assert np.array_equal(weights(gs.open(model("resource").graph).session(m.session)), m.session.run(m.w))
+
+
+def test_a_value_that_is_missing_leaves_the_old_session_usable():
+    m = model("ref")
+    m.session = tf1.Session(graph=m.graph)
+    m.session.run(m.w.initializer)
+    with refuses(PlanError, "has no value in the session given"):
+        gs.open(model("ref").graph).session(m.session)
+    assert m.session.run(m.w).shape  # it goes on
