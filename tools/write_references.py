@@ -17,6 +17,7 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+os.environ.setdefault("TQDM_DISABLE", "1")
 
 import nbformat
 from nbclient import NotebookClient

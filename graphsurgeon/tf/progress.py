@@ -114,7 +114,8 @@ def silent() -> Iterator[None]:
 def _bar(what: str, total: int, done: int, unit: str) -> Any:
     from tqdm.auto import tqdm
 
-    # A file or a pipe is nobody who looks; a notebook's stream is no terminal either, but somebody looks.
+    # A file or a pipe is nobody who looks; a notebook's stream is no terminal either, but somebody looks, unless the
+    # environment says TQDM_DISABLE=1.
     in_notebook = any(kind.__name__ == "tqdm_notebook" for kind in tqdm.__mro__)
     return tqdm(
         desc=what,
@@ -123,5 +124,5 @@ def _bar(what: str, total: int, done: int, unit: str) -> Any:
         unit=unit if unit == "B" else f" {unit}",
         unit_scale=unit == "B",
         leave=False,
-        disable=False if in_notebook else None,
+        **({} if in_notebook else {"disable": None}),
     )
