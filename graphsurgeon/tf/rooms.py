@@ -35,10 +35,11 @@ class Rooms:
         """
         if not isinstance(value, np.ndarray) or value.nbytes < _LEAST or value.dtype.hasobject:
             return value
-        if value.ctypes.data % _ALIGNED == 0 and value.flags.c_contiguous:
-            return value
+        fits = value.ctypes.data % _ALIGNED == 0 and value.flags.c_contiguous
         if value.nbytes >= _LARGE and not stays:
-            fit: np.ndarray = self._again(value)
+            fit: np.ndarray = self._again(value)  # also where it fits: TensorFlow lets go of it late
+        elif fits:
+            return value
         elif value.nbytes >= _LARGE:
             fit = np.frombuffer(_room(value.nbytes), value.dtype).reshape(value.shape)
         else:
