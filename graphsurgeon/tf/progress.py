@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,5 +125,5 @@ def _bar(what: str, total: int, done: int, unit: str) -> Any:
         unit=unit if unit == "B" else f" {unit}",
         unit_scale=unit == "B",
         leave=False,
-        **({} if in_notebook else {"disable": None}),
+        disable=os.environ.get("TQDM_DISABLE", "0") not in ("", "0") if in_notebook else None,
     )

@@ -109,3 +109,21 @@ def test_a_phase_belongs_to_the_innermost_work():
         phase("two")
     phase("nobody is told")
     assert (outer.what, outer.done, inner.what) == ("outer: two", 1, "inner: all")
+
+
+@pytest.mark.parametrize(("said", "shown"), [(None, True), ("0", True), ("1", False)])
+def test_a_notebook_shows_bars_unless_the_environment_says_no(monkeypatch, said, shown):
+    import tqdm.auto
+
+    asked = []
+
+    class tqdm_notebook:
+        def __init__(self, **options):
+            asked.append(options["disable"])
+
+    monkeypatch.setattr(tqdm.auto, "tqdm", tqdm_notebook)
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    if said is not None:
+        monkeypatch.setenv("TQDM_DISABLE", said)
+    progress._bar("carrying", 3, 1, "B")
+    assert asked == [not shown]
