@@ -11,7 +11,9 @@ import xml.etree.ElementTree as ET
 
 import nbformat
 import pytest
+from ipywidgets import embed
 from nbconvert import HTMLExporter
+from traitlets.config import Config
 
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SurgeryError
@@ -116,6 +118,21 @@ def test_nbconvert_html_shows_the_picture_and_needs_no_network(notebook):
     assert re.search(r"<svg|data:image/svg\+xml;base64", page)
     assert "unpkg.com" not in page
     assert "jsdelivr" not in page
+
+
+def test_nbconvert_without_the_saved_widgets_needs_no_network_either(notebook):
+    widget = opened().view()
+    notebook.cells[0].outputs[0].data = widget._repr_mimebundle_()[0]
+    state = embed.embed_data(views=[widget])["manager_state"]
+    notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": state}
+    page, _ = HTMLExporter().from_notebook_node(notebook)
+    assert "html-manager" in page  # what the README warns of
+    options = Config(ClearMetadataPreprocessor={"enabled": True})
+    page, _ = HTMLExporter(config=options).from_notebook_node(notebook)
+    assert '<img alt="a title: 6 ops' in page
+    assert "html-manager" not in page
+    assert "widget-view" not in page
+    assert "--ClearMetadataPreprocessor.enabled=True" in (ROOT / "README.md").read_text()
 
 
 def test_the_widget_is_one_module_without_addresses():
