@@ -129,7 +129,7 @@ def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
 
     Args:
         graph: the snapshot.
-        out_of: edges out of these ops do not count.
+        out_of: what reads these ops does not count; what waits for them does.
 
     Example:
         >>> g = Graph.of([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
@@ -137,9 +137,9 @@ def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
         >>> bool(a == b), bool(a == c)
         (True, False)
     """
-    row, col = _pairs(graph.needed, None)
+    (row, col), (later, first) = _pairs(graph.data, None), _pairs(graph.control, None)
     keep = ~out_of[col]
-    matrix = _matrix(row[keep], col[keep], graph.size)
+    matrix = _matrix(np.concatenate([row[keep], later]), np.concatenate([col[keep], first]), graph.size)
     labels: Ints = csgraph.connected_components(matrix, directed=True, connection="strong")[1].astype(np.int32)
     return labels
 

@@ -96,6 +96,19 @@ def test_an_edge_within_a_loop_is_no_cycle():
     assert plan.check() == (), [str(f) for f in plan.check()]
 
 
+@pytest.mark.parametrize("step", [lambda p: p.add_control("start", after="next"),
+                                  lambda p: p.reroute_control("hold", to="next")])  # fmt: skip
+def test_what_a_loop_starts_from_cannot_wait_for_its_next_turn(step):
+    g = Graph.of(
+        [
+            ("hold", "NoOp", []), ("start", "Const", ["^hold"]), ("enter", "Enter", ["start"]),
+            ("merge", "Merge", ["enter", "next"]), ("less", "Less", ["merge", "merge"]), ("go", "LoopCond", ["less"]),
+            ("switch", "Switch", ["merge", "go"]), ("body", "Neg", ["switch:1"]), ("next", "NextIteration", ["body"]),
+        ]
+    )  # fmt: skip
+    reads(step(Plan(g)).check()[0], "that makes a cycle: 'next' is computed from 'start'")
+
+
 @pytest.mark.parametrize("step", [lambda p: p.connect("x:0", to="Assign", input=0),
                                   lambda p: p.reroute("v:0", to="x:0", only="Assign")])  # fmt: skip
 def test_what_changes_a_variable_must_have_one(step):
