@@ -1,4 +1,4 @@
-"""Peers: other viewers, from a virtual environment of their own, each timed until its first picture is painted."""
+"""Peers: other viewers, from a virtual environment of their own, each timed until its first picture can be clicked."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from urllib.parse import quote
 LIMIT = 120.0
 """A picture that is not there by then is not waited for, seconds."""
 
+PAINTED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""A promise that is kept once the browser has painted what the page has made."""
+
 
 @dataclass(frozen=True)
 class Peer:
@@ -29,7 +32,7 @@ class Peer:
         address: (file, port) -> path and query that open the file.
         painted: a Playwright selector of what is there once the picture is.
         folder: whether it reads a folder of event files in place of a GraphDef.
-        greeting: a selector of a button that has to be pressed before it opens the file.
+        greeting: a selector of a button that has to be pressed before it opens the file; it is, at once.
         state: "attached" where what is there once the picture is has no size of its own.
     """
 
@@ -108,7 +111,10 @@ def served(environment: Path, peer: Peer, file: Path) -> Iterator[str]:
 
 
 def picture(browser: Any, environment: Path, peer: Peer, file: Path) -> float | None:
-    """Returns the seconds from opening a peer's page to its picture; None where there is none within the limit."""
+    """Returns the seconds from opening a peer's page until its picture is painted and has answered a click.
+
+    None where there is no such picture within the limit.
+    """
     with served(environment, peer, file) as address:
         context = browser.new_context(viewport={"width": 1280, "height": 800})
         try:
@@ -116,10 +122,11 @@ def picture(browser: Any, environment: Path, peer: Peer, file: Path) -> float | 
             start = time.perf_counter()
             page.goto(address, wait_until="commit", timeout=LIMIT * 1000)
             if peer.greeting:
-                page.locator(peer.greeting).first.wait_for(timeout=15_000)
-                start = time.perf_counter()  # in its favour: it has loaded its code by now
-                page.locator(peer.greeting).first.click()
+                page.locator(peer.greeting).first.click(timeout=15_000)
             page.locator(peer.painted).wait_for(state=peer.state, timeout=LIMIT * 1000)
+            _wait_for_paint(page)
+            page.mouse.click(640, 440)
+            _wait_for_paint(page)
             return time.perf_counter() - start
         except Exception as error:
             if "Timeout" not in type(error).__name__:
@@ -127,3 +134,9 @@ def picture(browser: Any, environment: Path, peer: Peer, file: Path) -> float | 
             return None
         finally:
             context.close()
+
+
+def _wait_for_paint(page: Any) -> None:
+    """Waits for the paint: a canvas may stay white for long. By the browser itself, as a page may forbid `eval`."""
+    asked = {"expression": f"{PAINTED}.then(() => null)", "awaitPromise": True}
+    page.context.new_cdp_session(page).send("Runtime.evaluate", asked)

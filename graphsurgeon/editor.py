@@ -326,7 +326,8 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
             from .screen import Screen
 
             self._screen = Screen(self, source)
-        return GraphWidget(self.screen)
+        with gc_paused():  # or a full collection of the graph just opened stands before its first picture
+            return GraphWidget(self.screen)
 
     def paint(self, values: Mapping[Any, float] | str, name: str = "value", how: str = "sum") -> Editor:
         """Colours the picture; returns this editor, so that the last line of a cell shows it.
@@ -347,7 +348,8 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         return self
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        return self.view()._repr_mimebundle_(**options)
+        with gc_paused():
+            return self.view()._repr_mimebundle_(**options)
 
 
 def _parts(things: Any) -> list[Any]:
