@@ -2,7 +2,7 @@
 
 Model Explorer, Netron and TensorBoard are measured where `--peers` names a virtual environment that has them:
 `python -m venv peers && peers/bin/pip install ai-edge-model-explorer netron tensorboard "setuptools<80"`. All read the
-same GraphDef file; their servers run already, as does our kernel. What is timed ends when the picture is painted and has
+same GraphDef file; their servers run already, as does our kernel. The time ends when the picture is painted and has
 answered a click. A peer without a picture after 120 s counts as 120 s.
 """
 

@@ -90,8 +90,8 @@ def _close_loops(info: Any, waiting: list[tuple[Any, Any, Any]]) -> None:
 
 
 def _finish(info: Any, transformer: Any, op: Any) -> None:
-    new, original = info.transformed_ops[op], elements.original_of(op)
-    if original is not None:
+    new = info.transformed_ops[op]
+    for original in elements.originals_of([op]):
         moved = transformer.transform_original_op_handler(info, original)
         if moved is not None:
             elements.set_original(new, moved)

@@ -7,7 +7,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from .functions import adopt
-from .internals import adopt_ops, all_collections, function_names, names_in_use, outside_contexts
+from .importing import adopt_ops
+from .internals import all_collections, function_names, names_in_use, outside_contexts
 
 _GUARDS = ("_unfetchable_ops", "_unfeedable_tensors")
 

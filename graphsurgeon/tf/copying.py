@@ -22,7 +22,8 @@ from . import custom_gradients, functions
 from .atomic import all_or_nothing
 from .attaching import attach
 from .compiling import compiled
-from .internals import all_collections, first_line, import_nodes, names_in_use, outside_contexts
+from .importing import import_nodes
+from .internals import all_collections, first_line, names_in_use, outside_contexts
 from .progress import phase
 from .provenance import forget, keep
 from .variables import fetch

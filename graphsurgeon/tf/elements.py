@@ -12,19 +12,12 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ..core.state import VARIABLE_TYPES, VariableInfo
 from .carrying import assign
 from .functions import adopt
+from .importing import import_nodes
 from .internals import MARKS_INPUTS as MARKS_INPUTS
-from .internals import (
-    TENSOR,
-    context_of,
-    function_names,
-    import_nodes,
-    names_in_use,
-    outside_contexts,
-    same_shape,
-)
+from .internals import TENSOR, context_of, function_names, names_in_use, outside_contexts, same_shape
 from .internals import input_marks as input_marks
 from .internals import number_of as number_of
-from .internals import original_of as original_of
+from .internals import originals_of as originals_of
 from .internals import set_original as set_original
 from .variables import fetch, is_variable, rebuilt, variable_infos, variable_objects
 
@@ -55,12 +48,6 @@ def placeholder(graph: Any, dtype: Any, shape: Any = None, name: str | None = No
     # A name with a slash at its end is absolute, and takes the scope as it is.
     with graph.as_default(), tf1.name_scope(None), tf1.control_dependencies(None):
         return tf1.placeholder(dtype, shape, name)
-
-
-def originals_of(ops: Iterable[Any]) -> list[Any]:
-    """Returns for each op the one that it says it was made for, or None; an empty list where no op says so."""
-    found = list(map(original_of, ops))
-    return [] if {type(None)}.issuperset(map(type, found)) else found
 
 
 def eager_now() -> bool:

@@ -16,7 +16,7 @@ from ..core.state import VariableInfo
 from ..core.walks import backward
 from ..errors import PlanError
 from .copying import carry_out
-from .internals import LIMIT
+from .importing import LIMIT
 from .variables import rebuilt, variable_infos, variable_objects
 
 tf1 = tf.compat.v1

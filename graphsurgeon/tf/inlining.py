@@ -31,7 +31,8 @@ from .functions import (
     rename_calls,
     renamed_function,
 )
-from .internals import import_nodes, op_finder
+from .importing import import_nodes
+from .internals import op_finder
 
 
 @dataclass

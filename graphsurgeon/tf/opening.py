@@ -15,7 +15,8 @@ from tensorflow.python.framework import function, ops
 from ..errors import OpenError, nearest
 from . import files
 from .dangers import refuse_deadly
-from .internals import first_line, import_nodes, known_op
+from .importing import import_nodes
+from .internals import first_line, known_op
 from .lifting import lift
 from .traces import Trace, is_traceable, saved_trace, trace
 from .unwrapping import unwrapped

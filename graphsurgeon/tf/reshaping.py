@@ -13,7 +13,8 @@ from tensorflow.core.framework import graph_pb2
 
 from ..errors import PlanError
 from .elements import adopt_functions
-from .internals import copy_handle_data, first_line, import_nodes, number_of
+from .importing import import_nodes
+from .internals import copy_handle_data, first_line, number_of
 
 tf1 = tf.compat.v1
 

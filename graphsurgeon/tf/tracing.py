@@ -13,7 +13,8 @@ from tensorflow.core.framework import graph_pb2
 from ..core.grafts import Piece, Site
 from ..core.graph import Graph
 from ..errors import PlanError
-from .internals import all_collections, copy_handle_data, first_line, function_names, import_nodes, op_definition
+from .importing import import_nodes
+from .internals import all_collections, copy_handle_data, first_line, function_names, op_definition
 from .makers import maker
 from .read import snapshot
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, StalePlanError
-from graphsurgeon.tf import internals
+from graphsurgeon.tf import importing
 from tests.graphs import look, run, tiny
 from tests.refusal import refuses
 
@@ -20,7 +20,7 @@ X = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 def way(request, monkeypatch):
     """Every test of this file runs with the fast import and with `tf.import_graph_def`."""
     if request.param == "public":
-        monkeypatch.setattr(internals, "raw_import_works", lambda: False)
+        monkeypatch.setattr(importing, "raw_import_works", lambda: False)
     return request.param
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.tf import internals
+from graphsurgeon.tf import importing
 from graphsurgeon.tf.chunks import constants_apart
 
 tf1 = tf.compat.v1
@@ -34,9 +34,9 @@ def test_a_constant_over_64_mb():
 
 def test_a_graph_too_large_for_one_piece(monkeypatch):
     graph = heavy(7, 1000)
-    monkeypatch.setattr(internals, "LIMIT", 20_000)
+    monkeypatch.setattr(importing, "LIMIT", 20_000)
     pieces = []
-    monkeypatch.setattr(internals, "constants_apart", lambda g, n: pieces.append(constants_apart(g, n)) or pieces[-1])
+    monkeypatch.setattr(importing, "constants_apart", lambda g, n: pieces.append(constants_apart(g, n)) or pieces[-1])
     dst = gs.open(tf.Graph())
     done = dst.apply(dst.plan().copy(gs.open(graph).select(), to="t"))
     assert [len(p.node) for p in pieces[0][0]] == [2, 2, 2, 1]

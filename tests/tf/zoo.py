@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from graphsurgeon.tf.dangers import refuse_deadly
-from graphsurgeon.tf.internals import import_nodes
+from graphsurgeon.tf.importing import import_nodes
 
 tf1 = tf.compat.v1
 ROOM = 60
