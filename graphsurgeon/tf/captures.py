@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from ..errors import OpenError
 from .carrying import assign
+from .checkpoints import array_of
 from .eager import eager, variable_data
 from .functions import definition, referred
 from .variables import initialise, variable_infos
@@ -94,7 +95,7 @@ def capture(concrete: Any, graph: Any, named: Iterable[tuple[Any, str]], asked: 
     for taken, stand_in in zip(outside, inside, strict=True):
         if taken.dtype not in (tf.resource, tf.variant):
             with eager():
-                out.constants[stand_in.name] = np.array(taken.numpy())
+                out.constants[stand_in.name] = np.array(array_of(taken.numpy()))
             continue
         if id(taken) not in made:
             data = variable_data(taken) if taken.dtype == tf.resource else None
@@ -150,7 +151,7 @@ def _variable(
     if not ready:
         raise OpenError(asked, f"variable {wish!r} has no value yet", "Give it one first")
     with eager():
-        value = np.array(tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype).numpy())
+        value = np.array(array_of(tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype).numpy()))
     name = names(wish)
     fits = value.nbytes <= room
 

@@ -16,7 +16,7 @@ from .checkpoints import Stored
 from .progress import Progress
 from .rooms import Rooms, give_back
 from .trickle import begin, go_on
-from .variables import no_value, value_of
+from .variables import as_arrays, no_value, value_of
 
 #: Each new set of fetches costs TensorFlow a pruned graph: so many runs at most, and fewer for small variables.
 _RUNS, _SMALL_RUNS = 128, 8
@@ -68,7 +68,7 @@ def stream(session: Any, infos: Iterable[VariableInfo], asked: str) -> Iterator[
     tensors = {name: value_of(session.graph, info, asked) for name, info in known.items()}
     for names in batches({name: variable_bytes(info) for name, info in known.items()}):
         try:
-            got = dict(session.run({name: tensors[name] for name in names}))
+            got = as_arrays(session.run({name: tensors[name] for name in names}))
         except tf.errors.FailedPreconditionError as error:
             raise no_value(error, [known[name] for name in names], asked) from error
         yield got

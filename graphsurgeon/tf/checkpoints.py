@@ -139,7 +139,7 @@ class Checkpoint:
                 "Do it again, with the new one",
             )
         try:
-            return np.array(self._reader.get_tensor(key))
+            return np.array(array_of(self._reader.get_tensor(key)))
         except Exception as error:  # each TensorFlow has its own kinds
             raise _damaged(self.prefix, self.asked, error) from error
 
@@ -154,6 +154,12 @@ class Checkpoint:
             for value in several:
                 self.read(value.key)
                 bar.step(value.nbytes)
+
+
+def array_of(value: Any) -> Any:
+    """Returns a value as an array. NumPy's own type for text drops zero bytes at the end: it is never used."""
+    array = np.asarray(value)
+    return np.array(value, object) if array.dtype.kind == "S" else array
 
 
 def refuse_incomplete(prefix: str, asked: str) -> None:

@@ -15,6 +15,7 @@ from google.protobuf import text_format
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ..errors import OpenError, did_you_mean
+from .checkpoints import array_of
 from .internals import first_line
 from .progress import Progress
 
@@ -198,7 +199,7 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
 def _read_one(reader: Any, key: str, want: Wanted) -> Any:
     """The value that a variable has under a key."""
     try:
-        value = reader.get_tensor(key)
+        value = array_of(reader.get_tensor(key))
     except (tf.errors.OpError, ValueError, RuntimeError) as error:
         raise _DamagedError(f"{want.key!r} cannot be read: {first_line(error)}") from error
     if want.offset and want.shape is not None:

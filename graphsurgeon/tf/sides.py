@@ -15,7 +15,7 @@ from ..core.sizes import variable_bytes
 from ..core.state import VariableInfo
 from ..errors import PlanError
 from .carrying import assign, batches, stream, unsettable
-from .checkpoints import Checkpoint
+from .checkpoints import Checkpoint, array_of
 from .eager import eager
 from .variables import variable_infos
 
@@ -112,7 +112,7 @@ class EagerSide(Side):
         """Yields values by name, one by one."""
         for name in names:
             with eager():
-                value = np.array(self._held[name].numpy())
+                value = np.array(array_of(self._held[name].numpy()))
             yield {name: value}
 
     def write(self, values: Mapping[str, Any]) -> None:
@@ -144,7 +144,7 @@ class ArraySide(Side):
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         self.title = "the arrays"
-        self._arrays = {str(name).removesuffix(":0"): np.asarray(value) for name, value in arrays.items()}
+        self._arrays = {str(name).removesuffix(":0"): array_of(value) for name, value in arrays.items()}
         self.variables = [
             Held(name, tf.as_dtype(a.dtype).name, a.shape, name.rpartition("/")[0]) for name, a in self._arrays.items()
         ]

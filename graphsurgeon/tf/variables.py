@@ -14,7 +14,7 @@ from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_
 from ..core.graph import shape_text
 from ..core.state import VARIABLE_TYPES, VariableInfo
 from ..errors import PlanError, did_you_mean
-from .checkpoints import Stored
+from .checkpoints import Stored, array_of
 from .internals import PLAIN, collections_of
 
 tf1 = tf.compat.v1
@@ -175,9 +175,14 @@ def fetch(
         )
     tensors = {info.op: value_of(graph, info, asked) for info in infos}
     try:
-        return dict(values.run(tensors))
+        return as_arrays(values.run(tensors))
     except tf.errors.FailedPreconditionError as error:
         raise no_value(error, infos, asked) from error
+
+
+def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns fetched values as arrays; a session gives a single text as plain bytes."""
+    return {name: array_of(v) if isinstance(v, bytes) else v for name, v in values.items()}
 
 
 def no_value(error: Exception, infos: Sequence[VariableInfo], asked: str) -> PlanError:

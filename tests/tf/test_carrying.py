@@ -63,6 +63,46 @@ def test_text_and_odd_types_are_carried():
         np.testing.assert_array_equal(first.run(v), second.run(w))
 
 
+TEXTS = (b"a\x00b\x00", [b"x\x00", b"yy"])
+
+
+def texts():
+    """A graph of one text and of two."""
+    with tf.Graph().as_default() as graph:
+        tf1.get_variable("one", initializer=b"", use_resource=True)
+        tf1.get_variable("two", initializer=[b"", b""])
+    return gs.open(graph)
+
+
+def told(session):
+    one, two = session.run(session.graph.get_collection("variables"))
+    return one, two.tolist()
+
+
+def test_a_single_text_and_zero_bytes_go_every_way(tmp_path):
+    module, prefix = tf.Module(), str(tmp_path / "eager")
+    module.one, module.two = tf.Variable(TEXTS[0], name="one"), tf.Variable(TEXTS[1], name="two")
+    tf.train.Checkpoint(m=module).write(prefix)
+    given = dict(zip(("one", "two"), TEXTS, strict=True))
+    sources = [lambda ed: gs.transfer(module, ed), lambda ed: gs.transfer(given, ed), lambda ed: ed.restore(prefix)]
+    for bring in sources:
+        first, second, third = texts(), texts(), texts()
+        bring(first)
+        assert told(first.session()) == TEXTS
+        assert told(second.session(first.session())) == TEXTS
+        gs.transfer(second.session(), third)
+        third.save(tmp_path / "kept.ckpt")
+        fourth = texts()
+        fourth.restore(tmp_path / "kept.ckpt")
+        assert told(fourth.session()) == TEXTS
+        twin = gs.duplicate(fourth)
+        assert told(twin.session) == TEXTS
+        assert not twin.update()
+        followed = gs.duplicate(fourth.graph).follow(tmp_path)
+        followed.update()
+        assert told(followed.session) == TEXTS
+
+
 def test_a_source_without_values_is_named_and_its_new_session_closed():
     m = model("ref")
     with refuses(PlanError, "session(old)", "has no value in the session given"):
