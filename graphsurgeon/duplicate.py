@@ -150,6 +150,7 @@ def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Tw
     from .tf.links import grouped, pairs_of, refuse_folded
     from .tf.places import refuse_missing
     from .tf.sessions import settle
+    from .tf.variables import refuse_empty
 
     if asked.target or isinstance(session, Mapping):
         what = f"target={asked.target!r}" if asked.target else "values={...}"
@@ -162,6 +163,8 @@ def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Tw
         refuse_missing(asked.device, session)
     scope = free_scope(editor.snapshot, "twin") if asked.to is None else asked.to
     plan = editor.plan().copy(block, to=scope, **{**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"})
+    if session is not None and not plan.check():
+        refuse_empty(session, [v.info for v in plan.effect.variables if v.made.initializer], "duplicate(...)")
     applied = editor.apply(plan)
     pairs = pairs_of(applied.copies, applied.graph)
     refuse_folded(pairs)
@@ -179,6 +182,7 @@ def _apart(editor: Editor, block: Selection, own: Any, values: Any, graph: Any, 
     from .tf.links import MappingSource, SessionSource, pairs_of, refuse_folded
     from .tf.places import new_graph, new_session, refuse_missing, refuse_missing_at
     from .tf.sessions import settle
+    from .tf.variables import refuse_empty
 
     if graph is not None and asked.target:
         raise PlanError(
@@ -193,7 +197,10 @@ def _apart(editor: Editor, block: Selection, own: Any, values: Any, graph: Any, 
         refuse_missing(asked.device, there.session())
     starts = values if values is not None or own is None else editor
     rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "placeholder"}
-    applied = there.apply(there.plan().copy(block, to=asked.to or "", values=starts, **rules))
+    plan = there.plan().copy(block, to=asked.to or "", values=starts, **rules)
+    if own is not None and not isinstance(own, Mapping) and not plan.check():
+        refuse_empty(own, [v.info for v in plan.effect.variables if v.made.initializer], "duplicate(...)")
+    applied = there.apply(plan)
     made = applied.made
     # Updates bring the values; here they would be kept twice.
     made.initial += [name for name in made.values if made.infos[name].initial_value]

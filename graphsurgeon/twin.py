@@ -12,7 +12,7 @@ from typing import Any
 from .applied import Applied
 from .core.door import Door
 from .errors import PlanError, SurgeryError
-from .update import Update, part, times
+from .update import Update, part, pause, times
 
 
 class Twin:
@@ -188,6 +188,8 @@ class Twin:
             time.sleep(min(0.05, max(0.0, end - time.monotonic())))
 
     def _update_grouped(self, tau: float, start: float) -> Update:
+        from .tf.variables import told_empty
+
         if self.session is None:
             raise PlanError("update()", "the duplicate has no session yet", "Give it one: twin.attach(session)")
         if tau != 1.0 and self._grouped.soft is None:
@@ -196,7 +198,7 @@ class Twin:
                 "the ops of a soft update were not made",
                 "Say so when it is made: gs.duplicate(..., tau=...)",
             )
-        with self._door.writing():
+        with self._door.writing(), told_empty([pair.old for pair in self._pairs.values()], "update()"):
             if tau == 1.0:
                 self.session.run(self._grouped.copy)
             else:
@@ -309,6 +311,8 @@ class Twin:
         from .tf.links import FolderSource
 
         asked = f"follow({str(folder)!r})"
+        if seconds is not None:
+            pause(seconds, "follow")
         if self._grouped is not None:
             raise PlanError(
                 asked,

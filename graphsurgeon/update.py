@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
+from threading import TIMEOUT_MAX
 
 from .errors import PlanError
 
@@ -49,7 +51,7 @@ def part(tau: float, verb: str) -> float:
     Raises:
         PlanError: it is none.
     """
-    if not isinstance(tau, (int, float)) or not 0 < tau <= 1:
+    if isinstance(tau, bool) or not isinstance(tau, Real) or not 0 < tau <= 1:
         raise PlanError(f"{verb}(tau={tau!r})", "tau is the part of the way to go: above 0, at most 1", "Try tau=0.005")
     return float(tau)
 
@@ -60,6 +62,17 @@ def times(every: int, verb: str) -> int:
     Raises:
         PlanError: it is none.
     """
-    if not isinstance(every, int) or every < 1:
+    if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
         raise PlanError(f"{verb}(every={every!r})", "every is a number of steps, at least 1", "Try every=100")
-    return every
+    return int(every)
+
+
+def pause(seconds: float, verb: str) -> float:
+    """Returns `seconds`, a time above 0.
+
+    Raises:
+        PlanError: it is none.
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < seconds < TIMEOUT_MAX:
+        raise PlanError(f"{verb}(seconds={seconds!r})", "seconds is a time, above 0", "Try seconds=5")
+    return float(seconds)

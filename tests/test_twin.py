@@ -392,3 +392,61 @@ def test_an_initialiser_without_an_initial_value(monkeypatch):
     monkeypatch.setattr(links, "pairs_of", broken)
     with refuses(PlanError, "duplicate(...)", "nothing can set variable 'net/"):
         gs.duplicate(net(m), values=m.session)
+
+
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_variable_without_a_value_is_named_and_nothing_is_made(kind, same):
+    with tf.Graph().as_default() as graph:
+        a, b = (tf1.get_variable(name, initializer=1.0, use_resource=kind == "resource") for name in "ab")
+        tf.add(a, b, name="y")
+    session = tf1.Session(graph=graph)
+    session.run(a.initializer)  # "a" is a letter of TensorFlow's own message
+    before = look(graph)
+    with refuses(PlanError, "duplicate(...)", "variable 'b' has no value", "Initialise or restore it there") as caught:
+        gs.duplicate(session, graph=graph if same else None)
+    assert "variables='initial'" not in str(caught.value)
+    assert look(graph) == before
+    session.run(b.initializer)
+    twin = gs.duplicate(session, graph=graph if same else None)
+    assert twin.run(twin["y:0"]) == 2
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_a_session_that_was_lost(same):
+    m = model()
+    twin = gs.duplicate(net(m), values=m.session, graph=m.graph if same else None)
+    if same:
+        with refuses(PlanError, "update()", "has no value in the session given"):
+            twin.attach(tf1.Session(graph=m.graph))
+        twin.attach(m.session)
+    m.session.close()
+    with refuses(PlanError, "update()", "the session that has the values is closed", "twin.attach(session)"):
+        twin.update()
+    other = tf1.Session(graph=m.graph)
+    with m.graph.as_default():
+        other.run(tf1.global_variables_initializer())
+    assert twin.attach(other).update().number == 3 + same
+
+
+def test_a_closed_session_gives_no_values(tmp_path):
+    m = model()
+    ed = gs.open(m.session)
+    m.session.close()
+    with refuses(PlanError, "the session that has the values is closed", "Give one that is open"):
+        ed.save(tmp_path / "x.ckpt")
+
+
+def test_numbers_of_numpy_are_numbers():
+    m = model("ref")
+    twin = gs.duplicate(net(m), values=m.session, tau=np.float32(0.5), every=np.int64(3))
+    assert (twin.tau, twin.every) == (0.5, 3)
+    with refuses(PlanError, "duplicate(tau=True)", "above 0, at most 1"):
+        gs.duplicate(net(m), tau=True)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, "soon", True, float("nan")])
+def test_a_time_to_wait_that_is_none(tmp_path, seconds):
+    twin = gs.duplicate(net(model()))
+    with refuses(PlanError, f"follow(seconds={seconds!r})", "a time, above 0", "seconds=5"):
+        twin.follow(tmp_path, seconds=seconds)

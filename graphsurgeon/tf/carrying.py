@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ..core.reports import some
 from ..core.sizes import variable_bytes
@@ -16,7 +15,7 @@ from .checkpoints import Stored
 from .progress import Progress
 from .rooms import Rooms, give_back
 from .trickle import begin, go_on
-from .variables import as_arrays, no_value, value_of
+from .variables import as_arrays, told_empty, value_of
 
 #: Each new set of fetches costs TensorFlow a pruned graph: so many runs at most, and fewer for small variables.
 _RUNS, _SMALL_RUNS = 128, 8
@@ -67,10 +66,8 @@ def stream(session: Any, infos: Iterable[VariableInfo], asked: str) -> Iterator[
     known = {info.op: info for info in infos}
     tensors = {name: value_of(session.graph, info, asked) for name, info in known.items()}
     for names in batches({name: variable_bytes(info) for name, info in known.items()}):
-        try:
+        with told_empty([known[name] for name in names], asked):
             got = as_arrays(session.run({name: tensors[name] for name in names}))
-        except tf.errors.FailedPreconditionError as error:
-            raise no_value(error, [known[name] for name in names], asked) from error
         yield got
         got.clear()  # who reads the next batch holds this one no longer
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -174,10 +175,8 @@ def fetch(
             "Give a session of the graph that is copied from; ed.session(session) makes one with the same values",
         )
     tensors = {info.op: value_of(graph, info, asked) for info in infos}
-    try:
+    with told_empty(infos, asked):
         return as_arrays(values.run(tensors))
-    except tf.errors.FailedPreconditionError as error:
-        raise no_value(error, infos, asked) from error
 
 
 def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,16 +184,45 @@ def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: array_of(v) if isinstance(v, bytes) else v for name, v in values.items()}
 
 
-def no_value(error: Exception, infos: Sequence[VariableInfo], asked: str) -> PlanError:
-    """Returns the error for a variable without a value: the one of `infos` that TensorFlow's own error names."""
-    # The longest name that fits: "w" is in "w/Adam" too.
-    name = max((i.op for i in infos if i.op in str(error)), key=len, default=infos[0].op)
-    else_ = ", or choose variables='initial'" if asked.startswith("copy(") else ""
-    return PlanError(
-        asked,
-        f"variable {name!r} has no value in the session given",
-        f"Initialise or restore it there first: session.run(variable.initializer){else_}",
-    )
+@contextmanager
+def told_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
+    """Says in our words that a session has no value for a variable, or was closed.
+
+    Args:
+        infos: the variables that are read.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: so it is.
+    """
+    try:
+        yield
+    except tf.errors.FailedPreconditionError as error:
+        # The longest name that is there as a word of its own: "w" is in "w/Adam" too, and "a" in "value".
+        text = f" {getattr(error, 'message', error)} "
+        said = [i.op for i in infos if re.search(rf"[\s:'/]{re.escape(i.op)}[\s.,:'/]", text)]
+        name = max(said, key=len, default=infos[0].op)
+        else_ = ", or choose variables='initial'" if asked.startswith("copy(") else ""
+        raise PlanError(
+            asked,
+            f"variable {name!r} has no value in the session given",
+            f"Initialise or restore it there first: session.run(variable.initializer){else_}",
+        ) from error
+    except RuntimeError as error:
+        if "closed Session" not in str(error):
+            raise
+        how = "Give another: twin.attach(session)" if asked == "update()" else "Give one that is open"
+        raise PlanError(asked, "the session that has the values is closed", how) from error
+
+
+def refuse_empty(session: Any, infos: Sequence[VariableInfo], asked: str) -> None:
+    """Refuses variables that have no value in a session; the values themselves stay in it.
+
+    Raises:
+        PlanError: a variable has none; it is named.
+    """
+    with told_empty(infos, asked):
+        session.run([value_of(session.graph, info, asked).op for info in infos])
 
 
 def value_of(graph: Any, info: VariableInfo, asked: str) -> Any:
