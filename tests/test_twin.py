@@ -450,3 +450,29 @@ def test_a_time_to_wait_that_is_none(tmp_path, seconds):
     twin = gs.duplicate(net(model()))
     with refuses(PlanError, f"follow(seconds={seconds!r})", "a time, above 0", "seconds=5"):
         twin.follow(tmp_path, seconds=seconds)
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("tau", [1.0, 0.5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_variable_that_grows_is_followed(kind, tau, same, private, monkeypatch):
+    from graphsurgeon.tf import trickle
+    from tests.tf.test_carrying import growing
+
+    if not private:
+        monkeypatch.setattr(trickle, "callable_of", lambda *_: None)
+    session, more = growing(kind)
+    twin = gs.duplicate(session, graph=session.graph if same else None, tau=tau)
+    now = twin["now:0"]
+    for count in range(3):  # one value is broadcast by arithmetic: it must not be mixed
+        more()
+        twin.update()
+        assert twin.run(now).tolist() == [1] + [2] * (count + 1)
+    v = session.graph.get_collection("variables")[0]
+    session.run(v.initializer, {v.initializer.inputs[1]: [3.0]})
+    twin.update()
+    assert twin.run(now).tolist() == [3]
+    session.run(v.initializer, {v.initializer.inputs[1]: [5.0]})
+    twin.update()
+    assert twin.run(now).tolist() == [5 if tau == 1 else 4]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.graph import shape_from
 from ..core.reports import some
 from ..core.sizes import variable_bytes
 from ..core.state import VariableInfo
@@ -14,7 +15,7 @@ from ..errors import PlanError
 from .checkpoints import Stored
 from .progress import Progress
 from .rooms import Rooms, give_back
-from .trickle import begin, go_on
+from .trickle import begin, go_on, set_values
 from .variables import as_arrays, told_empty, value_of
 
 #: Each new set of fetches costs TensorFlow a pruned graph: so many runs at most, and fewer for small variables.
@@ -113,7 +114,10 @@ class _Setter:
         ops = []
         for info in once:
             # Of a large reference variable TensorFlow makes a copy, which the next one would not wait for.
-            if (info.resource or variable_bytes(info) <= _LITTLE) and info.initial_value not in self._once:
+            # Of an unknown shape any value may come, and such a run takes the shape of the initial one.
+            size, dims = variable_bytes(info), shape_from(info.shape)
+            fits = (info.resource or size <= _LITTLE) and dims is not None and None not in dims
+            if fits and info.initial_value not in self._once:
                 self._once[info.initial_value] = info.op
                 ops.append(session.graph.get_operation_by_name(info.initializer))
         self._handle = begin(session, ops, list(self._once))
@@ -139,7 +143,7 @@ class _Setter:
                     ops.append(self._session.graph.get_operation_by_name(info.initializer))
             if any(value.nbytes > _LITTLE for value in feeds.values() if isinstance(value, np.ndarray)):
                 give_back()
-            self._session.run(ops, feeds)
+            set_values(self._session, ops, feeds)
 
 
 def carry(

@@ -142,6 +142,12 @@ def outside_contexts(graph: Any) -> Iterator[None]:
         graph._set_control_flow_context(inside)
 
 
+def callable_of(session: Any, options: Any) -> Any:
+    """Returns what runs a session by `CallableOptions`, whatever static shapes say; None where nothing does."""
+    make = getattr(session, "_make_callable_from_options", None)
+    return make and make(options)
+
+
 def function_names(graph: Any) -> list[str]:
     """Returns the names of the functions a graph holds."""
     return list(getattr(graph, "_functions", {}))

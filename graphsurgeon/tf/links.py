@@ -15,6 +15,7 @@ from ..core.policies import READERS
 from ..core.state import VariableInfo
 from ..errors import PlanError
 from .followed import Wanted
+from .trickle import set_values
 from .variables import fetch, variable_objects
 
 tf1 = tf.compat.v1
@@ -114,13 +115,20 @@ def grouped(pairs: Sequence[Pair], graph: Any, scope: str, soft: bool) -> Groupe
         tau = tf1.placeholder(tf.float64, [], name="tau")
         mixed = []
         for pair, value in zip(pairs, values, strict=True):
-            if pair.soft:
-                now = _read(graph, pair.new)
-                value = now + tf.cast(tau, value.dtype) * (value - now)
-            mixed.append(value)
+            mixed.append(_mixed(_read(graph, pair.new), value, tau, pair.wanted.shape) if pair.soft else value)
         with tf1.control_dependencies(mixed):
             sets = [_set(graph, pair.new, value) for pair, value in zip(pairs, mixed, strict=True)]
         return Grouped(copy, tf.group(*sets, name="soft"), tau)
+
+
+def _mixed(old: Any, new: Any, tau: Any, shape: Any) -> Any:
+    """As `mixed`, as ops; only a variable of an unknown shape can have grown."""
+    way = tf.cast(tau, new.dtype)
+    if shape is not None and None not in shape:
+        return old + way * (new - old)
+    ranks = tf.equal(tf.rank(old), tf.rank(new))
+    same = tf.cond(ranks, lambda: tf.reduce_all(tf.equal(tf.shape(old), tf.shape(new))), lambda: tf.constant(False))
+    return tf.cond(same, lambda: old + way * (new - old), lambda: new)
 
 
 def _read(graph: Any, info: VariableInfo) -> Any:
@@ -214,7 +222,9 @@ def _digest(array: Any) -> bytes:
 
 
 def mixed(old: Any, new: Any, tau: float) -> Any:
-    """Returns a value moved from `old` the part `tau` of the way to `new`, in their dtype."""
+    """Returns a value moved from `old` the part `tau` of the way to `new`, in their dtype; `new` where it has grown."""
+    if old.shape != new.shape:
+        return new
     return np.asarray(old + np.asarray(tau, old.dtype) * (new - old), old.dtype)
 
 
@@ -229,7 +239,7 @@ def feed(session: Any, values: Mapping[str, Any], pairs: Mapping[str, Pair], opt
             if info.initial_value not in feeds:
                 feeds[info.initial_value] = todo.pop(name)
                 ops.append(session.graph.get_operation_by_name(info.initializer))
-        session.run(ops, feeds, options=options)
+        set_values(session, ops, feeds, options)
 
 
 def current(session: Any, pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Trickle: one run of a session that takes its feeds a few at a time.
+"""Trickle: runs of a session that set values: one that takes its feeds a few at a time, and one for any shapes.
 
 A run costs TensorFlow a graph pruned and optimised anew for each set of fetches and feeds: in a large graph that is
 what takes the time, so that values set one by one want a single run. It is `Session.partial_run`, public and
@@ -13,7 +13,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
+
+from .internals import callable_of
+
+tf1 = tf.compat.v1
 
 
 def begin(session: Any, ops: Sequence[Any], feeds: Sequence[Any]) -> str | None:
@@ -38,6 +44,51 @@ def begin(session: Any, ops: Sequence[Any], feeds: Sequence[Any]) -> str | None:
 def go_on(session: Any, handle: str, feeds: Mapping[Any, Any]) -> None:
     """Gives a run some of its feeds; with the last, it ends."""
     _quiet(type(session).partial_run)(session, handle, [], feeds)
+
+
+def set_values(session: Any, initializers: Sequence[Any], feeds: Mapping[str, Any], options: Any = None) -> None:
+    """Runs initialisers in one run, each with a value in the place of its initial one.
+
+    A variable of an unknown shape may get a value of another shape than it began with: `Session.run` refuses that.
+
+    Args:
+        session: the session.
+        initializers: the ops.
+        feeds: name of the tensor that an initialiser assigns -> value.
+        options: as for `Session.run`.
+    """
+    graph = session.graph
+    static = {name: graph.get_tensor_by_name(name).shape for name in feeds}
+    odd = {name for name, value in feeds.items() if not static[name].is_compatible_with(np.shape(value))}
+    if not odd:
+        session.run(list(initializers), feeds, options=options)
+        return
+    request = config_pb2.CallableOptions(feed=list(feeds), target=[op.name for op in initializers])
+    if options is not None:
+        request.run_options.CopyFrom(options)
+    run = callable_of(session, request)
+    if run is not None:
+        run(*(np.asarray(value, graph.get_tensor_by_name(name).dtype.as_numpy_dtype) for name, value in feeds.items()))
+        return
+    ops, again = [], {}
+    for op in initializers:
+        name = op.inputs[1].name
+        ops.append(_any_shape(op) if name in odd else op)
+        again[ops[-1].inputs[1]] = feeds[name]
+    session.run(ops, again, options=options)
+
+
+def _any_shape(initializer: Any) -> Any:
+    """An op that sets the variable of an initialiser to a value of any shape; made once."""
+    graph, name = initializer.graph, f"{initializer.name}_any_shape"
+    with suppress(KeyError):
+        return graph.get_operation_by_name(name)
+    target = initializer.inputs[0]
+    with graph.as_default(), tf1.name_scope(f"{name}/"), tf1.control_dependencies(None):
+        value = tf1.placeholder(initializer.inputs[1].dtype.base_dtype, None, name="value")
+        if initializer.type == "AssignVariableOp":
+            return tf.raw_ops.AssignVariableOp(resource=target, value=value, name=f"{name}/")
+        return tf.raw_ops.Assign(ref=target, value=value, validate_shape=False, name=f"{name}/").op
 
 
 def _quiet(method: Any) -> Any:

@@ -9,7 +9,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from benchmarks import peak as peak_module
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf import carrying
+from graphsurgeon.tf import carrying, trickle
 from tests.graphs import KINDS, look, model
 from tests.refusal import refuses
 
@@ -101,6 +101,43 @@ def test_a_single_text_and_zero_bytes_go_every_way(tmp_path):
         followed = gs.duplicate(fourth.graph).follow(tmp_path)
         followed.update()
         assert told(followed.session) == TEXTS
+
+
+def growing(kind):
+    """A graph of a variable that grows by one each time `more` runs, and its session."""
+    shape = {"shape": tf.TensorShape(None)} if kind == "resource" else {}
+    with tf.Graph().as_default() as graph:
+        v = tf1.Variable([1.0], validate_shape=False, use_resource=kind == "resource", name="v", **shape)
+        longer = tf.concat([v, [2.0]], 0)
+        tf.identity(v, name="now")
+        more = v.assign(longer) if kind == "resource" else tf1.assign(v, longer, validate_shape=False)
+    session = tf1.Session(graph=graph)
+    session.run(v.initializer)
+    return session, lambda: session.run(getattr(more, "op", more))
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_variable_that_has_grown_is_carried_restored_and_transferred(tmp_path, kind, private, monkeypatch):
+    if not private:
+        monkeypatch.setattr(trickle, "callable_of", lambda *_: None)
+    session, more = growing(kind)
+    more()
+    gs.open(session).save(tmp_path / "x.ckpt")
+    ways = [
+        lambda ed: ed.session(session).run("now:0"),
+        lambda ed: ed.restore(tmp_path / "x.ckpt") and ed.session().run("now:0"),
+        lambda ed: gs.transfer(session, ed) and ed.session().run("now:0"),
+    ]
+    for way in ways:
+        ed = gs.open(growing(kind)[0].graph)
+        assert way(ed).tolist() == [1, 2]
+        before = len(ed.graph.get_operations())
+        if way is not ways[0]:
+            assert way(ed).tolist() == [1, 2]
+            assert len(ed.graph.get_operations()) == before
+    copy = gs.connect({"a": session})
+    assert copy.session().run("a/now:0").tolist() == [1, 2]
 
 
 def test_a_source_without_values_is_named_and_its_new_session_closed():
