@@ -11,7 +11,7 @@ from typing import Any
 
 from .applied import Applied
 from .core.door import Door
-from .errors import PlanError, SurgeryError
+from .errors import PlanError
 from .update import Update, part, pause, times
 
 
@@ -362,7 +362,6 @@ class Twin:
 
 def _beat(twin: weakref.ref[Twin], stop: threading.Event, seconds: float) -> None:
     """Updates a twin again and again, until it is closed or nobody holds it."""
-    from .tf.places import LOST
     from .tf.progress import silent
 
     while not stop.wait(seconds):
@@ -373,7 +372,7 @@ def _beat(twin: weakref.ref[Twin], stop: threading.Event, seconds: float) -> Non
             with silent():  # nobody waits for it
                 one.update()
             one.trouble = None
-        except (SurgeryError, *LOST) as error:
+        except Exception as error:  # nobody hears of it, and the next look may be a good one
             one.trouble = error if not stop.is_set() else None
         del one
 

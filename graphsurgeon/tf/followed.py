@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from google.protobuf import text_format
+from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ..errors import OpenError, did_you_mean
@@ -23,6 +25,10 @@ from .progress import Progress
 _MAGIC = bytes.fromhex("57fb808b247547db")
 _SHARD = re.compile(r"\.data-(\d{5})-of-(\d{5})$")
 _MOST_STATE = 1 << 20
+#: Each TensorFlow has its own kinds.
+_UNREADABLE = (tf.errors.OpError, ValueError, RuntimeError, DecodeError)
+#: So often a folder is looked at anew where a checkpoint was deleted meanwhile.
+_LOOKS = 5
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
@@ -73,8 +79,26 @@ class CheckpointFolder:
             OpenError: there is no such folder, or the newest whole checkpoint is that of another model.
         """
         self.refuse_missing()
-        self.skipped, self.unfinished = {}, None
-        for prefix in self.prefixes():
+        self.unfinished = None
+        for _ in range(_LOOKS):
+            prefixes = self.prefixes()
+            found = self._newest_of(prefixes, wanted)
+            if found is not None or not self.skipped or self.prefixes() == prefixes:
+                break  # else what was looked at has given way to a newer one
+        if found is not None:
+            return found
+        reason = self._unread
+        if self.skipped:
+            name, why = next(iter(self.skipped.items()))
+            reason = f"checkpoint {name!r} is not whole: {why}"
+        if reason:
+            self.unfinished = OpenError(self.asked, reason, "Nothing was taken; ask again when it is whole")
+        return None
+
+    def _newest_of(self, prefixes: Sequence[str], wanted: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
+        """The first whole one of some checkpoints; None where that is the one that was taken last."""
+        self.skipped = {}
+        for prefix in prefixes:
             files = _files(prefix)
             if files and files == self.taken:
                 break  # all that follows is older
@@ -92,12 +116,6 @@ class CheckpointFolder:
                 continue
             self.taken = files
             return name, found
-        reason = self._unread
-        if self.skipped:
-            name, why = next(iter(self.skipped.items()))
-            reason = f"checkpoint {name!r} is not whole: {why}"
-        if reason:
-            self.unfinished = OpenError(self.asked, reason, "Nothing was taken; ask again when it is whole")
         return None
 
     def prefixes(self) -> list[str]:
@@ -140,6 +158,13 @@ def not_whole(prefix: str) -> str:
     Args:
         prefix: path of the checkpoint without suffix.
     """
+    try:
+        return _lacks(prefix)
+    except FileNotFoundError:
+        return "it was deleted while it was looked at"
+
+
+def _lacks(prefix: str) -> str:
     index = prefix + ".index"
     if not os.path.isfile(index):
         return "its index is missing"
@@ -161,7 +186,7 @@ def not_whole(prefix: str) -> str:
         reader = tf.train.load_checkpoint(prefix)
         dtypes = reader.get_variable_to_dtype_map()
         shapes = reader.get_variable_to_shape_map()
-    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+    except _UNREADABLE as error:
         return f"its index cannot be read: {first_line(error)}"
     least = sum(int(np.prod(shape)) * dtypes[name].size for name, shape in shapes.items() if dtypes[name].size)
     there = sum(os.path.getsize(m.string) for m in shards if int(m[2]) == count)
@@ -174,12 +199,22 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
     Raises:
         OpenError: a variable is not in it, or has another dtype or shape there.
     """
-    reader = tf.train.load_checkpoint(prefix)
-    shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
-    keys = _keys(reader, shapes)
+    try:
+        reader = tf.train.load_checkpoint(prefix)
+        shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+        keys, several = _keys(reader, shapes)
+    except _UNREADABLE as error:
+        raise _DamagedError(f"its index cannot be read: {first_line(error)}") from error
     name = os.path.basename(prefix)
     missing = [w for w in wanted if w.key not in keys]
     if missing:
+        twice = next((w.key for w in missing if w.key in several), None)
+        if twice is not None:
+            raise OpenError(
+                asked,
+                f"checkpoint {name!r} has several variables called {twice!r}: which one is meant cannot be told",
+                "Give them names of their own in the training, as in tf.Variable(..., name='enc/w')",
+            )
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise OpenError(
             asked,
@@ -200,22 +235,27 @@ def _read_one(reader: Any, key: str, want: Wanted) -> Any:
     """The value that a variable has under a key."""
     try:
         value = array_of(reader.get_tensor(key))
-    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+    except _UNREADABLE as error:
         raise _DamagedError(f"{want.key!r} cannot be read: {first_line(error)}") from error
     if want.offset and want.shape is not None:
         value = value[tuple(slice(o, o + (n or 0)) for o, n in zip(want.offset, want.shape, strict=True))]
     return value
 
 
-def _keys(reader: Any, shapes: Mapping[str, Any]) -> dict[str, str]:
-    """Variable name -> the key it is saved under; `tf.train.Checkpoint` writes keys of its own and a table of names."""
+def _keys(reader: Any, shapes: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
+    """Variable name -> the key it is saved under, and names that several variables have.
+
+    `tf.train.Checkpoint` writes keys of its own and a table of names.
+    """
     keys = {name: name for name in shapes if name != _OBJECTS}
-    if _OBJECTS in shapes:
-        table = trackable_object_graph_pb2.TrackableObjectGraph()
-        table.ParseFromString(reader.get_tensor(_OBJECTS))
-        for node in table.nodes:
-            keys.update({a.full_name: a.checkpoint_key for a in node.attributes if a.checkpoint_key in shapes})
-    return keys
+    if _OBJECTS not in shapes:
+        return keys, set()
+    table = trackable_object_graph_pb2.TrackableObjectGraph()
+    table.ParseFromString(reader.get_tensor(_OBJECTS))
+    held = {a.checkpoint_key: a.full_name.removesuffix(":0") for node in table.nodes for a in node.attributes}
+    count = Counter(held.values())
+    keys.update({name: key for key, name in held.items() if name and count[name] == 1 and key in shapes})
+    return keys, {name for name, times in count.items() if times > 1}
 
 
 def _refuse_other(want: Wanted, shape: tuple[int, ...], dtype: Any, name: str, asked: str) -> None:

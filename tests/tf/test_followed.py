@@ -430,3 +430,63 @@ def test_a_soft_update_from_a_checkpoint_goes_a_part_of_the_way(trained):
     save(3.0, global_step=2)
     twin.update(tau=0.5)
     assert b_of(twin) == [2, 2, 2]
+
+
+def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_newer_one(trained, monkeypatch):
+    from graphsurgeon.tf import followed
+
+    _m, save, twin = trained
+    prefix = save(1.0, global_step=1)
+    real = followed.not_whole
+
+    def slow(looked_at):
+        said = real(looked_at)
+        if looked_at == prefix:
+            save(2.0, global_step=2)
+            for path in Path(prefix).parent.glob("model-1.*"):
+                path.unlink()
+        return said
+
+    monkeypatch.setattr(followed, "not_whole", slow)
+    assert twin.update().origin == "model-2"
+    assert b_of(twin) == [2, 2, 2]
+
+
+def test_files_that_go_while_they_are_looked_at(trained, monkeypatch):
+    from graphsurgeon.tf import followed
+
+    _m, save, twin = trained
+    prefix = save(1.0)
+    monkeypatch.setattr(followed.os.path, "getsize", lambda path: os.stat(path + ".gone").st_size)
+    with refuses(OpenError, os.path.basename(prefix), "it was deleted while it was looked at"):
+        twin.update()
+
+
+def test_what_goes_wrong_once_does_not_end_the_following(trained, monkeypatch):
+    from graphsurgeon.tf import followed
+
+    def broken(*_):
+        raise RuntimeError("of no kind that is known")
+
+    _m, save, twin = trained
+    with monkeypatch.context() as patch:
+        patch.setattr(followed.CheckpointFolder, "newest", broken)
+        twin.follow(os.path.dirname(save(1.0)), seconds=0.01)
+        end = time.monotonic() + 20
+        while twin.trouble is None and time.monotonic() < end:
+            time.sleep(0.01)
+        assert "of no kind" in repr(twin)
+    while twin.trouble is not None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert b_of(twin) == [1, 1, 1]
+
+
+def test_two_variables_of_one_name_in_a_checkpoint_of_tf2(trained, tmp_path):
+    twin = trained[2]
+    names = ("net/w", "net/b", "net/b")
+    several = [tf.Variable(tf.zeros([2, 3] if name == "net/w" else [3]), name=name) for name in names]
+    tf.train.CheckpointManager(tf.train.Checkpoint(several=several), tmp_path, 2).save()
+    with refuses(OpenError, "has several variables called 'net/b'", "names of their own"):
+        twin.update()
+    tf.train.CheckpointManager(tf.train.Checkpoint(several=several[:2]), tmp_path / "other", 2).save()
+    assert twin.follow(tmp_path / "other").update().origin == "ckpt-1"
