@@ -60,7 +60,8 @@ def duplicate(
         to: its name scope. Default: ``twin`` in the graph of the original, else none: all names are kept.
         values: the session in which the original runs, or an editor: where updates come from. Default: the source's
             own, if it has one (a selection has none); else nothing until `Twin.attach`, `Twin.hook` or `Twin.follow`.
-            A mapping of variable name to array is taken over once.
+            A Keras model, `tf.Module` or function gives the values that its variables have at each update, one after
+            another: update between its steps. A mapping of variable name to array is taken over once.
         every: how many calls of `Twin.step`, or runs under `Twin.hook`, make one update.
         tau: how far an update goes: 1 copies, 0.005 moves a two-hundredth of the way (a target network).
         inputs, unmapped, control, variables: as in `Plan.copy`. Tensors that enter the selection are kept in the
@@ -100,7 +101,10 @@ def duplicate(
     asked = _Asked(device, to, every, tau, rules, target, config, patience)
     if same:
         return _beside(editor, block, own, asked)
-    return _apart(editor, block, own, values, graph, asked)
+    handles: Any = {}
+    if values is None and not isinstance(source, (Editor, Selection)):
+        handles = getattr(editor._values, "handles", dict)()
+    return _apart(editor, block, own, values, graph, asked, handles)
 
 
 def _source(source: Any) -> tuple[Editor, Selection]:
@@ -177,9 +181,11 @@ def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Tw
     return twin if session is None else twin.attach(session)
 
 
-def _apart(editor: Editor, block: Selection, own: Any, values: Any, graph: Any, asked: _Asked) -> Twin:
-    """A duplicate in another graph, with a session of its own."""
-    from .tf.links import MappingSource, SessionSource, pairs_of, refuse_folded
+def _apart(
+    editor: Editor, block: Selection, own: Any, values: Any, graph: Any, asked: _Asked, handles: Mapping[str, Any]
+) -> Twin:
+    """A duplicate in another graph, with a session of its own; `handles` are those of the variables of an object."""
+    from .tf.links import MappingSource, ObjectSource, SessionSource, pairs_of, refuse_folded
     from .tf.places import new_graph, new_session, refuse_missing, refuse_missing_at
     from .tf.sessions import settle
     from .tf.variables import refuse_empty
@@ -216,6 +222,8 @@ def _apart(editor: Editor, block: Selection, own: Any, values: Any, graph: Any, 
     source: Any = None
     if own is not None:
         source = MappingSource(own, editor.graph) if isinstance(own, Mapping) else SessionSource(own)
+    if pairs and all(pair.old.op in handles for pair in pairs):
+        source = ObjectSource(handles)
     how, session = (opened, opened()) if graph is None else (None, there.session())
     twin = Twin(applied, pairs, source, how, session, None, asked.every, asked.tau, lambda session: None)
     if source is not None:

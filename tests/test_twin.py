@@ -476,3 +476,52 @@ def test_a_variable_that_grows_is_followed(kind, tau, same, private, monkeypatch
     session.run(v.initializer, {v.initializer.inputs[1]: [5.0]})
     twin.update()
     assert twin.run(now).tolist() == [5 if tau == 1 else 4]
+
+
+def test_a_keras_model_is_followed_as_it_is_trained():
+    import keras
+
+    model_of_keras = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(3), keras.layers.Dense(1)])
+    twin = gs.duplicate(model_of_keras, tau=0.5)
+    feed = {twin.graph.get_operation_by_name(next(iter(gs.open(model_of_keras).inputs))).outputs[0]: X}
+    y = twin.graph.get_tensor_by_name(next(iter(gs.open(model_of_keras).outputs.values())))
+    np.testing.assert_allclose(twin.run(y, feed), model_of_keras(X), rtol=1e-5)
+    for v in model_of_keras.variables:
+        v.assign(tf.zeros_like(v) + 3.0)
+    done = twin.update(1.0)
+    assert (done.origin, len(done.changed)) == ("the object", 4)
+    np.testing.assert_allclose(twin.run(y, feed), model_of_keras(X), rtol=1e-5)
+    model_of_keras.variables[-1].assign([5.0])
+    assert twin.run(twin[twin.update().changed[0]]).tolist() == [4.0]
+    still = twin.run(y, feed)
+    del model_of_keras, v
+    np.testing.assert_array_equal(twin.run(y, feed), still)
+    assert twin.update(1.0)
+
+
+def test_an_opened_object_is_held_by_nobody():
+    import gc
+    import weakref
+
+    class Net(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable([1.0, 2.0], name="w")
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="x")])
+        def __call__(self, x):
+            return x * self.w
+
+    net = Net()
+    ed = gs.open(net)
+    gone = weakref.ref(net.w)
+    net.w.assign([3.0, 4.0])
+    assert ed.session().run(ed.outputs["output"], {"x:0": 1.0}).tolist() == [1, 2]
+    of_editor, of_net = gs.duplicate(ed), gs.duplicate(net)
+    net.w.assign([5.0, 6.0])
+    assert not of_editor.update()  # its original is the session of the editor
+    assert of_net.update()
+    assert of_net.run("w/Read/ReadVariableOp:0").tolist() == [5, 6]
+    del net
+    gc.collect()
+    assert gone() is None

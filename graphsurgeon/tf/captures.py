@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,11 +36,13 @@ class Captured:
         tensors: captured tensor of the body -> tensor of the plain graph.
         constants: captured tensor of the body -> its value.
         values: variable op name -> value, for those whose initial value is not in the graph.
+        handles: variable op name -> the handle of the variable it stands for.
     """
 
     tensors: dict[str, Any] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
+    handles: dict[str, Any] = field(default_factory=dict)
 
 
 class OpenedValues:
@@ -48,10 +51,13 @@ class OpenedValues:
     Args:
         graph: the plain graph, with its variables and tables made.
         held: variable op name -> value; for all others the initial value is the value.
+        handles: variable op name -> the handle of the variable it stands for.
     """
 
-    def __init__(self, graph: Any, held: dict[str, Any]) -> None:
+    def __init__(self, graph: Any, held: dict[str, Any], handles: dict[str, Any]) -> None:
         self._held = held
+        # A graph does not keep the object alive that it was made from.
+        self._handles = {name: weakref.ref(handle) for name, handle in handles.items()}
         self._names = frozenset(variable_infos(graph))
         self._tables = [op.name for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
 
@@ -69,6 +75,11 @@ class OpenedValues:
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""
         return self._names
+
+    def handles(self) -> dict[str, Any]:
+        """Returns variable op -> handle of the variable it stands for, of those that are still there."""
+        found = {name: handle() for name, handle in self._handles.items()}
+        return {name: handle for name, handle in found.items() if handle is not None}
 
 
 def capture(concrete: Any, graph: Any, named: Iterable[tuple[Any, str]], asked: str) -> Captured:
@@ -104,6 +115,7 @@ def capture(concrete: Any, graph: Any, named: Iterable[tuple[Any, str]], asked: 
             else:
                 variable, name = known.get(id(taken), (None, "variable"))
                 name, made[id(taken)], value = _variable(taken, variable, name, data, graph, names, room, asked)
+                out.handles[name] = taken
                 room -= value.nbytes
                 if room < 0:
                     out.values[name] = value

@@ -14,6 +14,8 @@ import tensorflow as tf
 from ..core.policies import READERS
 from ..core.state import VariableInfo
 from ..errors import PlanError
+from .checkpoints import array_of
+from .eager import eager, variable_data
 from .followed import Wanted
 from .trickle import set_values
 from .variables import fetch, variable_objects
@@ -163,6 +165,28 @@ class SessionSource:
             PlanError: a variable has no value there.
         """
         return "its session", fetch(self.session, [p.old for p in pairs], self.session.graph, "update()")
+
+
+class ObjectSource:
+    """A Keras model, a `tf.Module` or a function, with variables of TF2.
+
+    Args:
+        handles: variable op of the graph it was opened as -> handle of the variable.
+    """
+
+    def __init__(self, handles: Mapping[str, Any]) -> None:
+        self.handles = handles
+
+    def newest(self, pairs: Sequence[Pair]) -> tuple[str, dict[str, Any]]:
+        """Returns the values of now, one variable after another."""
+        out = {}
+        with eager():
+            for name in (p.old.op for p in pairs):
+                data = variable_data(self.handles[name])
+                assert data is not None, name
+                read = tf.raw_ops.ReadVariableOp(resource=self.handles[name], dtype=data[0])
+                out[name] = np.array(array_of(read.numpy()))
+        return "the object", out
 
 
 class MappingSource:
