@@ -16,8 +16,10 @@ from ..core.state import VariableInfo
 from ..core.walks import backward
 from ..errors import PlanError
 from .copying import carry_out
+from .freezing import frozen_inside
+from .functions import BRANCHING, CALLS
 from .importing import LIMIT
-from .variables import rebuilt, variable_infos, variable_objects
+from .variables import fetch, rebuilt, variable_infos, variable_objects
 
 tf1 = tf.compat.v1
 
@@ -89,8 +91,15 @@ def exported(
     faults = plan.effect.faults
     if faults:
         hint = faults[0].instead
-        if frozen is not None and "needs a variable there" in faults[0].wrong:
-            hint = "Choose outputs that need no assignment; where a function call reads it, take ed.inlined() first"
+        if frozen is not None and all("needs a variable there" in fault.wrong for fault in faults):
+            if outputs and (block.mask & base.typed(BRANCHING | CALLS)).any():
+                kept = exported(base, orphans, inputs, outputs, None, device, asked, also)
+                infos = [base.state.variables[op] for op in variable_infos(kept.graph)]
+                ends = [*(kept.tensor(name).name for name in outputs), *also]
+                new = frozen_inside(kept.graph, fetch(frozen, infos, base.owner, asked), ends)
+                if new is not None:
+                    return replace(kept, graph=new)
+            hint = "Choose outputs that need no assignment, or keep the variables: save a .meta file or a SavedModel"
         raise PlanError(asked, faults[0].wrong, hint)
     made = carry_out(plan.effect, tf.Graph(), lambda values: values)
     copied = plan.effect.copies[0]

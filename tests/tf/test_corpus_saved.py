@@ -66,6 +66,7 @@ def freezes(src: Any, fetches: Any) -> bool:
     """Whether all that the fetches do with variables is to read them."""
     graph, block = src.snapshot, src.select(outputs=list(fetches))
     plain = {"Identity", "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp"}
+    plain |= {"StatefulPartitionedCall", "PartitionedCall", "While", "If"}  # of which no function here writes to one
     for name, info in graph.state.variables.items():
         readers = [i for i in graph.consumers.row(graph.index[name]).tolist() if block.mask[i]]
         if info.resource and any(graph.types[i] not in plain for i in readers):

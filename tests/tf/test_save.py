@@ -260,6 +260,60 @@ def test_training_cannot_be_frozen(tmp_path):
         gs.open(model("ref").session).save(tmp_path / "m.pb", freeze=True)
 
 
+@tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="x")])
+def looped(x):
+    return tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * LOOPED), [0, x])[1]
+
+
+LOOPED = tf.Variable(2.0, name="scale")
+
+
+@pytest.mark.parametrize("suffix", [".pb", ""])
+def test_a_loop_that_reads_a_variable_is_frozen(tmp_path, suffix):
+    LOOPED.assign(2.0)
+    ed = gs.open(looped)
+    LOOPED.assign(5.0)  # the object goes its own way
+    path = tmp_path / f"f{suffix}"
+    ed.save(path, freeze=True, outputs=ed.outputs["output"], inputs="x:0")
+    with tf.Graph().as_default() as graph, tf1.Session() as session:
+        if suffix:
+            tf.import_graph_def(tf1.GraphDef.FromString(path.read_bytes()), name="")
+        else:
+            tf1.saved_model.loader.load(session, ["serve"], str(path))
+        assert session.run(ed.outputs["output"], {"x:0": 3.0}) == 24
+        kinds = {op.type for op in graph.get_operations()}
+        assert not kinds & {"VarHandleOp", "ReadVariableOp"}
+        assert "While" in kinds
+
+
+def test_a_loop_that_writes_to_a_variable_is_not_frozen(tmp_path):
+    total = tf.Variable(0.0, name="total")
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="x")])
+    def adds(x):
+        def body(i, a):
+            return i + 1, a + total.assign_add(x)
+
+        return tf.while_loop(lambda i, a: i < 3, body, [0, x])[1]
+
+    ed = gs.open(adds)
+    with refuses(PlanError, "'while' needs a variable there", "no assignment", "keep the variables"):
+        ed.save(tmp_path / "f.pb", freeze=True, outputs=ed.outputs["output"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_converter_of_tensorflow_does_not_know_is_refused(tmp_path):
+    text = tf.Variable("a", name="text")
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32, name="x")])
+    def repeats(x):
+        return tf.while_loop(lambda i, a: i < x, lambda i, a: (i + 1, tf.strings.join([a, text])), [0, ""])[1]
+
+    ed = gs.open(repeats)
+    with refuses(PlanError, "'while' needs a variable there", "keep the variables"):
+        ed.save(tmp_path / "f.pb", freeze=True, outputs=ed.outputs["output"])
+
+
 def test_a_graph_too_large_for_one_file_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr("graphsurgeon.tf.exporting.LIMIT", 100)
     with refuses(PlanError, "a file of nodes can have 2 GB"):
