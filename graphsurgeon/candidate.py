@@ -138,7 +138,9 @@ def _said(kind: str, args: Sequence[str], node: Any) -> str:
         from .tf.patterns import array_of
 
         array = array_of(node)
-        return f"{float(array):.4g}" if array.ndim == 0 and array.dtype.kind == "f" else f"const{list(array.shape)}"
+        if array is None or array.ndim or array.dtype.kind not in "fiub":
+            return "const" if array is None else f"const{list(array.shape)}"
+        return f"{float(array):.4g}" if array.dtype.kind == "f" else str(array.item()).lower()
     if kind in _INFIX and len(args) == 2:
         return f"({args[0]} {_INFIX[kind]} {args[1]})"
     if kind == "Identity":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,9 @@ def evolve(
     from .tf.trials import scores, workers_of
 
     _refuse_odd(generations=generations, size=size, depth=depth, most=most)
+    if callable(functions):
+        functions = [functions]
+    _refuse_unfit(score, constants, seed, rules)
     begun = [one if isinstance(one, Candidate) else candidate(one) for one in first]
     if inputs is None and begun:
         inputs = specs_of(begun[0].graph, begun[0].inputs)
@@ -237,9 +241,31 @@ def _key(one: Candidate) -> str:
 def _refuse_odd(**numbers: int) -> None:
     for name, value in numbers.items():
         least = 0 if name == "generations" else 2 if name == "size" else 1
-        if not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise PlanError(
                 f"evolve({name}={value!r})", f"{name} is a whole number, at least {least}", "Try the default"
+            )
+
+
+def _refuse_unfit(score: Any, constants: Any, seed: Any, rules: Any) -> None:
+    if not callable(score):
+        how = "Give a function of `run`: lambda run: np.mean((run({'x': x}) - y) ** 2)"
+        raise PlanError(f"evolve({score!r})", "score cannot be called", how)
+    try:
+        low, high = map(float, constants)
+        fits = low <= high
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        wrong = "constants are the least and the greatest, two numbers"
+        raise PlanError(f"evolve(constants={constants!r})", wrong, "Try constants=(-2.0, 2.0)")
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise PlanError(f"evolve(seed={seed!r})", "seed is a whole number, at least 0", "Try seed=1")
+    for rule in rules:
+        if not (isinstance(rule, (tuple, list)) and len(rule) == 2 and all(map(callable, rule))):
+            wrong = f"{rule!r} is no pair of functions"
+            raise PlanError(
+                "evolve(rules=...)", wrong, "Give (pattern, replacement): (lambda a, b: a + b, tf.multiply)"
             )
 
 

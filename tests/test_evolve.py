@@ -286,3 +286,50 @@ def test_an_output_of_another_shape_is_refused():
     output = assembly.add(Piece(other, other.needed))[other.output]
     with refuses(PlanError, "made(...)", "the output would be float32 (), not float32 (?,)"):
         assembly.made(output, "test")
+
+
+def test_whole_numbers_and_booleans_are_written_as_such_and_grow_in_their_range():
+    x = np.arange(-5, 5)
+    found = gs.evolve(
+        lambda run: float(np.mean(np.abs(run({"x": x}) - (x * x + 2)))), {"x": tf.int32}, [tf.add, tf.multiply],
+        size=40, generations=15, seed=1,
+    )  # fmt: skip
+    assert found.best.score == 0
+    assert "const[" not in "".join(c.formula for c in found.population)
+    assert any("2" in c.formula for c in found.population)
+    either = [made(lambda p, g=given: tf.logical_and(p, g), p=tf.TensorSpec([None], tf.bool)) for given in (True, False)]
+    assert [one.formula for one in either] == ["logicaland(p, true)", "logicaland(p, false)"]
+    grown = [grow({"p": tf.TensorSpec([None], tf.bool)}, [tf.logical_and], np.random.default_rng(n)) for n in range(40)]
+    text = " ".join(one.formula for one in grown)
+    assert "true" in text
+    assert "false" in text
+
+
+def test_one_function_needs_no_list_and_numbers_of_numpy_are_numbers():
+    numbers = {"size": np.int64(4), "generations": np.int32(1), "workers": np.int64(1), "seed": np.int64(2)}
+    found = gs.evolve(cubic, SPEC, tf.add, **numbers)
+    assert len(found.generations) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"score": None}, ("evolve(None)", "score cannot be called", "lambda run")),
+        ({"score": lambda run: "much"}, ("evolve(score)", "score gave 'much', which is no number", "lower the better")),
+        ({"score": lambda run: None}, ("score gave None",)),
+        ({"score": lambda run: [1.0, 2.0]}, ("score gave [1.0, 2.0]",)),
+        ({"score": lambda run: run({"y": [1.0]})}, ("run({...})", "there is no input 'y'", "The inputs are 'x'")),
+        ({"inputs": ["x"]}, ("evolve(inputs=...)", "['x'] is no mapping", "inputs={'x': tf.float32}")),
+        ({"inputs": {"x": "float31"}}, ("'float31', for 'x', is no dtype", "tf.TensorSpec")),
+        ({"inputs": {"a b": tf.float32}}, ("'a b' cannot be the name of a placeholder",)),
+        ({"inputs": {"x": tf.string}}, ("'x' is string: no constants of that grow", "first=[graph, ...]")),
+        ({"constants": (3, "a")}, ("evolve(constants=(3, 'a'))", "two numbers")),
+        ({"constants": (3, 1)}, ("the least and the greatest",)),
+        ({"seed": "s"}, ("evolve(seed='s')", "a whole number, at least 0")),
+        ({"rules": [tf.add]}, ("evolve(rules=...)", "is no pair of functions", "(pattern, replacement)")),
+        ({"size": True}, ("evolve(size=True)", "a whole number, at least 2")),
+    ],
+)
+def test_what_evolve_cannot_work_with(options, words):
+    with refuses(PlanError, *words):
+        gs.evolve(**{"score": cubic, "inputs": SPEC, "functions": FUNCTIONS, "size": 4, "generations": 1, **options})

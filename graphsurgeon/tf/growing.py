@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -71,7 +72,7 @@ def grown(
 
         def leaf(constant: bool) -> Any:
             if constant and rng.random() < 0.4:
-                return tf.constant(np.round(rng.uniform(*constants), 3), dtype=given[0].dtype)
+                return tf.constant(_number(rng.uniform(*constants), given[0].dtype), dtype=given[0].dtype)
             return given[rng.integers(len(given))]
 
         def node(level: int, constant: bool) -> Any:
@@ -85,6 +86,13 @@ def grown(
 
         output = node(max(1, depth), False)
     return graph, str(output.name)
+
+
+def _number(value: float, dtype: Any) -> Any:
+    """A constant of a dtype: of whole numbers the nearest one, of true and false the one on its side of zero."""
+    if dtype.is_bool:
+        return value > 0
+    return np.round(value) if dtype.is_integer else np.round(value, 3)
 
 
 def _call(function: Callable[..., Any], args: list[Any], like: Any) -> Any:
@@ -124,13 +132,31 @@ def refuse_mixed(specs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns specs as `tf.TensorSpec`, of which a dtype alone is one of any length.
 
     Raises:
-        PlanError: there is none, or they are not all of one dtype and shape: then a random expression may not fit.
+        PlanError: there is none, a name or dtype is none, or they are not all of one dtype and shape: then a random
+            expression may not fit.
     """
-    out = {n: s if isinstance(s, tf.TensorSpec) else tf.TensorSpec([None], tf.as_dtype(s)) for n, s in specs.items()}
+    asked = "evolve(inputs=...)"
+    if not isinstance(specs, Mapping):
+        raise PlanError(asked, f"{specs!r} is no mapping of names", "Give them as inputs={'x': tf.float32}")
+    out = {}
+    for name, spec in specs.items():
+        if not re.fullmatch(r"[A-Za-z0-9.][A-Za-z0-9_.-]*", str(name)):
+            raise PlanError(
+                asked, f"{name!r} cannot be the name of a placeholder", "Use letters, digits, '_', '.', '-'"
+            )
+        try:
+            out[name] = spec if isinstance(spec, tf.TensorSpec) else tf.TensorSpec([None], tf.as_dtype(spec))
+        except TypeError:
+            wrong = f"{spec!r}, for {name!r}, is no dtype and no tf.TensorSpec"
+            raise PlanError(asked, wrong, "Give one, as tf.float32 or tf.TensorSpec([None, 3])") from None
+        dtype = out[name].dtype
+        if dtype in (tf.string, tf.resource, tf.variant) or dtype.is_quantized:
+            wrong = f"{name!r} is {dtype.name}: no constants of that grow"
+            raise PlanError(asked, wrong, "Give numbers or booleans, or only graphs of your own: first=[graph, ...]")
     if len({(s.dtype, str(s.shape)) for s in out.values()}) != 1:
         shown = ", ".join(f"{n}: {s.dtype.name} {s.shape}" for n, s in out.items()) or "none at all"
         raise PlanError(
-            "evolve(inputs=...)",
+            asked,
             f"the inputs are not of one dtype and shape: {shown}",
             "Give inputs of one kind, or graphs of your own: first=[graph, ...]",
         )

@@ -6,6 +6,7 @@ import hashlib
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ def workers_of(workers: Any, patience: float) -> list[tuple[str, Any]]:
         PlanError: it is neither, or a worker does not answer.
     """
     workers = getattr(workers, "workers", workers)
-    if isinstance(workers, int) and workers >= 1:
-        return [("", _config())] * workers
+    if isinstance(workers, Integral) and workers >= 1:
+        return [("", _config())] * int(workers)
     if isinstance(workers, Mapping) and workers:
         out = []
         for target, device in workers.items():
@@ -111,6 +112,12 @@ def _score(candidate: Any, score: Callable[[Any], float], target: str, config: A
 
         def run(feeds: Mapping[Any, Any]) -> Any:
             named = {f"{k}:0" if isinstance(k, str) and ":" not in k else k: v for k, v in feeds.items()}
+            there = candidate.editor.snapshot.index
+            strange = [k for k in named if isinstance(k, str) and k.partition(":")[0] not in there]
+            if strange:
+                known = ", ".join(repr(name) for name in candidate.inputs)
+                wrong = f"there is no input {strange[0].removesuffix(':0')!r}"
+                raise PlanError("run({...})", wrong, f"The inputs are {known}")
             return session.run(candidate.output, named)
 
         try:
@@ -118,12 +125,24 @@ def _score(candidate: Any, score: Callable[[Any], float], target: str, config: A
             if infos:
                 initialise(session, candidate.graph, infos.values())
             fill_tables(session, candidate.graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS))
-            value = float(score(run))
+            value = _number(score(run))
         except LOST:
             raise
         except tf.errors.OpError:
             return float("inf")
     return value if np.isfinite(value) else float("inf")
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(np.asarray(value).item())
+    except (TypeError, ValueError):
+        text = repr(value)
+        raise PlanError(
+            "evolve(score)",
+            f"score gave {text if len(text) <= 60 else text[:57] + '...'}, which is no number",
+            "Return one, the lower the better, as float(np.mean((run(feeds) - target) ** 2))",
+        ) from None
 
 
 def key_of(candidate: Any) -> str:
