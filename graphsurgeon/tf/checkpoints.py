@@ -15,6 +15,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ..errors import OpenError, did_you_mean
+from .eager import eager
 from .internals import first_line
 from .progress import Progress
 
@@ -139,9 +140,22 @@ class Checkpoint:
                 "Do it again, with the new one",
             )
         try:
-            return np.array(array_of(self._reader.get_tensor(key)))
+            return np.array(array_of(self._whole(key)))
         except Exception as error:  # each TensorFlow has its own kinds
             raise _damaged(self.prefix, self.asked, error) from error
+
+    def _whole(self, key: str) -> Any:
+        try:
+            return self._reader.get_tensor(key)
+        except Exception as error:
+            if "Sliced checkpoints" not in str(error):
+                raise
+        # Partitioned variables in the format of before 2016: an op puts the slices together, the reader does not.
+        with eager(), tf.device("/cpu:0"):
+            found = tf.raw_ops.RestoreV2(
+                prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[tf.as_dtype(self.dtypes[key])]
+            )
+            return found[0].numpy()
 
     def verify(self, values: Iterable[Stored]) -> None:
         """Reads values, one at a time, and drops them: TensorFlow compares their checksums.

@@ -106,7 +106,8 @@ def test_patterns_and_what_is_left_alone(tmp_path):
     assert "left as they were: enc/b" in repr(report)
 
 
-def test_parts_of_a_partitioned_variable(tmp_path):
+@pytest.mark.parametrize("version", [1, 2])
+def test_parts_of_a_partitioned_variable(tmp_path, version):
     def graph_of(scope):
         with tf.Graph().as_default() as graph, tf1.variable_scope(scope):
             first = tf1.random_normal_initializer(seed=4)
@@ -116,7 +117,7 @@ def test_parts_of_a_partitioned_variable(tmp_path):
     plain = graph_of("net")
     with plain.as_default(), tf1.Session() as session:
         session.run(tf1.global_variables_initializer())
-        tf1.train.Saver().save(session, str(tmp_path / "p"))
+        tf1.train.Saver(write_version=version).save(session, str(tmp_path / "p"))
         want = session.run(plain.get_collection("variables"))
     ed = gs.open(graph_of("net"))
     assert ed.restore(tmp_path / "p")
