@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +11,11 @@ import numpy as np
 
 from .core.naming import SINGLES, under
 from .core.plan import Plan, tensor_name
+from .core.reports import some
 from .core.selection import Query, Selection
 from .core.supply import unneeded
 from .editor import Editor
-from .errors import PlanError
+from .errors import PlanError, SelectionError
 from .opening import open as open_graph
 
 
@@ -81,11 +83,15 @@ def connect(
     """
     asked = f"connect({list(graphs)!r})"
     models = _models(graphs, values or {}, asked)
+    if not isinstance(connections or {}, Mapping):
+        how = "Give them as {'enc/out:0': 'dec/in:0'}: output -> input"
+        raise PlanError(asked, f"connections={connections!r} is no mapping", how)
     for end, starts in (connections or {}).items():
         source, tensor = _end(end, models, asked)
         several = starts if isinstance(starts, (list, tuple, set)) else [starts]
         for start in several:
             target, into = _end(start, models, asked)
+            _refuse_unread(target, into, asked)
             _replace(target, into, source.name, under(source.name, tensor), asked)
             source.given.add(tensor)
     order = _order(models, asked)
@@ -107,6 +113,14 @@ def connect(
 def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) -> dict[str, _Model]:
     if not isinstance(graphs, Mapping) or not graphs:
         raise PlanError(asked, "there are no graphs to connect", "Give them as {'name': graph, 'other': graph}")
+    odd = next((name for name in graphs if not isinstance(name, str)), None)
+    if odd is not None:
+        raise PlanError(asked, f"{odd!r} is no name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
+    seen: dict[str, str] = {}
+    for name in graphs:
+        before = seen.setdefault(name.strip("/").lower(), name)
+        if before != name:
+            raise PlanError(asked, f"{before!r} and {name!r} are one scope to TensorFlow", "Give one another name")
     unknown = [name for name in values if name not in graphs]
     if unknown:
         raise PlanError(
@@ -130,14 +144,41 @@ def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str
         return owners[0], tensor_name(thing)
     for name in sorted(models, key=len, reverse=True):
         if thing.startswith(name + "/"):
-            tensor = tensor_name(thing[len(name) + 1 :])
-            models[name].editor.snapshot.tensor(tensor, asked)
+            tensor, snapshot = tensor_name(thing[len(name) + 1 :]), models[name].editor.snapshot
+            try:
+                snapshot.tensor(tensor, asked)
+            except SelectionError as error:
+                how = error.instead.replace("ed.find(", f"gs.open(graphs[{name!r}]).find(")
+                raise SelectionError(asked, f"{thing!r}: {error.wrong}", _under(name, snapshot.index, how)) from error
             return models[name], tensor
+    rest = (thing, thing.partition("/")[2])
+    known = [under(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index]
     raise PlanError(
         asked,
         f"{thing!r} begins with no name of a graph",
-        "Type the graph first: " + " or ".join(f"'{name}/{thing.rpartition('/')[2]}'" for name in models),
+        "Type the graph first: " + " or ".join(map(repr, known or [f"{name}/..." for name in models])),
     )
+
+
+def _under(name: str, known: Mapping[str, int], text: str) -> str:
+    """A text in which each quoted name of a graph is as it is in the supergraph."""
+    return re.sub(r"'([^']+)'", lambda m: repr(under(name, m[1])) if m[1].partition(":")[0] in known else m[0], text)
+
+
+def _refuse_unread(target: _Model, into: str, asked: str) -> None:
+    """Refuses to feed a tensor that nothing reads."""
+    graph = target.editor.snapshot
+    op, port = graph.tensor(into)
+    row = slice(graph.consumers.ptr[op], graph.consumers.ptr[op + 1])
+    if not (graph.consumers.port[row] == port).any():
+        read = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
+        read = [n for n in read if len(graph.consumers.row(graph.index[n]))][:4]
+        how = "Name a tensor that is read" + (
+            f", as {some([repr(under(target.name, f'{n}:0')) for n in read])}" if read else ""
+        )
+        raise PlanError(
+            asked, f"nothing in {target.name} reads {under(target.name, into)!r}: feeding it does nothing", how
+        )
 
 
 def _replace(target: _Model, into: str, source: str, tensor: str, asked: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,7 @@ class Keeping:
         """
         from .tf.restoring import restore
 
+        _refuse_odd(f"restore({checkpoint!r})", path=checkpoint, names=names)
         given = session if session is not None else self.session()
         if getattr(given, "graph", None) is not self.graph:
             raise PlanError(
@@ -174,12 +176,28 @@ class Keeping:
         """
         from .tf.save import Request, save
 
+        _refuse_odd(f"save({path!r})", path=path, names=names, signatures=signatures, tags=tags)
         request = Request(
             path, format, outputs, inputs, signatures, freeze, under, _renames(names), device, tags,
             self.inputs, self.outputs, self.starters,
         )  # fmt: skip
         given = self.session if values is None else values_of(values)
         return save(self.snapshot, self.orphans, self.void, given, request)
+
+
+def _refuse_odd(asked: str, *, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:
+    """Refuses arguments of another kind than they can be."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise PlanError(asked, f"{path!r} is no path", "Give a path, as text or pathlib.Path")
+    if names is not None and not isinstance(names, (Mapping, Applied)):
+        how = "Give {'name in the checkpoint': 'variable'}, or what apply returned"
+        raise PlanError(asked, f"names={names!r} is no mapping", how)
+    ends = signatures.values() if isinstance(signatures, Mapping) else [signatures] if signatures is not None else []
+    if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in ends):
+        how = "Give {'name': (inputs, outputs)}, as {'serving_default': ('x:0', 'y:0')}"
+        raise PlanError(asked, f"signatures={signatures!r} is no mapping of name to (inputs, outputs)", how)
+    if isinstance(tags, bytes) or not isinstance(tags, Iterable) or not all(isinstance(tag, str) for tag in tags):
+        raise PlanError(asked, f"tags={tags!r} is no text", "Give one or several, as tags='serve'")
 
 
 def _renames(names: Any) -> dict[str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from .core.reports import Transferred, some
+from .core.reports import Transferred, many, some
 from .errors import PlanError, did_you_mean
 from .keeping import values_of
 
@@ -62,7 +63,11 @@ def transfer(
     """
     from .tf.sides import side_of
 
-    asked = "transfer(source, to" + (f", first={first})" if first is not None else ")")
+    asked = "transfer(source, to" + (f", first={first!r})" if first is not None else ")")
+    if names is not None and not isinstance(names, Mapping):
+        raise PlanError(asked, f"names={names!r} is no mapping", "Give {'source': 'target'}")
+    if first is not None and (isinstance(first, bool) or not isinstance(first, Integral)):
+        raise PlanError(asked, f"first={first!r} is no number of layers", "Give one, as first=2")
     give, take = side_of(values_of(source), asked), side_of(values_of(to), asked)
     if type(take).write is _write_of_none():
         raise PlanError(asked, f"nothing can be written to {take.title}", "Give an editor, a session or a model")
@@ -142,7 +147,9 @@ def _by_layers(give: Side, take: Side, first: int | None, asked: str) -> list[tu
     count = max(len(olds), len(news)) if first is None else first
     for side, layers in ((give, olds), (take, news)):
         if not 0 < count <= len(layers):
-            have = f"{side.title} has {len(layers)} layers with weights: {some(list(layers))}"
+            have = (
+                f"{side.title} has {many(len(layers), 'layer')} with weights" + ": " * bool(layers) + some(list(layers))
+            )
             raise PlanError(asked, have, "Give the pairs: names={'source': 'target'}, or first=n up to that")
     pairs = []
     for (old, a), (new, b) in list(zip(olds.items(), news.items(), strict=False))[:count]:
@@ -171,8 +178,7 @@ def _refuse_unlike(pairs: list[tuple[Held, Held]], asked: str) -> None:
 
     for a, b in pairs:
         if a.dtype != b.dtype or shapes_differ(a.shape, b.shape):
-            raise PlanError(
-                asked,
-                f"{a.name!r} is {a.text}, but {b.name!r} is {b.text}",
-                "Leave it out: first=n, or names={...} with the pairs that fit",
-            )
+            how = "Leave it out: first=n, or names={...} with the pairs that fit"
+            if not shapes_differ(a.shape, b.shape):
+                how = f"Convert it, where it is an array: value.astype({b.dtype!r}); or leave it out: names={{...}}"
+            raise PlanError(asked, f"{a.name!r} is {a.text}, but {b.name!r} is {b.text}", how)

@@ -237,3 +237,21 @@ def test_a_checkpoint_without_a_shard(tmp_path):
     (tmp_path / "enc.data-00000-of-00001").unlink()
     with refuses(OpenError, "data file is missing"):
         gs.connect({"enc": path})
+
+
+@pytest.mark.parametrize(
+    ("names", "connections", "kind", "words"),
+    [
+        ((1, "dec"), {}, PlanError, ["1 is no name for a graph", "'g1'"]),
+        (("dec", "Dec"), {}, PlanError, ["'dec' and 'Dec' are one scope to TensorFlow", "another name"]),
+        (("enc", "dec"), [("enc/out:0", "dec/in:0")], PlanError, ["is no mapping", "{'enc/out:0': 'dec/in:0'}"]),
+        (("enc", "dec"), {"enc/out:0": "dec/out:0"}, PlanError, ["nothing in dec reads 'dec/out:0'", "as 'dec/in:0'"]),
+        (("enc", "dec"), {"enc/out:0": "in:0"}, PlanError, ["begins with no name", "'enc/in:0' or 'dec/in:0'"]),
+        (("enc", "dec"), {"enc/out:0": "Dec/in:0"}, PlanError, ["begins with no name", "'enc/in:0' or 'dec/in:0'"]),
+        (("enc", "dec"), {"enc/out:1": "dec/in:0"}, SelectionError, ["'enc/out:1'", "has 1 output", "'enc/out:0'"]),
+        (("enc", "dec"), {"enc/uot:0": "dec/in:0"}, SelectionError, ["'enc/uot:0'", "no op is called", "'enc/out'"]),
+    ],
+)
+def test_what_is_proposed_can_be_typed(names, connections, kind, words):
+    with refuses(kind, *words):
+        gs.connect(dict(zip(names, (net("ref", 2, 3, 1), net("ref", 3, 1, 5)), strict=True)), connections)

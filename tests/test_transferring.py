@@ -145,6 +145,8 @@ def test_while_another_thread_trains():
         ({"names": {"layer0/w": "layer0/b"}}, ["'layer0/w' is float32 (2, 2), but 'layer0/b' is float32 (2,)"]),
         ({"first": 4}, ["the session has 3 layers with weights: layer0, layer1, layer2", "names="]),
         ({"first": 0}, ["the session has 3 layers"]),
+        ({"first": "two"}, ["first='two' is no number of layers", "first=2"]),
+        ({"names": ["layer0/w"]}, ["names=['layer0/w'] is no mapping", "{'source': 'target'}"]),
         ({"first": 1, "names": {}}, ["names= and first= are two ways to say the same"]),
         ({"first": 3}, ["'layer2/w' is float32 (2, 2), but 'layer2/w' is float32 (2, 3)"]),
     ],
@@ -179,3 +181,14 @@ def test_more_that_does_not_fit(tmp_path):
         gs.transfer(m.session, gs.open(graph_def), names={"net/w": "net/w"})
     with refuses(PlanError, "variable 'net/w' has no value in the session given"):
         gs.transfer(tf1.Session(graph=m.graph), m.session, names={"net/w": "net/w"})
+
+
+def test_arrays_of_another_dtype_or_none_at_all():
+    b = deep("ref")
+    given = {"layer0/w": np.ones([2, 2])}
+    with refuses(PlanError, "'layer0/w' is float64 (2, 2), but 'layer0/w' is float32", "value.astype('float32')"):
+        gs.transfer(given, b, partial=True)
+    gs.transfer({"layer0/w": given["layer0/w"].astype("float32")}, b, partial=True)
+    np.testing.assert_array_equal(value(b, "layer0/w"), given["layer0/w"])
+    with refuses(PlanError, "the arrays has 0 layers with weights.", "names="):
+        gs.transfer({}, b)

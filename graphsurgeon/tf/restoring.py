@@ -126,8 +126,12 @@ def restore(
             asked,
             f"it is the checkpoint of another model: it has {some(have)} and nothing called {first!r}"
             if wanted
+            else "but= leaves no variable to restore"
+            if infos
             else "the graph has no variable to restore",
-            "Say which name is which: under='scope', or names={'name in the checkpoint': 'variable'}",
+            "Leave out less: but=['head/*']"
+            if infos and not wanted
+            else "Say which name is which: under='scope', or names={'name in the checkpoint': 'variable'}",
         )
     if missing and not partial:
         raise PlanError(

@@ -239,7 +239,8 @@ def test_another_model_and_other_shapes(tmp_path):
         ({"under": "nett"}, ["no variable is under 'nett'", "'net'"]),
         ({"names": {"a": "net/x"}}, ["names={'a': 'net/x'} names no variable of the graph", "Did you mean"]),
         ({"session": tf1.Session(graph=tf.Graph())}, ["that is no session of graph"]),
-        ({"but": "*"}, ["the graph has no variable to restore"]),
+        ({"but": "*"}, ["but= leaves no variable to restore", "Leave out less"]),
+        ({"names": ["net/w"]}, ["names=['net/w'] is no mapping", "what apply returned"]),
     ],
 )
 def test_requests_that_name_nothing(tmp_path, options, words):
@@ -300,3 +301,16 @@ def test_an_interrupt_leaves_each_variable_whole_and_the_next_call_restores_all(
     monkeypatch.setattr(progress.Progress, "step", step)
     ed.restore(tmp_path / "c")
     assert same(values(ed.session()), want)
+
+
+@pytest.mark.parametrize("place", [None, 3, ["a"]])
+def test_a_checkpoint_that_is_no_path(place):
+    with refuses(PlanError, f"restore({place!r})", "is no path", "pathlib.Path"):
+        gs.open(model("ref").session).restore(place)
+
+
+def test_a_graph_without_variables(tmp_path):
+    m = model("ref")
+    saved(m, tmp_path / "c")
+    with refuses(PlanError, "the graph has no variable to restore", "Say which name is which"):
+        gs.open(tf.Graph()).restore(tmp_path / "c")

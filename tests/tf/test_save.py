@@ -319,3 +319,19 @@ def test_a_graph_too_large_for_one_file_says_so(tmp_path, monkeypatch):
     with refuses(PlanError, "a file of nodes can have 2 GB"):
         gs.open(model("ref").session).save(tmp_path / "m.pb")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "words"),
+    [
+        (None, {}, ["save(None)", "None is no path", "pathlib.Path"]),
+        ("x.ckpt", {"names": ["a"]}, ["names=['a'] is no mapping"]),
+        ("x", {"signatures": {"a": 1}}, ["signatures={'a': 1} is no mapping of name to (inputs, outputs)"]),
+        ("x", {"signatures": "a"}, ["is no mapping of name to (inputs, outputs)", "'serving_default'"]),
+        ("x", {"outputs": "net/y:0", "tags": 3}, ["tags=3 is no text", "tags='serve'"]),
+    ],
+)
+def test_arguments_of_another_kind(tmp_path, path, options, words):
+    with refuses(PlanError, *words):
+        gs.open(model("ref").session).save(path and tmp_path / path, **options)
+    assert list(tmp_path.iterdir()) == []
