@@ -83,7 +83,8 @@ def connect(
     """
     asked = f"connect({list(graphs)!r})"
     models = _models(graphs, values or {}, asked)
-    if not isinstance(connections or {}, Mapping):
+    pairs: Any = connections or {}
+    if not isinstance(pairs, Mapping):
         how = "Give them as {'enc/out:0': 'dec/in:0'}: output -> input"
         raise PlanError(asked, f"connections={connections!r} is no mapping", how)
     for end, starts in (connections or {}).items():
@@ -113,7 +114,8 @@ def connect(
 def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) -> dict[str, _Model]:
     if not isinstance(graphs, Mapping) or not graphs:
         raise PlanError(asked, "there are no graphs to connect", "Give them as {'name': graph, 'other': graph}")
-    odd = next((name for name in graphs if not isinstance(name, str)), None)
+    keys: list[Any] = list(graphs)
+    odd = next((name for name in keys if not isinstance(name, str)), None)
     if odd is not None:
         raise PlanError(asked, f"{odd!r} is no name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
     seen: dict[str, str] = {}

@@ -238,7 +238,7 @@ def _key(one: Candidate) -> str:
     return key_of(one)
 
 
-def _refuse_odd(**numbers: int) -> None:
+def _refuse_odd(**numbers: Any) -> None:
     for name, value in numbers.items():
         least = 0 if name == "generations" else 2 if name == "size" else 1
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

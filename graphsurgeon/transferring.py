@@ -66,7 +66,8 @@ def transfer(
     asked = "transfer(source, to" + (f", first={first!r})" if first is not None else ")")
     if names is not None and not isinstance(names, Mapping):
         raise PlanError(asked, f"names={names!r} is no mapping", "Give {'source': 'target'}")
-    if first is not None and (isinstance(first, bool) or not isinstance(first, Integral)):
+    count: Any = first
+    if count is not None and (isinstance(count, bool) or not isinstance(count, Integral)):
         raise PlanError(asked, f"first={first!r} is no number of layers", "Give one, as first=2")
     give, take = side_of(values_of(source), asked), side_of(values_of(to), asked)
     if type(take).write is _write_of_none():

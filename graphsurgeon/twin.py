@@ -122,6 +122,24 @@ class Twin:
                 raise PlanError("run(...)", "the last update failed half-way", "Call twin.update() again")
             yield self.session
 
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """Keeps updates out while the original takes a step, where another thread trains it than the one that updates.
+
+        TensorFlow reads variables of a session while a run of another thread sets them, one by one: what an update
+        takes over may be of two steps then. `step` and `hook`, called by the thread that trains, need nothing.
+
+        Raises:
+            PlanError: this thread is reading the duplicate.
+
+        Example:
+            ``with twin.training(): session.run(train)``
+        """
+        if self._door.is_reader():
+            raise PlanError("training()", "this thread is reading the duplicate", "Train outside of `with reading()`")
+        with self._one:
+            yield
+
     def _own(self, thing: Any) -> Any:
         if isinstance(thing, dict):
             return {key: self._own(value) for key, value in thing.items()}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from threading import TIMEOUT_MAX
+from typing import Any
 
 from .errors import PlanError
 
@@ -45,18 +46,18 @@ class Update:
         return f"update {self.number}: {share} variable{'s' * (self.of != 1)}, from {self.origin}{moved}{not_taken}"
 
 
-def part(tau: float, verb: str) -> float:
+def part(tau: Any, verb: str) -> float:
     """Returns `tau`, a number above 0 and at most 1.
 
     Raises:
         PlanError: it is none.
     """
-    if isinstance(tau, bool) or not isinstance(tau, Real) or not 0 < tau <= 1:
+    if isinstance(tau, bool) or not isinstance(tau, Real) or not 0 < float(tau) <= 1:
         raise PlanError(f"{verb}(tau={tau!r})", "tau is the part of the way to go: above 0, at most 1", "Try tau=0.005")
     return float(tau)
 
 
-def times(every: int, verb: str) -> int:
+def times(every: Any, verb: str) -> int:
     """Returns `every`, a whole number of steps above 0.
 
     Raises:
@@ -67,12 +68,12 @@ def times(every: int, verb: str) -> int:
     return int(every)
 
 
-def pause(seconds: float, verb: str) -> float:
+def pause(seconds: Any, verb: str) -> float:
     """Returns `seconds`, a time above 0.
 
     Raises:
         PlanError: it is none.
     """
-    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < seconds < TIMEOUT_MAX:
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < float(seconds) < TIMEOUT_MAX:
         raise PlanError(f"{verb}(seconds={seconds!r})", "seconds is a time, above 0", "Try seconds=5")
     return float(seconds)

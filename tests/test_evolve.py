@@ -297,9 +297,10 @@ def test_whole_numbers_and_booleans_are_written_as_such_and_grow_in_their_range(
     assert found.best.score == 0
     assert "const[" not in "".join(c.formula for c in found.population)
     assert any("2" in c.formula for c in found.population)
-    either = [made(lambda p, g=given: tf.logical_and(p, g), p=tf.TensorSpec([None], tf.bool)) for given in (True, False)]
+    spec = tf.TensorSpec([None], tf.bool)
+    either = [made(lambda p, g=given: tf.logical_and(p, g), p=spec) for given in (True, False)]
     assert [one.formula for one in either] == ["logicaland(p, true)", "logicaland(p, false)"]
-    grown = [grow({"p": tf.TensorSpec([None], tf.bool)}, [tf.logical_and], np.random.default_rng(n)) for n in range(40)]
+    grown = [grow({"p": spec}, [tf.logical_and], np.random.default_rng(n)) for n in range(40)]
     text = " ".join(one.formula for one in grown)
     assert "true" in text
     assert "false" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -525,3 +526,33 @@ def test_an_opened_object_is_held_by_nobody():
     del net
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_no_update_takes_half_a_step_of_a_training_in_another_thread(same):
+    m = model()
+    twin = gs.duplicate(net(m), values=m.session, graph=m.graph if same else None)
+    log = []
+
+    def train():
+        with twin.training():
+            put(m.w, 1.0, m.session)
+            log.append("half")
+            time.sleep(0.2)
+            put(m.b, 1.0, m.session)
+            log.append("whole")
+
+    put(m.w, 0.0, m.session), put(m.b, 0.0, m.session)
+    thread = threading.Thread(target=train)
+    thread.start()
+    while not log:
+        time.sleep(0.001)
+    twin.update()
+    assert log == ["half", "whole"]
+    assert {float(v.flat[0]) for v in twin.run([twin[m.w], twin[m.b]])} == {1.0}
+    thread.join()
+    with twin.training():
+        assert twin.update().number == 3  # the thread that trains may update
+    said = refuses(PlanError, "training()", "this thread is reading", "outside of `with reading()`")
+    with twin.reading(), said, twin.training():
+        pass

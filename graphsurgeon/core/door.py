@@ -12,7 +12,8 @@ from ..errors import PlanError
 class Door:
     """A lock for values that many threads read and one thread renews.
 
-    A writer that waits goes before readers that come later, so that it is never kept out for good.
+    A writer that waits goes before readers that come later, and readers that waited for it before the next writer: none
+    is kept out for good.
 
     Example:
         >>> door = Door()
@@ -29,6 +30,7 @@ class Door:
         self._readers: dict[int, int] = {}  # thread -> how often it went in
         self._writer: int | None = None
         self._waiting = 0
+        self._queued = self._owed = 0  # readers that wait, and those of them that go before the next writer
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -37,7 +39,7 @@ class Door:
         with self._changed:
             mine = me == self._writer
             if not mine and me not in self._readers:
-                self._changed.wait_for(lambda: self._writer is None and not self._waiting)
+                self._queue()
             if not mine:
                 self._readers[me] = self._readers.get(me, 0) + 1
         try:
@@ -49,6 +51,20 @@ class Door:
                     if not self._readers[me]:
                         del self._readers[me]
                 self._changed.notify_all()
+
+    def _queue(self) -> None:
+        """Waits for one's turn to read."""
+        self._queued += 1
+        try:
+            self._changed.wait_for(lambda: self._writer is None and (self._owed > 0 or not self._waiting))
+        finally:
+            self._queued -= 1
+            self._owed = min(max(0, self._owed - 1), self._queued)
+            self._changed.notify_all()
+
+    def is_reader(self) -> bool:
+        """Returns whether this very thread is reading."""
+        return threading.get_ident() in self._readers
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -65,7 +81,7 @@ class Door:
                 )
             self._waiting += 1
             try:
-                self._changed.wait_for(lambda: self._writer is None and not self._readers)
+                self._changed.wait_for(lambda: self._writer is None and not self._readers and not self._owed)
                 self._writer = me
             finally:
                 self._waiting -= 1
@@ -74,5 +90,5 @@ class Door:
             yield
         finally:
             with self._changed:
-                self._writer = None
+                self._writer, self._owed = None, self._queued
                 self._changed.notify_all()

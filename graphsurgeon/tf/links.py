@@ -159,7 +159,7 @@ class SessionSource:
         self.session = session
 
     def newest(self, pairs: Sequence[Pair]) -> tuple[str, dict[str, Any]]:
-        """Returns the values of now, of one moment, in one fetch.
+        """Returns the values of now, in one fetch: of one moment, where no other thread runs something that sets them.
 
         Raises:
             PlanError: a variable has no value there.

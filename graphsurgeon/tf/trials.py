@@ -31,7 +31,7 @@ def workers_of(workers: Any, patience: float) -> list[tuple[str, Any]]:
         PlanError: it is neither, or a worker does not answer.
     """
     workers = getattr(workers, "workers", workers)
-    if isinstance(workers, Integral) and workers >= 1:
+    if isinstance(workers, Integral) and int(workers) >= 1:
         return [("", _config())] * int(workers)
     if isinstance(workers, Mapping) and workers:
         out = []

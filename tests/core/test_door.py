@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
+import pytest
+
 from graphsurgeon.core.door import Door
 from graphsurgeon.errors import PlanError
 from tests.refusal import refuses
@@ -68,4 +70,44 @@ def test_who_writes_may_read_and_who_reads_must_not_write():
     with refuses(PlanError, "this thread is reading"), door.writing(), door.writing():
         pass
     with door.writing():  # nothing is left locked
+        pass
+
+
+def test_readers_are_not_kept_out_by_a_writer_that_comes_again_and_again():
+    door, stop, seen = Door(), threading.Event(), []
+
+    def read():
+        for _ in range(20):
+            with door.reading():
+                seen.append(1)
+        stop.set()
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    end = time.monotonic() + 30
+    writes = 0
+    while not stop.is_set() and time.monotonic() < end:
+        with door.writing():
+            time.sleep(0.001)
+        writes += 1
+    thread.join()
+    assert len(seen) == 20
+    assert writes < 200  # each reader waits for one or two of them
+
+
+def test_a_reader_that_gives_up_leaves_no_place_behind(monkeypatch):
+    door = Door()
+    with door.writing():
+        monkeypatch.setattr(door._changed, "wait_for", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        thread = threading.Thread(target=lambda: _interrupted(door))
+        thread.start()
+        thread.join()
+        monkeypatch.undo()
+    with door.writing():
+        pass
+    assert not door.is_reader()
+
+
+def _interrupted(door):
+    with pytest.raises(KeyboardInterrupt), door.reading():
         pass
