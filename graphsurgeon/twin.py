@@ -143,8 +143,9 @@ class Twin:
     def _own(self, thing: Any) -> Any:
         if isinstance(thing, dict):
             return {key: self._own(value) for key, value in thing.items()}
-        if isinstance(thing, (list, tuple)) and not hasattr(thing, "_fields"):
-            return type(thing)(self._own(item) for item in thing)
+        if isinstance(thing, (list, tuple)):
+            own = [self._own(item) for item in thing]
+            return type(thing)(*own) if hasattr(thing, "_fields") else type(thing)(own)
         graph = getattr(thing, "graph", None)
         return self.applied[thing] if graph is not None and graph is not self.graph else thing
 

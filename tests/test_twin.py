@@ -556,3 +556,17 @@ def test_no_update_takes_half_a_step_of_a_training_in_another_thread(same):
     said = refuses(PlanError, "training()", "this thread is reading", "outside of `with reading()`")
     with twin.reading(), said, twin.training():
         pass
+
+
+def test_fetches_of_the_original_of_any_structure():
+    from collections import namedtuple
+
+    pair = namedtuple("pair", "y w")
+    m = model("ref")
+    twin = gs.duplicate(m.session)
+    feed = m.feed()
+    want = m.session.run(pair(m.y, {"w": [m.w, (m.b,)]}), feed)
+    got = twin.run(pair(m.y, {"w": [m.w, (m.b,)]}), feed)
+    assert type(got) is pair
+    np.testing.assert_array_equal(got.y, want.y)
+    np.testing.assert_array_equal(got.w["w"][1][0], want.w["w"][1][0])

@@ -103,6 +103,9 @@ class CheckpointFolder:
             if files and files == self.taken:
                 break  # all that follows is older
             name = os.path.basename(prefix)
+            if not files and glob.glob(prefix):
+                wrong = f"checkpoint {name!r} is in the format of before 2016, which is not followed"
+                raise OpenError(self.asked, wrong, "Save with tf.compat.v1.train.Saver(), without write_version=1")
             found, reason = None, not_whole(prefix)
             if not reason:
                 try:

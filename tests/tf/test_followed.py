@@ -490,3 +490,12 @@ def test_two_variables_of_one_name_in_a_checkpoint_of_tf2(trained, tmp_path):
         twin.update()
     tf.train.CheckpointManager(tf.train.Checkpoint(several=several[:2]), tmp_path / "other", 2).save()
     assert twin.follow(tmp_path / "other").update().origin == "ckpt-1"
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_the_format_of_before_2016_is_not_followed(trained, tmp_path, sharded):
+    m, _save, twin = trained
+    with m.graph.as_default():
+        tf1.train.Saver(write_version=1, sharded=sharded).save(m.session, str(tmp_path / "old"))
+    with refuses(OpenError, "'old", "is in the format of before 2016", "without write_version=1"):
+        twin.update()
