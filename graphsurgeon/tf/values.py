@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -116,6 +117,24 @@ class CheckpointValues:
         parts = {op: _part(spec) for op, (_, spec) in places.items()}
         return {op: checkpoint.stored(key, parts[op]) for op, (key, _) in places.items()}
 
+    def move(self, old: Any, new: Any) -> frozenset[str]:
+        """Saves what `old` holds and restores it in `new`, by the graph's own saver: it needs no initialisers.
+
+        Returns:
+            the names of the variable ops that this has set; none where a graph has lost the ops of the saver.
+        """
+        if self._saver is None or not (self._saver.restore_op_name and self._saver.save_tensor_name):
+            return frozenset()
+        name, save, restore = self._saver.filename_tensor_name, self._saver.save_tensor_name, self._saver.restore_op_name
+        ends = [(old, save), (old, name), (new, restore), (new, name)]
+        if not all(_has(session.graph, end.partition(":")[0]) for session, end in ends):
+            return frozenset()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "values")
+            old.run(save, {name: path})
+            new.run(new.graph.get_operation_by_name(restore), {name: path})
+        return self.covered()
+
     def start(self, session: Any) -> None:
         """Runs the init op of a SavedModel, which fills its tables."""
         if self._meta is None:
@@ -145,6 +164,14 @@ class CheckpointValues:
             if found:
                 return [str(getattr(op, "op", op).name) for op in found[:1]]
         return []
+
+
+def _has(graph: Any, name: str) -> bool:
+    try:
+        graph.get_operation_by_name(name)
+    except KeyError:
+        return False
+    return True
 
 
 def _places(restore: Any) -> dict[str, tuple[str, str]] | None:
