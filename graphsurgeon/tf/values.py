@@ -123,9 +123,10 @@ class CheckpointValues:
         Returns:
             the names of the variable ops that this has set; none where a graph has lost the ops of the saver.
         """
-        if self._saver is None or not (self._saver.restore_op_name and self._saver.save_tensor_name):
+        saver = self._saver
+        if saver is None or not (saver.restore_op_name and saver.save_tensor_name):
             return frozenset()
-        name, save, restore = self._saver.filename_tensor_name, self._saver.save_tensor_name, self._saver.restore_op_name
+        name, save, restore = saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name
         ends = [(old, save), (old, name), (new, restore), (new, name)]
         if not all(_has(session.graph, end.partition(":")[0]) for session, end in ends):
             return frozenset()

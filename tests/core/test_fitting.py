@@ -91,6 +91,27 @@ def test_no_edge_goes_into_a_loop_or_out_of_it(step):
           "Rewire what the loop takes (the input of its Enter) or gives (its Exit)")  # fmt: skip
 
 
+@pytest.mark.parametrize(("step", "inside"), [
+    (lambda p: p.add_control("body", after="outer"), "'body' is inside a loop, and 'outer' is not"),
+    (lambda p: p.add_control("exit", after="outer"), "'exit' is inside a loop, and 'outer' is not"),
+    (lambda p: p.add_control("use", after="body"), "'body' is inside a loop, and 'use' is not"),
+    (lambda p: p.add_control("outer", after="use").reroute_control("use", to="body"), "'body' is inside a loop"),
+])  # fmt: skip
+def test_nothing_waits_across_the_border_of_a_loop(step, inside):
+    reads(step(Plan(loop())).check()[0], inside, "Let what the loop takes wait (its Enter)", "gives (its Exit)")
+
+
+def test_what_a_loop_takes_and_gives_may_wait_and_be_waited_for():
+    plan = Plan(loop()).add_control("enter", after="outer").add_control("use", after="exit")
+    assert plan.add_control("body", after="enter").check() == ()
+
+
+def test_the_copy_of_a_loop_is_another_loop():
+    g = loop()
+    plan = Plan(g).copy(select(g), to="twin").reroute("next:0", to="twin/next:0")
+    reads(plan.check()[0], "'merge' is inside a loop, and the other end of the edge is not, but in another one")
+
+
 def test_an_edge_within_a_loop_is_no_cycle():
     plan = Plan(loop()).connect("merge:0", to="body", input=0)
     assert plan.check() == (), [str(f) for f in plan.check()]
@@ -116,6 +137,10 @@ def test_what_changes_a_variable_must_have_one(step):
               ("read", "Identity", ["v"]), outputs={"v": [R2], "x": [F2], "Assign": [R2], "read": [F2]})  # fmt: skip
     reads(step(Plan(g)).check()[0], "'Assign' changes 'v', and x:0 is no variable", "Set another input of it")
     assert Plan(g).connect("x:0", to="read", input=0).check() == ()
+    reads(Plan(g).insert("Identity", on="v:0", name="in").check()[0], "'Assign' changes 'v', and in:0 is no variable",
+          "leave 'Assign' as it is: but=['Assign']")  # fmt: skip
+    assert Plan(g).insert("Identity", on="v:0", name="in", but=["Assign"]).check() == ()
+    assert Plan(g).insert("RefIdentity", on="v:0", name="in").check() == ()
 
 
 def test_what_loses_its_last_reader_is_listed():
