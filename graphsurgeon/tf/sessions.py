@@ -164,8 +164,8 @@ def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(
     both = [(before[name], now[name]) for name in before if name in now and now[name].initializer]
     bare = [before[name] for name in before if name in now and not now[name].initializer]
     try:
-        if bare:
-            _set_bare(old, session, bare, source)
+        _set_bare(old, session, bare, source)
+        _start(session, source)
         initialise(session, graph, [info for name, info in now.items() if name not in before])
         carry(old, session, both, "session(old)", in_one_run=True)
     except BaseException:
@@ -177,14 +177,18 @@ def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(
 
 def _set_bare(old: Any, new: Any, bare: list[VariableInfo], source: Any) -> None:
     """Sets variables that no op of the graph initialises, as those of a SavedModel of TF2."""
-    done = source.move(old, new) if hasattr(source, "move") else frozenset()
-    for name, feeds in ((n, source.asset_feeds) for n in getattr(source, "starters", ())):
-        if any(op.name == name for op in new.graph.get_operations()):
-            new.run(name, feeds)
+    done = source.move(old, new) if bare and hasattr(source, "move") else frozenset()
     lost = [info.op for info in bare if info.op not in done and _has_value(old, info)]
     if lost:
-        how = "Undo what removed the ops that restore it, or copy the graph with values=..., which makes initialisers"
+        how = "Undo what cuts them from the ops that restore them, or copy with values=..., which makes initialisers"
         raise PlanError("session(old)", unsettable(lost, "").wrong, how)
+
+
+def _start(session: Any, source: Any) -> None:
+    """Runs what the file wants run once, as what fills its tables; what an edit has taken out, or feeds, is left."""
+    for name in getattr(source, "starters", ()):
+        with suppress(KeyError, tf.errors.OpError):
+            session.run(session.graph.get_operation_by_name(name), source.asset_feeds)
 
 
 def _has_value(session: Any, info: VariableInfo) -> bool:

@@ -121,7 +121,8 @@ class CheckpointValues:
         """Saves what `old` holds and restores it in `new`, by the graph's own saver: it needs no initialisers.
 
         Returns:
-            the names of the variable ops that this has set; none where a graph has lost the ops of the saver.
+            the names of the variable ops that this has set; none where a graph has lost the ops of the saver, or what
+            they work on.
         """
         saver = self._saver
         if saver is None or not (saver.restore_op_name and saver.save_tensor_name):
@@ -132,8 +133,11 @@ class CheckpointValues:
             return frozenset()
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "values")
-            old.run(save, {name: path})
-            new.run(new.graph.get_operation_by_name(restore), {name: path})
+            try:
+                old.run(save, {name: path})
+                new.run(new.graph.get_operation_by_name(restore), {name: path})
+            except tf.errors.OpError:
+                return frozenset()
         return self.covered()
 
     def start(self, session: Any) -> None:

@@ -114,4 +114,32 @@ def test_a_variable_that_nothing_sets_any_more_is_named_and_not_lost_in_silence(
     with refuses(PlanError, "session(old): no op of the graph sets 'w'", "with values=..."):
         ed.session()
     ed.undo()
+    ed.apply(ed.plan().detach("w", side="outputs"))
+    with refuses(PlanError, "session(old): no op of the graph sets 'w'", "Undo what cuts them"):
+        ed.session()
+    ed.undo()
     assert ed.session(first).run(look, {"look_key:0": "a"}).tolist() == [10.0, 20.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("edit", [
+    lambda p: p.insert("Neg", on="w/start:0", name="more"),
+    lambda p: p.detach("w/start", side="outputs"),
+    lambda p: p.replace(lambda x: tf.exp(x), lambda x: tf.square(x)),
+], ids=["insert", "detach", "replace"])  # fmt: skip
+def test_trained_values_are_carried_where_an_edit_gives_the_initialiser_another_tensor(kind, edit):
+    with tf.Graph().as_default() as graph:
+        with tf1.variable_scope("", use_resource=kind == "resource"):
+            start = tf.exp(tf.constant([1.0, 2.0], name="one"), name="w/start")
+            w = tf1.get_variable("w", initializer=start)
+        tf.identity(w * 2.0, name="y")
+    with tf1.Session(graph=graph) as session:
+        session.run(w.initializer)
+        session.run(w.assign([5.0, 6.0]))
+        ed = gs.open(session)
+        ed.apply(edit(ed.plan()))
+        new = ed.session(session)
+        assert new.run("y:0").tolist() == [10.0, 12.0]
+        new.close()
+    with tf1.Session(graph=graph):  # of a new session without values: what would have to be fed is left alone
+        gs.open(ed.graph).session().close()
