@@ -8,7 +8,7 @@ from graphsurgeon.core.fitting import accepting, fitting
 from graphsurgeon.core.graph import Graph, TensorInfo
 from graphsurgeon.core.plan import Plan
 from graphsurgeon.core.selection import select
-from graphsurgeon.core.state import Entry, State
+from graphsurgeon.core.state import Entry, State, VariableInfo
 from tests.core.plain import plain
 from tests.refusal import reads
 
@@ -167,3 +167,21 @@ def test_a_plan_that_builds_anew_says_what_becomes_of_open_sessions():
     text = str(Plan(net()).reroute("a:0", to="b:0"))
     assert "a session that is open goes on with the old graph: ed.session(session) gives one of the new" in text
     assert "session" not in str(Plan(net()).copy(select(net(), name="y"), to="t"))
+
+
+@pytest.mark.parametrize("step", [lambda p: p.connect("n:0", to="wide", input=0), lambda p: p.reroute("w:0", to="n:0"),
+                                  lambda p: p.swap("n:0", "w:0")])  # fmt: skip
+def test_handles_of_variables_of_other_dtypes_and_shapes(step):
+    ops, held = [], []
+    for name, dtype, shape in (("w", "float32", "(2, 3)"), ("n", "int64", "()"), ("v", "float32", "(2, 3)"),
+                               ("b", "float32", "(3,)")):  # fmt: skip
+        ops.append((name, "VarHandleOp", []))
+        held.append(VariableInfo(name, dtype=dtype, shape=shape, resource=True))
+    ops += [("wide", "ReadVariableOp", ["w"]), ("other", "ReadVariableOp", ["v"]), ("count", "ReadVariableOp", ["n"])]
+    handles = {name: [("resource", ())] for name in ("w", "n", "v", "b")}
+    g = plain(*ops, outputs=handles, variables=held)
+    reads(step(Plan(g)).check()[0], "is a variable of ", "int64 ()", "float32 (2, 3)", ": the dtypes differ.")
+    reads(Plan(g).reroute("w:0", to="b:0").check()[0], "'b:0' is a variable of float32 (3,), but ",
+          "'w:0' of float32 (2, 3): rank 1 against rank 2", "These would fit: 'v:0'")  # fmt: skip
+    reads(Plan(g).reroute("n:0", to="b:0").check()[0], "No other variable of tiny is int64 ()")
+    assert Plan(g).reroute("w:0", to="v:0").check() == ()
