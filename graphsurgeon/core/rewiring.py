@@ -191,7 +191,15 @@ def frame_fault(graph: Graph, edges: Sequence[Edge], asked: str) -> Fault | None
     loop = loops_of(graph)
     if (loop < 0).all():
         return None
-    for op, _, (source, port) in edges:
+    for op, at, (source, port) in edges:
+        before = int(graph.data.node[int(graph.data.ptr[op]) + at])
+        if graph.types[before] in _TURNING and graph.types[source] not in _TURNING:
+            return Fault(
+                asked,
+                f"{graph.names[op]!r} takes what {graph.names[before]!r} gives to the next turn of the loop, "
+                f"and {graph.names[source]!r} is no NextIteration",
+                f"Rewire what {graph.names[before]!r} reads: {graph.input_names(before)[0]!r}",
+            )
         reads, comes = _frames(graph, loop, op, source)
         if reads != comes:
             inside = graph.names[op] if reads >= 0 else f"{graph.names[source]}:{port}"

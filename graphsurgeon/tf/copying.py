@@ -276,7 +276,7 @@ def _refusal(error: Exception, effect: Effect) -> PlanError:
     said = first_line(error)
     named = re.search(r"\{\{node ([^}]+)\}\}", said)
     edited = any(not isinstance(step, CopyStep) for step in effect.plan.steps)
-    where = f"op {named[1]!r}" if named and named[1] in effect.after.index else "an op inside a function"
+    where = (f"op {named[1]!r}" if named[1] in effect.after.index else "an op inside a function") if named else "them"
     return PlanError(
         f"apply: {text}",
         f"TensorFlow refuses the nodes: {said}",

@@ -91,6 +91,13 @@ def test_no_edge_goes_into_a_loop_or_out_of_it(step):
           "Rewire what the loop takes (the input of its Enter) or gives (its Exit)")  # fmt: skip
 
 
+def test_nothing_stands_between_two_turns_of_a_loop():
+    for plan in (Plan(loop()).insert("Identity", on="next", name="in"), Plan(loop()).bypass("next")):
+        reads(plan.check()[0], "'merge' takes what 'next' gives to the next turn of the loop", "is no NextIteration",
+              "Rewire what 'next' reads: 'body:0'")  # fmt: skip
+    assert Plan(loop()).insert("Identity", on="body", name="in").check() == ()
+
+
 @pytest.mark.parametrize(("step", "inside"), [
     (lambda p: p.add_control("body", after="outer"), "'body' is inside a loop, and 'outer' is not"),
     (lambda p: p.add_control("exit", after="outer"), "'exit' is inside a loop, and 'outer' is not"),
