@@ -180,7 +180,10 @@ def _set_bare(old: Any, new: Any, bare: list[VariableInfo], source: Any) -> None
     done = source.move(old, new) if bare and hasattr(source, "move") else frozenset()
     lost = [info.op for info in bare if info.op not in done and _has_value(old, info)]
     if lost:
-        how = "Undo what cuts them from the ops that restore them, or copy with values=..., which makes initialisers"
+        how = (
+            "Undo what cuts the ops that restore them, or gives these other variables (leave them out: but=[...]); "
+            "or copy with values=..., which makes initialisers"
+        )
         raise PlanError("session(old)", unsettable(lost, "").wrong, how)
 
 

@@ -131,6 +131,8 @@ class CheckpointValues:
         ends = [(old, save), (old, name), (new, restore), (new, name)]
         if not all(_has(session.graph, end.partition(":")[0]) for session, end in ends):
             return frozenset()
+        if not all(self._unmoved(session.graph, end.partition(":")[0]) for session, end in ends):
+            return frozenset()
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "values")
             try:
@@ -139,6 +141,22 @@ class CheckpointValues:
             except tf.errors.OpError:
                 return frozenset()
         return self.covered()
+
+    def _unmoved(self, graph: Any, name: str) -> bool:
+        """Whether an op of the saver still works on its own variables, whatever they are called now."""
+        todo, seen = [tuple(g.get_operation_by_name(name) for g in (self._graph, graph))], set()
+        while todo:
+            was, now = todo.pop()
+            if now in seen:
+                continue
+            seen.add(now)
+            if was.type != now.type or len(was.inputs) != len(now.inputs):
+                return False
+            for old, new in zip(was.inputs, now.inputs, strict=True):
+                if old.name != new.name and _has(self._graph, new.op.name):
+                    return False
+                todo.append((old.op, new.op))
+        return True
 
     def start(self, session: Any) -> None:
         """Runs the init op of a SavedModel, which fills its tables."""

@@ -72,6 +72,7 @@ class Counter(tf.Module):
     def __init__(self):
         super().__init__()
         self.w = tf.Variable([1.0, 2.0], name="w")
+        self.v = tf.Variable([7.0, 8.0], name="v")
         filled = tf.lookup.KeyValueTensorInitializer(["a", "b"], [10.0, 20.0])
         self.table = tf.lookup.StaticHashTable(filled, -1.0)
 
@@ -111,12 +112,23 @@ def test_a_variable_that_nothing_sets_any_more_is_named_and_not_lost_in_silence(
     first = ed.session()
     restore = ed._values._saver.restore_op_name
     ed.apply(ed.plan().remove(restore))
-    with refuses(PlanError, "session(old): no op of the graph sets 'w'", "with values=..."):
+    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "with values=..."):
         ed.session()
     ed.undo()
     ed.apply(ed.plan().detach("w", side="outputs"))
-    with refuses(PlanError, "session(old): no op of the graph sets 'w'", "Undo what cuts them"):
+    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "Undo what cuts the ops that restore"):
         ed.session()
+    ed.undo()
+    restores = [c.name for c in ed.op("v").outputs[0].consumers() if c.name == restore]
+    ed.apply(ed.plan().swap("w", "v"))
+    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "(leave them out: but=[...])"):
+        ed.session()
+    ed.undo()
+    ed.apply(ed.plan().reroute({"w": "v", "v": "w"}, but=restores))
+    assert ed.session().run(look, {"look_key:0": "a"}).tolist() == [70.0, 80.0]
+    ed.undo()
+    ed.apply(ed.plan().rename("w", to="fresh", values=first))
+    assert ed.session(first).run(look, {"look_key:0": "a"}).tolist() == [10.0, 20.0]
     ed.undo()
     assert ed.session(first).run(look, {"look_key:0": "a"}).tolist() == [10.0, 20.0]
 
