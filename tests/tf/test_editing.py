@@ -155,3 +155,15 @@ def test_what_tensorflow_refuses_is_told_by_the_steps_of_the_plan_and_the_op_it_
 )  # fmt: skip
 def test_values_as_attributes(value, kind, field):
     assert attribute(value, kind, "asked", "name").WhichOneof("value") == field
+
+
+@pytest.mark.parametrize("edit", [lambda p: p.remove("y", stitch=True),
+                                  lambda p: p.replace(lambda v: tf.negative(v), lambda v: v * -1.0)])  # fmt: skip
+def test_colocations_with_ops_that_go_are_told(graph, edit):
+    graph.get_operation_by_name("k")._set_attr("_class", attribute([b"loc:@y"], "list(string)", "asked", "name"))
+    ed = gs.open(graph)
+    plan = edit(ed.plan())
+    assert plan.check() == (), [str(f) for f in plan.check()]
+    assert "1 colocation with removed ops left out: k with y" in str(plan)
+    ed.apply(plan)
+    assert "_class" not in ed.op("k").node_def.attr
