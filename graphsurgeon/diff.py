@@ -53,8 +53,11 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
           y:0: float32 (4, 3) -> float32 (2, 6)
     """
     from .tf.describe import attribute_text
+    from .tf.functions import alike
 
-    return replace(core_diff(_snapshot(a), _snapshot(b), by, mapping, attribute_text), draw=picture)
+    old, new = _snapshot(a), _snapshot(b)
+    same = alike(old.owner, new.owner)  # a graph built anew has functions of other names
+    return replace(core_diff(old, new, by, mapping, attribute_text, same), draw=picture)
 
 
 def picture(found: Diff) -> dict[str, str]:

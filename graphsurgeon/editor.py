@@ -277,7 +277,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
             pending = [e for e in self._events if e.applied is not None and e.number not in seen]
             late = frozenset(name for e in pending for name in e.applied.made.infos)
             skip = late | frozenset(self._left(old.graph)) | self.orphans
-            own = renewed(old, self.graph, config, skip)
+            own = renewed(old, self.graph, config, skip, self._values)
             # What a plan has made before keeps the values of now; what is new here gets those of the plan.
             there = frozenset(op.name for op in old.graph.get_operations())
             self._given[own] = {e.number for e in live if e.number in seen and there.issuperset(e.applied.made.infos)}

@@ -143,3 +143,32 @@ def test_a_difference_too_large_to_draw_is_told(monkeypatch):
 
     monkeypatch.setattr(sys.modules["graphsurgeon.diff"], "contrast", refuse)
     assert set(diff(tf.Graph(), tf.Graph())._repr_mimebundle_()) == {"text/plain"}
+
+
+def _loop(by):
+    """A v2 While whose body calls a function, and y beside it."""
+    with tf.Graph().as_default() as graph:
+        grow = tf.function(lambda v: v * by)
+        from tensorflow.python.ops.while_v2 import while_loop
+
+        x = tf1.placeholder(tf.float32, [], name="x")
+        while_loop(lambda v: v < 9.0, lambda v: [grow(v)], [x], name="turn")
+        tf.negative(x, name="y")
+    return graph
+
+
+def test_functions_that_a_new_graph_calls_by_other_names_are_no_change():
+    ed = gs.open(_loop(2.0))
+    before = ed.snapshot
+    ed.apply(ed.plan().set_attr("y", "_mark", 1))
+    names = [{ed.op("turn").get_attr(key).name for key in ("cond", "body")}]
+    names.append({before.owner.get_operation_by_name("turn").get_attr(key).name for key in ("cond", "body")})
+    assert not names[0] & names[1]
+    found = diff(before, ed)
+    assert [(c.kind, c.op, c.what) for c in found.changes] == [("attribute", "y", "_mark")]
+
+
+def test_functions_that_compute_something_else_are_a_change():
+    found = diff(_loop(2.0), _loop(3.0))
+    assert ("attribute", "turn", "body") in [(c.kind, c.op, c.what) for c in found.changes]
+    assert ("attribute", "turn", "cond") not in [(c.kind, c.op, c.what) for c in found.changes]

@@ -29,6 +29,7 @@ REFUSALS = (
     "but input", "op 'forward'", "no step before it changes", "sets what the original uses too", "set state",
     "meets its partner", "an attribute that the op type needs", "has 0 outputs", "not known yet",
     "no op outside reads", "that could be read instead", "can take the place of all",
+    "is no NextIteration", "is a variable of", "is no variable",
 )  # fmt: skip
 
 
@@ -158,6 +159,8 @@ WAITS = ([0, 1, 1], [("unary", "", 0, 0, 0, [])] * 3 + [
 @FEW
 @given(RECIPE, NUMBER, NUMBER, st.sampled_from(sorted(IDENTITY)), st.booleans())
 @example(WAITS, 69, 0, "rename", True)
+@example(([0], [("cond v2", "", 0, 0, 0, []), *[("unary", "", 0, n, 0, []) for n in (0, 0, 1)]]), 0, 0,
+         "remove and stitch", True)
 def test_edits_that_change_nothing_change_no_bit(recipe, a, b, kind, live):
     assume(all(step[0] != "random" for step in recipe[1]))
     made = built(recipe)
@@ -177,7 +180,9 @@ def test_edits_that_change_nothing_change_no_bit(recipe, a, b, kind, live):
     if live:  # what computes the same stays as it is, and still waits for what it waited for
         moved |= {t.name: v for t, v in feeds.items()}
     moved = {name: v for name, v in moved.items() if name.partition(":")[0] in ed.snapshot.index}
-    equal(run(ed.graph, [done[t.name] for t in end], moved), wanted)
+    # Of a v2 cond TensorFlow lets nobody fetch the op itself, only the Identity behind it, which may be gone.
+    kept = [i for i, t in enumerate(end) if ed.graph.is_fetchable(done[t.name].op)]
+    equal(run(ed.graph, [done[end[i].name] for i in kept], moved), [wanted[i] for i in kept])
 
 
 @settings(FEW, max_examples=15)

@@ -169,6 +169,21 @@ def test_values_trained_since_are_written_when_asked(tmp_path):
     assert again(script) == ed.graph_def()
 
 
+@pytest.mark.parametrize("arrays", [False, True])
+def test_a_rename_with_the_values_of_a_session_is_done_again(arrays, tmp_path):
+    ed = gs.open(files(tmp_path)["meta"])
+    session = ed.session()
+    put(ed.graph.get_collection("variables")[0], 9, session)
+    plan = ed.plan().rename("SquaredDifference", to="gap", values=session).rename("net", to="fresh", values=session)
+    assert ".rename('net', to='fresh', values=session)" in plan.to_code()
+    ed.apply(plan)
+    script = tmp_path / "redo.py"
+    text = ed.to_code(script, arrays=arrays)
+    assert ".rename('net', to='fresh', values=" + ("{'net/w': [[9.0," if arrays else "ed)") in text
+    assert ".rename('SquaredDifference', to='gap')" in text  # nothing in it has a value
+    assert again(script) == ed.graph_def()
+
+
 def test_ops_added_by_hand_are_told(tmp_path):
     ed = gs.open(files(tmp_path)["pb"])
     ed.apply(ed.plan().copy(ed.select(name="y"), to="a", unmapped="keep"))

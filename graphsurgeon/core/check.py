@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import SelectionError, did_you_mean
 from .contexts import context_faults
-from .fitting import axis_text, bare, both_ways, fits, fitting, shapes_differ
+from .fitting import axis_text, bare, both_ways, fits, fitting, handle_clash, shapes_differ
 from .graph import Graph, Mask, TensorInfo
 from .naming import free_scope, taken, under, valid_scope
 from .rewiring import cycle_fault, frame_fault, reference_fault
@@ -229,6 +229,9 @@ def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
                     both_ways(graph, old, source, new, [op]),
                 )
             ]
+    clash = handle_clash(graph, (old_op, old_port), source)
+    if clash:
+        return [Fault(asked, *clash)]
     edge = (op, step.input, source)
     trouble = reference_fault(graph, edge, asked) or frame_fault(graph, [edge], asked)
     if trouble:

@@ -11,6 +11,7 @@ import numpy as np
 from .edits import EditStep
 from .graph import Graph
 from .rebuilding import RebuildStep
+from .renaming import RenameStep
 from .selection import Query
 from .sources import Sources
 from .steps import ConnectStep, CopyStep
@@ -56,6 +57,10 @@ def plan_lines(plan: Plan, names: Names, sources: Sources) -> tuple[list[str], l
             owner = names.of(step.selection.graph)
             lines.append(f"{word} = {query_code(names.query(step), owner)}")
             body.append(_copy_code(step, word, names, step.selection.graph.owner is plan.base.owner))
+        elif isinstance(step, RenameStep) and step.values is not None:
+            copied = step.copied_in(plan.effect)
+            held = copied is not None and bool(copied.variables)  # without variables there is nothing to give
+            body.append(step.code_with(names.values(copied.step) if copied is not None and held else ""))
         elif isinstance(step, EditStep):
             body.append(step.code_for(names.of(plan.base), sources))
         else:

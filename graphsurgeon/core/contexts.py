@@ -137,4 +137,7 @@ def _tensor(graph: Graph, edge: int) -> str:
 
 def _frame_name(graph: Graph, op: int) -> str:
     held = getattr(graph.nodes[op], "attr", {})
-    return held["frame_name"].s.decode("utf-8", "replace") if "frame_name" in held else ""
+    frame = held["frame_name"].s.decode("utf-8", "replace") if "frame_name" in held else ""
+    was, name = getattr(graph.nodes[op], "name", ""), graph.names[op]
+    # What a plan is to copy still has the node of its source; the copy gets a frame of its own.
+    return frame if not was or was == name else f"{name.removesuffix(was)}{frame}"

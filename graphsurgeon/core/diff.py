@@ -174,6 +174,7 @@ def diff(
     by: str = "name",
     mapping: Mapping[Any, Any] | None = None,
     describe: Callable[[Any], str] | None = None,
+    alike: Callable[[Any, Any], bool] | None = None,
 ) -> Diff:
     """Returns what differs between two graphs.
 
@@ -182,6 +183,7 @@ def diff(
         by: how ops are paired: by ``name``; by ``structure`` too, where names differ; by the ``mapping`` alone.
         mapping: op of `a` -> op of `b` (None: it has no partner); goes before names and structure.
         describe: writes an attribute for people; default: its own text, cut.
+        alike: says of two unequal attributes whether they mean the same, as functions that differ in names only.
 
     Raises:
         SelectionError: `by` is none of these, or the mapping does not fit the graphs.
@@ -200,7 +202,7 @@ def diff(
           z input 0: y:0 -> x:0
     """
     place = pair(a, b, by, mapping)
-    work = _Work(a, b, place, describe or _plain)
+    work = _Work(a, b, place, describe or _plain, alike)
     found = [*work.types(), *work.inputs(), *work.control(), *work.inside(), *work.outputs()]
     order = {kind: number for number, kind in enumerate(KINDS)}
     found.sort(key=lambda pair: (order[pair[1].kind], pair[0]))
@@ -210,8 +212,15 @@ def diff(
 class _Work:
     """Finds the changes, each with the number of its op in the second graph."""
 
-    def __init__(self, a: Graph, b: Graph, place: Ints, describe: Callable[[Any], str]) -> None:
-        self.a, self.b, self.place, self.describe = a, b, place, describe
+    def __init__(
+        self,
+        a: Graph,
+        b: Graph,
+        place: Ints,
+        describe: Callable[[Any], str],
+        alike: Callable[[Any, Any], bool] | None = None,
+    ) -> None:
+        self.a, self.b, self.place, self.describe, self.alike = a, b, place, describe, alike
         self.ours = np.flatnonzero(place >= 0)
         self.theirs = place[self.ours]
         self.pairs: list[tuple[int, int]] = list(zip(self.ours.tolist(), self.theirs.tolist(), strict=True))
@@ -278,6 +287,8 @@ class _Work:
             return
         for key in sorted(was.keys() | now.keys()):
             if was.get(key) == now.get(key) or (key in NAMING and self._follows(i, j, old, new, key)):
+                continue
+            if self.alike is not None and key in was and key in now and self.alike(old.attr[key], new.attr[key]):
                 continue
             texts = [self.describe(n.attr[key]) if key in held else "" for n, held in ((old, was), (new, now))]
             yield self._change(i, j, "attribute", key, *texts)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SelectionError
-from .fitting import axis_text, bare, both_ways, shapes_differ
+from .fitting import axis_text, bare, both_ways, handle_clash, shapes_differ
 from .graph import Graph, TensorInfo
 from .rewiring import Edge, cycle_fault, frame_fault, grown, reference_fault, rewired
 
@@ -83,6 +83,10 @@ def misfit(effect: Effect, asked: str, old: Tensor, new: Tensor, readers: Sequen
     if a is None or b is None:
         return False
     differ = bare(a.dtype) != bare(b.dtype)
+    clash = handle_clash(graph, old, new)
+    if clash:
+        fault(effect, asked, *clash)
+        return True
     if not differ and not shapes_differ(a.shape, b.shape):
         return False
     why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)

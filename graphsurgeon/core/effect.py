@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +49,31 @@ class Effect:
         """Names of all new ops, in the order they are made."""
         return list(self.after.names[self.first :])
 
+    @cached_property
+    def reordered(self) -> dict[str, Change]:
+        """What ops that exist wait for now, and no longer, where no step names it: it went with others, or over."""
+        base, after = self.plan.base, self.after
+        stay = np.ones(base.size, np.bool_)
+        stay[list(self.removed)] = False
+        place = np.where(stay, np.cumsum(stay) - 1, -1)
+        wide = max(after.size, 1)
+        if not (len(base.control.node) or len(after.control.node)):
+            return {}
+        old = place[base.control.rows].astype(np.int64) * wide + place[base.control.node]
+        old = old[stay[base.control.rows] & stay[base.control.node]]
+        lost = np.flatnonzero(stay[base.control.rows] & ~stay[base.control.node])
+        mine = after.control.rows < self.first
+        new = after.control.rows.astype(np.int64) * wide + after.control.node
+        out: dict[str, Change] = {}
+        for key in new[mine & ~np.isin(new, old)].tolist():
+            out.setdefault(after.names[key // wide], Change()).waits.append(after.names[key % wide])
+        for key in old[~np.isin(old, new)].tolist():
+            out.setdefault(after.names[key // wide], Change()).frees.append(after.names[key % wide])
+        for at in lost.tolist():
+            name = base.names[int(base.control.rows[at])]
+            out.setdefault(name, Change()).frees.append(base.names[int(base.control.node[at])])
+        return {name: change for name, change in out.items() if name not in self.changes}
+
     @property
     def variables(self) -> list[NewVariable]:
         """All new variables."""
@@ -71,11 +97,27 @@ def resolve(plan: Plan) -> Effect:
         else:
             _connect(effect, step)
     finish_removal(effect)
+    _settle(effect)
     _note_unread(effect)
     _note_idle(effect)
     if not effect.faults:
         effect.warnings += hazards(effect.after, np.arange(effect.after.size) >= effect.first)
     return effect
+
+
+def _settle(effect: Effect) -> None:
+    """Compares what is rewired with the graph as it is: of several steps on one input only the outcome counts."""
+    base, kept = effect.plan.base, []
+    for join in effect.connections:
+        op = base.index.get(join.to)
+        if op is not None and join.was:
+            join = replace(join, was=base.input_names(op)[join.input])
+        if op is None or join.was != join.tensor:
+            kept.append(join)
+    if len(kept) < len(effect.connections):
+        there = {(join.to, join.input) for join in kept}
+        effect.edits = [edit for edit in effect.edits if edit[:2] in there]
+    effect.connections = kept
 
 
 def _note_unread(effect: Effect) -> None:

@@ -7,7 +7,7 @@ from itertools import islice
 
 from .boundary import Tensor
 from .contexts import loops_of
-from .graph import Graph, TensorInfo, shape_text
+from .graph import Graph, TensorInfo, shape_from, shape_text
 from .walks import backward, forward
 
 Shape = tuple[int | None, ...] | None
@@ -76,6 +76,29 @@ def both_ways(graph: Graph, wanted: TensorInfo, tensor: Tensor, given: TensorInf
     """
     other = accepting(graph, tensor, given)
     return fitting(graph, wanted, readers) + (f". {other}" if other else "")
+
+
+def handle_clash(graph: Graph, old: Tensor, new: Tensor) -> tuple[str, str] | None:
+    """Returns why the handle of a variable cannot take the place of another's, and which would; None where it can.
+
+    A handle says neither dtype nor shape, and TensorFlow would refuse what reads it.
+    """
+    known = graph.state.variables if graph.types[new[0]] == graph.types[old[0]] == "VarHandleOp" else {}
+    a, b = (known.get(graph.names[op]) for op, _ in (new, old))
+    if a is None or b is None:
+        return None
+    shape = shape_from(b.shape)
+    differ = a.dtype != b.dtype
+    if not differ and not shapes_differ(shape_from(a.shape), shape):
+        return None
+    why = "the dtypes differ" if differ else axis_text(shape_from(a.shape), shape)
+    fit = (v.op for v in known.values() if v.resource and v.op != b.op and v.dtype == b.dtype and v.op in graph.index
+           and not shapes_differ(shape_from(v.shape), shape))  # fmt: skip
+    found = ", ".join(repr(f"{op}:0") for op in islice(fit, _SHOWN))
+    names = [_name(graph, tensor) for tensor in (new, old)]
+    wrong = f"{names[0]!r} is a variable of {a.dtype} {a.shape}, but {names[1]!r} of {b.dtype} {b.shape}"
+    none = f"No other variable of {graph.title} is {b.dtype} {b.shape}"
+    return f"{wrong}: {why}", f"These would fit: {found}" if found else none
 
 
 def _alike(graph: Graph, info: TensorInfo) -> Iterator[Tensor]:

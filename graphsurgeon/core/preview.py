@@ -48,7 +48,7 @@ class Preview:
             "variables": len(effect.variables),
             "placeholders": len(effect.placeholders),
             "connections": len(effect.connections),
-            "changed": len(effect.changes),
+            "changed": len(effect.changes) + len(effect.reordered),
             "removed": len(effect.removed),
         }
 
@@ -57,7 +57,7 @@ class Preview:
         """Op number after the plan -> ``new``, or ``changed`` for ops that get other inputs, attributes or a device."""
         effect, after = self.effect, self.effect.after
         out = dict.fromkeys(range(effect.first, after.size), "new")
-        touched = [*(op for op, _, _ in effect.edits), *effect.changes]
+        touched = [*(op for op, _, _ in effect.edits), *effect.changes, *effect.reordered]
         out.update({after.index[op]: "changed" for op in touched if after.index.get(op, effect.first) < effect.first})
         return out
 
@@ -106,7 +106,7 @@ class Preview:
             )
         for node in self.effect.added:
             rows.append({"kind": "op", "name": node.name, "was": "", "what": node.op})
-        for name, change in self.effect.changes.items():
+        for name, change in (*self.effect.changes.items(), *self.effect.reordered.items()):
             rows.append({"kind": "change", "name": name, "was": name, "what": change.text})
         base = self.plan.base
         for number in sorted(self.effect.removed):
@@ -173,8 +173,9 @@ def _edit_lines(effect: Effect) -> list[str]:
         ]
     if effect.added:
         lines += ["inserts", *_some([f"{node.name}  {node.op}" for node in effect.added])]
-    if effect.changes:
-        lines += ["changes", *_some([f"{name}: {change.text}" for name, change in effect.changes.items()])]
+    changes = {**effect.changes, **effect.reordered}
+    if changes:
+        lines += ["changes", *_some([f"{name}: {change.text}" for name, change in changes.items()])]
     if effect.removed:
         names = effect.plan.base.names
         lines += ["removes", *_some([names[number] for number in sorted(effect.removed)])]
@@ -205,7 +206,8 @@ def _why_anew(effect: Effect) -> str:
         "change": effect.changes,
         "go": effect.removed,
     }
-    return "ops that exist " + " and ".join(text for text, there in reasons.items() if there)
+    why = [text for text, there in reasons.items() if there] or ["were rewired, and back again"]
+    return "ops that exist " + " and ".join(why)
 
 
 def _copied_lines(copied: Any, alone: bool) -> list[str]:

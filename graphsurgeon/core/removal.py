@@ -102,6 +102,10 @@ def finish_removal(effect: Effect) -> None:
     if pairs:
         s = "s" * (len(pairs) > 1)
         effect.warnings.append(f"{len(pairs)} control input{s} on removed ops left out: {few(pairs)}")
+    far = _placed_with(effect, gone)
+    if far:
+        s = "s" * (len(far) > 1)
+        effect.warnings.append(f"{len(far)} colocation{s} with removed ops left out: {few(far)}")
     held = list(_listed(graph, effect.removed))
     if held:
         counts = [f"{key} {held.count(key)}" for key in dict.fromkeys(held)]
@@ -114,6 +118,15 @@ def finish_removal(effect: Effect) -> None:
     effect.copies = [replace(c, external=now_read(graph, c)) for c in effect.copies]
     effect.after = cut_out(graph, sorted(effect.removed))
     effect.first -= len(effect.removed)
+
+
+def _placed_with(effect: Effect, gone: Mask) -> list[str]:
+    """Ops that stay and ask to be placed with one that goes; a rename says its own."""
+    base = effect.plan.base
+    renamed = {name for c in effect.copies if c.role == "copy" for name in c.step.names or ()}
+    ops, others, names = base.places
+    hit = np.flatnonzero((others >= 0) & gone[others] & ~gone[ops]).tolist() if len(ops) else []
+    return [f"{base.names[ops[k]]} with {names[k]}" for k in hit if names[k] not in renamed]
 
 
 def protected(graph: Graph, ops: Mask) -> Mask:

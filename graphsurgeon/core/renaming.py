@@ -17,6 +17,7 @@ from .swapping import readers
 
 if TYPE_CHECKING:
     from .boundary import Tensor
+    from .copied import Copied
     from .effect import Effect
 
 
@@ -41,8 +42,24 @@ class RenameStep(EditStep):
     def code_for(self, owner: str, sources: Sources) -> str:
         """Returns the call that adds it to a plan of the editor called `owner`."""
         word = "session" if hasattr(self.values, "run") else owner if hasattr(self.values, "snapshot") else "values"
-        more = f", values={word}" if self.values is not None else ""
-        return f".rename({self.old!r}, to={self.to!r}{more})"
+        return self.code_with(word if self.values is not None else "")
+
+    def code_with(self, values: str) -> str:
+        """Returns the call that adds it to a plan, with code that says where values come from, or none."""
+        return f".rename({self.old!r}, to={self.to!r}" + (f", values={values})" if values else ")")
+
+    def copied_in(self, effect: Effect) -> Copied | None:
+        """Returns the copy by which an effect carries the step out; None where it was refused."""
+        old = len(self.old)
+        return next(
+            (
+                c
+                for c in effect.copies
+                if c.step.names
+                and all(n[:old] == self.old and new == self.to + n[old:] for n, new in c.step.names.items())
+            ),
+            None,
+        )
 
     @property
     def asked(self) -> str:

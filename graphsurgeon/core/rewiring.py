@@ -191,17 +191,51 @@ def frame_fault(graph: Graph, edges: Sequence[Edge], asked: str) -> Fault | None
     loop = loops_of(graph)
     if (loop < 0).all():
         return None
-    for op, _, (source, port) in edges:
-        reads = loop[op] if graph.types[op] not in ("Enter", "RefEnter") else -1
-        comes = loop[source] if graph.types[source] not in ("Exit", "RefExit") else -1
+    for op, at, (source, port) in edges:
+        before = int(graph.data.node[int(graph.data.ptr[op]) + at])
+        if graph.types[before] in _TURNING and graph.types[source] not in _TURNING:
+            return Fault(
+                asked,
+                f"{graph.names[op]!r} takes what {graph.names[before]!r} gives to the next turn of the loop, "
+                f"and {graph.names[source]!r} is no NextIteration",
+                f"Rewire what {graph.names[before]!r} reads: {graph.input_names(before)[0]!r}",
+            )
+        reads, comes = _frames(graph, loop, op, source)
         if reads != comes:
             inside = graph.names[op] if reads >= 0 else f"{graph.names[source]}:{port}"
             return Fault(
                 asked,
-                f"{inside!r} is inside a loop, and the other end of the edge is not",
+                f"{inside!r} is inside a loop, and the other end of the edge is not" + _another(reads, comes),
                 "Rewire what the loop takes (the input of its Enter) or gives (its Exit)",
             )
     return None
+
+
+def order_fault(graph: Graph, edges: Sequence[tuple[int, int]], asked: str) -> Fault | None:
+    """Returns the fault of a control edge (op, what it waits for) into or out of a ``while_loop`` of TF1."""
+    from .steps import Fault
+
+    loop = loops_of(graph)
+    for op, source in edges if (loop >= 0).any() else ():
+        reads, comes = _frames(graph, loop, op, source)
+        if reads != comes:
+            inside, other = (op, source) if reads >= 0 else (source, op)
+            return Fault(
+                asked,
+                f"{graph.names[inside]!r} is inside a loop, and {graph.names[other]!r} is not" + _another(reads, comes),
+                "Let what the loop takes wait (its Enter), or wait for what it gives (its Exit)",
+            )
+    return None
+
+
+def _frames(graph: Graph, loop: np.ndarray, op: int, source: int) -> tuple[int, int]:
+    """The loop in which an op takes its inputs, and that in which another gives its outputs; -1 for none."""
+    reads = -1 if graph.types[op] in ("Enter", "RefEnter") else int(loop[op])
+    return reads, -1 if graph.types[source] in ("Exit", "RefExit") else int(loop[source])
+
+
+def _another(reads: int, comes: int) -> str:
+    return ", but in another one" if reads >= 0 and comes >= 0 else ""
 
 
 def reference_fault(graph: Graph, edge: Edge, asked: str) -> Fault | None:
@@ -212,12 +246,16 @@ def reference_fault(graph: Graph, edge: Edge, asked: str) -> Fault | None:
     op, at, new = edge
     old = graph.tensor(graph.input_names(op)[at])
     was, now = graph.info(*old), graph.info(*new)
-    if at or was is None or now is None or not was.dtype.endswith("_ref") or now.dtype.endswith("_ref"):
+    if at or was is None or not was.dtype.endswith("_ref"):
+        return None
+    # Of an op that the plan inserts nothing is known yet but its type.
+    if now.dtype.endswith("_ref") if now is not None else graph.types[new[0]].startswith("Ref"):
         return None
     if not writes(graph.types[op]):
         return None
     return Fault(
         asked,
         f"{graph.names[op]!r} changes {graph.names[old[0]]!r}, and {graph.names[new[0]]}:{new[1]} is no variable",
-        "Set another input of it, or the input of what reads the variable",
+        "Set another input of it, or the input of what reads the variable; of several consumers, "
+        f"leave {graph.names[op]!r} as it is: but=[{graph.names[op]!r}]",
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .devices import parts
 from .edits import EditStep, add_changes, fault, few, limits, numbers_of, one_or_all, touch
-from .rewiring import cycle_fault, reordered, reordered_many
+from .rewiring import cycle_fault, order_fault, reordered, reordered_many
 
 if TYPE_CHECKING:
     from .effect import Effect
@@ -97,7 +97,8 @@ class OrderStep(EditStep):
             touch(effect, me[0]).frees += [graph.names[i] for i in leave]
         else:
             after = reordered(graph, me[0], list(dict.fromkeys([*have, *others])))
-            trouble = cycle_fault(after, [(me[0], i) for i in others], self.asked)
+            edges = [(me[0], i) for i in others]
+            trouble = cycle_fault(after, edges, self.asked) or order_fault(graph, edges, self.asked)
             if trouble:
                 effect.faults.append(trouble)
                 return
@@ -145,7 +146,8 @@ class RerouteOrderStep(EditStep):
             rest = [int(i) for i in graph.control.row(op) if i != old[0]]
             rows[op] = list(dict.fromkeys([*rest, *new]))
         after = reordered_many(graph, rows)
-        trouble = cycle_fault(after, [(op, i) for op in ops for i in new], self.asked)
+        edges = [(op, i) for op in ops for i in new]
+        trouble = cycle_fault(after, edges, self.asked) or order_fault(graph, edges, self.asked)
         if trouble:
             effect.faults.append(trouble)
             return

@@ -14,6 +14,7 @@ from ..core.selection import Query, Selection
 from ..errors import PlanError
 from .calls import Calls
 from .copying import carry_out
+from .functions import reachable, referred
 from .inlining import inlined
 from .internals import copy_handle_data
 from .read import snapshot
@@ -34,6 +35,8 @@ def collapsed(
     """
 
     def call(*given: Any) -> list[Any]:
+        _refuse_own_gradients(base, mask, name)
+
         def body() -> list[Any]:
             graph = tf1.get_default_graph()
             taken = [graph.capture(tensor) for tensor in given]
@@ -56,6 +59,17 @@ def collapsed(
         return results
 
     return call
+
+
+def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
+    """A function that another calls is known by what it computes alone."""
+    known = dict(getattr(base.owner, "_functions", {}))
+    for i in mask.nonzero()[0].tolist() if known else ():
+        for called in reachable(referred(base.nodes[i], known), known):
+            function = known[called]
+            if getattr(function, "grad_func_name", None) or getattr(function, "python_grad_func", None):
+                wrong = f"{base.names[i]!r} calls {called!r}, which has a gradient of its own, and a function loses it"
+                raise PlanError(f"collapse(name={name!r})", wrong, "Select around it")
 
 
 def taken_apart(base: Graph, name: str) -> Callable[..., list[Any]]:

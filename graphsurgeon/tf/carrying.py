@@ -110,17 +110,25 @@ class _Setter:
 
     def __init__(self, session: Any, once: Sequence[VariableInfo]) -> None:
         self._session, self._rooms = session, Rooms()
-        self._once: dict[str, str] = {}  # initial value -> variable
+        self._once: dict[str, str] = {}  # what its initialiser assigns -> variable
+        self._places: dict[str, str] = {}  # variable -> what its initialiser assigns
         ops = []
         for info in once:
             # Of a large reference variable TensorFlow makes a copy, which the next one would not wait for.
             # Of an unknown shape any value may come, and such a run takes the shape of the initial one.
             size, dims = variable_bytes(info), shape_from(info.shape)
             fits = (info.resource or size <= _LITTLE) and dims is not None and None not in dims
-            if fits and info.initial_value not in self._once:
-                self._once[info.initial_value] = info.op
+            if fits and self._place(info) not in self._once:
+                self._once[self._place(info)] = info.op
                 ops.append(session.graph.get_operation_by_name(info.initializer))
         self._handle = begin(session, ops, list(self._once))
+
+    def _place(self, info: VariableInfo) -> str:
+        """The tensor that the initialiser assigns, and that is fed: an edit may have given it another one."""
+        if info.op not in self._places:
+            reads = list(self._session.graph.get_operation_by_name(info.initializer).inputs)
+            self._places[info.op] = str(reads[1].name) if len(reads) > 1 else info.initial_value
+        return self._places[info.op]
 
     def __call__(self, values: dict[str, Any], variables: Mapping[str, VariableInfo]) -> None:
         """Sets variables; drops the values.
@@ -129,7 +137,7 @@ class _Setter:
             values: variable op name -> array.
             variables: what each is made of.
         """
-        once = {n: variables[n].initial_value for n in values if self._handle is not None}
+        once = {n: self._place(variables[n]) for n in values if self._handle is not None}
         once = {n: value for n, value in once.items() if self._once.get(value) == n}
         if once:
             go_on(self._session, str(self._handle), {once[n]: self._rooms.fit(values.pop(n)) for n in once})
@@ -138,8 +146,8 @@ class _Setter:
             ops = []
             for name in list(values):
                 info = variables[name]
-                if info.initial_value not in feeds:  # two may share the tensor of their initial value
-                    feeds[info.initial_value] = self._rooms.fit(values.pop(name), info.resource)
+                if self._place(info) not in feeds:  # two may share the tensor of their initial value
+                    feeds[self._place(info)] = self._rooms.fit(values.pop(name), info.resource)
                     ops.append(self._session.graph.get_operation_by_name(info.initializer))
             if any(value.nbytes > _LITTLE for value in feeds.values() if isinstance(value, np.ndarray)):
                 give_back()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from ..core.fitting import axis_text
 from ..core.graph import Graph
 from ..core.plan import Fault
 from ..core.state import VariableInfo
+from ..core.steps import CopyStep
 from ..core.walks import backward
 from ..errors import PlanError
 from . import custom_gradients, functions
@@ -269,9 +271,16 @@ def differences(effect: Effect, after: Graph) -> list[str]:
 
 
 def _refusal(error: Exception, effect: Effect) -> PlanError:
-    step = effect.copies[0].step if effect.copies else None
+    texts = [step.text for step in effect.plan.steps] or ["the plan"]
+    text = "; ".join(texts[:2]) + (f"; and {len(texts) - 2} more steps" if len(texts) > 2 else "")
+    said = first_line(error)
+    named = re.search(r"\{\{node ([^}]+)\}\}", said)
+    edited = any(not isinstance(step, CopyStep) for step in effect.plan.steps)
+    where = (f"op {named[1]!r}" if named[1] in effect.after.index else "an op inside a function") if named else "them"
     return PlanError(
-        f"apply: {step.text if step else 'the plan'}",
-        f"TensorFlow refuses the nodes: {first_line(error)}",
-        "Nothing was changed. plan.preview() shows what was to be made",
+        f"apply: {text}",
+        f"TensorFlow refuses the nodes: {said}",
+        f"Nothing was changed. What the plan changes reaches {where}: choose another tensor, or leave out the step"
+        if edited
+        else "Nothing was changed. plan.preview() shows what was to be made",
     )

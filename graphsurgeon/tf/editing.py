@@ -43,8 +43,10 @@ def new_node(new: NewNode, effect: Effect) -> Any:
         raise PlanError(asked, f"TensorFlow has no op type {new.op!r}", "Type one as 'Identity' or 'Relu'")
     node = node_def_pb2.NodeDef(name=new.name, op=new.op)
     kinds = {attr.name: attr.type for attr in definition.attr}
-    for about, tensor in zip(definition.input_arg, new.inputs, strict=False):
-        info = _info(effect, tensor)
+    # What it was to read may be gone, and what it reads by now be an op of which only its input is known.
+    reads = effect.after.input_names(effect.after.index[new.name])
+    for about, tensor, wish in zip(definition.input_arg, reads, new.inputs, strict=False):
+        info = _info_above(effect, tensor) or _info(effect, wish)
         if about.type_attr and info is not None:
             node.attr[about.type_attr].type = tf.as_dtype(info.dtype).base_dtype.as_datatype_enum
     for name, value in new.attributes.items():
@@ -54,12 +56,24 @@ def new_node(new: NewNode, effect: Effect) -> Any:
     return node
 
 
+def _info_above(effect: Effect, tensor: str) -> Any:
+    """What is known of a tensor; of that of an op the plan adds, what is known of what the op reads."""
+    graph, added = effect.after, {node.name for node in effect.added}
+    op, port = graph.tensor(tensor)
+    for _ in added:
+        if graph.info(op, port) is None and graph.names[op] in added and len(graph.data.row(op)):
+            at = int(graph.data.ptr[op])
+            op, port = int(graph.data.node[at]), int(graph.data.port[at])
+    return graph.info(op, port)
+
+
 def _info(effect: Effect, tensor: str) -> Any:
     """What is known of a tensor that a step has named; of what has its place, where a later step has replaced it."""
     for replaced in effect.replaced:
         if tensor.partition(":")[0] not in effect.after.index:
             tensor = replaced.outputs.get(tensor, tensor)
-    return effect.after.info(*effect.after.tensor(tensor))
+    there = tensor.partition(":")[0] in effect.after.index
+    return effect.after.info(*effect.after.tensor(tensor)) if there else None
 
 
 def change_node(node: Any, change: Change) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -160,6 +160,62 @@ def _functions_of(node: Any) -> set[str]:
         elif kind == "list":
             found.update(f.name for f in value.list.func)
     return found
+
+
+def alike(a: Any, b: Any) -> Callable[[Any, Any], bool]:
+    """Returns what says of two attributes whether they name functions that differ in nothing but names.
+
+    Args:
+        a, b: the graphs that hold the functions of the first and of the second.
+    """
+    known = [dict(getattr(graph, "_functions", {})) for graph in (a, b)]
+    found: dict[tuple[str, str], bool] = {}
+
+    def same(old: str, new: str) -> bool:
+        if (old, new) not in found:
+            found[old, new] = old in known[0] and new in known[1]  # one that calls itself is no other for that
+            if found[old, new]:
+                left, right = _nameless(known[0], old), _nameless(known[1], new)
+                pairs = zip(left[1], right[1], strict=False)
+                found[old, new] = left[0] == right[0] and len(left[1]) == len(right[1]) and all(same(*p) for p in pairs)
+        return found[old, new]
+
+    def attributes(old: Any, new: Any) -> bool:
+        texts, names = [], []
+        for value in (old, new):
+            other = type(value)()
+            other.CopyFrom(value)
+            names.append(_blanked([other]))
+            texts.append(other.SerializeToString(deterministic=True))
+        there = bool(names[0]) and len(names[0]) == len(names[1])
+        return there and texts[0] == texts[1] and all(same(*pair) for pair in zip(*names, strict=True))
+
+    return attributes
+
+
+def _nameless(known: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
+    """A function as bytes without its own name and those of the functions it calls, and these."""
+    body = function_pb2.FunctionDef()
+    body.CopyFrom(definition(known[name]))
+    body.signature.name = ""
+    names = []
+    for node in body.node_def:
+        if node.op in known:
+            names.append(node.op)
+            node.op = ""
+        names += _blanked([node.attr[key] for key in sorted(node.attr)])
+    return body.SerializeToString(deterministic=True), names
+
+
+def _blanked(values: Iterable[Any]) -> list[str]:
+    """Takes the names of functions out of attributes; returns them in order."""
+    names = []
+    for value in values:
+        kind = value.WhichOneof("value")
+        for function in [value.func] if kind == "func" else value.list.func if kind == "list" else ():
+            names.append(function.name)
+            function.name = ""
+    return names
 
 
 def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[str], set[str]]:

@@ -9,10 +9,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from ..core.state import VariableInfo
 from ..errors import PlanError
-from .carrying import assign, carry
+from .carrying import assign, carry, unsettable
 from .copying import Made
-from .variables import initialise, variable_infos
+from .variables import initialise, value_of, variable_infos
 
 tf1 = tf.compat.v1
 TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
@@ -143,7 +144,7 @@ def fill_tables(session: Any, starters: list[Any]) -> None:
 
 
 @placed(lambda: tf1.Session(graph=tf.Graph()), "session(old)")
-def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset()) -> Any:
+def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(), source: Any = None) -> Any:
     """Returns a session of `graph` with the values that variables of the same names have in `old`.
 
     Args:
@@ -151,15 +152,20 @@ def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(
         graph: the live graph.
         config: a ConfigProto or None.
         skip: variables that get no value here, or get it later.
+        source: a `Values`, where the values of the old session came from files: it knows how tables are filled, and
+            how variables without an initialiser are set.
 
     Raises:
-        PlanError: a variable of the old session has no value.
+        PlanError: a variable of the old session has no value, or no op sets it here.
     """
     session = tf1.Session(graph=graph, config=config)
     before, found = variable_infos(old.graph), variable_infos(graph)
     now = {name: info for name, info in found.items() if name not in skip}
     both = [(before[name], now[name]) for name in before if name in now and now[name].initializer]
+    bare = [before[name] for name in before if name in now and not now[name].initializer]
     try:
+        _set_bare(old, session, bare, source)
+        _start(session, source)
         initialise(session, graph, [info for name, info in now.items() if name not in before])
         carry(old, session, both, "session(old)", in_one_run=True)
     except BaseException:
@@ -167,3 +173,30 @@ def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(
         raise
     fill_tables(session, graph.get_collection(TABLES))
     return session
+
+
+def _set_bare(old: Any, new: Any, bare: list[VariableInfo], source: Any) -> None:
+    """Sets variables that no op of the graph initialises, as those of a SavedModel of TF2."""
+    done = source.move(old, new) if bare and hasattr(source, "move") else frozenset()
+    lost = [info.op for info in bare if info.op not in done and _has_value(old, info)]
+    if lost:
+        how = (
+            "Undo what cuts the ops that restore them, or gives these other variables (leave them out: but=[...]); "
+            "or copy with values=..., which makes initialisers"
+        )
+        raise PlanError("session(old)", unsettable(lost, "").wrong, how)
+
+
+def _start(session: Any, source: Any) -> None:
+    """Runs what the file wants run once, as what fills its tables; what an edit has taken out, or feeds, is left."""
+    for name in getattr(source, "starters", ()):
+        with suppress(KeyError, tf.errors.OpError):
+            session.run(session.graph.get_operation_by_name(name), source.asset_feeds)
+
+
+def _has_value(session: Any, info: VariableInfo) -> bool:
+    try:
+        session.run(value_of(session.graph, info, "session(old)").op)
+    except (tf.errors.OpError, PlanError):
+        return False
+    return True

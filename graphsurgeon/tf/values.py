@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -116,6 +117,47 @@ class CheckpointValues:
         parts = {op: _part(spec) for op, (_, spec) in places.items()}
         return {op: checkpoint.stored(key, parts[op]) for op, (key, _) in places.items()}
 
+    def move(self, old: Any, new: Any) -> frozenset[str]:
+        """Saves what `old` holds and restores it in `new`, by the graph's own saver: it needs no initialisers.
+
+        Returns:
+            the names of the variable ops that this has set; none where a graph has lost the ops of the saver, or what
+            they work on.
+        """
+        saver = self._saver
+        if saver is None or not (saver.restore_op_name and saver.save_tensor_name):
+            return frozenset()
+        name, save, restore = saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name
+        ends = [(old, save), (old, name), (new, restore), (new, name)]
+        if not all(_has(session.graph, end.partition(":")[0]) for session, end in ends):
+            return frozenset()
+        if not all(self._unmoved(session.graph, end.partition(":")[0]) for session, end in ends):
+            return frozenset()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "values")
+            try:
+                old.run(save, {name: path})
+                new.run(new.graph.get_operation_by_name(restore), {name: path})
+            except tf.errors.OpError:
+                return frozenset()
+        return self.covered()
+
+    def _unmoved(self, graph: Any, name: str) -> bool:
+        """Whether an op of the saver still works on its own variables, whatever they are called now."""
+        todo, seen = [tuple(g.get_operation_by_name(name) for g in (self._graph, graph))], set()
+        while todo:
+            was, now = todo.pop()
+            if now in seen:
+                continue
+            seen.add(now)
+            if was.type != now.type or len(was.inputs) != len(now.inputs):
+                return False
+            for old, new in zip(was.inputs, now.inputs, strict=True):
+                if old.name != new.name and _has(self._graph, new.op.name):
+                    return False
+                todo.append((old.op, new.op))
+        return True
+
     def start(self, session: Any) -> None:
         """Runs the init op of a SavedModel, which fills its tables."""
         if self._meta is None:
@@ -145,6 +187,14 @@ class CheckpointValues:
             if found:
                 return [str(getattr(op, "op", op).name) for op in found[:1]]
         return []
+
+
+def _has(graph: Any, name: str) -> bool:
+    try:
+        graph.get_operation_by_name(name)
+    except KeyError:
+        return False
+    return True
 
 
 def _places(restore: Any) -> dict[str, tuple[str, str]] | None:

@@ -300,7 +300,7 @@ def fitting_stored(stored: Stored, info: VariableInfo, graph: Any, asked: str) -
 
 def must_be_fed(graph: Any, info: VariableInfo) -> bool:
     """Returns whether the initial value of a variable is a placeholder: its initialiser cannot run by itself."""
-    name = info.initial_value.partition(":")[0]
+    name = (_assigned(graph, info.initializer) or info.initial_value).partition(":")[0]
     return bool(name) and graph.get_operation_by_name(name).type in ("Placeholder", "PlaceholderV2")
 
 

@@ -258,3 +258,26 @@ def test_what_waits_for_an_op_waits_for_its_replacement(inputs, unmapped, after)
     assert plan.check() == ()
     assert plan.after().control_names(plan.after().index["t/y"]) == [after]
     assert plan.effect.warnings == []
+
+
+def test_of_several_steps_on_one_input_the_outcome_is_told():
+    g = plain(("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Exp", ["b"]))
+    plan = Plan(g).swap("a:0", "b:0").swap("a:0", "b:0")
+    assert plan.check() == ()
+    assert plan.effect.connections == []
+    assert plan.preview().marks == {}
+    assert "because ops that exist were rewired, and back again" in str(plan)
+    twice = Plan(g).insert("Neg", on="a:0", name="in").reroute("in:0", to="b:0")
+    assert {c.was for c in twice.effect.connections if c.to in g.index} == {"a:0"}
+    assert "(was in:0)" not in str(twice)
+
+
+def test_control_inputs_that_go_with_a_removed_op_are_told_as_changes():
+    g = plain(("a", "Const", []), ("first", "NoOp", []), ("end", "NoOp", ["^first", "^a"]), ("last", "NoOp", ["^end"]))
+    plan = Plan(g).remove("first")
+    assert plan.check() == ()
+    preview = plan.preview()
+    assert preview.counts["changed"] == 1
+    assert {plan.after().names[i]: mark for i, mark in preview.marks.items()} == {"end": "changed"}
+    assert "end: no longer after first" in str(plan)
+    assert [row["name"] for row in preview.table() if row["kind"] == "change"] == ["end"]

@@ -8,7 +8,7 @@ from graphsurgeon.core.fitting import accepting, fitting
 from graphsurgeon.core.graph import Graph, TensorInfo
 from graphsurgeon.core.plan import Plan
 from graphsurgeon.core.selection import select
-from graphsurgeon.core.state import Entry, State
+from graphsurgeon.core.state import Entry, State, VariableInfo
 from tests.core.plain import plain
 from tests.refusal import reads
 
@@ -91,6 +91,34 @@ def test_no_edge_goes_into_a_loop_or_out_of_it(step):
           "Rewire what the loop takes (the input of its Enter) or gives (its Exit)")  # fmt: skip
 
 
+def test_nothing_stands_between_two_turns_of_a_loop():
+    for plan in (Plan(loop()).insert("Identity", on="next", name="in"), Plan(loop()).bypass("next")):
+        reads(plan.check()[0], "'merge' takes what 'next' gives to the next turn of the loop", "is no NextIteration",
+              "Rewire what 'next' reads: 'body:0'")  # fmt: skip
+    assert Plan(loop()).insert("Identity", on="body", name="in").check() == ()
+
+
+@pytest.mark.parametrize(("step", "inside"), [
+    (lambda p: p.add_control("body", after="outer"), "'body' is inside a loop, and 'outer' is not"),
+    (lambda p: p.add_control("exit", after="outer"), "'exit' is inside a loop, and 'outer' is not"),
+    (lambda p: p.add_control("use", after="body"), "'body' is inside a loop, and 'use' is not"),
+    (lambda p: p.add_control("outer", after="use").reroute_control("use", to="body"), "'body' is inside a loop"),
+])  # fmt: skip
+def test_nothing_waits_across_the_border_of_a_loop(step, inside):
+    reads(step(Plan(loop())).check()[0], inside, "Let what the loop takes wait (its Enter)", "gives (its Exit)")
+
+
+def test_what_a_loop_takes_and_gives_may_wait_and_be_waited_for():
+    plan = Plan(loop()).add_control("enter", after="outer").add_control("use", after="exit")
+    assert plan.add_control("body", after="enter").check() == ()
+
+
+def test_the_copy_of_a_loop_is_another_loop():
+    g = loop()
+    plan = Plan(g).copy(select(g), to="twin").reroute("next:0", to="twin/next:0")
+    reads(plan.check()[0], "'merge' is inside a loop, and the other end of the edge is not, but in another one")
+
+
 def test_an_edge_within_a_loop_is_no_cycle():
     plan = Plan(loop()).connect("merge:0", to="body", input=0)
     assert plan.check() == (), [str(f) for f in plan.check()]
@@ -116,6 +144,10 @@ def test_what_changes_a_variable_must_have_one(step):
               ("read", "Identity", ["v"]), outputs={"v": [R2], "x": [F2], "Assign": [R2], "read": [F2]})  # fmt: skip
     reads(step(Plan(g)).check()[0], "'Assign' changes 'v', and x:0 is no variable", "Set another input of it")
     assert Plan(g).connect("x:0", to="read", input=0).check() == ()
+    reads(Plan(g).insert("Identity", on="v:0", name="in").check()[0], "'Assign' changes 'v', and in:0 is no variable",
+          "leave 'Assign' as it is: but=['Assign']")  # fmt: skip
+    assert Plan(g).insert("Identity", on="v:0", name="in", but=["Assign"]).check() == ()
+    assert Plan(g).insert("RefIdentity", on="v:0", name="in").check() == ()
 
 
 def test_what_loses_its_last_reader_is_listed():
@@ -142,3 +174,21 @@ def test_a_plan_that_builds_anew_says_what_becomes_of_open_sessions():
     text = str(Plan(net()).reroute("a:0", to="b:0"))
     assert "a session that is open goes on with the old graph: ed.session(session) gives one of the new" in text
     assert "session" not in str(Plan(net()).copy(select(net(), name="y"), to="t"))
+
+
+@pytest.mark.parametrize("step", [lambda p: p.connect("n:0", to="wide", input=0), lambda p: p.reroute("w:0", to="n:0"),
+                                  lambda p: p.swap("n:0", "w:0")])  # fmt: skip
+def test_handles_of_variables_of_other_dtypes_and_shapes(step):
+    ops, held = [], []
+    for name, dtype, shape in (("w", "float32", "(2, 3)"), ("n", "int64", "()"), ("v", "float32", "(2, 3)"),
+                               ("b", "float32", "(3,)")):  # fmt: skip
+        ops.append((name, "VarHandleOp", []))
+        held.append(VariableInfo(name, dtype=dtype, shape=shape, resource=True))
+    ops += [("wide", "ReadVariableOp", ["w"]), ("other", "ReadVariableOp", ["v"]), ("count", "ReadVariableOp", ["n"])]
+    handles = {name: [("resource", ())] for name in ("w", "n", "v", "b")}
+    g = plain(*ops, outputs=handles, variables=held)
+    reads(step(Plan(g)).check()[0], "is a variable of ", "int64 ()", "float32 (2, 3)", ": the dtypes differ.")
+    reads(Plan(g).reroute("w:0", to="b:0").check()[0], "'b:0' is a variable of float32 (3,), but ",
+          "'w:0' of float32 (2, 3): rank 1 against rank 2", "These would fit: 'v:0'")  # fmt: skip
+    reads(Plan(g).reroute("n:0", to="b:0").check()[0], "No other variable of tiny is int64 ()")
+    assert Plan(g).reroute("w:0", to="v:0").check() == ()

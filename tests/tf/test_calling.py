@@ -200,6 +200,32 @@ def test_a_constant_of_a_cond_that_nothing_in_the_call_reads_stays_there():
             assert session.run(done["y:0"], {"x:0": given}).tolist() == want
 
 
+def test_what_calls_a_function_with_a_gradient_of_its_own_stays_outside():
+    from tensorflow.python.framework.function import Defun
+
+    @Defun(tf.float32, tf.float32)
+    def slope(x, dy):
+        return dy * 55.0 + 0.0 * x
+
+    @Defun(tf.float32, grad_func=slope)
+    def cube(x):
+        return x * x * x
+
+    with tf.Graph().as_default() as graph:
+        x = tf.constant(2.0, name="x")
+        y = tf.negative(cube(x), name="y")
+        tf.identity(y, name="z")
+        tf1.gradients(y, x)
+    ed = gs.open(graph)
+    name = y.op.inputs[0].op.name
+    before = look(graph)
+    plan = ed.plan().collapse([name, "y"], name="call")
+    reads(plan.check()[0], "collapse(name='call')", f"'{name}' calls 'cube", "a gradient of its own",
+          "Select around it")  # fmt: skip
+    assert look(graph) == before
+    assert ed.plan().collapse(["y"], name="call").check() == ()
+
+
 def test_what_cannot_be():
     graph = tf.Graph()
     with graph.as_default(), flow_version("v1"):

@@ -134,6 +134,19 @@ def test_what_tensorflow_does_not_know(graph, edit, words):
     assert ed.graph is graph
 
 
+def test_what_tensorflow_refuses_is_told_by_the_steps_of_the_plan_and_the_op_it_reaches():
+    with tf.Graph().as_default() as graph:
+        begin, none = tf.constant([0], name="begin"), tf.constant([0], name="none")
+        step = tf.constant([1], name="step")
+        tf1.strided_slice(tf.constant([1.0, 2.0], name="x"), begin, [2], step, name="part")
+    ed = gs.open(graph)
+    before = look(graph)
+    with refuses(PlanError, "apply: reroute the consumers of step:0 to none:0: TensorFlow refuses the nodes: ",
+                 "What the plan changes reaches op 'part': choose another tensor, or leave out the step"):  # fmt: skip
+        ed.apply(ed.plan().reroute(step, to=none))
+    assert look(graph) == before
+
+
 @pytest.mark.parametrize(
     ("value", "kind", "field"),
     [(True, "", "b"), (3, "", "i"), (2.5, "", "f"), ("a", "", "s"), (tf.int32, "", "type"), ([1, 2], "", "list"),
@@ -142,3 +155,15 @@ def test_what_tensorflow_does_not_know(graph, edit, words):
 )  # fmt: skip
 def test_values_as_attributes(value, kind, field):
     assert attribute(value, kind, "asked", "name").WhichOneof("value") == field
+
+
+@pytest.mark.parametrize("edit", [lambda p: p.remove("y", stitch=True),
+                                  lambda p: p.replace(lambda v: tf.negative(v), lambda v: v * -1.0)])  # fmt: skip
+def test_colocations_with_ops_that_go_are_told(graph, edit):
+    graph.get_operation_by_name("k")._set_attr("_class", attribute([b"loc:@y"], "list(string)", "asked", "name"))
+    ed = gs.open(graph)
+    plan = edit(ed.plan())
+    assert plan.check() == (), [str(f) for f in plan.check()]
+    assert "1 colocation with removed ops left out: k with y" in str(plan)
+    ed.apply(plan)
+    assert "_class" not in ed.op("k").node_def.attr

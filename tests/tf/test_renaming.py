@@ -59,3 +59,18 @@ def test_lists_that_do_not_fit_and_tensors_named_twice():
         plan.reroute(["x", "x:0"], to=["target", "target"])
     with refuses(PlanError, "connect(2 tensors)", "2 tensors against 1 ops", "or one op for all"):
         plan.connect(["x", "x"], to=["loss"])
+
+
+def test_what_an_inserted_op_reads_may_be_renamed_and_bypassed_by_the_same_plan():
+    with tf.Graph().as_default() as graph:
+        x = tf.constant([1, 2], name="x")
+        y = tf.negative(x, name="y")
+        tf.square(y, name="z")
+    ed = gs.open(graph)
+    plan = ed.plan().insert("Identity", on="y:0", name="last").insert("Identity", on="y:0", name="more")
+    plan = plan.rename("y", to="fresh")
+    assert plan.check() == (), [str(f) for f in plan.check()]
+    ed.apply(plan)
+    assert ed.op("more").inputs[0].name == "fresh:0"
+    assert ed.op("last").inputs[0].name == "more:0"
+    assert ed.session().run("z:0").tolist() == [1, 4]

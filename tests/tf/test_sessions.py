@@ -64,3 +64,94 @@ def test_two_plans_give_their_values_once():
     assert ed.session() is session
     np.testing.assert_array_equal(session.run(twin), np.full([2, 3], 9))
     np.testing.assert_array_equal(session.run(two[m.w]), session.run(m.w))
+
+
+class Counter(tf.Module):
+    """w, which `grow` changes, and a table."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable([1.0, 2.0], name="w")
+        self.v = tf.Variable([7.0, 8.0], name="v")
+        filled = tf.lookup.KeyValueTensorInitializer(["a", "b"], [10.0, 20.0])
+        self.table = tf.lookup.StaticHashTable(filled, -1.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.string, name="key")])
+    def look(self, key):
+        return {"y": self.w * self.table.lookup(key)}
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="by")])
+    def grow(self, by):
+        return {"w": self.w.assign_add(tf.fill([2], by))}
+
+
+def saved_counter(folder):
+    """Opens it as a SavedModel; returns the editor, the names of y and key, and of the call that lets w grow."""
+    module = Counter()
+    tf.saved_model.save(module, str(folder), signatures={"look": module.look, "grow": module.grow})
+    ed = gs.open(folder)
+    reads = {ed.op(name).inputs[0].name: name for name in ed.select(op="StatefulPartitionedCall").names}
+    return ed, f"{reads['look_key:0']}:0", f"{reads['grow_by:0']}:0"
+
+
+def test_what_a_saved_model_of_tf2_holds_by_now_goes_into_the_session_of_an_edited_graph(tmp_path):
+    ed, look, grow = saved_counter(tmp_path / "sm")
+    first = ed.session()
+    first.run(grow, {"grow_by:0": 0.5})
+    assert first.run(look, {"look_key:0": "b"}).tolist() == [30.0, 50.0]
+    ed.apply(ed.plan().insert("Identity", on=look, name="more").set_attr("w", "_mark", 1))
+    new = ed.session()
+    assert new.graph is ed.graph
+    assert new is not first
+    assert new.run(look, {"look_key:0": "b"}).tolist() == [30.0, 50.0]
+    assert new.run(look, {"look_key:0": "none"}).tolist() == [-1.5, -2.5]
+
+
+def test_a_variable_that_nothing_sets_any_more_is_named_and_not_lost_in_silence(tmp_path):
+    ed, look, _ = saved_counter(tmp_path / "sm")
+    first = ed.session()
+    restore = ed._values._saver.restore_op_name
+    ed.apply(ed.plan().remove(restore))
+    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "with values=..."):
+        ed.session()
+    ed.undo()
+    ed.apply(ed.plan().detach("w", side="outputs"))
+    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "Undo what cuts the ops that restore"):
+        ed.session()
+    ed.undo()
+    restores = [c.name for c in ed.op("v").outputs[0].consumers() if c.name == restore]
+    ed.apply(ed.plan().swap("w", "v"))
+    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "(leave them out: but=[...])"):
+        ed.session()
+    ed.undo()
+    ed.apply(ed.plan().reroute({"w": "v", "v": "w"}, but=restores))
+    assert ed.session().run(look, {"look_key:0": "a"}).tolist() == [70.0, 80.0]
+    ed.undo()
+    ed.apply(ed.plan().rename("w", to="fresh", values=first))
+    assert ed.session(first).run(look, {"look_key:0": "a"}).tolist() == [10.0, 20.0]
+    ed.undo()
+    assert ed.session(first).run(look, {"look_key:0": "a"}).tolist() == [10.0, 20.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("edit", [
+    lambda p: p.insert("Neg", on="w/start:0", name="more"),
+    lambda p: p.detach("w/start", side="outputs"),
+    lambda p: p.replace(lambda x: tf.exp(x), lambda x: tf.square(x)),
+], ids=["insert", "detach", "replace"])  # fmt: skip
+def test_trained_values_are_carried_where_an_edit_gives_the_initialiser_another_tensor(kind, edit):
+    with tf.Graph().as_default() as graph:
+        with tf1.variable_scope("", use_resource=kind == "resource"):
+            start = tf.exp(tf.constant([1.0, 2.0], name="one"), name="w/start")
+            w = tf1.get_variable("w", initializer=start)
+        tf.identity(w * 2.0, name="y")
+    with tf1.Session(graph=graph) as session:
+        session.run(w.initializer)
+        session.run(w.assign([5.0, 6.0]))
+        ed = gs.open(session)
+        ed.apply(edit(ed.plan()))
+        new = ed.session(session)
+        assert new.run("y:0").tolist() == [10.0, 12.0]
+        new.close()
+    with tf1.Session(graph=graph):  # of a new session without values: what would have to be fed is left alone
+        gs.open(ed.graph).session().close()
