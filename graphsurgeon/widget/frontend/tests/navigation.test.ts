@@ -36,6 +36,23 @@ test("p asks which producer, n goes to the one consumer", async () => {
   expect(model.verbs.at(-1)).toEqual(["reveal", { pane: "source", name: "r" }]);
 });
 
+test("of many consumers the first are offered, and how many there are is said", async () => {
+  item("a").focus();
+  key(item("a"), "n");
+  model.answer("details", { ...DETAILS, consumers: Array.from({ length: 60 }, (_, i) => `r${i}`), totals: { consumers: 1174 } });
+  await settled();
+  expect(choices().length).toBe(40);
+  expect(host.querySelector(".gs-menu")!.textContent).toContain("Go to which consumer? The first 40 of 1,174");
+});
+
+test("n on a scope goes to what reads it, not into it", async () => {
+  item("s").focus();
+  key(item("s"), "n");
+  model.answer("details", { ...DETAILS, outputs: [{ tensor: "s/last:0", text: "" }], consumers: ["after"] });
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["reveal", { pane: "source", name: "after" }]);
+});
+
 test("an op without producers says so", async () => {
   item("a").focus();
   key(item("a"), "p");

@@ -136,3 +136,13 @@ test("labels break where those of Python do", () => {
   expect(broken("x".repeat(61))).toEqual(["x".repeat(30), "x".repeat(31)]);
   expect(broken("x".repeat(63))).toEqual(["x".repeat(32), "x".repeat(31)]);
 });
+
+test("a list of the inspector counts what there is, not what came", async () => {
+  item("a").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  model.answer("details", details({ consumers: Array.from({ length: 60 }, (_, i) => `r${i}`), totals: { consumers: 1174 } }));
+  await settled();
+  const list = host.querySelector(".gs-inspect-list")!;
+  expect(list.querySelector("h4")!.textContent).toBe("Consumers1,174");
+  expect(list.querySelectorAll(".gs-link").length).toBe(60);
+  expect(list.textContent).toContain("and 1,114 more");
+});
