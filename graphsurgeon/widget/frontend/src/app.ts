@@ -23,7 +23,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon" });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
-  let active: PaneName = "source", outlineOn = true, inspectorOn = true, sidesChosen = false, width = 0;
+  let active: PaneName = "source", inside = "", outlineOn = true, inspectorOn = true, sidesChosen = false, width = 0;
 
   const status = new StatusBar(() => void acts.send("cancel", {}), keys => acts.fade(keys));
   const api = new Api(model, () => status.pending(api.pending()), text => status.say(text, "warn"));
@@ -102,7 +102,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   function highlight(): void {
     for (const pane of [panes.source, panes.destination]) {
       pane.drawing.pick(acts.picked[pane.name]);
-      pane.drawing.mark(pane.name === "source" ? model.get("boundary") : null, acts.armed?.pane === pane.name ? acts.armed.box : null);
+      pane.drawing.mark(pane.name === "source" && !inside ? model.get("boundary") : null, acts.armed?.pane === pane.name ? acts.armed.box : null);
       pane.drawing.lightEdge(acts.chosenEdge);
       pane.drawing.fade(acts.faded ?? pane.scene?.legend?.faded ?? []);
       pane.drawing.join(new Set(model.get("plan").connections.map(c => c.from)));
@@ -139,7 +139,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   function draw(): void {
-    const { source, destination } = model.get("scenes"), titles = model.get("titles");
+    const { source, destination } = model.get("scenes"), titles = model.get("titles"), where = String(model.get("look")?.inside ?? "");
+    if (where !== inside) panes.source.elsewhere();
+    inside = where;
     // in a narrow cell one pane is seen: a preview that has just come is the one to look at
     if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) active = "destination";
     if (!destination && active === "destination") active = "source";

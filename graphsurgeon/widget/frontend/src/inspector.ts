@@ -68,7 +68,7 @@ export class Inspector {
       facts(d.rows),
       histogram(d.histogram),
       d.value ? this.valueOf(name) : null,
-      this.list("Functions", (d.functions ?? []).map(f => button({ text: `Look inside ${f}`, kind: "small", press: () => this.events.inside(name, f) }))),
+      this.list("Functions", (d.functions ?? []).map(f => button({ text: `Look inside ${f}`, title: f, kind: "small", press: () => this.events.inside(name, f) }))),
       this.list(isOp ? "Outputs" : "Leaves by", d.outputs.map(t => this.tensor(t, isOp ? name : "", d.outputs.length > 1)), d.totals?.outputs),
       this.list(isOp ? "Inputs" : "Enters by", d.inputs.map(t => this.tensor(t)), d.totals?.inputs),
       this.list("Control inputs", d.control_inputs.map(n => this.link(n)), d.totals?.control_inputs),

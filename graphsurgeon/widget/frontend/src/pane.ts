@@ -30,6 +30,7 @@ export class Pane {
   /** Where one looked, by scene. */
   private looks = new Map<string, [number, number, number]>();
   private returning = false;
+  private crossed = false;
   private active: string | null = null;
   private anchor: string | null = null;
   private goal: { name: string; focus: boolean } | null = null;
@@ -69,10 +70,11 @@ export class Pane {
     }
     const had = this.svg.contains(document.activeElement);
     const still = this.drawing.scene ? this.holdOn(scene) : null;
-    const old = this.drawing.scene, back = this.returning && old !== scene ? this.looks.get(scene.rev + scene.direction) : undefined;
+    const old = this.drawing.scene, back = (this.returning || this.crossed) && old !== scene ? this.looks.get(scene.rev + scene.direction) : undefined;
     if (old && old !== scene) {
       this.looks.set(old.rev + old.direction, [this.view.x, this.view.y, this.view.k]);
-      this.returning = false;
+      if (this.crossed && !back) this.shown = false;
+      this.returning = this.crossed = false;
     }
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
@@ -95,6 +97,9 @@ export class Pane {
 
   /** Whether the next scene is looked at as it was left. */
   remember(yes: boolean): void { this.returning = yes; }
+
+  /** The next scene is of another graph: looked at anew, or as it was left. */
+  elsewhere(): void { this.crossed = true; }
 
   /** Looks from a place that was saved. */
   lookFrom(at: readonly number[]): void {
