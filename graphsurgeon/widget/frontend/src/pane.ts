@@ -114,6 +114,8 @@ export class Pane {
   arrive(): void {
     const item = this.goal && this.drawing.named(this.goal.name);
     if (!this.goal || !item) return;
+    // what one goes to can be read there
+    if (this.goal.focus && this.view.k < 0.5) this.zoom(0.75 / this.view.k);
     this.focus(item, true, this.goal.focus);
     this.goal = null;
   }

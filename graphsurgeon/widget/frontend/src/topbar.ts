@@ -56,6 +56,7 @@ export class TopBar {
     fill(this.title, title);
     this.title.title = title.slice(0, 300);
     fill(this.figures, figures);
+    this.figures.title = figures;
     if (direction !== this.direction || !this.turn.title) {
       this.direction = direction;
       this.turn.replaceChildren(icon(direction === "TB" ? "down" : "across"));

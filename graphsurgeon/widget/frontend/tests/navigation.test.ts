@@ -151,6 +151,21 @@ test("a page refuses more than 400 boxes, and opens no fold that is not in it", 
   expect(graph(3).build(new Set([2])).boxes.length).toBe(1);
 });
 
+test("what one goes to is large enough to read, also from far away", async () => {
+  for (const canvas of host.querySelectorAll(".gs-canvas")) Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
+  model.put({ scenes: { source: { ...scene([box("a"), box("b", { y: 2900, x: 500 })]), rev: "2", w: 1000, h: 3000 }, destination: null } });
+  const scale = () => /scale\((.*)\)/.exec(host.querySelector(".gs-root")!.getAttribute("transform")!)![1];
+  item("a").focus();
+  key(item("a"), "f");
+  expect(Number(scale())).toBeLessThan(0.1001);
+  key(item("a"), "n");
+  model.answer("details", { ...DETAILS, consumers: ["b"] });
+  await settled();
+  model.answer("reveal", null);
+  await settled();
+  expect(scale()).toBe("0.7500");
+});
+
 test("the inside of a function is looked at from its beginning, and what is outside again as it was left", async () => {
   const at = () => host.querySelector(".gs-root")!.getAttribute("transform");
   for (const canvas of host.querySelectorAll(".gs-canvas")) Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
@@ -160,7 +175,7 @@ test("the inside of a function is looked at from its beginning, and what is outs
   key(item("a"), "+");
   const before = at();
   model.put({ scenes: { source: { ...scene([box("a"), box("arg")]), rev: "3", w: 1000, h: 2000 }, destination: null }, look: { ...look, inside: ["f"] } });
-  expect(at()).toBe("translate(-175.00,20.00) scale(0.7500)");
+  expect(at()).toBe("translate(20.00,20.00) scale(0.7500)");
   model.put({ scenes: { source: { ...outside, rev: "2" }, destination: null }, look });
   expect(at()).toBe(before);
 });
