@@ -176,7 +176,10 @@ class Looking:
             numbers[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = float(value)
         self._paint = Paint("values" if values is not None else by, numbers, name, how)
         self._faded = ()
-        self._say(f"coloured by {name if values is not None else by}")
+        said = f"coloured by {name if values is not None else by}"
+        if self._paint.by == "structure" and not self._draw("source")["legend"]["items"]:
+            said = "no two scopes of this picture are alike inside: unfold one to see what is repeated in it"
+        self._say(said)
 
     def fade(self, keys: Iterable[str]) -> None:
         """Lets boxes of these entries of the legend fade; ``fade([])`` shows all plainly."""

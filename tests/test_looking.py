@@ -256,6 +256,14 @@ def test_inside_a_function_picks_places_and_rows_are_its_own():
     assert screen.traits()["views"]["saved"] == ["inside"]
 
 
+def test_structure_where_nothing_is_repeated_says_so():
+    ed = gs.open(model("resource").graph)
+    ed.screen.paint("structure")
+    legend = scene(ed.screen)["legend"]
+    assert (legend["title"], legend["items"]) == ("", [])
+    assert ed.screen.traits()["status"]["text"].startswith("no two scopes of this picture are alike inside")
+
+
 def test_of_several_functions_one_is_chosen():
     ed = called()
     loop = next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if t.endswith("While"))

@@ -87,7 +87,7 @@ def painted(scene: Scene, graph: Graph, placed: Mapping[str, Any], paint: Paint)
         title = paint.name
     elif paint.by == "structure":
         found, items = _structure(scene, graph)
-        title = "same structure"
+        title = "same structure" if items else ""
     else:
         found, items = _kinds(scene, graph, paint.by)
         title = paint.by
