@@ -51,11 +51,12 @@ export class Inspector {
     ]);
   }
 
-  edge(title: string, tensors: string[], more: number): void {
+  edge(title: string, way: string, tensors: TensorText[], more: number): void {
     this.scope = "";
     this.put(() => [
       h("h3", { class: "gs-inspect-title" }, title),
-      this.list("", tensors.map(t => this.tensor({ tensor: t, text: "" }))),
+      h("p", { class: "gs-doc" }, way),
+      this.list("", tensors.map(t => this.tensor(t))),
       more > 0 && h("p", { class: "gs-muted" }, `and ${more} more`),
     ]);
   }

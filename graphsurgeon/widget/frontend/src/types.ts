@@ -31,7 +31,7 @@ export interface Group extends Rect { id: string; name: string; label: string; c
 
 export interface Edge {
   id: string; from: string; to: string; d: string; n: number; control: boolean; state: Mark;
-  label: string; lx: number; ly: number; tensors: string[]; quiet?: boolean;
+  label: string; lx: number; ly: number; tensors: string[]; texts?: string[]; quiet?: boolean;
 }
 
 export interface Scene {

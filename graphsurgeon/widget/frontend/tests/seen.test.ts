@@ -146,3 +146,11 @@ test("a list of the inspector counts what there is, not what came", async () => 
   expect(list.querySelectorAll(".gs-link").length).toBe(60);
   expect(list.textContent).toContain("and 1,114 more");
 });
+
+test("an edge names its ends and tells dtype and shape of its tensors", () => {
+  start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { texts: ["float32 (2,)"] })]), destination: null } });
+  host.querySelector(".gs-edge")!.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  const said = host.querySelector(".gs-inspector")!;
+  expect(said.querySelector(".gs-doc")!.textContent).toBe("a \u2192 b");
+  expect([...said.querySelectorAll(".gs-tensor")].map(t => t.textContent)).toEqual(["a:0float32 (2,)"]);
+});
