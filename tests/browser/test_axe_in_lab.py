@@ -1,4 +1,4 @@
-"""axe-core on the widget inside a real JupyterLab, light and dark: other rules count there than on a page of its own."""
+"""axe-core on the widget inside a real JupyterLab, light and dark: rules count there that a plain page does not meet."""
 
 from __future__ import annotations
 
