@@ -521,3 +521,15 @@ def test_what_will_go_is_crossed_out_where_it_is():
 def test_a_box_that_is_not_there_is_said():
     with refuses(SelectionError, "remove('inn/'): there is nothing of that name in"):
         row_of_ops().remove(["inn/"])
+
+
+def test_a_copy_says_how_much_comes_along():
+    screen = gs.open(model("resource").graph).screen
+    screen.pick(["net/"])
+    chosen = screen.selection.count
+    screen.pick(["net/mm"])
+    screen.copy("one")
+    assert chosen > 1
+    made = screen.draft.preview().counts["ops"]
+    assert made > 1
+    assert screen.traits()["status"]["text"].startswith(f"1 op will be copied to one/, {made - 1} more come along")

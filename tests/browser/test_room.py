@@ -63,5 +63,5 @@ def test_long_attributes_and_functions_fit_the_inspector(page: Any) -> None:
           .map(e => [e.clientWidth, e.scrollWidth])"""
     )
     assert [(a, b) for a, b in sizes if b > a] == []
-    assert min(a for a, _ in sizes[1:]) > 110, "no room for what an attribute is"
+    assert min(a for a, _ in sizes[1:]) > 90, "no room for what an attribute is"
     assert page.evaluate(OUTSIDE, [".gs-inspector button", ".gs-inspector"]) == []
