@@ -42,6 +42,23 @@ def test_bars_and_legend_stay_in_cells_of_all_widths(page: Any, width: int) -> N
     assert page.evaluate(OUTSIDE, [".gs-top *, .gs-status *", ".gs"]) == []
 
 
+def test_what_has_the_focus_is_never_under_the_map(page: Any) -> None:
+    page.set_viewport_size({"width": 1016, "height": 800})
+    ed = towers()
+    ed.screen.set_depth(1)
+    WidgetPage(page, ed.screen)
+    box(page, "tower/of_a").focus()
+    for _ in range(6):
+        page.keyboard.press("+")
+    page.keyboard.press("End")
+    assert page.locator(".gs-pane-source .gs-map").is_visible()
+    shot(page, "room-map")
+    focused = page.locator(".gs-item:focus .gs-body").bounding_box()
+    area = page.locator(".gs-pane-source .gs-map").bounding_box()
+    assert focused["x"] + focused["width"] > area["x"], "the map is elsewhere: this shows nothing"
+    assert focused["y"] + focused["height"] <= area["y"]
+
+
 def test_long_attributes_and_functions_fit_the_inspector(page: Any) -> None:
     graph = tf.Graph()
 

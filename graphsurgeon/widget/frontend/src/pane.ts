@@ -168,8 +168,11 @@ export class Pane {
   focus(item: Item, show = true, keyboard = true): void {
     this.rove(item.key, keyboard);
     if (show) {
-      const of = item.of;
-      this.view.show("kind" in of ? of : { ...of, h: Math.min(of.h, 60) }, ...this.size);
+      const of = item.of, r = "kind" in of ? of : { ...of, h: Math.min(of.h, 60) }, map = this.map.element;
+      this.view.show(r, ...this.size);
+      // not under the map
+      const [right, bottom] = this.view.toPane(r.x + r.w, r.y + r.h);
+      if (!map.hidden && right > map.offsetLeft && bottom > map.offsetTop) this.view.pan(0, map.offsetTop - bottom - 8);
     }
   }
 
