@@ -215,7 +215,7 @@ class Looking:
             choices = " or ".join(f"function={f!r}" for f in called)
             raise SelectionError(f"look_inside({name!r})", f"it calls {len(called)} functions", f"Choose {choices}")
         chosen = function or called[0]
-        inner = body(graph, chosen)
+        inner = body(graph, chosen, number)
         here = Outside(
             self._panes["source"].unfolded, self._picked, frozenset(self._open_rows), self._back, self._forward
         )
