@@ -42,6 +42,34 @@ def test_bars_and_legend_stay_in_cells_of_all_widths(page: Any, width: int) -> N
     assert page.evaluate(OUTSIDE, [".gs-top *, .gs-status *", ".gs"]) == []
 
 
+def test_the_keyboard_stays_in_the_widget_where_its_button_goes(page: Any) -> None:
+    graph = tf.Graph()
+
+    @tf.function
+    def part(a: Any) -> Any:
+        return tf.nn.relu(a) + 1.0
+
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        tf.identity(part(x), name="y")
+    ed = gs.open(graph)
+    WidgetPage(page, ed.screen)
+    focus = "() => document.activeElement.closest('.gs-canvas')?.className"
+    call = next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if "PartitionedCall" in t)
+    box(page, call).click()
+    page.get_by_role("button", name="Look inside").press("Enter")
+    box(page, "a").wait_for()
+    assert page.evaluate(focus) == "gs-canvas"
+    page.keyboard.press("/")
+    page.keyboard.type("op:Relu")
+    page.locator(".gs-hit").wait_for()
+    page.keyboard.press("Enter")
+    page.locator(".gs-picked[data-name='Relu']").wait_for()
+    page.get_by_role("button", name="Back", exact=True).press("Enter")
+    box(page, call).wait_for()
+    assert page.evaluate(focus) == "gs-canvas"
+
+
 def test_what_has_the_focus_is_never_under_the_map(page: Any) -> None:
     page.set_viewport_size({"width": 1016, "height": 800})
     ed = towers()

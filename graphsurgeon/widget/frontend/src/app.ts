@@ -41,7 +41,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     marked: (tensor, as) => acts.mark(tensor, as),
     unmarked: tensor => void acts.send("unmark", { tensor }),
     revealed: name => acts.reveal(active, name),
-    inside: (name, fn) => void acts.send("look_inside", { name, function: fn }),
+    // their buttons go with what they lead away from: the keyboard must not go with them
+    inside: (name, fn) => { void acts.send("look_inside", { name, function: fn }); focusPane(); },
     asked: name => acts.send("value", { name }),
     around: () => void acts.send("boundary_of_picked", {}),
     said: text => status.say(text),
@@ -77,7 +78,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     help: () => popup.help(),
     seen: at => acts.seen.menu(active, at),
     colours: at => acts.seen.colours(at),
-    leave: () => void acts.send("leave", {}),
+    leave: () => { void acts.send("leave", {}); focusPane(); },
   }, search.element);
   const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
   const acts: Acts = new Acts({ model, api, panes, inspector, plan, status, popup, search, active: () => panes[active], redraw: highlight });

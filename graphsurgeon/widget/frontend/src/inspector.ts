@@ -81,10 +81,12 @@ export class Inspector {
 
   /** A value is fetched when somebody asks for it, never by itself. */
   private valueOf(name: string): HTMLElement {
-    const place = h("div", { class: "gs-value" });
+    const place = h("div", { class: "gs-value", tabindex: -1 });
     place.append(button({ text: "Fetch the value", kind: "small", press: async () => {
       const found = await this.events.asked(name);
-      if (found) fill(place, facts(found.rows), histogram(found.histogram));
+      if (!found) return;
+      fill(place, facts(found.rows), histogram(found.histogram));
+      place.focus({ preventScroll: true });
     } }));
     return place;
   }

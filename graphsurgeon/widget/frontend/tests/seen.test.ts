@@ -112,6 +112,7 @@ test("a value is fetched when asked for, never by itself", async () => {
   model.answer("value", { rows: [["value", "float32 (2,), 8 B"]], histogram: { counts: [1, 3], low: -1, high: 2 } });
   await settled();
   expect(host.querySelector(".gs-value")!.textContent).toContain("float32 (2,), 8 B");
+  expect(document.activeElement).toBe(host.querySelector(".gs-value"));
   expect(host.querySelectorAll(".gs-histogram rect").length).toBe(2);
   expect(host.querySelector(".gs-histogram")!.getAttribute("aria-label")).toBe("histogram from -1.000 to 2.000");
 });
