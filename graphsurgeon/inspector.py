@@ -144,13 +144,13 @@ def _op(graph: Graph, op: int) -> dict[str, Any]:
     together = node.attr["_class"].list.s if "_class" in getattr(node, "attr", {}) else ()
     if together:
         rows.append(["together with", ", ".join(_class(text) for text in together[:_MOST])])
+    value = constant_value(node)
     called = called_functions(graph, op) if getattr(node, "attr", None) or graph.owner is not None else []
     for key in sorted(getattr(node, "attr", {})):
-        if key not in ("_output_shapes", "_class"):
+        if key not in ("_output_shapes", "_class") and (key != "value" or value is None):
             rows.append([key, attribute_text(node.attr[key])])
-    value = constant_value(node)
     about = told(value) if value is not None else {"rows": [], "histogram": None}
-    rows += about["rows"][1:]
+    rows += about["rows"]
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
     waits = graph.control_names(op)
     waiting = [graph.names[int(r)] for r in edge_rows(graph.control)[graph.control.node == op]]

@@ -145,6 +145,10 @@ class Looking:
 
     def _refilter(self, filters: Filters, said: str) -> None:
         before, self._filters = self._filters, filters
+        if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):
+            # a scope opened with all its helpers would go on showing what is now put away
+            here = self._panes["source"]
+            here.unfolded = here.unfolded and frozenset(k.removesuffix("+") for k in here.unfolded) - {""}
         try:
             for pane in self._panes:
                 if pane == "source" or self._panes[pane].placed is not None:

@@ -95,7 +95,10 @@ def test_all_there_is_to_know_of_an_op():
     assert dict(constant["rows"])["range"] == "0 to 99"
     assert sum(constant["histogram"]["counts"]) == 100
     assert not constant["value"]
-    assert dict(details(g, "few")["rows"])["values"] == "1, 2, 3"
+    few = details(g, "few")["rows"]
+    assert [row for row in few if row[0].startswith(("value", "first"))] == [
+        ["value", "int32 (3,), 12 bytes"], ["values", "1, 2, 3"]
+    ]  # fmt: skip
 
 
 def test_sizes_and_python_of_a_scope():

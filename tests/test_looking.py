@@ -16,11 +16,9 @@ from graphsurgeon import pane
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError, SelectionError
 from graphsurgeon.places import Outside
-from graphsurgeon.view.dtypes import dtypes_of
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.wasm import LayoutCancelled, cancelled_error
 from graphsurgeon.widget.protocol import VERBS
-from tests.corpus import corpus_ids
 from tests.graphs import model
 from tests.refusal import refuses
 
@@ -258,28 +256,18 @@ def test_inside_a_function_picks_places_and_rows_are_its_own():
     assert screen.traits()["views"]["saved"] == ["inside"]
 
 
-def test_dtypes_are_those_of_outputs_and_not_of_attributes():
-    graph = tf.Graph()
-    with graph.as_default():
-        x = tf1.placeholder(tf.float32, [3], name="x")
-        w = tf1.get_variable("w", [3], use_resource=True)
-        tf.less(x, 1.0, name="less")
-        tf.identity(tf.less(tf.identity(x), 2.0), name="again")
-        tf.bitcast(x, tf.int32, name="cast")
-        tf.raw_ops.Rank(input=x, name="rank")
-        tf1.assign(w, x)
-        tf.logical_not(tf.less(x, 1.0), name="not")
-        tf.numpy_function(lambda: np.int64(1), [], tf.int64, name="call")
-    snapshot = gs.open(graph).snapshot
-    for found, op in zip(dtypes_of(snapshot), graph.get_operations(), strict=True):
-        assert found == (op.outputs[0].dtype.base_dtype.name if op.outputs else ""), op.name
-
-
-@pytest.mark.parametrize("id", corpus_ids(lambda item: item["id"] in ("tfx_trainer_meta_ckpt", "tf_half_plus_two")))
-def test_dtypes_of_real_graphs(corpus, id):
-    ed = gs.open(corpus.path(id))
-    for found, op in zip(dtypes_of(ed.snapshot), ed.graph.get_operations(), strict=True):
-        assert found == (op.outputs[0].dtype.base_dtype.name if op.outputs else ""), op.name
+def test_what_is_put_away_goes_from_a_scope_that_was_opened_for_a_helper_too():
+    ed = gs.open(model("resource").graph)
+    screen = ed.screen
+    screen.reveal("net/b/Initializer/zeros")
+    screen.unfold("net/")
+    assert any(key.endswith("+") for key in screen.unfolded)
+    assert "net/MatMul" in names(screen)
+    screen.hide_ops(["MatMul"])
+    assert "net/MatMul" not in names(screen)
+    assert "net/y" in names(screen)
+    screen.reveal("net/MatMul")  # asked for by name, it is shown
+    assert "net/MatMul" in names(screen)
 
 
 def test_structure_where_nothing_is_repeated_says_so():

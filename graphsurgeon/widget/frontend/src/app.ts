@@ -1,7 +1,7 @@
 // Puts the parts of the screen together and keeps them in step with the model.
 import { Acts } from "./acts";
 import { Api } from "./api";
-import { count, h } from "./dom";
+import { besides, count, h } from "./dom";
 import { Inspector } from "./inspector";
 import { actionOf } from "./keys";
 import { Outline } from "./outline";
@@ -153,7 +153,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     panes.source.update(source ?? null, titles.source ?? "");
     panes.destination.update(destination ?? null, titles.destination ?? "");
     const stats = source?.stats;
-    const aside = Object.entries(stats?.aside ?? {}).filter(([, n]) => n).map(([what, n]) => `${count(n, what.replace(/ies$/, "y").replace(/s$/, ""), what)} aside`);
+    const aside = Object.entries(stats?.aside ?? {}).filter(([, n]) => n).map(([what, n]) => besides(n, what));
     const figures = stats ? [count(stats.ops, "op"), ...aside, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     top.update(titles.source ?? "", figures, source?.direction ?? "TB", model.get("look")?.inside ?? []);
     status.colours([source, destination]);

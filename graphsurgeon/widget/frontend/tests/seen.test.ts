@@ -1,6 +1,7 @@
 // What is shown and in which colours: menus, keys, legend, and what the inspector fetches.
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mount } from "../src/app";
+import { besides } from "../src/dom";
 import type { Details, Legend } from "../src/types";
 import { broken } from "../src/text";
 import { box, edge, FakeModel, scene } from "./fake";
@@ -154,4 +155,11 @@ test("an edge names its ends and tells dtype and shape of its tensors", () => {
   const said = host.querySelector(".gs-inspector")!;
   expect(said.querySelector(".gs-doc")!.textContent).toBe("a \u2192 b");
   expect([...said.querySelectorAll(".gs-tensor")].map(t => t.textContent)).toEqual(["a:0float32 (2,)"]);
+});
+
+test("what steps aside is counted in words, one or many", () => {
+  expect([[1, "constants"], [2, "constants"], [1, "summaries"], [1, "no-ops"], [1, "edges of gradients"], [1200, "saving ops"]].map(([n, what]) => besides(n as number, what as string)))
+    .toEqual(["1 constant aside", "2 constants aside", "1 summary aside", "1 no-op aside", "1 edge of gradients aside", "1,200 saving ops aside"]);
+  start({ scenes: { source: scene([box("a", { aside: { constants: 1 } })]), destination: null } });
+  expect(item("a").getAttribute("aria-label")).toContain("1 constant aside");
 });
