@@ -1,4 +1,4 @@
-"""axe-core on the widget inside a real JupyterLab, light and dark: rules count there that a plain page does not meet."""
+"""axe-core on the widget inside a real JupyterLab, light and dark: rules count there that no plain page meets."""
 
 from __future__ import annotations
 
