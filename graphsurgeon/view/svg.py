@@ -62,7 +62,9 @@ def to_svg(
         >>> to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})[:4]
         '<svg'
     """
-    mark = "gs" + hashlib.blake2b(json.dumps(scene, sort_keys=True).encode(), digest_size=5).hexdigest()
+    # of what is drawn: dtypes and shapes of tensors are told on the page alone
+    drawn = {**scene, "edges": [{k: v for k, v in e.items() if k != "texts"} for e in scene["edges"]]}
+    mark = "gs" + hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=5).hexdigest()
     foot, signs = _foot(scene), list(legend)
     w = max(float(scene["w"]), width(foot, SUB) + 24 if foot else 0.0, _wide(signs))
     colours, tall, wide = _colours(scene.get("legend") or {}, float(scene["h"]) + 8, max(w, 320.0))
