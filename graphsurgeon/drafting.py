@@ -65,7 +65,10 @@ class Drafting:
         control = None if self.same else "drop"
         values = self.source if self.source._values is not None or self.source._session is not None else None
         self._set(self.draft.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values))
-        self._say_plan(f"{chosen.count:,} ops will be copied to {scope}/")
+        made = self.draft.effect.copies[-1:]
+        more = sum(len(c.names) + len(c.placeholders) for c in made) - chosen.count
+        along = f", {more:,} more come along" if more > 0 else ""
+        self._say_plan(f"{counted(chosen.count, 'ops')} will be copied to {scope}/{along}")
 
     def connect(self, tensor: Any, to: Any, input: int = 0) -> None:
         """Adds a connection to the plan: input `input` of op `to` reads `tensor`."""

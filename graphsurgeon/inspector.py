@@ -20,7 +20,9 @@ from .view.items import ops_named
 if TYPE_CHECKING:
     from .editor import Editor
 
-_MOST = 12
+_MOST = 60
+"""So many names of a list are told; the list's total says how many there are."""
+_KINDS = 8
 _IDLE = ("Const", "NoOp", "Identity")
 _FLOPS_OF = 2000
 """Of so many ops at most the floating-point operations are counted: TensorFlow takes some 20 µs for each."""
@@ -35,7 +37,7 @@ def details(graph: Graph, name: str) -> dict[str, Any]:
 
     Returns:
         plain data; ``python`` is how to get at it, ``functions`` what can be looked into, ``histogram`` the values
-        of a constant, ``value`` whether there is a value to ask for.
+        of a constant, ``value`` whether there is a value to ask for, ``totals`` the full lengths of the lists.
 
     Raises:
         SelectionError: there is nothing of that name.
@@ -54,22 +56,35 @@ def details(graph: Graph, name: str) -> dict[str, Any]:
 
     inside = Selection(graph, mask, Query("select"))
     crossing = inside.boundary
-    rows = [["ops", f"{inside.count:,}"], *([kind, f"{n:,}"] for kind, n in list(inside.types.items())[:8])]
+    kinds = list(inside.types.items())
+    rows = [["ops", f"{inside.count:,}"], *([kind, f"{n:,}"] for kind, n in kinds[:_KINDS])]
+    if kinds[_KINDS:]:
+        others = sum(n for _, n in kinds[_KINDS:])
+        rows.append(["others", f"{others:,}, of {counted(len(kinds) - _KINDS, 'types')}"])
     if crossing.variables:
         rows.append(["variables", f"{len(crossing.variables):,}"])
     size = bytes_of(graph, mask)
     if size:
-        rows.append(["held", f"{size_text(size)} in constants and variables"])
+        rows.append(["holds", f"{size_text(size)} in constants and variables"])
     counted_flops = _flops(graph, np.flatnonzero(mask)[: _FLOPS_OF + 1].tolist())
     if counted_flops:
         rows.append(["FLOPs", f"{counted_flops:,} where the shapes are known"])
+    waits = sorted({outside for _, outside in crossing.control_inputs})
+    leave = mask[graph.data.node] & ~mask[edge_rows(graph.data)]
+    readers = [graph.names[i] for i in np.unique(edge_rows(graph.data)[leave]).tolist()]
     return {
         "title": name.rstrip("/"),
         "rows": rows,
         "inputs": [_tensor(graph, t) for t in crossing.inputs[:_MOST]],
         "outputs": [_tensor(graph, t) for t in crossing.outputs[:_MOST]],
-        "control_inputs": sorted({outside for _, outside in crossing.control_inputs})[:_MOST],
-        "consumers": [],
+        "control_inputs": waits[:_MOST],
+        "consumers": readers[:_MOST],
+        "totals": {
+            "inputs": len(crossing.inputs),
+            "outputs": len(crossing.outputs),
+            "control_inputs": len(waits),
+            "consumers": len(readers),
+        },
         "doc": "",
         "python": _python(inside, name),
         "functions": [],
@@ -109,7 +124,7 @@ def reasons(editor: Editor, name: str, region: Selection | None) -> list[list[st
     held = editor.blocks(name)
     words = {"data": "readers", "control": "waiting ops", "colocated": "colocated ops"}
     counts = [counted(n, words.get(kind, kind)) for kind, n in held.counts.items() if n]
-    rows.append(["held by", ", ".join(counts) or "nothing: it can be removed"])
+    rows.append(["in use by", ", ".join(counts) or "nothing: it can be removed"])
     return rows
 
 
@@ -129,14 +144,15 @@ def _op(graph: Graph, op: int) -> dict[str, Any]:
     together = node.attr["_class"].list.s if "_class" in getattr(node, "attr", {}) else ()
     if together:
         rows.append(["together with", ", ".join(_class(text) for text in together[:_MOST])])
+    value = constant_value(node)
     called = called_functions(graph, op) if getattr(node, "attr", None) or graph.owner is not None else []
     for key in sorted(getattr(node, "attr", {})):
-        if key not in ("_output_shapes", "_class"):
+        if key not in ("_output_shapes", "_class") and (key != "value" or value is None):
             rows.append([key, attribute_text(node.attr[key])])
-    value = constant_value(node)
     about = told(value) if value is not None else {"rows": [], "histogram": None}
-    rows += about["rows"][1:]
+    rows += about["rows"]
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
+    waits = graph.control_names(op)
     waiting = [graph.names[int(r)] for r in edge_rows(graph.control)[graph.control.node == op]]
     outputs = graph.outputs(op)
     if outputs is None:
@@ -144,8 +160,8 @@ def _op(graph: Graph, op: int) -> dict[str, Any]:
         shown = [{"tensor": f"{graph.names[op]}:{p}", "text": ""} for p in ports or [0]]
     else:
         shown = [{"tensor": f"{graph.names[op]}:{p}", "text": str(info)} for p, info in enumerate(outputs)]
-    size = sum(_bytes(info) for info in outputs or ())
-    if size:
+    sizes = [_bytes(info) for info in outputs or ()]
+    if sizes and None not in sizes and (size := sum(n or 0 for n in sizes)):
         rows.append(["outputs take", size_text(size)])
     held = graph.state.variables.get(graph.names[op])
     if held is not None and variable_bytes(held):
@@ -154,14 +170,20 @@ def _op(graph: Graph, op: int) -> dict[str, Any]:
     if found:
         rows.append(["FLOPs", f"{found:,}"])
     if waiting:
-        rows.append(["waited for by", f"{len(waiting)} ops"])
+        rows.append(["waited for by", counted(len(waiting), "ops")])
     return {
         "title": graph.names[op],
         "rows": rows,
         "inputs": [_tensor(graph, t) for t in graph.input_names(op)],
         "outputs": shown,
-        "control_inputs": graph.control_names(op)[:_MOST],
+        "control_inputs": waits[:_MOST],
         "consumers": readers[:_MOST],
+        "totals": {
+            "inputs": len(graph.input_names(op)),
+            "outputs": len(shown),
+            "control_inputs": len(waits),
+            "consumers": len(readers),
+        },
         "doc": documentation(kind),
         "python": f"ed.op({graph.names[op]!r})",
         "functions": called,
@@ -175,9 +197,12 @@ def _class(text: bytes) -> str:
     return text.decode("utf-8", "replace").removeprefix("loc:@")
 
 
-def _bytes(info: TensorInfo) -> int:
-    """Returns the bytes of a tensor, 0 where its shape or dtype does not say."""
-    return variable_bytes(VariableInfo("", dtype=info.dtype, shape=shape_text(info.shape))) if info.shape else 0
+def _bytes(info: TensorInfo) -> int | None:
+    """Returns the bytes of a tensor; None where its shape or dtype does not say."""
+    if info.shape is None or None in info.shape:
+        return None
+    held = VariableInfo("", dtype=info.dtype.removesuffix("_ref"), shape=shape_text(info.shape))
+    return variable_bytes(held) or (0 if 0 in info.shape else None)
 
 
 def _flops(graph: Graph, ops: list[int]) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .core.plan import op_name
 from .errors import LayoutError, SelectionError, did_you_mean
+from .places import Outside
 from .values import told, value_of
 from .view.asides import KINDS, Filters
 from .view.opening import unfolded_to
@@ -26,10 +27,10 @@ _LOOKS = frozenset(
     {
         "pick", "unfold", "fold", "fold_all", "details", "find", "reveal", "outline_open", "outline_close", "cancel",
         "set_direction", "set_depth", "set_budget", "show_aside", "hide_ops", "set_training", "paint", "fade",
-        "look_inside", "leave", "value",
+        "look_inside", "leave", "value", "back", "forward", "save_view", "show_view", "forget_view",
     }
 )  # fmt: skip
-_ELSEWHERE = frozenset({"back", "forward", "save_view", "show_view", "forget_view", "find_like"})  # of the graph alone
+_ELSEWHERE = frozenset({"find_like"})  # of the graph alone
 
 
 class Looking:
@@ -43,7 +44,9 @@ class Looking:
     _faded: tuple[str, ...]
     _budget: int
     _inside: list[tuple[str, Graph]]
-    _outside: list[frozenset[str] | None]
+    _outside: list[Outside]
+    _picked: tuple[str, ...]
+    _open_rows: set[str]
     lock: threading.RLock
     _stop: threading.Event
 
@@ -142,6 +145,10 @@ class Looking:
 
     def _refilter(self, filters: Filters, said: str) -> None:
         before, self._filters = self._filters, filters
+        if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):
+            # a scope opened with all its helpers would go on showing what is now put away
+            here = self._panes["source"]
+            here.unfolded = here.unfolded and frozenset(k.removesuffix("+") for k in here.unfolded) - {""}
         try:
             for pane in self._panes:
                 if pane == "source" or self._panes[pane].placed is not None:
@@ -173,7 +180,10 @@ class Looking:
             numbers[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = float(value)
         self._paint = Paint("values" if values is not None else by, numbers, name, how)
         self._faded = ()
-        self._say(f"coloured by {name if values is not None else by}")
+        said = f"coloured by {name if values is not None else by}"
+        if self._paint.by == "structure" and not self._draw("source")["legend"]["items"]:
+            said = "no two scopes of this picture are alike inside: unfold one to see what is repeated in it"
+        self._say(said)
 
     def fade(self, keys: Iterable[str]) -> None:
         """Lets boxes of these entries of the legend fade; ``fade([])`` shows all plainly."""
@@ -209,14 +219,18 @@ class Looking:
             choices = " or ".join(f"function={f!r}" for f in called)
             raise SelectionError(f"look_inside({name!r})", f"it calls {len(called)} functions", f"Choose {choices}")
         chosen = function or called[0]
-        self._outside.append(self._panes["source"].unfolded)
-        self._inside.append((chosen, body(graph, chosen)))
-        self._panes["source"].unfolded = None
+        inner = body(graph, chosen, number)
+        here = Outside(
+            self._panes["source"].unfolded, self._picked, frozenset(self._open_rows), self._back, self._forward
+        )
+        self._inside.append((chosen, inner))
+        self._outside.append(here)
+        self._place(Outside(None))
         try:
             self._draw("source")
         except LayoutError:
             self._inside.pop()
-            self._panes["source"].unfolded = self._outside.pop()
+            self._place(self._outside.pop())
             raise
         self._say(f"inside function {chosen}")
 
@@ -225,8 +239,13 @@ class Looking:
         if not self._inside:
             raise SelectionError("leave()", "no function is open", "look_inside(name) opens one")
         self._inside.pop()
-        self._panes["source"].unfolded = self._outside.pop()
+        self._place(self._outside.pop())
         self._say(f"back in {self._graph('source').title}")
+
+    def _place(self, there: Outside) -> None:
+        """Takes up what was left behind at the border of a function."""
+        self._panes["source"].unfolded, self._picked = there.unfolded, there.picked
+        self._open_rows, self._back, self._forward = set(there.rows), there.back, there.forward
 
     def value(self, name: str) -> dict[str, Any]:
         """Returns what a constant or variable holds, as rows and a histogram; only fetched when asked for."""

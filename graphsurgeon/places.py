@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .core.graph import Graph
@@ -26,12 +26,26 @@ class Place:
     at: tuple[float, ...] = ()
 
 
+@dataclass(frozen=True)
+class Outside:
+    """What is left behind while the inside of a function is shown: all of it counts in the graph around alone."""
+
+    unfolded: frozenset[str] | None
+    picked: tuple[str, ...] = ()
+    rows: frozenset[str] = frozenset()
+    back: list[Place] = field(default_factory=list)
+    forward: list[Place] = field(default_factory=list)
+
+
 class Places:
     """The part of a screen that goes back and forward and keeps views."""
 
     if TYPE_CHECKING:
         source: Editor
         _picked: tuple[str, ...]
+        _inside: list[tuple[str, Graph]]
+
+        def _graph(self, pane: str) -> Graph: ...
 
         @property
         def unfolded(self) -> frozenset[str]:
@@ -44,7 +58,12 @@ class Places:
     def __init__(self) -> None:
         self._back: list[Place] = []
         self._forward: list[Place] = []
-        self.views: dict[str, Place] = {}
+        self._views: dict[str, dict[str, Place]] = {}
+
+    @property
+    def views(self) -> dict[str, Place]:
+        """The saved views by name: of the function whose inside is shown, else of the graph."""
+        return self._views.setdefault(self._inside[-1][0] if self._inside else "", {})
 
     def back(self) -> None:
         """Goes to where the source picture was before: what was unfolded, and what was picked."""
@@ -120,6 +139,6 @@ class Places:
         self._go(place)
 
     def _go(self, place: Place) -> None:
-        graph: Graph = self.source.snapshot
+        graph = self._graph("source")
         self._picked = tuple(name for name in place.picked if ops_named(graph, name) is not None)
         self._refold("source", lambda _: place.unfolded)

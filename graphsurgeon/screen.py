@@ -75,11 +75,15 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
 
     @property
     def selection(self) -> Selection:
-        """The ops of all boxes that are picked; the region, where a boundary is marked and nothing is picked."""
+        """The ops of all boxes that are picked; the region, where a boundary is marked and nothing is picked.
+
+        While the inside of a function is shown: what is picked in the graph around, for names mean other ops inside.
+        """
         graph = self.source.snapshot
-        if not self._picked and self._region is not None:
+        picked = self._outside[0].picked if self._outside else self._picked
+        if not picked and self._region is not None:
             return self._region.on(graph)
-        return selection_of(graph, self._picked)
+        return selection_of(graph, picked)
 
     @property
     def region(self) -> Selection | None:
@@ -118,7 +122,8 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
                     did_you_mean(name, graph.index),
                 )
         self._picked = picked_after(self._picked, names, mode)
-        self._say(f"{counted(self.selection.count, 'ops')} picked" if self._picked else "nothing picked")
+        count = selection_of(graph, self._picked).count
+        self._say(f"{counted(count, 'ops')} picked" if self._picked else "nothing picked")
 
     def unfold(self, name: str, pane: str = "source") -> None:
         """Opens a closed scope or series in its place."""
@@ -208,7 +213,9 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
     def details(self, name: str, pane: str = "source") -> dict[str, Any]:
         """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
         found = details(self._graph(pane), name)
-        if pane == "source" and not self._inside:
+        if pane == "source" and self._inside:
+            found["python"] = ""  # ed.op(...) would be an op of the graph around
+        elif pane == "source":
             found["rows"] += reasons(self.source, name, self._region)
         return found
 

@@ -36,8 +36,10 @@ def told(array: Any) -> dict[str, Any]:
     array = np.asarray(array)
     shape = shape_text(array.shape)
     name = "string" if array.dtype.kind in "OSU" else str(array.dtype)
-    rows = [["value", f"{name} {shape}, {size_text(int(array.nbytes))}"]]
     flat = array.reshape(-1)
+    # of texts NumPy counts the pointers to them
+    size = sum(len(text) for text in flat.tolist()) if array.dtype.kind == "O" else int(array.nbytes)
+    rows = [["value", f"{name} {shape}, {size_text(size)}"]]
     shown = ", ".join(_short(v) for v in flat[:FEW].tolist())
     rows.append(["values" if flat.size <= FEW else "first values", shown + (" …" if flat.size > FEW else "")])
     numbers = _numbers(flat)

@@ -34,7 +34,7 @@ def test_devices_and_control_edges():
     g = gs.open(graph).snapshot
     assert ["device", "/device:CPU:0"] in details(g, "a")["rows"]
     assert details(g, "b")["control_inputs"] == ["a"]
-    assert ["waited for by", "1 ops"] in details(g, "a")["rows"]
+    assert ["waited for by", "1 op"] in details(g, "a")["rows"]
 
 
 def test_a_scope():
@@ -62,9 +62,9 @@ def test_an_op_of_the_screen_says_where_it_is_from_why_it_is_there_and_what_hold
     screen = ed.screen
     rows = dict(screen.details("t/y")["rows"])
     assert rows["comes from"] == "copied from op 'y' of graph in step 1"
-    assert rows["held by"] == "nothing: it can be removed"
+    assert rows["in use by"] == "nothing: it can be removed"
     assert "in the region" not in rows
-    assert dict(screen.details("y")["rows"])["held by"] == "1 reader"
+    assert dict(screen.details("y")["rows"])["in use by"] == "1 reader"
     assert "comes from" not in dict(screen.details("y")["rows"])
     screen.mark_input("x:0")
     screen.mark_output("z:0")
@@ -95,13 +95,16 @@ def test_all_there_is_to_know_of_an_op():
     assert dict(constant["rows"])["range"] == "0 to 99"
     assert sum(constant["histogram"]["counts"]) == 100
     assert not constant["value"]
-    assert dict(details(g, "few")["rows"])["values"] == "1, 2, 3"
+    few = details(g, "few")["rows"]
+    assert [row for row in few if row[0].startswith(("value", "first"))] == [
+        ["value", "int32 (3,), 12 bytes"], ["values", "1, 2, 3"]
+    ]  # fmt: skip
 
 
 def test_sizes_and_python_of_a_scope():
     got = details(gs.open(model("resource").graph).snapshot, "net/")
     rows = dict(got["rows"])
-    assert "in constants and variables" in rows["held"]
+    assert "in constants and variables" in rows["holds"]
     assert got["python"] == "ed.select(scope='net')"
 
 
@@ -119,3 +122,47 @@ def test_an_op_that_a_plan_will_make():
     got = details(plan.after(), "t/y")
     assert ["type", "Square"] in got["rows"]
     assert "FLOPs" not in dict(got["rows"])
+
+
+def test_long_lists_say_how_long_they_are_in_truth():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [3], name="x")
+        gate = tf.no_op(name="gate")
+        with tf.control_dependencies([gate]):
+            made = [tf.square(x, name=f"s/op{'abcdefghij'[i % 10]}{i // 10}") for i in range(70)]
+        with tf.control_dependencies([tf.no_op(name=f"n{i}") for i in range(70)]):
+            tf.add_n(made, name="sum")
+    g = gs.open(graph).snapshot
+    of_x, of_sum, scope, of_gate = (details(g, name) for name in ("x", "sum", "s/", "gate"))
+    assert (len(of_x["consumers"]), of_x["totals"]["consumers"]) == (60, 70)
+    assert (len(of_sum["inputs"]), of_sum["totals"]["inputs"]) == (70, 70)
+    assert (len(of_sum["control_inputs"]), of_sum["totals"]["control_inputs"]) == (60, 70)
+    assert (len(scope["outputs"]), scope["totals"]["outputs"]) == (60, 70)
+    assert dict(of_gate["rows"])["waited for by"] == "70 ops"
+
+
+def test_a_scope_says_who_reads_it_and_how_many_types_are_not_listed():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [3], name="x")
+        for kind in ("Abs", "Ceil", "Cos", "Exp", "Floor", "Neg", "Relu", "Sin", "Tan", "Tanh"):
+            last = getattr(tf.raw_ops, kind)(name=f"s/{kind}", **{"features" if kind == "Relu" else "x": x})
+        tf.raw_ops.Neg(x=last, name="after")
+    got = details(gs.open(graph).snapshot, "s/")
+    assert got["consumers"] == ["after"]
+    assert dict(got["rows"])["others"] == "2, of 2 types"
+
+
+def test_what_outputs_take_is_told_for_scalars_and_references_and_never_for_a_part():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [None, 5, 5, 3], name="x")
+        tf.constant(1.0, name="one")
+        tf.zeros([0, 3], name="none")
+        tf1.get_variable("w", [4, 3], use_resource=False)
+        one, no = tf.ones([3]), tf.zeros([0])
+        tf.raw_ops.FusedBatchNormV3(x=x, scale=one, offset=one, mean=no, variance=no, name="norm")
+    g = gs.open(graph).snapshot
+    takes = {name: dict(details(g, name)["rows"]).get("outputs take") for name in ("one", "w", "norm")}
+    assert takes == {"one": "4 bytes", "w": "48 bytes", "norm": None}

@@ -15,6 +15,7 @@ import graphsurgeon as gs
 from graphsurgeon import pane
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError, SelectionError
+from graphsurgeon.places import Outside
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.wasm import LayoutCancelled, cancelled_error
 from graphsurgeon.widget.protocol import VERBS
@@ -63,7 +64,7 @@ def test_more_boxes_than_read_well_are_refused_with_an_offer():
     scopes = [f"s{chr(97 + i // 26)}{chr(97 + i % 26)}q" for i in range(40)]
     graph = Graph.of([(f"{scope}/o{k}z", f"T{k}", []) for scope in scopes for k in range(7)])
     screen = gs.open(tf.Graph()).screen
-    screen._inside, screen._outside = [("f", graph)], [None]
+    screen._inside, screen._outside = [("f", graph)], [Outside(None)]
     screen.set_depth(0)
     before = len(scene(screen)["boxes"])
     with refuses(LayoutError, "a picture of 280 boxes: 200 boxes read well, and this is 80 more", "set_budget(400)"):
@@ -80,7 +81,7 @@ def test_more_boxes_than_read_well_are_refused_with_an_offer():
 def test_what_is_refused_is_not_laid_out(monkeypatch):
     graph = Graph.of([(f"s{chr(97 + i)}/o{k}z", f"T{k}", []) for i in range(26) for k in range(9)])
     screen = gs.open(tf.Graph()).screen
-    screen._inside, screen._outside = [("f", graph)], [None]
+    screen._inside, screen._outside = [("f", graph)], [Outside(None)]
     screen.set_depth(0)
     laid_out = []
     monkeypatch.setattr(pane, "place", lambda *given, **named: laid_out.append(given) or place(*given, **named))
@@ -212,6 +213,69 @@ def test_a_call_is_looked_into_and_left():
         screen.leave()
     with refuses(SelectionError, "look_inside('x'): a Placeholder calls no function of the graph", "Pick a call op"):
         screen.look_inside("x")
+
+
+def test_inside_a_function_picks_places_and_rows_are_its_own():
+    graph = tf.Graph()
+
+    @tf.function
+    def twice(a):
+        with tf.name_scope("deep"):
+            b = tf.nn.relu(a) * 2.0
+        return tf.nn.relu(b, name="same")
+
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        tf.identity(twice(x), name="same")
+        with tf.name_scope("deep"):
+            tf.identity(tf.tanh(x, name="x"), name="y")
+    ed = gs.open(graph)
+    screen, call = ed.screen, next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if "Call" in t)
+    screen.unfold("deep/")
+    screen.pick([call])
+    screen.save_view("outside")
+    rows = screen.traits()["outline"]
+    screen.look_inside(call)
+    shown = screen.traits()
+    assert (shown["picked"], shown["views"]) == ([], {"back": 0, "forward": 0, "saved": []})
+    screen.pick(["deep/", "same"])
+    assert screen.traits()["status"]["text"] == "4 ops picked"
+    assert ed.selection.names == [call]  # never an op outside that has the name of one inside
+    assert screen.details("same")["python"] == ""
+    screen.fold("deep/")
+    screen.save_view("inside")
+    screen.back()
+    assert {"deep/Relu", "deep/mul"} <= names(screen)
+    screen.show_view("inside")
+    assert "deep/" in names(screen)
+    screen.leave()
+    shown = screen.traits()
+    assert (shown["picked"], shown["views"]) == ([call], {"back": 1, "forward": 0, "saved": ["outside"]})
+    assert shown["outline"] == rows
+    screen.look_inside(call)
+    assert screen.traits()["views"]["saved"] == ["inside"]
+
+
+def test_what_is_put_away_goes_from_a_scope_that_was_opened_for_a_helper_too():
+    ed = gs.open(model("resource").graph)
+    screen = ed.screen
+    screen.reveal("net/b/Initializer/zeros")
+    screen.unfold("net/")
+    assert any(key.endswith("+") for key in screen.unfolded)
+    assert "net/MatMul" in names(screen)
+    screen.hide_ops(["MatMul"])
+    assert "net/MatMul" not in names(screen)
+    assert "net/y" in names(screen)
+    screen.reveal("net/MatMul")  # asked for by name, it is shown
+    assert "net/MatMul" in names(screen)
+
+
+def test_structure_where_nothing_is_repeated_says_so():
+    ed = gs.open(model("resource").graph)
+    ed.screen.paint("structure")
+    legend = scene(ed.screen)["legend"]
+    assert (legend["title"], legend["items"]) == ("", [])
+    assert ed.screen.traits()["status"]["text"].startswith("no two scopes of this picture are alike inside")
 
 
 def test_of_several_functions_one_is_chosen():

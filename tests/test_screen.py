@@ -521,3 +521,15 @@ def test_what_will_go_is_crossed_out_where_it_is():
 def test_a_box_that_is_not_there_is_said():
     with refuses(SelectionError, "remove('inn/'): there is nothing of that name in"):
         row_of_ops().remove(["inn/"])
+
+
+def test_a_copy_says_how_much_comes_along():
+    screen = gs.open(model("resource").graph).screen
+    screen.mark_input("x:0")
+    screen.mark_output("net/y:0")
+    chosen = screen.region.count
+    screen.copy("one")
+    made = screen.draft.preview().counts["ops"]
+    assert made > chosen > 1
+    said = f"{chosen} ops will be copied to one/, {made - chosen} more come along"
+    assert screen.traits()["status"]["text"].startswith(said)

@@ -43,3 +43,7 @@ def test_texts_are_quoted_and_cut():
     assert got["value"].startswith("string (2,)")
     assert "…" in got["values"]
     assert "b'<script>'" in got["values"]
+
+
+def test_texts_take_what_they_are_long():
+    assert told(np.array([b"abc", b"d"], object))["rows"][0] == ["value", "string (2,), 4 bytes"]

@@ -9,7 +9,8 @@ from tensorflow.core.framework import node_def_pb2
 from ..core.graph import Graph
 from ..errors import SelectionError
 from .calls import Calls
-from .functions import referred
+from .functions import reachable, referred
+from .inferring import Given, Inferred, given
 
 
 def called_functions(graph: Graph, op: int) -> list[str]:
@@ -18,12 +19,13 @@ def called_functions(graph: Graph, op: int) -> list[str]:
     return sorted(referred(graph.nodes[op], known) & set(known)) if known else []
 
 
-def body(graph: Graph, name: str) -> Graph:
+def body(graph: Graph, name: str, call: int | None = None) -> Graph:
     """Returns the body of a function: its arguments as ``_Arg``, its results as ``_Retval``.
 
     Args:
-        graph: snapshot of a live graph.
+        graph: snapshot of a live graph, or of a body.
         name: the function's name.
+        call: number of the op that calls it, which knows shapes of the arguments.
 
     Raises:
         SelectionError: the graph holds no such function.
@@ -63,11 +65,27 @@ def body(graph: Graph, name: str) -> Graph:
         node = node_def_pb2.NodeDef(name=free, op="_Retval", input=[read(inner.ret[result.name])])
         node.attr["T"].type = result.type
         nodes.append(node)
-    return Graph.read(nodes, title=f"{name} of {graph.title}", owner=_Library(calls.known))
+    outer = graph.owner.given if isinstance(graph.owner, _Library) else {}
+    names = [argument.name for argument in inner.signature.input_arg]
+    told = given(graph, call, len(names), outer) if call is not None else [Given()] * len(names)
+    known = {
+        argument: about if about != Given() else Given(_own_shape(inner, i))
+        for i, (argument, about) in enumerate(zip(names, told, strict=True))
+    }
+    leads_to = reachable(set().union(*(referred(n, calls.known) for n in nodes)), calls.known)
+    shapes = Inferred(nodes, lambda: [calls.definition(f) for f in leads_to], known)
+    return Graph.read(nodes, title=f"{name} of {graph.title}", owner=_Library(calls.known, known), outputs_of=shapes)
+
+
+def _own_shape(inner: Any, argument: int) -> Any:
+    """Returns the shape that a function says of an argument itself; None where it says none."""
+    said = inner.arg_attr[argument].attr if argument in inner.arg_attr else {}
+    shapes: Any = said["_output_shapes"].list.shape if "_output_shapes" in said else ()
+    return shapes[0] if len(shapes) == 1 else None
 
 
 class _Library:
     """Stands for the graph of a body: it knows the same functions, so that calls inside can be looked into."""
 
-    def __init__(self, known: dict[str, Any]) -> None:
-        self._functions = known
+    def __init__(self, known: dict[str, Any], given: dict[str, Given]) -> None:
+        self._functions, self.given = known, given

@@ -17,6 +17,7 @@ def put_beside(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) ->
     graph = tree.graph
     scopes = graph.scopes
     roots = [name for name in scopes.names[1:] if _ROOT.fullmatch(name.rpartition("/")[2])]
+    before = len(boxes)  # also out of a folded scope that has the gradients in it, never out of another ∇
     for box in list(boxes):
         for root in roots:
             tail = box.name.rstrip("/") if box.kind == "scope" else f"{box.name}_grad"
@@ -24,7 +25,7 @@ def put_beside(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) ->
             if scope is None or box.kind not in ("op", "scope"):
                 continue
             ops = tree.ops_below(scope)
-            ops = ops[(op_box[ops] < 0) & (tree.asides.kind[ops] == TRAINING)]
+            ops = ops[(op_box[ops] < before) & (tree.asides.kind[ops] == TRAINING)]
             if not len(ops):
                 continue
             name = f"{scopes.names[scope]}/"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..core.graph import Graph
 
 DTYPES = {
@@ -12,21 +14,36 @@ DTYPES = {
 }  # fmt: skip
 """Names of TensorFlow's dtypes by their numbers in files."""
 
-_ATTRS = ("dtype", "DstT", "out_type", "output_type", "Tout", "T", "Tparams")
+_ATTRS = ("dtype", "DstT", "out_type", "output_type", "type", "Tout", "T", "Tparams")
 
 
-def dtype_of(graph: Graph, op: int) -> str:
-    """Returns the dtype of an op's first output; "" where it has none or nobody can say.
+def dtypes_of(graph: Graph) -> list[str]:
+    """Returns the dtype of the first output of each op; "" where it has none or nobody can say.
+
+    TensorFlow's word counts, where there is a live graph: a comparison of floats is a bool, whatever its attribute T
+    is. It is asked once for all ops of the same type with the same dtype in their attributes.
 
     Example:
-        >>> dtype_of(Graph.of([("a", "NoOp", [])]), 0)
-        ''
+        >>> dtypes_of(Graph.of([("a", "NoOp", [])]))
+        ['']
     """
-    attr = getattr(graph.nodes[op], "attr", None)
-    if attr:
-        for key in _ATTRS:
-            if key in attr and attr[key].type:
-                return DTYPES.get(attr[key].type % 100, "")
-        return ""
-    info = graph.info(op, 0)
-    return info.dtype.removesuffix("_ref") if info else ""
+    known: dict[tuple[str, str], str] = {}
+    out = []
+    for op, kind in enumerate(graph.types):
+        said = _said(graph.nodes[op])
+        name = known.get((kind, said)) if said else None
+        if name is None:
+            outputs = graph.outputs(op)
+            name = said if outputs is None else outputs[0].dtype.removesuffix("_ref") if outputs else ""
+            known[kind, said] = name
+        out.append(name)
+    return out
+
+
+def _said(node: Any) -> str:
+    """Returns the dtype in a node's attributes that is most likely that of its output."""
+    attr = getattr(node, "attr", None) or {}
+    for key in _ATTRS:
+        if key in attr and attr[key].type:
+            return DTYPES.get(attr[key].type % 100, "")
+    return ""

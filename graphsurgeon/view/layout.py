@@ -73,6 +73,7 @@ class PlacedScene:
                     "id": e.id, "from": e.source, "to": e.target, "d": e.d, "n": e.n, "control": e.control,
                     "quiet": e.quiet, "state": e.state, "label": e.label, "lx": e.lx, "ly": e.ly,
                     "tensors": list(e.tensors),
+                    "texts": list(e.texts),
                 }
                 for e in self.edges
             ],

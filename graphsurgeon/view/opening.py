@@ -87,6 +87,8 @@ def _best(tree: Tree, shown: list[Item]) -> Item | None:
         if not item.keys or item.kind == "variable":
             continue
         inner = len(tree.inside(item))
+        if item.alike and tree.graph.types[item.first] == "_Arg":
+            continue  # what a function captures: a hundred names that say nothing
         if inner < (2 if n >= FEW else 1):
             continue
         back = behind(item.leaf)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.graph import Graph
 from ..errors import LayoutError
-from .dtypes import dtype_of
+from .dtypes import dtypes_of
 from .families import COLOURS, WORDS
 from .items import find_item
 from .repeats import repeated
@@ -87,7 +87,7 @@ def painted(scene: Scene, graph: Graph, placed: Mapping[str, Any], paint: Paint)
         title = paint.name
     elif paint.by == "structure":
         found, items = _structure(scene, graph)
-        title = "same structure"
+        title = "same structure" if items else ""
     else:
         found, items = _kinds(scene, graph, paint.by)
         title = paint.by
@@ -135,7 +135,7 @@ def _words(graph: Graph, by: str) -> list[str]:
     if by == "device":
         return [getattr(node, "device", "") or "no device" for node in graph.nodes]
     if by == "dtype":
-        return [dtype_of(graph, op) or "no tensor" for op in range(graph.size)]
+        return [name or "no tensor" for name in dtypes_of(graph)]
     depth = 0
     while True:  # the first level at which names differ
         heads = {tuple(name.split("/")[: depth + 1]) for name in graph.names if name.count("/") > depth}

@@ -73,9 +73,9 @@ def folded(tree: Tree, items: list[Item], path: str) -> list[Item]:
 def _alike(tree: Tree, items: list[Item]) -> list[tuple[str, list[tuple[int, int]]]]:
     """Returns (stem, [(number, place)]) of items with the same stem and the same ops inside."""
     found: dict[tuple[object, ...], list[tuple[int, int]]] = defaultdict(list)
-    graph, stems = tree.graph, set()
-    for item in items:
-        match = _NUMBERED.fullmatch(item.leaf)
+    graph, stems, names = tree.graph, set(), {item.leaf for item in items}
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
         if match:
             stems.add(match[1])
     for place, item in enumerate(items):
@@ -84,7 +84,7 @@ def _alike(tree: Tree, items: list[Item]) -> list[tuple[str, list[tuple[int, int
             stem, number = match[1], int(match[2])
             if match[2] != str(number):  # x_007 is a name of its own
                 continue
-        elif item.leaf + "_" in stems:  # x beside x_1, x_2: TensorFlow's own numbering
+        elif item.leaf + "_" in stems and item.leaf + "_0" not in names:  # x, x_1, x_2: TensorFlow's own numbering
             stem, number = item.leaf + "_", 0
         else:
             continue

@@ -68,3 +68,4 @@ class Edge:
     d: str = ""
     lx: float = 0.0
     ly: float = 0.0
+    texts: list[str] = field(default_factory=list)  # dtype and shape of each of `tensors`

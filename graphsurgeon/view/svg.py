@@ -62,11 +62,13 @@ def to_svg(
         >>> to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})[:4]
         '<svg'
     """
-    mark = "gs" + hashlib.blake2b(json.dumps(scene, sort_keys=True).encode(), digest_size=5).hexdigest()
+    # of what is drawn: dtypes and shapes of tensors are told on the page alone
+    drawn = {**scene, "edges": [{k: v for k, v in e.items() if k != "texts"} for e in scene["edges"]]}
+    mark = "gs" + hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=5).hexdigest()
     foot, signs = _foot(scene), list(legend)
     w = max(float(scene["w"]), width(foot, SUB) + 24 if foot else 0.0, _wide(signs))
-    colours, tall = _colours(scene.get("legend") or {}, float(scene["h"]) + 8, max(w, 320.0))
-    w = max(w, _right(scene.get("legend") or {}))
+    colours, tall, wide = _colours(scene.get("legend") or {}, float(scene["h"]) + 8, max(w, 320.0))
+    w = max(w, wide)
     h = float(scene["h"]) + tall + (FOOT if foot else 0) + (FOOT + 2 if signs else 0)
     title = title or f"graph of {len(scene['boxes'])} boxes and {len(scene['edges'])} edges"
     chosen = set(picked)
@@ -283,12 +285,12 @@ def blend(colour: str, share: float) -> str:
     return "#" + "".join(f"{round(255 + (part - 255) * share):02X}" for part in parts)
 
 
-def _colours(legend: Mapping[str, Any], y: float, most: float) -> tuple[list[str], float]:
-    """Draws the entries of a legend in rows below the picture; returns them and their height."""
+def _colours(legend: Mapping[str, Any], y: float, most: float) -> tuple[list[str], float, float]:
+    """Draws the entries of a legend in rows below the picture; returns them, their height and their width."""
     if not legend.get("items"):
-        return [], 0.0
+        return [], 0.0, 0.0
     entries = [(item["colour"], _entry(item), item["key"]) for item in legend["items"]]
-    out, x, row = [], 12.0, 0
+    out, x, row, wide = [], 12.0, 0, 0.0
     if legend["title"]:
         out.append(_text(x, y, f"{legend['title']}:", SUB, fill=INK, font_weight="600"))
         x += width(f"{legend['title']}:", SUB, bold=True) + 10
@@ -301,16 +303,12 @@ def _colours(legend: Mapping[str, Any], y: float, most: float) -> tuple[list[str
         out.append(_rect(x, top - 9, 10, 10, 3, fill=blend(colour, 0.45), stroke=colour, **weak))
         out.append(_text(x + 15, top, words, SUB, fill=INK, **weak))
         x += long
-    return out, 18.0 * (row + 1) + 4
+        wide = max(wide, x)
+    return out, 18.0 * (row + 1) + 4, wide
 
 
 def _entry(item: Mapping[str, Any]) -> str:
     return f"{item['text']} ({item['boxes']})" if item["boxes"] else str(item["text"])
-
-
-def _right(legend: Mapping[str, Any]) -> float:
-    """Returns how wide the widest single entry of a legend is: none is cut."""
-    return max((width(_entry(item), SUB) + 42 for item in legend.get("items", ())), default=0.0)
 
 
 def _faded(scene: Mapping[str, Any]) -> set[str]:

@@ -30,11 +30,12 @@ def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int
     for (a, b), found in _pairs(graph, graph.data.ptr, graph.data.node, graph.data.port, op_box, n):
         between |= {(a, b), (b, a)}
         names = [f"{graph.names[op]}:{port}" for op, port in found[:TENSORS]]
+        infos = [graph.info(*tensor) for tensor in found[:TENSORS]]
         label = f"×{len(found)}" if len(found) > 1 else ""
-        if not label:
-            info = graph.info(*found[0])
-            label = str(info) if info and info.shape is not None else ""
-        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), False, names, label=label))
+        if not label and infos[0] and infos[0].shape is not None:
+            label = str(infos[0])
+        texts = [str(info) if info else "" for info in infos]
+        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), False, names, label=label, texts=texts))
     hidden, at = 0, [0] * n
     control = graph.control
     for (a, b), found in _pairs(graph, control.ptr, control.node, control.port, op_box, n):

@@ -103,3 +103,20 @@ def test_refilter_says_whether_anything_changed():
 @pytest.mark.parametrize(("n", "text"), [(1, "1 edge of gradients"), (2, "2 edges of gradients")])
 def test_edges_that_are_not_drawn_have_words(n, text):
     assert counted(n, "edges of gradients") == text
+
+
+def test_gradients_inside_a_folded_scope_come_out_of_it():
+    ops = [("x", "Placeholder", [])]
+    source = "x"
+    for scope in ("a", "b"):
+        ops += [(f"{scope}/{n}", t, [p]) for n, t, p in (("mm", "MatMul", source), ("relu", "Relu", f"{scope}/mm"))]
+        source = f"{scope}/relu"
+    ops += [("loss/mean", "Mean", [source]), ("loss/square", "Square", ["loss/mean"])]
+    last = "loss/square"
+    for name in ("b/relu", "b/mm", "a/relu", "a/mm"):
+        ops.append((f"loss/gradients/{name}_grad/g", "Mul", [last, name]))
+        last = ops[-1][0]
+    ops += [(f"t{chr(97 + i)}q", "Tile", ["x"]) for i in range(14)]
+    scene = shown(Graph.of(ops), Filters(training="beside"))
+    assert "loss/" in [b.name for b in scene.boxes]
+    assert {b.label: b.count for b in scene.boxes if b.beside} == {"∇ a": 2, "∇ b": 2}

@@ -95,3 +95,11 @@ def test_first_picture(corpus, read, id):
         for x, y in samples(edge.d, 24):
             hit = next((b for b in others if b.x + 1 < x < b.x + b.w - 1 and b.y + 1 < y < b.y + b.h - 1), None)
             assert hit is None, f"{edge.tensors[:1]} runs through {hit.name!r}"
+
+
+def test_what_a_function_captures_stays_folded():
+    ops = [("x", "_Arg", []), ("unknown", "_Arg", []), *((f"unknown_{i}", "_Arg", []) for i in range(200))]
+    ops += [("call", "PartitionedCall", [name for name, *_ in ops]), ("result", "_Retval", ["call"])]
+    graph = Graph.of(ops)
+    scene = build(graph, first_unfolded(graph))
+    assert [b.name for b in scene.boxes] == ["x", "unknown", "~unknown_[0..199]", "call", "result"]

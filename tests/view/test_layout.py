@@ -166,6 +166,7 @@ def test_dict_is_json_and_always_the_same():
         "lx",
         "ly",
         "tensors",
+        "texts",
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from graphsurgeon.core.graph import Graph, TensorInfo
 from graphsurgeon.errors import LayoutError
-from graphsurgeon.view.dtypes import dtype_of
+from graphsurgeon.view.dtypes import dtypes_of
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.paint import GREY, HUES, STEPS, Paint, painted
 from graphsurgeon.view.scene import build
@@ -58,9 +58,9 @@ def test_dtypes_and_scopes():
 
 def test_dtype_of_nodes_and_of_what_tensorflow_says():
     graph = devices()
-    assert dtype_of(graph, graph.index["a/na"]) == "int32"
+    assert dtypes_of(graph)[graph.index["a/na"]] == "int32"
     live = Graph.of([("v", "VariableV2", [])], outputs_of=lambda i: [TensorInfo("float32_ref", (2,))])
-    assert dtype_of(live, 0) == "float32"
+    assert dtypes_of(live) == ["float32"]
 
 
 def test_numbers_become_steps_and_bars():

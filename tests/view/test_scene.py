@@ -133,6 +133,13 @@ def test_series_inside_a_scope_and_numbering_without_a_first_number():
     assert (scene.boxes[1].sub, scene.boxes[1].family) == ("Relu ×16", "activation")
 
 
+def test_series_beside_a_name_without_number_and_one_with_zero():
+    ops = [("m/k", "_Arg", []), *((f"m/k_{i}", "_Arg", []) for i in range(30))]
+    ops.append(("m/sum", "AddN", [name for name, *_ in ops]))
+    scene = build(Graph.of(ops), {"m/"})
+    assert boxes(scene) == ["m/k", "~m/k_[0..29]", "m/sum"]
+
+
 def test_too_few_or_different_or_interleaved_siblings_are_no_series():
     assert len(build(towers(4)).boxes) == 7
     different = [(f"b_{i}/op", f"Type{i}", []) for i in range(20)]

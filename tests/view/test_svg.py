@@ -8,6 +8,7 @@ from graphsurgeon.core.graph import Graph
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import escape, to_svg
+from graphsurgeon.view.text import SUB, width
 from tests.view.graphs import chain, network, towers
 
 NS = "{http://www.w3.org/2000/svg}"
@@ -107,3 +108,13 @@ def test_escape():
 
 def test_empty_picture():
     assert ET.fromstring(picture(Graph.of([]))).tag == f"{NS}svg"
+
+
+def test_no_entry_of_the_legend_leaves_a_narrow_picture():
+    placed = place(build(Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])]))).to_dict()
+    items = [{"key": f"k{i}", "text": f"a family of ops {i}", "colour": "#336699", "boxes": 1} for i in range(5)]
+    placed["legend"] = {"by": "family", "title": "", "items": items, "faded": []}
+    root = ET.fromstring(to_svg(placed))
+    said = [e for e in root.iter(f"{NS}text") if (e.text or "").startswith("a family")]
+    assert len(said) == 5
+    assert max(float(e.get("x")) + width(e.text, SUB) for e in said) <= float(root.get("width"))

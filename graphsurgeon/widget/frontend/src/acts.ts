@@ -101,7 +101,8 @@ export class Acts {
     this.asked++;
     this.edge = edge;
     this.p.redraw();
-    this.p.inspector.edge(edgeTitle(edge), edge.tensors, edge.n - edge.tensors.length);
+    const [from, to] = [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!.label);
+    this.p.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, edge.tensors.map((tensor, i) => ({ tensor, text: edge.texts?.[i] ?? "" })), edge.n - edge.tensors.length);
   }
 
   get chosenEdge(): Edge | null { return this.edge; }

@@ -1,7 +1,7 @@
 // Puts the parts of the screen together and keeps them in step with the model.
 import { Acts } from "./acts";
 import { Api } from "./api";
-import { count, h } from "./dom";
+import { besides, count, h } from "./dom";
 import { Inspector } from "./inspector";
 import { actionOf } from "./keys";
 import { Outline } from "./outline";
@@ -23,7 +23,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon" });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
-  let active: PaneName = "source", outlineOn = true, inspectorOn = true, sidesChosen = false, width = 0;
+  let active: PaneName = "source", inside = "", outlineOn = true, inspectorOn = true, sidesChosen = false, width = 0;
 
   const status = new StatusBar(() => void acts.send("cancel", {}), keys => acts.fade(keys));
   const api = new Api(model, () => status.pending(api.pending()), text => status.say(text, "warn"));
@@ -41,7 +41,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     marked: (tensor, as) => acts.mark(tensor, as),
     unmarked: tensor => void acts.send("unmark", { tensor }),
     revealed: name => acts.reveal(active, name),
-    inside: (name, fn) => void acts.send("look_inside", { name, function: fn }),
+    // their buttons go with what they lead away from: the keyboard must not go with them
+    inside: (name, fn) => { void acts.send("look_inside", { name, function: fn }); focusPane(); },
     asked: name => acts.send("value", { name }),
     around: () => void acts.send("boundary_of_picked", {}),
     said: text => status.say(text),
@@ -77,7 +78,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     help: () => popup.help(),
     seen: at => acts.seen.menu(active, at),
     colours: at => acts.seen.colours(at),
-    leave: () => void acts.send("leave", {}),
+    leave: () => { void acts.send("leave", {}); focusPane(); },
   }, search.element);
   const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
   const acts: Acts = new Acts({ model, api, panes, inspector, plan, status, popup, search, active: () => panes[active], redraw: highlight });
@@ -102,7 +103,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   function highlight(): void {
     for (const pane of [panes.source, panes.destination]) {
       pane.drawing.pick(acts.picked[pane.name]);
-      pane.drawing.mark(pane.name === "source" ? model.get("boundary") : null, acts.armed?.pane === pane.name ? acts.armed.box : null);
+      pane.drawing.mark(pane.name === "source" && !inside ? model.get("boundary") : null, acts.armed?.pane === pane.name ? acts.armed.box : null);
       pane.drawing.lightEdge(acts.chosenEdge);
       pane.drawing.fade(acts.faded ?? pane.scene?.legend?.faded ?? []);
       pane.drawing.join(new Set(model.get("plan").connections.map(c => c.from)));
@@ -139,7 +140,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   function draw(): void {
-    const { source, destination } = model.get("scenes"), titles = model.get("titles");
+    const { source, destination } = model.get("scenes"), titles = model.get("titles"), where = String(model.get("look")?.inside ?? "");
+    if (where !== inside) panes.source.elsewhere();
+    inside = where;
     // in a narrow cell one pane is seen: a preview that has just come is the one to look at
     if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) active = "destination";
     if (!destination && active === "destination") active = "source";
@@ -150,7 +153,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     panes.source.update(source ?? null, titles.source ?? "");
     panes.destination.update(destination ?? null, titles.destination ?? "");
     const stats = source?.stats;
-    const aside = Object.entries(stats?.aside ?? {}).filter(([, n]) => n).map(([what, n]) => `${count(n, what.replace(/ies$/, "y").replace(/s$/, ""), what)} aside`);
+    const aside = Object.entries(stats?.aside ?? {}).filter(([, n]) => n).map(([what, n]) => besides(n, what));
     const figures = stats ? [count(stats.ops, "op"), ...aside, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     top.update(titles.source ?? "", figures, source?.direction ?? "TB", model.get("look")?.inside ?? []);
     status.colours([source, destination]);

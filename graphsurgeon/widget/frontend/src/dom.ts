@@ -72,6 +72,11 @@ export function count(n: number, one: string, many = one + "s"): string {
   return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 }
 
+/** "1 constant aside", "2 constants aside". */
+export function besides(n: number, what: string): string {
+  return `${count(n, what.replace(/ies\b/, "y").replace(/s\b/, ""), what)} aside`;
+}
+
 /** Copies to the clipboard; false where the page may not. */
 export async function toClipboard(text: string): Promise<boolean> {
   try {

@@ -1,7 +1,7 @@
 // Going about: to producers and consumers, back and forward, to saved views.
 import type { Acts } from "./acts";
 import type { Pane } from "./pane";
-import { isFold, opOf } from "./places";
+import { opOf } from "./places";
 import type { Choice, Popup } from "./popup";
 import type { Model } from "./types";
 
@@ -17,12 +17,12 @@ export class Going {
     const details = await this.acts.send("details", { pane: pane.name, name: of.name });
     if (!details) return;
     const own = of.name.replace(/\/$/, "");
-    const found = way === "producer" ? [...details.inputs.map(t => opOf(t.tensor)), ...details.control_inputs]
-      : details.consumers.length || !isFold(of) ? details.consumers : details.outputs.map(t => opOf(t.tensor));
+    const found = way === "producer" ? [...details.inputs.map(t => opOf(t.tensor)), ...details.control_inputs] : details.consumers;
     const names = [...new Set(found)].filter(name => name !== own), go = (name: string) => this.acts.reveal(pane.name, name);
+    const total = (way === "consumer" && details.totals?.consumers) || names.length;
     if (!names.length) this.say(`'${own.slice(0, 80)}' has no ${way}.`);
     else if (names.length === 1) go(names[0]!);
-    else this.popup.choose(`Go to which ${way}?`, names.slice(0, MOST).map(name => ({ text: name, run: () => go(name) })), below(pane));
+    else this.popup.choose(`Go to which ${way}?${total > MOST ? ` The first ${MOST} of ${total.toLocaleString("en")}` : ""}`, names.slice(0, MOST).map(name => ({ text: name, run: () => go(name) })), below(pane));
   }
 
   /** The step before or after, with the look one had there. */

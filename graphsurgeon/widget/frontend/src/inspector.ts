@@ -51,11 +51,12 @@ export class Inspector {
     ]);
   }
 
-  edge(title: string, tensors: string[], more: number): void {
+  edge(title: string, way: string, tensors: TensorText[], more: number): void {
     this.scope = "";
     this.put(() => [
       h("h3", { class: "gs-inspect-title" }, title),
-      this.list("", tensors.map(t => this.tensor({ tensor: t, text: "" }))),
+      h("p", { class: "gs-doc" }, way),
+      this.list("", tensors.map(t => this.tensor(t))),
       more > 0 && h("p", { class: "gs-muted" }, `and ${more} more`),
     ]);
   }
@@ -68,11 +69,11 @@ export class Inspector {
       facts(d.rows),
       histogram(d.histogram),
       d.value ? this.valueOf(name) : null,
-      this.list("Functions", (d.functions ?? []).map(f => button({ text: `Look inside ${f}`, kind: "small", press: () => this.events.inside(name, f) }))),
-      this.list(isOp ? "Outputs" : "Leaves by", d.outputs.map(t => this.tensor(t, isOp ? name : "", d.outputs.length > 1))),
-      this.list(isOp ? "Inputs" : "Enters by", d.inputs.map(t => this.tensor(t))),
-      this.list("Control inputs", d.control_inputs.map(n => this.link(n))),
-      this.list("Consumers", d.consumers.map(n => this.link(n))),
+      this.list("Functions", (d.functions ?? []).map(f => button({ text: `Look inside ${f}`, title: f, kind: "small", press: () => this.events.inside(name, f) }))),
+      this.list(isOp ? "Outputs" : "Leaves by", d.outputs.map(t => this.tensor(t, isOp ? name : "", d.outputs.length > 1)), d.totals?.outputs),
+      this.list(isOp ? "Inputs" : "Enters by", d.inputs.map(t => this.tensor(t)), d.totals?.inputs),
+      this.list("Control inputs", d.control_inputs.map(n => this.link(n)), d.totals?.control_inputs),
+      this.list("Consumers", d.consumers.map(n => this.link(n)), d.totals?.consumers),
       !!d.python && h("div", { class: "gs-row" }, button({ text: "Copy as Python", kind: "small", title: d.python.slice(0, 300),
         press: async () => this.events.said((await toClipboard(d.python!)) ? `Copied: ${d.python!.slice(0, 80)}` : "This page may not write to the clipboard.") })),
     ]);
@@ -80,10 +81,12 @@ export class Inspector {
 
   /** A value is fetched when somebody asks for it, never by itself. */
   private valueOf(name: string): HTMLElement {
-    const place = h("div", { class: "gs-value" });
+    const place = h("div", { class: "gs-value", tabindex: -1 });
     place.append(button({ text: "Fetch the value", kind: "small", press: async () => {
       const found = await this.events.asked(name);
-      if (found) fill(place, facts(found.rows), histogram(found.histogram));
+      if (!found) return;
+      fill(place, facts(found.rows), histogram(found.histogram));
+      place.focus({ preventScroll: true });
     } }));
     return place;
   }
@@ -113,11 +116,11 @@ export class Inspector {
     return at && name.startsWith(this.scope) && name.length > at ? `\u2026/${name.slice(at)}` : name;
   }
 
-  private list(title: string, items: HTMLElement[]): HTMLElement | null {
+  private list(title: string, items: HTMLElement[], total = items.length): HTMLElement | null {
     if (!items.length) return null;
-    const rest = items.length - MOST;
+    const rest = total - Math.min(items.length, MOST);
     return h("section", { class: "gs-inspect-list" },
-      title && h("h4", {}, title, h("span", { class: "gs-n" }, String(items.length))),
+      title && h("h4", {}, title, h("span", { class: "gs-n" }, total.toLocaleString("en"))),
       h("ul", {}, ...items.slice(0, MOST).map(i => h("li", {}, i)), rest > 0 && h("li", { class: "gs-muted" }, `and ${count(rest, "more", "more")}`)));
   }
 

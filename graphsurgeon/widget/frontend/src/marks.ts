@@ -1,4 +1,5 @@
 // What is marked on the boxes of a scene: boundary tensors, leaks, the region, and what stands in their labels.
+import { besides } from "./dom";
 import { placeOf, opOf } from "./places";
 import type { Boundary, Box, Group, Mark, Scene } from "./types";
 
@@ -59,7 +60,7 @@ export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: C
   if ("kind" in item) {
     if (item.kind !== "op") said.push(item.kind);
     said.push(`${neighbours[0]} in, ${neighbours[1]} out`);
-    for (const [what, n] of Object.entries(item.aside ?? {})) said.push(`${n} ${what} aside`);
+    for (const [what, n] of Object.entries(item.aside ?? {})) said.push(besides(n, what));
     if (item.paint?.told) said.push(item.paint.told);
   } else said.push("open scope");
   if (marks?.inputs.length) said.push("boundary input");

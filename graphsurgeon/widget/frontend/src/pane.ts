@@ -30,6 +30,7 @@ export class Pane {
   /** Where one looked, by scene. */
   private looks = new Map<string, [number, number, number]>();
   private returning = false;
+  private crossed = false;
   private active: string | null = null;
   private anchor: string | null = null;
   private goal: { name: string; focus: boolean } | null = null;
@@ -69,10 +70,11 @@ export class Pane {
     }
     const had = this.svg.contains(document.activeElement);
     const still = this.drawing.scene ? this.holdOn(scene) : null;
-    const old = this.drawing.scene, back = this.returning && old !== scene ? this.looks.get(scene.rev + scene.direction) : undefined;
+    const old = this.drawing.scene, back = (this.returning || this.crossed) && old !== scene ? this.looks.get(scene.rev + scene.direction) : undefined;
     if (old && old !== scene) {
       this.looks.set(old.rev + old.direction, [this.view.x, this.view.y, this.view.k]);
-      this.returning = false;
+      if (this.crossed && !back) this.shown = false;
+      this.returning = this.crossed = false;
     }
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
@@ -96,6 +98,9 @@ export class Pane {
   /** Whether the next scene is looked at as it was left. */
   remember(yes: boolean): void { this.returning = yes; }
 
+  /** The next scene is of another graph: looked at anew, or as it was left. */
+  elsewhere(): void { this.crossed = true; }
+
   /** Looks from a place that was saved. */
   lookFrom(at: readonly number[]): void {
     const [x, y, k] = at;
@@ -109,6 +114,8 @@ export class Pane {
   arrive(): void {
     const item = this.goal && this.drawing.named(this.goal.name);
     if (!this.goal || !item) return;
+    // what one goes to can be read there
+    if (this.goal.focus && this.view.k < 0.5) this.zoom(0.75 / this.view.k);
     this.focus(item, true, this.goal.focus);
     this.goal = null;
   }
@@ -161,8 +168,11 @@ export class Pane {
   focus(item: Item, show = true, keyboard = true): void {
     this.rove(item.key, keyboard);
     if (show) {
-      const of = item.of;
-      this.view.show("kind" in of ? of : { ...of, h: Math.min(of.h, 60) }, ...this.size);
+      const of = item.of, r = "kind" in of ? of : { ...of, h: Math.min(of.h, 60) }, map = this.map.element;
+      this.view.show(r, ...this.size);
+      // not under the map
+      const [right, bottom] = this.view.toPane(r.x + r.w, r.y + r.h);
+      if (!map.hidden && right > map.offsetLeft && bottom > map.offsetTop) this.view.pan(0, map.offsetTop - bottom - 8);
     }
   }
 

@@ -15,7 +15,7 @@ export class StatusBar {
   private readonly text = h("div", { class: "gs-status-text", role: "status", "aria-live": "polite" });
   private readonly stop = button({ text: "Cancel", kind: "small", hidden: true, press: () => this.cancel() });
   private readonly legend = h("ul", { class: "gs-legend", "aria-label": "Colours" });
-  readonly element = h("footer", { class: "gs-status" }, this.text, this.stop, this.legend);
+  readonly element = h("div", { class: "gs-status" }, this.text, this.stop, this.legend);
   private said: Status | null = null;
   private own: Status | null = null;
   private slow = 0;

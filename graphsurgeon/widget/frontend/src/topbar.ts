@@ -38,7 +38,7 @@ export class TopBar {
   private direction: Direction = "TB";
 
   constructor(private events: TopEvents, search: HTMLElement) {
-    this.element = h("header", { class: "gs-top" },
+    this.element = h("div", { class: "gs-top" },
       this.outline, this.out, this.title, this.figures,
       h("div", { class: "gs-tools", role: "toolbar", "aria-label": "View" },
         this.back, this.forward, this.views, h("span", { class: "gs-rule" }),
@@ -56,6 +56,7 @@ export class TopBar {
     fill(this.title, title);
     this.title.title = title.slice(0, 300);
     fill(this.figures, figures);
+    this.figures.title = figures;
     if (direction !== this.direction || !this.turn.title) {
       this.direction = direction;
       this.turn.replaceChildren(icon(direction === "TB" ? "down" : "across"));

@@ -31,7 +31,7 @@ export interface Group extends Rect { id: string; name: string; label: string; c
 
 export interface Edge {
   id: string; from: string; to: string; d: string; n: number; control: boolean; state: Mark;
-  label: string; lx: number; ly: number; tensors: string[]; quiet?: boolean;
+  label: string; lx: number; ly: number; tensors: string[]; texts?: string[]; quiet?: boolean;
 }
 
 export interface Scene {
@@ -75,6 +75,8 @@ export interface State {
 export interface Details {
   title: string; rows: [string, string][]; inputs: TensorText[]; outputs: TensorText[];
   control_inputs: string[]; consumers: string[]; doc: string;
+  /** How long the lists are in truth: of long ones only the beginning comes. */
+  totals?: Partial<Record<"inputs" | "outputs" | "control_inputs" | "consumers", number>>;
   python?: string; functions?: string[]; histogram?: Histogram | null; value?: boolean;
 }
 

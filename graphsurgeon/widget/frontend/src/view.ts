@@ -1,4 +1,5 @@
 // Pan and zoom of one pane. Local only: nothing here ever sends a message.
+import { centre, nearest } from "./places";
 import type { Rect, Scene } from "./types";
 
 export const LEAST = 0.1, MOST = 3, FIRST_LEAST = 0.75;
@@ -10,10 +11,13 @@ export class View {
   k = 1;
   constructor(private changed: () => void) {}
 
-  /** The first look: full size when it fits, else as large as fits, but never too small to read. */
+  /** The first look: full size when it fits, else as large as fits, but never too small to read; then the beginning is in sight. */
   first(scene: Scene, width: number, height: number): void {
     const k = Math.max(FIRST_LEAST, Math.min(1, fitting(scene, width, height)));
     this.centre(scene, width, height, k);
+    const depth = (r: Rect) => centre(r)[scene.direction === "LR" ? 0 : 1], least = Math.min(...scene.boxes.map(depth));
+    const start = nearest({ x: 0, y: 0, w: scene.w, h: scene.h }, scene.boxes.filter(box => depth(box) < least + 1));
+    if (start) this.show(start, width, height);
   }
 
   /** Puts `r` in the middle, between 75 % and full size; of what is too large, the beginning. */

@@ -107,6 +107,15 @@ test("the first view is full size when it fits and never too small to read", () 
   expect([view.k, view.y]).toEqual([0.75, 20]);
 });
 
+test("the first view has the beginning of a large picture in sight, by the shortest way", () => {
+  const view = new View(() => {}), boxes = [box("left", { x: 100 }), box("x", { x: 300, y: 4, h: 32 }), box("far", { x: 1900, y: 900 })];
+  const s = { ...scene(boxes), w: 2000, h: 1000 };
+  view.first(s, 800, 300);
+  expect([view.toPane(300, 4), view.k]).toEqual([[20, 23], 0.75]);
+  view.first({ ...s, direction: "LR", w: 1000, h: 2000 }, 800, 300);
+  expect(view.toPane(100, 0)).toEqual([100, 20]);
+});
+
 test("zoom keeps the point under the pointer", () => {
   const view = new View(() => {});
   view.pan(30, 40);

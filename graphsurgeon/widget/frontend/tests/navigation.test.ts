@@ -36,6 +36,23 @@ test("p asks which producer, n goes to the one consumer", async () => {
   expect(model.verbs.at(-1)).toEqual(["reveal", { pane: "source", name: "r" }]);
 });
 
+test("of many consumers the first are offered, and how many there are is said", async () => {
+  item("a").focus();
+  key(item("a"), "n");
+  model.answer("details", { ...DETAILS, consumers: Array.from({ length: 60 }, (_, i) => `r${i}`), totals: { consumers: 1174 } });
+  await settled();
+  expect(choices().length).toBe(40);
+  expect(host.querySelector(".gs-menu")!.textContent).toContain("Go to which consumer? The first 40 of 1,174");
+});
+
+test("n on a scope goes to what reads it, not into it", async () => {
+  item("s").focus();
+  key(item("s"), "n");
+  model.answer("details", { ...DETAILS, outputs: [{ tensor: "s/last:0", text: "" }], consumers: ["after"] });
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["reveal", { pane: "source", name: "after" }]);
+});
+
 test("an op without producers says so", async () => {
   item("a").focus();
   key(item("a"), "p");
@@ -132,4 +149,33 @@ test("a page refuses more than 400 boxes, and opens no fold that is not in it", 
   expect(graph(400).build(new Set([0])).boxes.length).toBe(400);
   expect(() => graph(401).build(new Set([0]))).toThrow(TooMany);
   expect(graph(3).build(new Set([2])).boxes.length).toBe(1);
+});
+
+test("what one goes to is large enough to read, also from far away", async () => {
+  for (const canvas of host.querySelectorAll(".gs-canvas")) Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
+  model.put({ scenes: { source: { ...scene([box("a"), box("b", { y: 2900, x: 500 })]), rev: "2", w: 1000, h: 3000 }, destination: null } });
+  const scale = () => /scale\((.*)\)/.exec(host.querySelector(".gs-root")!.getAttribute("transform")!)![1];
+  item("a").focus();
+  key(item("a"), "f");
+  expect(Number(scale())).toBeLessThan(0.1001);
+  key(item("a"), "n");
+  model.answer("details", { ...DETAILS, consumers: ["b"] });
+  await settled();
+  model.answer("reveal", null);
+  await settled();
+  expect(scale()).toBe("0.7500");
+});
+
+test("the inside of a function is looked at from its beginning, and what is outside again as it was left", async () => {
+  const at = () => host.querySelector(".gs-root")!.getAttribute("transform");
+  for (const canvas of host.querySelectorAll(".gs-canvas")) Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
+  const outside = scene([box("a"), box("call", { y: 100 })]), look = { shown: [], hidden: [], training: "scopes" as const, by: "family", name: "", faded: [], budget: 200, inside: [] };
+  model.put({ scenes: { source: { ...outside, rev: "2" }, destination: null }, look });
+  key(item("a"), "+");
+  key(item("a"), "+");
+  const before = at();
+  model.put({ scenes: { source: { ...scene([box("a"), box("arg")]), rev: "3", w: 1000, h: 2000 }, destination: null }, look: { ...look, inside: ["f"] } });
+  expect(at()).toBe("translate(20.00,20.00) scale(0.7500)");
+  model.put({ scenes: { source: { ...outside, rev: "2" }, destination: null }, look });
+  expect(at()).toBe(before);
 });

@@ -1,6 +1,7 @@
 // What is shown and in which colours: menus, keys, legend, and what the inspector fetches.
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mount } from "../src/app";
+import { besides } from "../src/dom";
 import type { Details, Legend } from "../src/types";
 import { broken } from "../src/text";
 import { box, edge, FakeModel, scene } from "./fake";
@@ -112,6 +113,7 @@ test("a value is fetched when asked for, never by itself", async () => {
   model.answer("value", { rows: [["value", "float32 (2,), 8 B"]], histogram: { counts: [1, 3], low: -1, high: 2 } });
   await settled();
   expect(host.querySelector(".gs-value")!.textContent).toContain("float32 (2,), 8 B");
+  expect(document.activeElement).toBe(host.querySelector(".gs-value"));
   expect(host.querySelectorAll(".gs-histogram rect").length).toBe(2);
   expect(host.querySelector(".gs-histogram")!.getAttribute("aria-label")).toBe("histogram from -1.000 to 2.000");
 });
@@ -135,4 +137,29 @@ test("labels break where those of Python do", () => {
   expect(broken("sparse_softmax_cross_entropy_loss")).toEqual(["sparse_softmax_", "cross_entropy_loss"]);
   expect(broken("x".repeat(61))).toEqual(["x".repeat(30), "x".repeat(31)]);
   expect(broken("x".repeat(63))).toEqual(["x".repeat(32), "x".repeat(31)]);
+});
+
+test("a list of the inspector counts what there is, not what came", async () => {
+  item("a").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  model.answer("details", details({ consumers: Array.from({ length: 60 }, (_, i) => `r${i}`), totals: { consumers: 1174 } }));
+  await settled();
+  const list = host.querySelector(".gs-inspect-list")!;
+  expect(list.querySelector("h4")!.textContent).toBe("Consumers1,174");
+  expect(list.querySelectorAll(".gs-link").length).toBe(60);
+  expect(list.textContent).toContain("and 1,114 more");
+});
+
+test("an edge names its ends and tells dtype and shape of its tensors", () => {
+  start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { texts: ["float32 (2,)"] })]), destination: null } });
+  host.querySelector(".gs-edge")!.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  const said = host.querySelector(".gs-inspector")!;
+  expect(said.querySelector(".gs-doc")!.textContent).toBe("a \u2192 b");
+  expect([...said.querySelectorAll(".gs-tensor")].map(t => t.textContent)).toEqual(["a:0float32 (2,)"]);
+});
+
+test("what steps aside is counted in words, one or many", () => {
+  expect([[1, "constants"], [2, "constants"], [1, "summaries"], [1, "no-ops"], [1, "edges of gradients"], [1200, "saving ops"]].map(([n, what]) => besides(n as number, what as string)))
+    .toEqual(["1 constant aside", "2 constants aside", "1 summary aside", "1 no-op aside", "1 edge of gradients aside", "1,200 saving ops aside"]);
+  start({ scenes: { source: scene([box("a", { aside: { constants: 1 } })]), destination: null } });
+  expect(item("a").getAttribute("aria-label")).toContain("1 constant aside");
 });

@@ -107,7 +107,8 @@ export class PageGraph {
     const { tensors, reads } = this.packed;
     return grouped(reads, i => place(tensors[i]![0]), place, boxes.length).map(([a, b, found], i) => {
       const only = found.length === 1 ? tensors[found[0]!]![2] : `\u00d7${found.length}`;
-      return edgeOf(`e${i}`, boxes[a]!, boxes[b]!, found.length, false, found.slice(0, TENSORS).map(t => tensors[t]![1]), only);
+      const told = found.slice(0, TENSORS).map(t => tensors[t]!);
+      return { ...edgeOf(`e${i}`, boxes[a]!, boxes[b]!, found.length, false, told.map(t => t[1]), only), texts: told.map(t => t[2]) };
     });
   }
 

@@ -215,10 +215,10 @@ export class PageModel implements Model {
     }
     const isOp = row[1] === "op" || row[1] === "variable", after = new Set<string>();
     for (const [c, reader] of waits) if (inside(reader) && !inside(controls[c]![0])) after.add(controls[c]![1]);
-    const outputs = [...out].slice(0, SHOWN).map(text);
+    const outputs = [...out].slice(0, SHOWN).map(text), totals = { inputs: into.size, outputs: out.size, control_inputs: after.size, consumers: readers.size };
     if (isOp && !outputs.length) for (let p = 0; p < row[7]; p++) outputs.push({ tensor: `${name}:${p}`, text: "" });
     const rows: [string, string][] = isOp ? [["type", row[4]], ...this.attributes(i)] : [["ops", row[5].toLocaleString("en")]];
-    return { title: name.replace(/\/$/, ""), rows, inputs: [...into].slice(0, SHOWN).map(text), outputs, control_inputs: [...after].slice(0, SHOWN), consumers: isOp ? [...readers].slice(0, SHOWN) : [], doc: this.data.docs[row[4].split(" \u00b7 ")[0]!] ?? "" };
+    return { title: name.replace(/\/$/, ""), rows, inputs: [...into].slice(0, SHOWN).map(text), outputs, control_inputs: [...after].slice(0, SHOWN), consumers: [...readers].slice(0, SHOWN), totals, doc: this.data.docs[row[4].split(" \u00b7 ")[0]!] ?? "" };
   }
 
   private outline(): Row[] {

@@ -1,0 +1,61 @@
+"""axe-core on the widget inside a real JupyterLab, light and dark: rules count there that no plain page meets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.browser.hands import BUILD, IMPORTS, box, said, shot
+from tests.lab import open_notebook
+from tests.needs import need
+from tests.widget.page import AXE
+
+RUN = """() => axe.run(".gs", {
+  resultTypes: ["violations"], rules: {"label-content-name-mismatch": {enabled: true}},
+}).then(r => r.violations.map(v => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 300), v.nodes[0].failureSummary]))"""
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_axe_inside_jupyterlab(page: Any, lab: Any, theme: str) -> None:
+    need("front end")
+    notebook = open_notebook(page, lab, [IMPORTS + BUILD, "ed = gs.open(build())\ned"])
+    page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+    dark = str(theme.endswith("Dark")).lower()
+    page.wait_for_function(f"() => document.querySelector('.gs').classList.contains('gs-dark') === {dark}")
+    page.evaluate(AXE.read_text())
+
+    def clean(when: str) -> None:
+        shot(page, f"axe-{dark}-{when}")
+        assert page.evaluate(RUN) == [], when
+
+    box(page, "x").click()
+    page.locator(".gs-inspect-list").first.wait_for()
+    clean("inspector")
+    for key in ("s", "v", "e", "?", "Shift+F10"):
+        box(page, "x").focus()
+        page.keyboard.press(key)
+        page.locator(".gs-popup").wait_for()
+        clean(f"key {key}")
+        page.keyboard.press("Escape")
+    page.get_by_role("button", name="Colours").first.click()
+    page.locator(".gs-choice", has_text="Dtype").click()
+    said(page, "coloured by dtype")
+    clean("legend")
+    page.keyboard.press("/")
+    page.locator(".gs-search input").fill("net/*")
+    page.locator(".gs-hit").first.wait_for()
+    clean("search")
+    page.keyboard.press("Escape")
+    for name, key in (("x", "i"), ("y", "o")):
+        box(page, name).focus()
+        page.keyboard.press(key)
+    said(page, "Boundary: 1 in, 1 out")
+    box(page, "y").focus()
+    page.keyboard.press("c")
+    page.locator(".gs-pane-destination .gs-item").first.wait_for()
+    clean("plan")
+    for tab in page.locator(".gs-tabs [role=tab]").all():
+        tab.click()
+        clean(tab.inner_text().split("\n")[0])
+    notebook.close()
