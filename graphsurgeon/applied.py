@@ -204,8 +204,11 @@ class Applied:
 
     @property
     def warnings(self) -> list[str]:
-        """What the copy could not be given, in sentences: loops and conds that were taken in part have no gradient."""
-        return [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
+        """What the copy could not be given, in sentences: loops and conds that were taken in part have no gradient,
+        tables and queues that are filled while a session runs start empty.
+        """
+        lost = [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
+        return lost + [sentence for copied in self.copies for sentence in copied.emptied]
 
     def _holds(self, name: str) -> bool:
         return not self.scope or name.startswith(f"{self.scope}/")

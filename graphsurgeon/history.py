@@ -78,7 +78,9 @@ class Event:
     def __repr__(self) -> str:
         state = " (undone)" if self.undone else ""
         less = f", {self.counts['removed']} removed" if self.counts.get("removed") else ""
-        return f"{self.number}. {self.text}: {self.counts.get('added', 0)} ops{less}{state}"
+        lost = self.applied.warnings if self.applied is not None else []
+        mind = f"; mind: {'; '.join(lost)}" if lost else ""
+        return f"{self.number}. {self.text}: {self.counts.get('added', 0)} ops{less}{state}{mind}"
 
 
 @dataclass(eq=False)

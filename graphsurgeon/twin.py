@@ -11,6 +11,7 @@ from typing import Any
 
 from .applied import Applied
 from .core.door import Door
+from .core.reports import many
 from .errors import PlanError
 from .update import Update, part, pause, times
 
@@ -74,12 +75,11 @@ class Twin:
         return self.applied[key]
 
     def __repr__(self) -> str:
-        scope = self.applied.copies[0].step.to
-        at = f" under {scope}/" if scope else ""
-        held = f"{len(self._pairs)} variable{'s' * (len(self._pairs) != 1)}"
-        updates = f"{self._count} update{'s' * (self._count != 1)}"
-        trouble = f"; trouble: {self.trouble}" if self.trouble is not None else ""
-        return f"<Twin of {self.applied.copies[0].source.title}{at}: {held}, {updates}{trouble}>"
+        at = f" under {scope}/" if (scope := self.applied.copies[0].step.to) else ""
+        held = f"{many(len(self._pairs), 'variable')}, {many(self._count, 'update')}"
+        notes = [] if self.trouble is None else [f"trouble: {self.trouble}"]
+        notes += [f"mind: {sentence}" for sentence in self.applied.warnings]
+        return f"<Twin of {self.applied.copies[0].source.title}{at}: {'; '.join([held, *notes])}>"
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Runs the duplicate, with values of one update: nothing is set while it runs.

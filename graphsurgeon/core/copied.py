@@ -13,8 +13,15 @@ from .boundary import Tensor
 from .closure import Closure
 from .graph import Edges, Graph, Ints, Mask, TensorInfo
 from .naming import under
-from .state import VariableInfo
+from .reports import some
+from .state import QUEUE_TYPES, TABLE_TYPES, VariableInfo
 from .steps import CopyStep
+
+_CARRY = (
+    "carry what it held with table.export() in the original's graph and tf.raw_ops.LookupTableImportV2("
+    "table_handle=graph.get_tensor_by_name('{}:0'), keys=keys, values=values) in this one, "
+    "keys and values being placeholders without a shape"
+)
 
 
 @dataclass(frozen=True)
@@ -198,6 +205,26 @@ class Copied:
     def source(self) -> Graph:
         """The snapshot copied from."""
         return self.step.selection.graph
+
+    def empty(self, kinds: frozenset[str]) -> list[str]:
+        """Returns the names of copied ops of some types that nothing in the copy fills at its start."""
+        graph, starters = self.source, self.source.state.starters
+        return [
+            name
+            for number, name in zip(self.ops.tolist(), self.names, strict=True)
+            if graph.types[number] in kinds and not starters.get(graph.names[number])
+        ]
+
+    @property
+    def emptied(self) -> list[str]:
+        """What the copy has not of what the source holds while it runs, in sentences."""
+        out = []
+        for kinds, how in ((TABLE_TYPES, _CARRY), (QUEUE_TYPES, "run what fills it")):
+            names = self.empty(kinds)
+            if names:
+                start = f"start{'s' * (len(names) == 1)} empty, as filled while a session runs"
+                out.append(f"{some(names)} {start}: {how.format(names[0])}")
+        return out
 
     @cached_property
     def types(self) -> list[str]:

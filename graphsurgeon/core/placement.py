@@ -259,7 +259,7 @@ def _copy_warnings(copied: Copied, mask: Mask) -> list[str]:
     mute = [
         v.name for v in copied.variables if v.policy == "copy" and copied.step.values is None and v.info.initializer
     ]
-    out += _attribute_warnings(copied, mask)
+    out += _attribute_warnings(copied, mask) + copied.emptied
     if mute:
         out.append(f"no values given: {len(mute)} variable{'s' * (len(mute) > 1)} will start from initial values")
     return out

@@ -16,6 +16,13 @@ FEED_TYPES = frozenset(
     }
 )  # fmt: skip
 
+_TABLES = ("MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable")
+_QUEUES = ("FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue")
+
+#: Tables and queues that ops fill while a session runs: what they hold is in that session alone.
+TABLE_TYPES = frozenset(kind + version for kind in _TABLES for version in ("", "V2"))
+QUEUE_TYPES = frozenset(kind + version for kind in _QUEUES for version in ("", "V2"))
+
 
 @dataclass(frozen=True)
 class VariableInfo:

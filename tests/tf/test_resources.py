@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -100,3 +102,67 @@ def test_a_part_of_a_saved_model_brings_what_fills_its_table(tmp_path, inline):
 
 
 CALL = "StatefulPartitionedCall"
+
+
+def filled(kind: str) -> tuple[tf.Graph, Any]:
+    """Returns words -> ids through a table that a session fills, with an op that fills it; and the table."""
+    graph = tf.Graph()
+    with graph.as_default():
+        if kind == "hash":
+            held = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1, name="held")
+        else:
+            held = tf.lookup.experimental.DenseHashTable(tf.string, tf.int64, -1, "", "$", name="held")
+        words = tf1.placeholder(tf.string, [None], name="words")
+        tf.identity(held.lookup(words), name="ids")
+        tf.group(held.insert(["a", "b"], tf.constant([7, 9], tf.int64)), name="fill")
+    return graph, held
+
+
+@pytest.mark.parametrize("kind", ["hash", "dense"])
+def test_a_table_filled_at_run_time_starts_empty_and_the_plan_says_how_to_carry_it(kind):
+    graph, held = filled(kind)
+    src, dst = gs.open(graph), gs.open(tf.Graph())
+    plan = dst.plan().copy(src.select(), to="c")
+    done = dst.apply(plan)
+    for text in (str(plan), str(done), str(dst.history[-1])):
+        assert "c/held starts empty, as filled while a session runs: carry what it held with table.export()" in text
+        assert "table_handle=graph.get_tensor_by_name('c/held:0')" in text
+    with tf1.Session(graph=graph) as session, graph.as_default():
+        session.run("fill")
+        keys, values = session.run(held.export())
+    session, feed = dst.session(), {"c/words:0": ["b", "x"]}
+    assert session.run("c/ids:0", feed).tolist() == [-1, -1]
+    with dst.graph.as_default() as graph:
+        handle = graph.get_tensor_by_name("c/held:0")
+        given = tf1.placeholder(tf.string), tf1.placeholder(tf.int64)
+        carry = tf.raw_ops.LookupTableImportV2(table_handle=handle, keys=given[0], values=given[1])
+    session.run(carry, dict(zip(given, (keys, values), strict=True)))
+    assert session.run("c/ids:0", feed).tolist() == [9, -1]
+
+
+def test_a_twin_and_a_supergraph_say_that_a_table_starts_empty():
+    graph, _ = filled("hash")
+    with graph.as_default(), tf1.Session() as session:
+        session.run("fill")
+        twin = gs.duplicate(graph, values=session)
+    assert "mind: held starts empty" in str(twin)
+    assert twin.run("ids:0", {"words:0": ["a"]}).tolist() == [-1]
+    assert "mind: m/held starts empty" in str(gs.connect({"m": graph}).history[-1])
+
+
+def test_a_queue_that_nothing_in_the_copy_fills_starts_empty():
+    graph = tf.Graph()
+    with graph.as_default():
+        queue = tf1.FIFOQueue(4, [tf.float32], [[]], name="queue")
+        queue.enqueue(1.0, name="put")
+        tf.negative(queue.dequeue(), name="y")
+    plan = gs.open(tf.Graph()).plan().copy(gs.open(graph).select(), to="c")
+    assert "c/queue starts empty, as filled while a session runs: run what fills it" in str(plan)
+    with graph.as_default():
+        tf1.train.add_queue_runner(tf1.train.QueueRunner(queue, [graph.get_operation_by_name("put")]))
+    assert "starts empty" not in str(gs.open(tf.Graph()).plan().copy(gs.open(graph).select(), to="c"))
+
+
+def test_a_table_that_brings_its_own_content_is_not_called_empty():
+    plan = gs.open(tf.Graph()).plan().copy(gs.open(table()).select(), to="c")
+    assert "starts empty" not in str(plan)
