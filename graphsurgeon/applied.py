@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ class Applied:
         made: what was made there.
         editor: the editor that applied it.
         scope: the one copy that is meant, by its scope; None for all of them.
+        notes: more to mind than the plan itself can tell.
 
     Example:
         ``done["mixed4a:0"]`` is a tensor, ``done["conv1"]`` an op, ``done["w"]`` or ``done[w]`` a `tf.Variable`.
@@ -35,6 +36,7 @@ class Applied:
     made: Any
     editor: Any = None
     scope: str | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def parts(self) -> list[Applied]:
@@ -208,7 +210,7 @@ class Applied:
         tables and queues that are filled while a session runs start empty.
         """
         lost = [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
-        return lost + [sentence for copied in self.copies for sentence in copied.emptied]
+        return [*self.notes, *lost, *(sentence for copied in self.copies for sentence in copied.emptied)]
 
     def _holds(self, name: str) -> bool:
         return not self.scope or name.startswith(f"{self.scope}/")

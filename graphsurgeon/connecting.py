@@ -15,7 +15,7 @@ from .core.reports import some
 from .core.selection import Query, Selection
 from .core.supply import unneeded
 from .editor import Editor
-from .errors import PlanError, SelectionError
+from .errors import OpenError, PlanError, SelectionError
 from .opening import open as open_graph
 
 
@@ -50,7 +50,9 @@ def connect(
 
     Args:
         graphs: name -> graph, as anything that `open` takes: a ``.meta`` file with its checkpoint, a SavedModel, a live
-            graph or session, an editor, a Keras model.
+            graph or session, an editor, a Keras model. A SavedModel folder of TF2 is opened for the ops behind its
+            signature where the names given are names there, as ``gs.open(folder, signature="serving_default")`` shows
+            them; else as it lies, as one call op, which is said in the history: it can run, but hardly be trained.
         connections: output of one graph -> input of another, or several inputs: ``{"enc/out:0": "dec/in:0"}``. Names
             begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder.
         inputs: tensors that become new placeholders, as inputs fed by a queue or an iterator until now; a mapping of
@@ -82,15 +84,15 @@ def connect(
         (30.0, False)
     """
     asked = f"connect({list(graphs)!r})"
-    models = _models(graphs, values or {}, asked)
     pairs: Any = connections or {}
     if not isinstance(pairs, Mapping):
         how = "Give them as {'enc/out:0': 'dec/in:0'}: output -> input"
         raise PlanError(asked, f"connections={connections!r} is no mapping", how)
+    inputs = inputs if isinstance(inputs, Mapping) else _several(inputs)
+    models = _models(graphs, values or {}, [*pairs, *_starts(pairs), *inputs], asked)
     for end, starts in (connections or {}).items():
         source, tensor = _end(end, models, asked)
-        several = starts if isinstance(starts, (list, tuple, set)) else [starts]
-        for start in several:
+        for start in _starts({end: starts}):
             target, into = _end(start, models, asked)
             _refuse_unread(target, into, asked)
             _replace(target, into, source.name, under(source.name, tensor), asked)
@@ -107,11 +109,33 @@ def connect(
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise PlanError(f"{asked}, {faults[0].asked}", faults[0].wrong + more, faults[0].instead)
-    destination.apply(plan)
+    applied = destination.apply(plan)
+    applied.notes += [note for model in order for note in _as_it_lies(model)]
     return destination
 
 
-def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) -> dict[str, _Model]:
+def _starts(pairs: Mapping[Any, Any]) -> list[Any]:
+    """The inputs that are fed."""
+    return [
+        start for given in pairs.values() for start in (given if isinstance(given, (list, tuple, set)) else [given])
+    ]
+
+
+def _as_it_lies(model: _Model) -> list[str]:
+    """What to know of a SavedModel of TF2 whose ops stay inside of a call."""
+    if model.editor.served is None:
+        return []
+    return [
+        f"{model.name} is one call op, with its variables in no collection: an optimizer does not find them, and some "
+        f"ops inside have no gradient. To train it, give {_code(model.editor.served)} and the names in that"
+    ]
+
+
+def _code(served: tuple[str, str]) -> str:
+    return f"gs.open({served[0]!r}, signature={served[1]!r})"
+
+
+def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable[Any], asked: str) -> dict[str, _Model]:
     if not isinstance(graphs, Mapping) or not graphs:
         raise PlanError(asked, "there are no graphs to connect", "Give them as {'name': graph, 'other': graph}")
     keys: list[Any] = list(graphs)
@@ -130,10 +154,27 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) ->
         )
     models = {}
     for name, thing in graphs.items():
-        editor = thing if isinstance(thing, Editor) else open_graph(thing)
+        editor = thing if isinstance(thing, Editor) else _opened(thing, name.strip("/"), list(graphs), ends)
         own = editor if editor.has_values else None
         models[name.strip("/")] = _Model(name.strip("/"), editor, values.get(name, own))
     return models
+
+
+def _opened(thing: Any, name: str, names: list[str], ends: Iterable[Any]) -> Editor:
+    """Opens one of the graphs; a SavedModel of TF2 for the ops behind its signature, where only these have the names
+    that are given.
+    """
+    editor = open_graph(thing)
+    longer = tuple(n.strip("/") + "/" for n in names if n.startswith(name + "/"))
+    mine = [end for end in ends if isinstance(end, str) and end.startswith(name + "/")]
+    ops = {end[len(name) + 1 :].partition(":")[0] for end in mine if not longer or not end.startswith(longer)}
+    if editor.served is None or not ops or ops & editor.snapshot.index.keys():
+        return editor
+    try:
+        inside = open_graph(editor.served[0], signature=editor.served[1])
+    except OpenError:
+        return editor
+    return inside if ops <= inside.snapshot.index.keys() else editor
 
 
 def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str]:
@@ -151,7 +192,11 @@ def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str
                 snapshot.tensor(tensor, asked)
             except SelectionError as error:
                 how = error.instead.replace("ed.find(", f"gs.open(graphs[{name!r}]).find(")
-                raise SelectionError(asked, f"{thing!r}: {error.wrong}", _under(name, snapshot.index, how)) from error
+                how = _under(name, snapshot.index, how)
+                served = models[name].editor.served
+                if served is not None:
+                    how = f"{how.rstrip('.')}. Names behind its signature go with {{{name!r}: {_code(served)}}}"
+                raise SelectionError(asked, f"{thing!r}: {error.wrong}", how) from error
             return models[name], tensor
     rest = (thing, thing.partition("/")[2])
     known = [under(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index]
@@ -241,7 +286,7 @@ def _with_placeholders(
     """An editor of a new graph, with a placeholder for each new input."""
     from .tf.inputs import graph_with_placeholders
 
-    pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in _several(inputs)]
+    pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in inputs]
     wanted: dict[str, Any] = {}
     for thing, wish in pairs:
         model, tensor = _end(thing, models, asked)

@@ -50,6 +50,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         self.graph = graph
         self.inputs, self.outputs = dict(inputs or {}), dict(outputs or {})
         self.ends = (tuple(self.inputs.values()), tuple(self.outputs.values()))  # shown wherever they lie
+        self.served: tuple[str, str] | None = None  # folder and signature of a SavedModel of TF2, opened as it lies
         self.title = title
         self._code = code
         self._session = session
@@ -75,7 +76,8 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         return current
 
     def __str__(self) -> str:
-        return summary(self.snapshot, self.orphans)
+        lost = [text for event in self._events if not event.undone and event.applied for text in event.applied.warnings]
+        return summary(self.snapshot, self.orphans, lost)
 
     def __repr__(self) -> str:
         return f"<Editor of {self.title}: {self.snapshot.size} ops>"

@@ -63,4 +63,5 @@ def open(
     )
     if any(found.ends):
         editor.ends = found.ends
+    editor.served = found.served
     return editor.inlined() if inline else editor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .core.graph import Graph, Mask
@@ -30,8 +32,8 @@ _BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCas
            "StatefulPartitionedCall", "Switch")  # fmt: skip
 
 
-def summary(graph: Graph, orphans: frozenset[str] = frozenset()) -> str:
-    """Returns name, size, inputs, outputs, scopes, variables, collections and op types of a graph."""
+def summary(graph: Graph, orphans: frozenset[str] = frozenset(), mind: Sequence[str] = ()) -> str:
+    """Returns name, size, inputs, outputs, scopes, variables, collections and op types of a graph, and what to mind."""
     edges = len(graph.data.node)
     head = f"{graph.title}: {_n(graph.size, 'op')}, {_n(edges, 'edge')}"
     if len(graph.control.node):
@@ -61,6 +63,7 @@ def summary(graph: Graph, orphans: frozenset[str] = frozenset()) -> str:
         lines.append("  op types: " + ", ".join(f"{counts[i]} {kinds[i]}" for i in order))
     if orphans:
         lines.append(f"  {_n(len(orphans), 'orphan')} left by undo")
+    lines += [f"  mind: {sentence}" for sentence in mind]
     return "\n".join(lines)
 
 

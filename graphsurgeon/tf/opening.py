@@ -42,6 +42,7 @@ class Opened:
         values: where its variables' values come from, if anywhere.
         inputs, outputs: of a function: argument or result -> name of its tensor.
         ends: names of the tensors that all signatures of a file feed and fetch.
+        served: the folder of a SavedModel of TF2, and which of its signatures can be opened for its ops.
     """
 
     graph: Any
@@ -52,6 +53,7 @@ class Opened:
     inputs: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
     ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    served: tuple[str, str] | None = None
 
 
 def opened(
@@ -123,9 +125,20 @@ def _from_path(path: Path, tags: Any) -> Opened:
     proto = files.parse(files.read_bytes(path, asked), path, asked)
     out = _from_proto(proto, path, asked, tags)
     out.title = (folder or path).name
+    signature = _served(proto, tags, asked) if folder is not None else ""
+    out.served = (str(folder), signature) if signature else None
     shown = f"{str(folder or path)!r}"
     out.code = f"gs.open({shown})" if tags is None else f"gs.open({shown}, tags={tags!r})"
     return out
+
+
+def _served(saved: Any, tags: Any, asked: str) -> str:
+    """The signature that stands for a SavedModel of TF2; empty where there is none, or no telling which."""
+    meta = _pick(saved, tags, asked)
+    if not meta.object_graph_def.nodes:
+        return ""
+    known = sorted(key for key in meta.signature_def if not key.startswith("__"))
+    return "serving_default" if "serving_default" in known else known[0] if len(known) == 1 else ""
 
 
 def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
