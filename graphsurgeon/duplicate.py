@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from .applied import Applied
 from .core.naming import free_scope
-from .core.plan import tensor_name
+from .core.plan import Plan, tensor_name
 from .core.selection import Selection
-from .core.state import VARIABLE_TYPES
+from .core.state import VARIABLE_TYPES, VariableInfo
 from .editor import Editor
 from .errors import PlanError
 from .keeping import values_of
@@ -65,7 +66,8 @@ def duplicate(
         every: how many calls of `Twin.step`, or runs under `Twin.hook`, make one update.
         tau: how far an update goes: 1 copies, 0.005 moves a two-hundredth of the way (a target network).
         inputs, unmapped, control, variables: as in `Plan.copy`. Tensors that enter the selection are kept in the
-            graph of the original, and become placeholders in another one, unless told otherwise.
+            graph of the original, and become placeholders in another one, unless told otherwise. Variables under
+            ``initial`` start from their initial values, whatever the original has, and follow from the first update on.
         target: in which cluster the copy has its session: ``"grpc://host:port"`` of a `tf.distribute.Server`.
         config: a `tf.compat.v1.ConfigProto` for that session.
         patience: how long to wait for the cluster, in seconds.
@@ -151,7 +153,7 @@ def _has_values(editor: Editor) -> bool:
 
 def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Twin:
     """A duplicate in the graph of its original."""
-    from .tf.links import grouped, pairs_of, refuse_folded
+    from .tf.links import SessionSource, grouped, pairs_of, refuse_folded
     from .tf.places import refuse_missing
     from .tf.sessions import settle
     from .tf.variables import refuse_empty
@@ -168,7 +170,7 @@ def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Tw
     scope = free_scope(editor.snapshot, "twin") if asked.to is None else asked.to
     plan = editor.plan().copy(block, to=scope, **{**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"})
     if session is not None and not plan.check():
-        refuse_empty(session, [v.info for v in plan.effect.variables if v.made.initializer], "duplicate(...)")
+        refuse_empty(session, _read(plan), "duplicate(...)")
     applied = editor.apply(plan)
     pairs = pairs_of(applied.copies, applied.graph)
     refuse_folded(pairs)
@@ -178,7 +180,14 @@ def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Tw
         settle(session, applied.graph, applied.made)
 
     twin = Twin(applied, pairs, None, None, None, ops, asked.every, asked.tau, start)
-    return twin if session is None else twin.attach(session)
+    if session is None:
+        return twin
+    if not _unread(applied):
+        return twin.attach(session)
+    twin.session = session
+    start(session)
+    _begin(twin, SessionSource(session))
+    return twin
 
 
 def _apart(
@@ -205,7 +214,7 @@ def _apart(
     rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "placeholder"}
     plan = there.plan().copy(block, to=asked.to or "", values=starts, **rules)
     if own is not None and not isinstance(own, Mapping) and not plan.check():
-        refuse_empty(own, [v.info for v in plan.effect.variables if v.made.initializer], "duplicate(...)")
+        refuse_empty(own, _read(plan), "duplicate(...)")
     applied = there.apply(plan)
     made = applied.made
     # Updates bring the values; here they would be kept twice.
@@ -226,6 +235,29 @@ def _apart(
         source = ObjectSource(handles)
     how, session = (opened, opened()) if graph is None else (None, there.session())
     twin = Twin(applied, pairs, source, how, session, None, asked.every, asked.tau, lambda session: None)
-    if source is not None:
+    if _unread(applied):
+        _begin(twin, source)
+    elif source is not None:
         twin.update(1.0)
     return twin
+
+
+def _read(plan: Plan) -> list[VariableInfo]:
+    """The variables of the original whose values the duplicate starts with."""
+    return [v.info for v in plan.effect.variables if v.made.initializer and v.policy == "copy"]
+
+
+def _unread(applied: Applied) -> set[str]:
+    """Those that start from initial values instead, by name."""
+    return {v.was for v in applied.effect.variables if v.policy == "initial"}
+
+
+def _begin(twin: Twin, source: Any) -> None:
+    """Takes over values of the original for all variables but those that start from initial values."""
+    from .tf.links import feed
+
+    unread = _unread(twin.applied)
+    pairs = {name: pair for name, pair in twin._pairs.items() if name not in unread}
+    if pairs and source is not None:
+        feed(twin.session, source.newest(list(pairs.values()))[1], pairs)
+    twin._fresh = False  # a soft update goes from here, not at once all the way

@@ -570,3 +570,37 @@ def test_fetches_of_the_original_of_any_structure():
     assert type(got) is pair
     np.testing.assert_array_equal(got.y, want.y)
     np.testing.assert_array_equal(got.w["w"][1][0], want.w["w"][1][0])
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_starts_from_initial_values_needs_none_of_the_original_and_follows_from_the_first_update(kind, same):
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"):
+        a, b = (tf1.get_variable(name, initializer=1.0) for name in "ab")
+        session = tf1.Session()
+    block = gs.open(graph).select()
+    place = {"graph": session} if same else {}
+    twin = gs.duplicate(block, values=session, variables="initial", tau=0.5, **place)
+    assert twin.run([twin[a], twin[b]]) == [1.0, 1.0]
+    with refuses(PlanError, "has no value in the session", "session.run(variable.initializer)"):
+        twin.update()
+    session.run([a.initializer, b.initializer])
+    put(a, 3.0, session)
+    twin.update()
+    assert twin.run([twin[a], twin[b]]) == [2.0, 1.0]
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_variables_start_from_initial_values_and_the_others_as_the_original(kind, same):
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"):
+        a, b = (tf1.get_variable(name, initializer=1.0) for name in "ab")
+        session = tf1.Session()
+    put(a, 5.0, session)
+    block = gs.open(graph).select()
+    place = {"graph": session} if same else {}
+    twin = gs.duplicate(block, values=session, variables={"b": "initial"}, **place)
+    assert twin.run([twin[a], twin[b]]) == [5.0, 1.0]
+    put(b, 7.0, session)
+    twin.update()
+    assert twin.run([twin[a], twin[b]]) == [5.0, 7.0]
