@@ -78,10 +78,10 @@ class Request:
         return _SUFFIXES[suffix]
 
     def refuse(self, kind: str) -> None:
-        """Refuses arguments that do not go with a format.
+        """Refuses arguments that do not go with a format, and outputs that name nothing.
 
         Raises:
-            PlanError: one is given that would mean nothing.
+            PlanError: one is given that would mean nothing, or everything.
         """
         model = kind.startswith("saved_model")
         wrong = {
@@ -97,6 +97,13 @@ class Request:
             if hit:
                 beside_ = "signatures" if self.signatures is not None and model else f"the format {kind!r}"
                 raise PlanError(self.asked, f"{name}= does not go with {beside_}", f"Leave {name}= out")
+        how = "Name the tensors to save" + ("" if model else "; leave outputs= out to save the whole graph")
+        if self.outputs is not None and not named(self.outputs):
+            raise PlanError(self.asked, f"outputs={self.outputs!r} names no tensor", how)
+        none = [key for key, (_, outs) in (self.signatures or {}).items() if not named(outs)]
+        if none:
+            how = f"Name its tensors: signatures={{{none[0]!r}: (inputs, outputs)}}"
+            raise PlanError(self.asked, f"signature {none[0]!r} has no outputs", how)
 
     @property
     def all_signatures(self) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
