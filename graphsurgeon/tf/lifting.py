@@ -83,7 +83,7 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
 
 
 def _results(concrete: Any) -> list[tuple[str, Any]]:
-    """The results by name: keys and positions in what the function returns, joined by "_"."""
+    """The results by name: keys and positions in what the function returns, and parts of a composite, joined by "_"."""
     structure = concrete.structured_outputs
     flat = [item for item in tf.nest.flatten(structure, expand_composites=True) if item is not None]
     tensors = list(concrete.graph.outputs)[: len(flat)]  # a tape adds what a gradient needs behind them
@@ -96,9 +96,25 @@ def _results(concrete: Any) -> list[tuple[str, Any]]:
         elif isinstance(item, (list, tuple)):
             todo += [(f"{path}_{i}", value) for i, value in reversed(list(enumerate(item)))]
         elif item is not None:
-            names.append(path.removeprefix("_") or "output")
+            lead = path.removeprefix("_") or "output"
+            names += [f"{lead}_{part}" if part else lead for part in _parts(item)]
     if isinstance(structure, (list, tuple)):
         names = [f"output_{name}" for name in names]
     if len(names) != len(tensors) or len(set(names)) != len(tensors):
         names = [f"output_{i}" for i in range(len(tensors))]
     return list(zip(names, tensors, strict=True))
+
+
+def _parts(item: Any) -> list[str]:
+    """What the tensors are called that a result is made of, in TensorFlow's order; one, without a name, as a rule."""
+    count = len(tf.nest.flatten(item, expand_composites=True))
+    if count == 1:
+        return [""]
+    if isinstance(item, (tf.RaggedTensor, tf.RaggedTensorSpec)):
+        splits = [f"row_splits_{i}" for i in range(count - 1)] if count > 2 else ["row_splits"]
+        return ["values", *splits]
+    if isinstance(item, (tf.SparseTensor, tf.SparseTensorSpec)):
+        return ["indices", "values", "dense_shape"]
+    if isinstance(item, (tf.IndexedSlices, tf.IndexedSlicesSpec)):
+        return ["values", "indices", "dense_shape"][:count]
+    return [str(i) for i in range(count)]

@@ -275,3 +275,57 @@ def test_trained_in_the_graph():
     session = ed.session()
     losses = [session.run([loss, train], {"x:0": ROWS})[0] for _ in range(4)]
     assert losses == sorted(losses, reverse=True)
+
+
+class Composites(tf.Module):
+    """Functions whose results are made of several tensors."""
+
+    @tf.function(input_signature=[tf.TensorSpec([6], tf.float32, name="x")])
+    def named(self, x):
+        once = tf.RaggedTensor.from_row_lengths(x, [1, 3, 2])
+        return {
+            "loss": tf.reduce_sum(x),
+            "ragged": once,
+            "sparse": tf.sparse.from_dense(x),
+            "twice": tf.RaggedTensor.from_row_lengths(once, [1, 2]),
+            "slices": tf.IndexedSlices(x, tf.range(6)),
+        }
+
+    @tf.function(input_signature=[tf.TensorSpec([6], tf.float32, name="x")])
+    def listed(self, x):
+        return [x, tf.sparse.from_dense(x)]
+
+    @tf.function(input_signature=[tf.TensorSpec([6], tf.float32, name="x")])
+    def alone(self, x):
+        return tf.RaggedTensor.from_row_lengths(x, [1, 3, 2])
+
+
+NAMED = ["loss", "ragged_values", "ragged_row_splits", "slices_values", "slices_indices", "sparse_indices",
+         "sparse_values", "sparse_dense_shape", "twice_values", "twice_row_splits_0", "twice_row_splits_1"]  # fmt: skip
+
+
+def test_results_made_of_several_tensors_are_called_by_their_keys_and_parts():
+    module = Composites()
+    assert list(gs.open(module, function="named").outputs) == NAMED
+    assert list(gs.open(module, function="listed").outputs) == [
+        "output_0", "output_1_indices", "output_1_values", "output_1_dense_shape",
+    ]  # fmt: skip
+    assert list(gs.open(module, function="alone").outputs) == ["output_values", "output_row_splits"]
+
+
+@pytest.mark.parametrize("format", ["saved_model", "saved_model_tf2"])
+def test_a_saved_model_keeps_the_keys_of_composite_results_when_opened_and_saved(tmp_path, format):
+    module, x = Composites(), np.float32([0, 1, 2, 3, 0, 5])
+    tf.saved_model.save(module, str(tmp_path / "old"), signatures={"serving_default": module.named})
+    ed = gs.open(str(tmp_path / "old"), signature="serving_default")
+    assert list(ed.outputs) == NAMED
+    ed.save(tmp_path / "new", format=format)
+    found = tf.saved_model.load(str(tmp_path / "new")).signatures["serving_default"](x=tf.constant(x))
+    assert sorted(found) == sorted(NAMED)
+    want = module.named(tf.constant(x))
+    assert found["ragged_values"].numpy().tolist() == want["ragged"].values.numpy().tolist()
+    assert found["ragged_row_splits"].numpy().tolist() == [0, 1, 4, 6]
+    assert found["sparse_indices"].numpy().tolist() == want["sparse"].indices.numpy().tolist()
+    assert found["sparse_dense_shape"].numpy().tolist() == [6]
+    assert found["twice_row_splits_0"].numpy().tolist() == want["twice"].nested_row_splits[0].numpy().tolist()
+    assert found["slices_indices"].numpy().tolist() == list(range(6))
