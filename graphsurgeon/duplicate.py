@@ -111,11 +111,22 @@ def duplicate(
 
 def _source(source: Any) -> tuple[Editor, Selection]:
     """The graph to copy from, and what of it."""
+    if isinstance(source, Twin):
+        raise PlanError("duplicate(twin)", f"{source!r} is a duplicate, no graph", _again(source))
     if isinstance(source, Selection):
         return open(source.graph.owner, title=source.graph.title), source
     editor = source if isinstance(source, Editor) else open(source)
     gone = editor.orphans
     return editor, editor.select().where(lambda op: op.name not in gone) if gone else editor.select()
+
+
+def _again(twin: Twin) -> str:
+    """What to type for a duplicate of a duplicate."""
+    beside = twin.graph is twin.applied.copies[0].source.owner
+    if beside or twin.applied.copies[0].step.to:
+        values = ", values=twin.session" if twin.session is not None else ""
+        return f"Type gs.duplicate(gs.open(twin.graph).select(name=twin.applied.ops){values})"
+    return "Type gs.duplicate(twin.session)"
 
 
 def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables: Any) -> None:

@@ -604,3 +604,19 @@ def test_some_variables_start_from_initial_values_and_the_others_as_the_original
     put(b, 7.0, session)
     twin.update()
     assert twin.run([twin[a], twin[b]]) == [5.0, 7.0]
+
+
+@pytest.mark.parametrize("place", ["own", "under", "beside", "later"])
+def test_a_twin_of_a_twin_is_told_what_to_type(place):
+    m = model("resource", optimizer=None)
+    here = m.session if place == "beside" else m.graph
+    options = {"own": {}, "under": {"to": "in"}}.get(place, {"graph": here})
+    values = {} if place == "later" else {"values": m.session}
+    twin = gs.duplicate(net(m), **options, **values)
+    with refuses(PlanError, "is a duplicate, no graph", "<Twin of graph", "Type gs.duplicate(") as caught:
+        gs.duplicate(twin)
+    typed = caught.value.instead.removeprefix("Type ").removesuffix(".")
+    second = eval(typed, {"gs": gs, "twin": twin})
+    assert len(second.variables) == len(twin.variables) == 2
+    if place != "later":
+        np.testing.assert_array_equal(second.run(second[twin[m.w]]), m.session.run(m.w))
