@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.hands import IMPORTS, box, fit, said, shot
-from tests.lab import open_notebook
+from tests.lab import open_notebook, until
 
 BUILD = """
 def build():
@@ -71,7 +71,7 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     assert tinted.count() == 3
     page.locator(".gs-legend-entry", has_text="3 ×").click()
     page.wait_for_function("document.querySelectorAll('.gs-box.gs-faded').length === 3")
-    assert notebook.ask("ed.screen.traits()['look']['faded'] == ['c0']")
+    assert until(lambda: notebook.ask("ed.screen.traits()['look']['faded'] == ['c0']"))  # the page fades at once
     shot(page, "looking-structure")
     page.locator(".gs-legend-entry", has_text="3 ×").click()
     page.wait_for_function("document.querySelectorAll('.gs-box.gs-faded').length === 0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.hands import BUILD, IMPORTS, box, said, shot
-from tests.lab import open_notebook
+from tests.lab import open_notebook, until
 
 CELLS = [f"{IMPORTS}\n{BUILD}", "ed = gs.open(build(), title='small')\nview = ed.view()\nview"]
 SLOW = """
@@ -34,7 +34,7 @@ def test_a_long_layout_is_called_off_while_cells_run(page: Any, lab: Any) -> Non
     box(page, "net/").focus()
     page.keyboard.press("Enter")
     # the kernel is free: what it is asked in the meantime is answered
-    assert opened.ask("laid_out.wait(20)") is True
+    assert until(lambda: opened.ask("laid_out.is_set()"), 20)
     assert opened.ask("6 * 7", timeout=5) == 42
     page.get_by_role("button", name="Cancel").wait_for()
     shot(page, "waiting")
