@@ -161,6 +161,8 @@ class Applied:
             return None
         if colon:
             copied.source.tensor(name, f"done[{name!r}]")
+        if copied.role == "slice" and copied.place[number] < 0:
+            return None  # what the copies read in its place is no copy of it
         if colon and (number, int(port)) in copied.external:
             new, new_port = copied.external[number, int(port)]
             return self.graph.get_operation_by_name(new).outputs[new_port]
@@ -185,7 +187,9 @@ class Applied:
         found = self.graph.get_operation_by_name(op)
         if port:
             return found.outputs[int(port)]
-        return self.made.carried.get(op, found)
+        if op in self.made.carried:
+            return self.made.carried[op]
+        return self._shared(op, found) if found.type in VARIABLE_TYPES else found
 
     def __contains__(self, key: Any) -> bool:
         try:

@@ -46,6 +46,24 @@ def test_each_edit_gives_the_same_numbers_on_copies(graph, kind):
     assert original.tolist() == [0.0, 0.0]
 
 
+def test_what_the_copies_no_longer_read_is_itself_as_in_a_graph_built_anew():
+    with tf.Graph().as_default() as graph:
+        a, b = (tf1.placeholder(tf.float32, [], name=name) for name in "ab")
+        w = tf1.get_variable("w", initializer=3.0, use_resource=False)
+        tf.add_n([a * 2.0, w * b], name="out")
+    ed = gs.open(graph)
+    done = ed.apply(ed.plan().connect("b:0", to="mul", input=0).forward(to="new"))
+    assert [done[name].name for name in ("a:0", "b:0", "out:0")] == ["a:0", "b:0", "new/out:0"]
+    assert done["w"] is w
+    with tf1.Session(graph=graph) as session:
+        session.run(w.initializer)
+        assert session.run([done["out:0"], "out:0"], {done["a:0"]: 7.0, done["b:0"]: 1.0}) == [5.0, 17.0]
+    ed.undo()
+    again = ed.apply(ed.plan().connect("b:0", to="mul", input=0))
+    assert [again[name].name for name in ("a:0", "b:0", "out:0")] == ["a:0", "b:0", "out:0"]
+    assert isinstance(again["w"], tf.Variable)
+
+
 def test_undo_redo_and_code(graph):
     ed, before = gs.open(graph), look(graph)
     plan = ed.plan().insert("Square", on="y", name="sq").forward(to="new", until=["out"], collections="rename")
