@@ -6,6 +6,7 @@ Source of the method: the graph copier that became `tf.contrib.copy_graph`.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -150,10 +151,12 @@ def _copy(
     reuse = {name: under(scope, name) for name in done}
     reuse.update(_brought(source, destination, scope, copied_variables or {}))
     # 3. Copy the rest, with current values as initial ones where a session is given.
-    constants = _current(source, block, set(reuse), values)
+    constants, apart = _current(source, block, set(reuse), values)
     plan = destination.plan().copy(
         block, to=scope, reuse=reuse, control="include", collections="variables", constants=constants
     )
+    for info, array in apart:
+        plan = _started(plan, source.snapshot, info, scope, array)
     faults = plan.check()
     if faults:
         free = free_scope(destination.snapshot, scope or "copy")
@@ -181,15 +184,39 @@ def _brought(source: Any, destination: Any, scope: str, copied_variables: dict[s
     return reuse
 
 
-def _current(source: Any, block: Any, skip: set[str], values: Any) -> dict[str, Any]:
+def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict[str, Any], list[Any]]:
+    """Values for initial values: by tensor, and by variable where others read that tensor too."""
     if values is None:
-        return {}
+        return {}, []
     from .tf.variables import fetch
 
     known = source.snapshot.state.variables
     infos = [v for v in known.values() if v.op in block and v.op not in skip and v.initial_value]
     arrays = fetch(values, infos, source.graph, "copy_to_graph(..., values=...)")
-    return {info.initial_value: arrays[info.op] for info in infos}
+    named = Counter(info.initial_value for info in known.values())
+    alone, apart = {}, []
+    for info in infos:
+        readers = {op.name for op in source.graph.get_tensor_by_name(info.initial_value).consumers()}
+        if named[info.initial_value] == 1 and not any(op in block for op in readers - {info.initializer}):
+            alone[info.initial_value] = arrays[info.op]
+        else:
+            apart.append((info, arrays[info.op]))
+    return alone, apart
+
+
+def _started(plan: Any, there: Any, info: Any, scope: str, array: Any) -> Any:
+    """The plan, with a constant as the initial value of one copied variable alone."""
+    import tensorflow as tf
+
+    name = f"{info.initializer}/value"
+    while name in there.index or under(scope, name) in plan.base.index:
+        name += "_"
+    return plan.insert(
+        lambda old: tf.constant(array, old.dtype.base_dtype),
+        on=under(scope, info.initial_value),
+        only=[under(scope, info.initializer)],
+        name=under(scope, name),
+    )
 
 
 def _word(thing: Any) -> str:

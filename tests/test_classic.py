@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
-from tests.graphs import KINDS, collections, look, model, run
+from tests.graphs import KINDS, collections, look, model, put, run
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -268,3 +268,24 @@ def test_a_namespace_that_is_no_scope(namespace):
     with refuses(PlanError, *words):
         gs.copy_to_graph(m.y, to_graph, namespace=namespace)
     assert to_graph.get_operations() == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_current_values_reach_each_variable_alone_where_others_read_the_tensor_of_its_initial_value(kind):
+    with tf.Graph().as_default() as graph:
+        start = tf.constant([1.0, 2.0], name="start")
+        values = {"a": start, "b": start, "c": 0.0}
+        a, b, c = (tf1.Variable(v, name=n, use_resource=kind == "resource") for n, v in values.items())
+        out = tf.add_n([a, 10.0 * b, 100.0 * start, [c, c]], name="out")
+    to_graph = tf.Graph()
+    with tf1.Session(graph=graph) as session:
+        session.run([v.initializer for v in (a, b, c)])
+        for variable, value in ((a, [3.0, 4.0]), (b, [5.0, 6.0]), (c, 0.5)):
+            put(variable, value, session)
+        copy = gs.copy_to_graph(out, to_graph, namespace="N", values=session)
+        want = session.run(out)
+    with to_graph.as_default():
+        start = tf1.global_variables_initializer()
+    with tf1.Session(graph=to_graph) as session:
+        session.run(start)
+        np.testing.assert_array_equal(session.run(copy), want)

@@ -51,6 +51,28 @@ def test_only_what_changed_is_fed():
     assert twin.run(twin["net/b"]).tolist() == [7, 7, 7]
 
 
+@pytest.mark.parametrize("edit", ["other", "guarded"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_twin_follows_where_an_initialiser_assigns_another_tensor_than_the_initial_value(kind, edit):
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"):
+        w = tf1.get_variable("w", initializer=[1.0, 2.0])
+        v = tf1.get_variable("v", initializer=[5.0, 6.0] if edit == "other" else lambda: w + 1.0)
+        tf.constant([9.0, 9.0], name="other")
+        tf.multiply(w, v, name="out")
+    ed = gs.open(graph)
+    if edit == "other":
+        ed.apply(ed.plan().connect("other:0", to=v.initializer, input=1))
+    new = {x.op.name: x for x in ed.graph.get_collection("variables")}
+    with tf1.Session(graph=ed.graph) as session:
+        session.run(new["w"].initializer)
+        session.run(new["v"].initializer)
+        with gs.duplicate(gs.open(session), values=session) as twin:
+            for values in ([30.0, 40.0], [50.0, 60.0]):
+                put(new["v"], values, session)
+                assert twin.update().changed == ("v",)
+                assert twin.run("out:0").tolist() == [values[0], 2 * values[1]]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_duplicate_changed_by_itself_is_set_back(kind):
     m = model(kind, "sgd")

@@ -16,7 +16,8 @@ from .carrying import assign
 from .checkpoints import array_of
 from .eager import eager, variable_data
 from .functions import definition, referred
-from .variables import initialise, variable_infos
+from .starting import initialise
+from .variables import variable_infos
 
 tf1 = tf.compat.v1
 

@@ -13,7 +13,8 @@ from ..core.state import VariableInfo
 from ..errors import PlanError
 from .carrying import assign, carry, unsettable
 from .copying import Made
-from .variables import initialise, value_of, variable_infos
+from .starting import initialise, start
+from .variables import value_of, variable_infos
 
 tf1 = tf.compat.v1
 TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
@@ -58,16 +59,18 @@ def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str], later: fro
         later: ops that fill tables later.
     """
     session = tf1.Session(graph=graph, config=config)
-    infos = {name: info for name, info in variable_infos(graph).items() if name not in skip}
+    found = variable_infos(graph)
+    infos = {name: info for name, info in found.items() if name not in skip}
+    late = [info for name, info in found.items() if name in skip]
     try:
         if values is None:
-            initialise(session, graph, infos.values())
+            initialise(session, graph, infos.values(), late)
             fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name not in later])
         else:
             values.fill(session)
             held = values.covered()
             # A saver may leave variables out, as the slots of an optimizer: these start anew.
-            initialise(session, graph, [i for name, i in infos.items() if i.collections and name not in held])
+            initialise(session, graph, [i for name, i in infos.items() if i.collections and name not in held], late)
     except BaseException:
         session.close()  # nobody has it yet: what it holds is given back at once
         raise
@@ -95,9 +98,13 @@ class SessionValues:
         """
         old = self._session()
         before, now = variable_infos(old.graph), variable_infos(session.graph)
-        there = [info for name, info in before.items() if name in now and now[name].initializer]
+        there = [info for name, info in now.items() if name in before and info.initializer]
         both = [info for info in there if info.op not in self._void]
-        carry(old, session, [(info, now[info.op]) for info in both], "session()", in_one_run=True)
+
+        def give(infos: list[Any], once: bool) -> None:
+            carry(old, session, [(before[i.op], i) for i in infos], "session()", in_one_run=once)
+
+        start(session, session.graph, [], both, give, "session()", [i for i in now.values() if i.op not in before])
         self._names = frozenset(info.op for info in both)
         self.start(session)
 
@@ -127,8 +134,12 @@ class SessionValues:
 def settle(session: Any, graph: Any, made: Made) -> None:
     """Gives the variables that a plan has made their values in `session`."""
     # Values come first: an initial value may be computed from a variable that has one.
-    assign(session, graph, made.values, made.infos, "setting the variables of the copies")
-    initialise(session, graph, [made.infos[name] for name in made.initial])
+    def give(infos: list[Any], once: bool) -> None:
+        values = {info.op: made.values[info.op] for info in infos}
+        assign(session, graph, values, made.infos, "setting the variables of the copies")
+
+    given = [made.infos[name] for name in made.values]
+    start(session, graph, [made.infos[name] for name in made.initial], given, give, "session()")
     filled = [op for name, op in made.collections if name == TABLES]
     fill_tables(session, filled)
     for name, feeds in made.starters:
@@ -161,13 +172,18 @@ def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(
     session = tf1.Session(graph=graph, config=config)
     before, found = variable_infos(old.graph), variable_infos(graph)
     now = {name: info for name, info in found.items() if name not in skip}
-    both = [(before[name], now[name]) for name in before if name in now and now[name].initializer]
+    both = [info for name, info in now.items() if name in before and info.initializer]
     bare = [before[name] for name in before if name in now and not now[name].initializer]
+
+    def give(infos: list[Any], once: bool) -> None:
+        carry(old, session, [(before[i.op], i) for i in infos], "session(old)", in_one_run=once)
+
     try:
         _set_bare(old, session, bare, source)
         _start(session, source)
-        initialise(session, graph, [info for name, info in now.items() if name not in before])
-        carry(old, session, both, "session(old)", in_one_run=True)
+        fresh = [info for name, info in now.items() if name not in before]
+        later = [info for name, info in found.items() if name in skip]
+        start(session, graph, fresh, both, give, "session(old)", later)
     except BaseException:
         session.close()  # nobody has it yet: what it holds is given back at once
         raise

@@ -15,7 +15,8 @@ import tensorflow as tf
 from ..errors import PlanError
 from .places import LOST, devices_of
 from .sessions import fill_tables
-from .variables import initialise, variable_infos
+from .starting import initialise
+from .variables import variable_infos
 
 tf1 = tf.compat.v1
 

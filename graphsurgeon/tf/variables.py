@@ -51,7 +51,8 @@ def variable_infos(graph: Any) -> dict[str, VariableInfo]:
         infos[name] = VariableInfo(
             op=name,
             initializer=proto.initializer_name,
-            initial_value=proto.initial_value_name or _assigned(graph, proto.initializer_name),
+            # An edit, or TensorFlow's guard of what reads other variables, may let it assign another tensor.
+            initial_value=_assigned(graph, proto.initializer_name) or proto.initial_value_name,
             snapshot=proto.snapshot_name,
             dtype=variable.dtype.base_dtype.name,
             shape=shape_text(_dims(variable.shape)),
@@ -77,7 +78,7 @@ def _dims(shape: Any) -> tuple[int | None, ...] | None:
 
 
 def _assigned(graph: Any, initializer: str) -> str:
-    """The tensor an initialiser assigns; files written before 2017 do not name it."""
+    """The tensor an initialiser assigns, which its `VariableDef` may not name, or no longer; empty for none."""
     inputs = list(graph.get_operation_by_name(initializer.partition(":")[0]).inputs) if initializer else []
     return str(inputs[1].name) if len(inputs) > 1 else ""
 
@@ -302,10 +303,3 @@ def must_be_fed(graph: Any, info: VariableInfo) -> bool:
     """Returns whether the initial value of a variable is a placeholder: its initialiser cannot run by itself."""
     name = (_assigned(graph, info.initializer) or info.initial_value).partition(":")[0]
     return bool(name) and graph.get_operation_by_name(name).type in ("Placeholder", "PlaceholderV2")
-
-
-def initialise(session: Any, graph: Any, infos: Iterable[VariableInfo]) -> None:
-    """Runs the initialisers of these variables, all in one run; those that would have to be fed are left alone."""
-    ops = [graph.get_operation_by_name(i.initializer) for i in infos if i.initializer and not must_be_fed(graph, i)]
-    if ops:
-        session.run(ops)

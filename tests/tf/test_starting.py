@@ -1,0 +1,106 @@
+"""First values: variables start in an order in which none needs one that has no value, or both are named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError
+from tests.graphs import KINDS, put
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+
+
+def chain(kind):
+    """Three variables and their product; the last one made is the first one that others are to need."""
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"):
+        made = [tf1.get_variable(name, initializer=value) for name, value in (("a", 2.0), ("b", 3.0), ("c", 5.0))]
+        for variable in made:
+            tf.identity(variable, name=f"now_{variable.op.name}")
+        tf.constant(1.0, name="one")
+        tf.multiply(made[0], made[1] * made[2], name="out")
+    return graph
+
+
+def reads(plan):
+    return plan.connect("now_b:0", to="a/Assign", input=1).connect("now_c:0", to="b/Assign", input=1)
+
+
+def waits(plan):
+    return plan.add_control("a/Assign", "now_b").add_control("b/Assign", "now_c")
+
+
+def handles(plan):
+    return plan.add_control("a", "now_b").add_control("b", "now_c")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("edit", "want"), [(reads, 125.0), (waits, 30.0), (handles, 30.0)])
+def test_a_new_session_initialises_first_what_others_need(kind, edit, want):
+    ed = gs.open(chain(kind))
+    ed.apply(edit(ed.plan()))
+    assert ed.session().run("out:0") == want
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("edit", [reads, waits, handles])
+def test_values_are_carried_first_to_what_others_wait_for(kind, edit):
+    graph = chain(kind)
+    ed = gs.open(graph)
+    with tf1.Session(graph=graph) as session:
+        for number, variable in enumerate(graph.get_collection("variables")):
+            put(variable, 10.0**number, session)
+        ed.apply(edit(ed.plan()))
+        assert ed.session(session).run(["now_a:0", "now_b:0", "now_c:0", "out:0"]) == [1.0, 10.0, 100.0, 1000.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_variable_without_a_value_starts_where_a_carried_one_waits_for_it(kind):
+    graph = chain(kind)
+    ed, new = gs.open(graph), gs.open(chain(kind))
+    ed.apply(ed.plan().copy(new.select(name=["now_c"]).ancestors(), to="new").add_control("b/Assign", "new/now_c"))
+    with tf1.Session(graph=graph) as session:
+        for variable in graph.get_collection("variables"):
+            put(variable, 7.0, session)
+        got = ed.session(session)
+        assert got.run(["now_b:0", "new/now_c:0"]) == [7.0, 5.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("edit", "wrong", "instead"),
+    [
+        (
+            lambda p: p.connect("now_b:0", to="a/Assign", input=1).connect("now_a:0", to="b/Assign", input=1),
+            "variable 'a' cannot get a value: 'a/Assign' assigns what reads 'b', which needs 'a'",
+            "Let it assign another tensor: ed.plan().connect(tensor, to='a/Assign', input=1)",
+        ),
+        (
+            lambda p: p.add_control("a/Assign", "now_b").add_control("b", "now_a"),
+            "variable 'a' cannot get a value: 'a/Assign' waits for 'b', which needs 'a'",
+            "Let it not wait: ed.plan().remove_control('a/Assign')",
+        ),
+    ],
+)
+def test_two_that_need_each_other_are_named_and_what_is_proposed_helps(kind, edit, wrong, instead):
+    graph = chain(kind)
+    ed = gs.open(graph)
+    ed.apply(edit(ed.plan()))
+    with refuses(PlanError, "session()", wrong, instead):
+        ed.session()
+    if "remove_control" in instead:
+        ed.apply(ed.plan().remove_control("a/Assign"))
+    else:
+        ed.apply(ed.plan().connect("one:0", to="a/Assign", input=1))
+    assert np.isfinite(ed.session().run("out:0"))
+
+
+def test_initial_values_may_come_from_tables():
+    with tf.Graph().as_default() as graph:
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["k"], [7]), -1)
+        tf1.get_variable("v", initializer=table.lookup(tf.constant("k")), use_resource=True)
+        tf1.add_to_collection("table_initializer", table._init_op) if not tf1.get_collection("table_initializer") else 0
+    assert gs.open(graph).session().run("v/Read/ReadVariableOp:0") == 7
