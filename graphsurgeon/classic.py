@@ -206,13 +206,13 @@ def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict
 
 def _started(plan: Any, there: Any, info: Any, scope: str, array: Any) -> Any:
     """The plan, with a constant as the initial value of one copied variable alone."""
-    import tensorflow as tf
+    from .tf.variables import constantly
 
     name = f"{info.initializer}/value"
     while name in there.index or under(scope, name) in plan.base.index:
         name += "_"
     return plan.insert(
-        lambda old: tf.constant(array, old.dtype.base_dtype),
+        constantly(array),
         on=under(scope, info.initial_value),
         only=[under(scope, info.initializer)],
         name=under(scope, name),

@@ -303,3 +303,8 @@ def must_be_fed(graph: Any, info: VariableInfo) -> bool:
     """Returns whether the initial value of a variable is a placeholder: its initialiser cannot run by itself."""
     name = (_assigned(graph, info.initializer) or info.initial_value).partition(":")[0]
     return bool(name) and graph.get_operation_by_name(name).type in ("Placeholder", "PlaceholderV2")
+
+
+def constantly(array: Any) -> Any:
+    """Returns a function for `Plan.insert` that puts a constant in the place of what it is given."""
+    return lambda old: tf.constant(array, old.dtype.base_dtype)
