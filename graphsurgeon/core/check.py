@@ -72,7 +72,11 @@ def name_faults(step: CopyStep, base: Graph, names: Sequence[str]) -> list[Fault
         wrong = wrong or (f"the name {name!r} is taken in {base.title}" if name in base.index else "")
         wrong = wrong or (f"the name {name!r} is given to two ops" if name in seen else "")
         if wrong:
-            return [Fault(f"copy(to={step.to!r}, names=...)", wrong, "Give each op a free name of its own")]
+            instead = "Give each op a free name of its own"
+            if not step.to and name in base.index and name not in (step.names or {}).values():
+                wrong = f"{name!r} belongs to a whole that is named, and would keep its name"
+                instead = "Take the scope that has all of it, with its loop or cond, or leave the names as they are"
+            return [Fault(f"copy(to={step.to!r}, names=...)", wrong, instead)]
         seen.add(name)
     return []
 
@@ -217,7 +221,7 @@ def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
                     asked,
                     f"{step.tensor!r} is {new}, but input {step.input} of {step.to!r} takes {old.dtype} "
                     f"(it reads {inputs[step.input]!r}, {old})",
-                    both_ways(graph, old, source, new, [op]),
+                    both_ways(graph, old, source, new, [op], (old_op, old_port)),
                 )
             ]
         if shapes_differ(new.shape, old.shape):
@@ -226,7 +230,7 @@ def connect_faults(step: ConnectStep, graph: Graph) -> list[Fault]:
                     asked,
                     f"{step.tensor!r} is {new}, but input {step.input} of {step.to!r} reads {inputs[step.input]!r}, "
                     f"{old}: {axis_text(new.shape, old.shape)}",
-                    both_ways(graph, old, source, new, [op]),
+                    both_ways(graph, old, source, new, [op], (old_op, old_port)),
                 )
             ]
     clash = handle_clash(graph, (old_op, old_port), source)

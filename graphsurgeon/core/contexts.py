@@ -95,12 +95,13 @@ def _loop_faults(graph: Graph, mask: Mask, entering: Mask, given: Mask, asked: s
     ends = read or [i for i in ends if not len(graph.consumers.row(i))]
     inputs, outputs = [f"{graph.names[op]}:{port}" for op, port in ins], [f"{graph.names[i]}:0" for i in ends]
     part = int((mask & whole).sum())
+    leaves = f"its outputs are {', '.join(outputs)}" if outputs else "nothing leaves it"
     return [
         Fault(
             asked,
             f"the selection cuts through a loop: {part} of its {int(whole.sum())} ops are in it, "
             f"and {_tensor(graph, hit)!r} is computed in each round",
-            f"Take the loop whole: its inputs are {', '.join(inputs)}; its outputs are {', '.join(outputs)}",
+            f"Take the loop whole: its inputs are {', '.join(inputs)}; {leaves}",
         )
     ]
 

@@ -92,7 +92,10 @@ def misfit(effect: Effect, asked: str, old: Tensor, new: Tensor, readers: Sequen
     why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
     names = [f"{graph.names[op]}:{port}" for op, port in (new, old)]
     wrong = f"{names[0]!r} is {b}, but {names[1]!r} is {a}: {why}"
-    fault(effect, asked, wrong, both_ways(graph, a, new, b, list(readers)))
+    instead = both_ways(graph, a, new, b, list(readers), old)
+    if asked.startswith(("bypass(", "remove(")) and instead.startswith("These"):
+        instead = f"Let its consumers read another: .reroute({names[1]!r}, to=...). {instead}"
+    fault(effect, asked, wrong, instead)
     return True
 
 

@@ -17,21 +17,23 @@ _SHOWN = 4
 _QUIET = ("Const", "NoOp", "Assign")
 
 
-def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = ()) -> str:
+def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), but: Tensor | None = None) -> str:
     """Returns a sentence that names tensors of `graph` with this dtype and a shape that fits.
 
     Args:
         graph: where to look.
         info: dtype and shape wanted.
         readers: ops that would read it: what is computed from them, or is in another loop, is no proposal.
+        but: what they read now, which is no proposal either.
     """
     below = forward(graph, graph.mask(readers))
     loop = loops_of(graph)
     frames = {int(loop[op]) for op in readers}
     tensors = (t for t in _alike(graph, info) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames))
-    found = [_name(graph, tensor) for tensor in islice(tensors, _SHOWN)]
+    found = [_name(graph, tensor) for tensor in islice((t for t in tensors if t != but), _SHOWN)]
     if not found:
-        return f"No tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
+        other = "other " if but else ""
+        return f"No {other}tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
     return "These would fit: " + ", ".join(map(repr, found))
 
 
@@ -65,7 +67,9 @@ def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
     return f"{_name(graph, tensor)!r} would fit " + (f"{', '.join(first)} and {last}" if first else last)
 
 
-def both_ways(graph: Graph, wanted: TensorInfo, tensor: Tensor, given: TensorInfo, readers: Iterable[int]) -> str:
+def both_ways(
+    graph: Graph, wanted: TensorInfo, tensor: Tensor, given: TensorInfo, readers: Iterable[int], old: Tensor
+) -> str:
     """Returns tensors that fit these readers, and inputs that would take the tensor that does not.
 
     Args:
@@ -73,9 +77,10 @@ def both_ways(graph: Graph, wanted: TensorInfo, tensor: Tensor, given: TensorInf
         wanted: what the readers read now.
         tensor, given: what they were to read.
         readers: the ops.
+        old: the tensor they read now.
     """
     other = accepting(graph, tensor, given)
-    return fitting(graph, wanted, readers) + (f". {other}" if other else "")
+    return fitting(graph, wanted, readers, old) + (f". {other}" if other else "")
 
 
 def handle_clash(graph: Graph, old: Tensor, new: Tensor) -> tuple[str, str] | None:

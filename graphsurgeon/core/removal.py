@@ -92,7 +92,13 @@ def finish_removal(effect: Effect) -> None:
         return
     whole = _needed_whole(graph, gone)
     if whole:
-        fault(effect, asked, whole[0], whole[1])
+        from .renaming import RenameStep
+
+        name, wrong, instead = whole
+        for step in effect.plan.steps:
+            if isinstance(step, RenameStep) and (name == step.old or name.startswith(f"{step.old}/")):
+                asked, instead = step.asked, "Rename a scope that has the whole of it, or leave this name as it is"
+        fault(effect, asked, wrong, instead)
         return
     later = edge_rows(graph.control)
     pairs = [
@@ -156,7 +162,10 @@ def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:
         return None
     readers = list(dict.fromkeys(graph.names[rows[at]] for at in left))
     tensor = f"{graph.names[graph.data.node[left[0]]]}:{graph.data.port[left[0]]}"
-    more = "Remove these too, reroute what they read first, or choose stitch=True; ed.blocks(...) lists all"
+    # What reads nothing leaves nothing that others could read in its place.
+    bare = any(len(graph.data.row(graph.data.node[at])) == 0 for at in left)
+    ways = "or reroute what they read first" if bare else "reroute what they read first, or choose stitch=True"
+    more = f"Remove these too, {ways}; ed.blocks(...) lists all"
     return Fault(asked, f"{tensor!r} is still read by {few(readers, 8)}", more)
 
 
@@ -169,26 +178,27 @@ def _listed(graph: Graph, gone: Container[int]) -> Iterator[str]:
                 yield key
 
 
-def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str] | None:
-    """What stays must stay whole: variables with their initialisers, loops and conds, tables with what fills them."""
+def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str, str] | None:
+    """What stays must stay whole: variables, loops and conds, tables with what fills them: the op, wrong, instead."""
     for variable in graph.state.variables.values():
         number = graph.index.get(variable.op)
         if number is None or gone[number]:
             continue
         part = np.flatnonzero(variable_parts(graph, variable) & gone).tolist()
         if part:
-            return (
-                f"{graph.names[part[0]]!r} is a part of variable {variable.op!r}, which stays",
-                "Remove the variable too, or leave its parts",
-            )
+            name = graph.names[part[0]]
+            wrong = f"{name!r} is a part of variable {variable.op!r}, which stays"
+            return name, wrong, "Remove the variable too, or leave its parts"
     for holder, starters in graph.state.starters.items():
         number = graph.index.get(holder)
         filling = [s for s in starters if s in graph.index and gone[graph.index[s]]]
         if number is not None and not gone[number] and filling:
-            return f"{filling[0]!r} fills {holder!r}, which stays", "Remove that too, or leave what fills it"
+            wrong = f"{filling[0]!r} fills {holder!r}, which stays"
+            return filling[0], wrong, "Remove that too, or leave what fills it"
     for names in graph.state.contexts:
         inside = [graph.index[n] for n in sorted(names) if n in graph.index]
         out = [i for i in inside if gone[i]]
         if out and len(out) < len(inside):
-            return f"{graph.names[out[0]]!r} is a part of a loop or cond, which stays", "Remove the loop or cond whole"
+            name = graph.names[out[0]]
+            return name, f"{name!r} is a part of a loop or cond, which stays", "Remove the loop or cond whole"
     return None

@@ -149,7 +149,7 @@ def cycle_fault(
             return Fault(
                 asked,
                 f"that makes a cycle: {after.names[source]!r} is computed from {after.names[op]!r}",
-                "Choose a tensor above it",
+                "Choose a tensor above it" if asked[:3] != "add" else "Choose an op above it",
             )
     return None
 
@@ -253,9 +253,11 @@ def reference_fault(graph: Graph, edge: Edge, asked: str) -> Fault | None:
         return None
     if not writes(graph.types[op]):
         return None
+    name, several = graph.names[op], asked.startswith(("reroute(", "insert("))
     return Fault(
         asked,
-        f"{graph.names[op]!r} changes {graph.names[old[0]]!r}, and {graph.names[new[0]]}:{new[1]} is no variable",
-        "Set another input of it, or the input of what reads the variable; of several consumers, "
-        f"leave {graph.names[op]!r} as it is: but=[{graph.names[op]!r}]",
+        f"{name!r} changes {graph.names[old[0]]!r}, and {graph.names[new[0]]}:{new[1]} is no variable",
+        "Set another input of it, or the input of what reads the variable"
+        # Other requests cannot leave a consumer out.
+        + (f"; of several consumers, leave {name!r} as it is: but=[{name!r}]" if several else ""),
     )

@@ -138,20 +138,44 @@ def settle(session: Any, graph: Any, made: Made) -> None:
         values = {info.op: made.values[info.op] for info in infos}
         assign(session, graph, values, made.infos, "setting the variables of the copies")
 
-    given = [made.infos[name] for name in made.values]
-    start(session, graph, [made.infos[name] for name in made.initial], given, give, "session()")
-    filled = [op for name, op in made.collections if name == TABLES]
+    # A later plan may have taken some out, or renamed them, which makes others of them.
+    there = {name for name, info in made.infos.items() if _has(graph, info.op) and _has(graph, info.initializer)}
+    given = [made.infos[name] for name in made.values if name in there]
+    start(session, graph, [made.infos[name] for name in made.initial if name in there], given, give, "session()")
+    # Later plans may have built the graph anew: the op of that name is meant, where it is still there.
+    names = {op.name for name, op in made.collections if name == TABLES}
+    filled = [op for op in graph.get_collection(TABLES) if op.name in names]
     fill_tables(session, filled)
     for name, feeds in made.starters:
-        with suppress(tf.errors.FailedPreconditionError):  # filled already
+        with suppress(KeyError, tf.errors.FailedPreconditionError):  # taken out, or filled already
             session.run(graph.get_operation_by_name(name), feeds)
 
 
+def _has(graph: Any, op: str) -> bool:
+    with suppress(KeyError, ValueError):
+        return not op or graph.get_operation_by_name(op) is not None
+    return False
+
+
 def fill_tables(session: Any, starters: list[Any]) -> None:
-    """Runs the initialisers of tables, one by one; a table that is filled already stays as it is."""
+    """Runs the initialisers of tables, one by one; a table that is filled already stays as it is.
+
+    Raises:
+        PlanError: one does not run, as its file is not there.
+    """
     for starter in starters:
-        with suppress(tf.errors.FailedPreconditionError):
+        try:
             session.run(starter)
+        except tf.errors.FailedPreconditionError:
+            pass
+        except tf.errors.NotFoundError as error:
+            op = error.op if error.op is not None else starter
+            line = next((x for x in str(error.message).splitlines() if "o such file" in x), str(error.message))
+            raise PlanError(
+                "session()",
+                f"{op.name!r} fills a table from a file that is not there: {line.partition(';')[0].strip()}",
+                f"Put the file there, or let it read another: ed.plan().connect(name, to={op.name!r}, input=1)",
+            ) from error
 
 
 @placed(lambda: tf1.Session(graph=tf.Graph()), "session(old)")
@@ -184,10 +208,10 @@ def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(
         fresh = [info for name, info in now.items() if name not in before]
         later = [info for name, info in found.items() if name in skip]
         start(session, graph, fresh, both, give, "session(old)", later)
+        fill_tables(session, graph.get_collection(TABLES))
     except BaseException:
         session.close()  # nobody has it yet: what it holds is given back at once
         raise
-    fill_tables(session, graph.get_collection(TABLES))
     return session
 
 

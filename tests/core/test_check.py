@@ -165,7 +165,7 @@ C = plain(
         ("x:0", "add", -1, ["has no input -1"]),
         ("y:0", "x", 0, ["op 'x' (Placeholder) has no input 0; it has 0 inputs", "Choose another op"]),
         ("k:0", "z", 0, ["'k:0' is int32 (?, 64), but input 0 of 'z' takes float32 (it reads 'y:0', float32 (?, 64))",
-                         "These would fit: 'x:0', 'y:0', 'fits:0', 'loose:0'"]),
+                         "These would fit: 'x:0', 'fits:0', 'loose:0'"]),
         ("wide:0", "add", 1, ["'wide:0' is float32 (?, 128), but input 1 of 'add' reads 'z:0', float32 (?, 64): "
                               "axis 1 is 128 against 64", "These would fit: 'x:0'"]),
         ("deep:0", "z", 0, ["rank 3 against rank 2"]),

@@ -104,3 +104,43 @@ def test_initial_values_may_come_from_tables():
         tf1.get_variable("v", initializer=table.lookup(tf.constant("k")), use_resource=True)
         tf1.add_to_collection("table_initializer", table._init_op) if not tf1.get_collection("table_initializer") else 0
     assert gs.open(graph).session().run("v/Read/ReadVariableOp:0") == 7
+
+
+def test_a_table_whose_file_is_not_there_is_named_and_may_read_another(tmp_path):
+    (tmp_path / "words.txt").write_text("a\nb\n")
+    with tf.Graph().as_default() as graph:
+        tf.constant(str(tmp_path / "words.txt"), name="there")
+        table = tf.lookup.StaticVocabularyTable(
+            tf.lookup.TextFileInitializer(
+                str(tmp_path / "gone.txt"), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE,
+                tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER,
+            ), 1,
+        )  # fmt: skip
+        tf.identity(table.lookup(tf.constant("b")), name="out")
+        (starter,) = tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
+    ed = gs.open(graph)
+    with tf1.Session(graph=graph) as old:
+        ed.apply(ed.plan().set_attr("out", "_mark", 1))
+        wrong = f"{starter.name!r} fills a table from a file that is not there: {tmp_path}/gone.txt"
+        for source in (None, old):
+            with refuses(PlanError, "session()", wrong, f".connect(name, to={starter.name!r}, input=1)"):
+                ed.session(source)
+        ed.apply(ed.plan().connect("there:0", to=starter.name, input=1))
+        assert ed.session().run("out:0") == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("edit", ["rename", "remove"])
+def test_variables_that_a_later_plan_renames_or_removes_keep_no_session_from_opening(kind, edit):
+    graph = chain(kind)
+    with tf1.Session(graph=graph) as session:
+        for variable in graph.get_collection("variables"):
+            put(variable, 2.0, session)
+        ed = gs.open(graph)
+        ed.apply(ed.plan().copy(ed.select(name=["out"]).ancestors(), to="new", variables="copy", values=session))
+        if edit == "rename":
+            ed.apply(ed.plan().rename("new/a", to="new/z"))
+            assert ed.session().run("new/out:0") == 8.0
+        else:
+            ed.apply(ed.plan().remove(ed.select(scope="new")))
+            assert ed.session().run("out:0") == 30.0
