@@ -74,3 +74,41 @@ def test_what_an_inserted_op_reads_may_be_renamed_and_bypassed_by_the_same_plan(
     assert ed.op("more").inputs[0].name == "fresh:0"
     assert ed.op("last").inputs[0].name == "more:0"
     assert ed.session().run("z:0").tolist() == [1, 4]
+
+
+def test_a_part_of_a_variable_or_cond_is_renamed_with_the_whole_as_the_refusal_says():
+    with tf.Graph().as_default() as graph:
+        tf.identity(tf1.get_variable("w", initializer=lambda: tf.ones([2]), use_resource=False), name="out")
+    ed = gs.open(graph)
+    (fault,) = ed.plan().rename("w/Initializer", to="x").check()
+    assert fault.asked == "rename('w/Initializer', to='x')"
+    assert "is a part of variable 'w', which stays" in fault.wrong
+    assert fault.instead.startswith("Rename a scope that has the whole of it")
+    assert ed.plan().rename("w", to="x").check() == ()
+
+
+def test_what_no_stitch_can_replace_is_not_told_to_be_stitched():
+    with tf.Graph().as_default() as graph:
+        tf1.placeholder(tf.float32, [2], name="x")
+        tf.add(tf.constant([1.0, 2.0], name="c"), tf.negative(graph.get_tensor_by_name("x:0"), name="n"), name="y")
+        tf.reduce_sum(graph.get_tensor_by_name("y:0"), name="s")
+        tf.square(graph.get_tensor_by_name("s:0"), name="z")
+    ed = gs.open(graph)
+    bare, other = (ed.plan().remove(name).check()[0].instead for name in ("c", "n"))
+    assert "stitch" not in bare
+    assert "choose stitch=True" in other
+    assert ed.plan().remove("n", stitch=True).check() == ()
+    (fault,) = ed.plan().remove("s", stitch=True).check()
+    assert "'s:0'" not in fault.instead.partition("These")[2]
+    (fault,) = ed.plan().add_control("x", "z").check()
+    assert fault.instead == "Choose an op above it"
+
+
+def test_only_requests_that_know_but_are_told_of_it():
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("w", initializer=[1.0], use_resource=False)
+        tf.identity(w, name="out")
+    ed = gs.open(graph)
+    assert "but=" not in ed.plan().detach("w", side="outputs").check()[0].instead
+    assert "but=['w/Assign']" in ed.plan().insert("Identity", on="w:0", name="i").check()[0].instead
+    assert ed.plan().insert("Identity", on="w:0", name="i", but=["w/Assign"]).check() == ()
