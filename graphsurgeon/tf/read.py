@@ -114,15 +114,19 @@ def tensor_info(tensor: Any) -> TensorInfo:
 
 
 class _StateReader:
-    """Reads variables and collections when they are first asked for."""
+    """Reads variables and collections when they are first asked for; the steps of a plan ask for the same again."""
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
         self._seen: list[Any] | None = None
+        self._kept: tuple[int, State] | None = None  # number of the newest op, and what was read
 
     def __call__(self) -> State:
-        self._seen = self._look()
-        return state(self._graph)
+        version = self._graph.version
+        if self._kept is None or self._kept[0] != version:
+            self._seen = self._look()
+            self._kept = version, state(self._graph)
+        return self._kept[1]
 
     def moved_on(self) -> bool:
         """Returns whether somebody has added to the collections, or taken from them, since they were read."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
+import graphsurgeon as gs
 from graphsurgeon.core.state import Entry
+from graphsurgeon.tf import read
 from graphsurgeon.tf.read import snapshot
 from tests.graphs import KINDS, look, model, tiny
 
@@ -69,3 +71,20 @@ def test_a_set_shape_is_seen():
     g = snapshot(graph)
     graph.get_tensor_by_name("y:0").set_shape([4, 2])
     assert str(snapshot(graph).info(g.index["y"], 0)) == "float32 (4, 2)"
+
+
+def test_variables_and_collections_are_read_once_for_a_plan_and_again_where_they_changed(monkeypatch):
+    graph, asked = tiny(), []
+    real = read.state
+    monkeypatch.setattr(read, "state", lambda graph: asked.append(graph) or real(graph))
+    ed = gs.open(graph)
+    for _ in range(3):
+        assert not ed.plan().remove("y", stitch=True).check()
+        assert ed.snapshot.state.collections == {}
+    assert len(asked) == 1
+    graph.add_to_collection("kept", graph.get_tensor_by_name("y:0"))
+    assert set(ed.snapshot.state.collections) == {"kept"}
+    with graph.as_default():
+        tf1.get_variable("w", [2])
+    assert set(ed.snapshot.state.variables) == {"w"}
+    assert len(asked) == 3
