@@ -137,7 +137,8 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
     fed = forward(graph, fed_sources, control=False, within=ancestry)
     inside = ancestry & (core | ~fed)
     # An output that stands on a leak alone is still wanted: keep it, its own inputs become the leaks.
-    return inside | wanted
+    # What only a leak needs, as the weights of a layer above it, stays outside with it.
+    return backward(graph, core | wanted, cuts, within=inside | wanted)
 
 
 def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...]:
@@ -163,11 +164,14 @@ def _refuse_unconnected(graph: Graph, unused: list[str], outputs: Sequence[Tenso
     if not unused:
         return
     ends = " or ".join(repr(f"{graph.names[op]}:{port}") for op, port in list(outputs)[:3])
-    above = backward(graph, graph.mask(op for op, _ in outputs))
+    last = graph.mask(op for op, _ in outputs)
+    above = backward(graph, last) & ~last
     candidates = [graph.names[i] for i in np.flatnonzero(above).tolist() if graph.types[i] not in ("Const", "NoOp")]
     word = unused[0].rpartition(":")[0]
+    turned = backward(graph, graph.mask([graph.index[word]])) & last
+    hint = "It is the other way round" if turned.any() else did_you_mean(word, candidates)
     raise SelectionError(
         asked,
         f"the boundary does not connect: {' and '.join(repr(u) for u in unused)} does not lead to {ends}",
-        f"Leave it out, or name a tensor that {ends} is computed from. {did_you_mean(word, candidates)}",
+        f"Leave it out, or name a tensor that {ends} is computed from. {hint}",
     )

@@ -108,6 +108,22 @@ def test_constants_and_variables_come_into_the_region():
     assert s.boundary.leaks == ()
 
 
+def test_what_only_a_leak_needs_stays_outside():
+    g = Graph.of(
+        [
+            ("x", "Placeholder", []),
+            ("w", "Const", []),
+            ("left", "MatMul", ["x", "w"]),
+            ("v", "Const", []),
+            ("right", "MatMul", ["x", "v"]),
+            ("y", "Add", ["left", "right"]),
+        ]
+    )
+    s = select(g, inputs=["left:0"], outputs=["y:0"])
+    assert s.names == ["y"]
+    assert [leak.tensor for leak in s.boundary.leaks] == ["right:0"]
+
+
 def test_an_output_that_stands_on_a_leak_alone():
     g = Graph.of([("x", "Placeholder", []), ("r", "Placeholder", []), ("a", "Neg", ["x"]), ("b", "Neg", ["r"])])
     s = select(g, inputs=["x:0"], outputs=["a:0", "b:0"])
@@ -138,7 +154,7 @@ def test_as_text():
 @pytest.mark.parametrize(
     ("inputs", "outputs", "words"),
     [
-        (["out:0"], ["net/mm:0"], ["'out:0' does not lead to 'net/mm:0'", "is computed from"]),
+        (["out:0"], ["net/mm:0"], ["'out:0' does not lead to 'net/mm:0'", "computed from. It is the other way round"]),
         (["net/mm:0", "parts:1"], ["out:0"], ["'parts:1' does not lead to 'out:0'"]),
         (["rate:0"], ["net/mm:0", "parts:0"], ["'rate:0' does not lead to 'net/mm:0' or 'parts:0'"]),
         (["parts:0", "rate:0"], ["net/mm:0"], ["'parts:0' and 'rate:0' does not lead"]),
@@ -147,6 +163,12 @@ def test_as_text():
 def test_a_boundary_that_does_not_connect(inputs, outputs, words):
     with refuses(SelectionError, "the boundary does not connect:", "Leave it out, or name a tensor", *words):
         select(G, inputs=inputs, outputs=outputs)
+
+
+def test_no_output_is_proposed_for_an_input():
+    g = Graph.of([("in_1", "Placeholder", []), ("in_2", "Neg", ["in_1"]), ("in_3", "Placeholder", [])])
+    with refuses(SelectionError, "'in_3:0' does not lead to 'in_2:0'", "Did you mean 'in_1'?"):
+        select(g, inputs=["in_3:0"], outputs=["in_2:0"])
 
 
 def test_an_input_behind_another_is_not_needed():
