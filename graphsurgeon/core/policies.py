@@ -197,7 +197,8 @@ def substitute_faults(step: CopyStep, base: Graph, found: Sequence[Substitute]) 
                 )
             )
         elif not sub.tensor and step.values is None:
-            out.append(Fault(asked, f"there is no value to freeze {name!r} at", "Give values=session, or an editor"))
+            way = "Give values=session, or an editor; or choose another policy for it, as 'initial'"
+            out.append(Fault(asked, f"there is no value to freeze {name!r} at", way))
         elif sub.tensor:
             try:
                 new = base.info(*base.tensor(sub.tensor, asked))
