@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .core.naming import free_scope
 from .core.plan import Plan, op_name, tensor_name
 from .errors import LayoutError, PlanError, SurgeryError
+from .history import Event
 from .pane import keys_at
 from .shown import receipt
 from .view.asides import counted
@@ -96,18 +97,26 @@ class Drafting:
             self._say_plan(f"taken back: {self._redo[-1].text}", warn=False)
         else:
             event = self.destination.undo()
-            self._applied = ""
+            self._redo, self._applied = [*self._undone(), event], ""
             self._say(f"undone: {event.text}")
 
     def redo(self) -> None:
-        """Does again what was undone last."""
-        if self._redo:
-            step = self._redo.pop()
+        """Does again what was undone last: a step of the plan, or an applied plan."""
+        undone = self._redo = self._undone()
+        if undone and not isinstance(undone[-1], Event):
+            step = undone.pop()
             self._draft = replace(self.draft, steps=(*self.draft.steps, step))
             self._say_plan(f"done again: {step.text}", warn=False)
-        else:
+        elif undone or not self.draft.steps:
             event = self.destination.redo()
+            self._redo = undone[:-1]
             self._say(f"done again: {event.text}")
+        else:
+            raise PlanError("redo()", "no step of this plan was taken back", "Apply the plan, or take its steps back")
+
+    def _undone(self) -> list[Any]:
+        """What was taken back here, oldest first, without what code has done again or given up since."""
+        return [u for u in self._redo if not isinstance(u, Event) or (u.undone and not u.dropped)]
 
     def apply(self) -> dict[str, Any]:
         """Applies the plan: all of it or nothing."""

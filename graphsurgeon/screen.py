@@ -347,7 +347,7 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
                 None if self._inside else self._panes["source"].scene,
             ),
             "plan": {
-                **plan_shown(self.draft, len(self._redo), self.destination.history, self._applied),
+                **plan_shown(self.draft, len(self._undone()), self.destination.history, self._applied),
                 "same": self.same,
             },
             "status": status,
