@@ -34,6 +34,7 @@ export class PlanBar {
   private open = "";
   private list: Tab[] = [];
   private faults = 0;
+  private shown = "";
 
   constructor(private id: string, private events: PlanEvents) {
     this.panel.id = `${id}-panel`;
@@ -84,6 +85,12 @@ export class PlanBar {
   }
 
   private summarise(b: Boundary): void {
+    const had = this.summary.contains(document.activeElement);
+    this.summed(b);
+    if (had) this.summary.focus();
+  }
+
+  private summed(b: Boundary): void {
     const marked = b.inputs.length + b.outputs.length > 0;
     if (!marked && !b.ops) {
       fill(this.summary, h("span", { class: "gs-muted" }, "Pick an op, then ", h("kbd", {}, "i"), " marks its output as an input of the boundary, ", h("kbd", {}, "o"), " as an output."));
@@ -101,7 +108,8 @@ export class PlanBar {
   }
 
   private draw(): void {
-    const had = this.tabs.contains(document.activeElement);
+    const had = this.tabs.contains(document.activeElement), was = this.shown, held = controls(this.panel).indexOf(document.activeElement as HTMLElement);
+    const label = nameOf(document.activeElement);
     if (this.open && !this.list.some(t => t.id === this.open)) this.open = "";
     const stop = this.open || this.list[0]?.id;
     fill(this.tabs, ...this.list.map(t => {
@@ -117,6 +125,12 @@ export class PlanBar {
     if (tab) this.panel.setAttribute("aria-labelledby", `${this.id}-tab-${tab.id}`);
     else this.panel.removeAttribute("aria-labelledby");
     fill(this.panel, tab?.body());
+    this.shown = this.open;
+    // what was pressed is gone: the keyboard goes to its like, never to the notebook
+    if (held < 0) return;
+    const now = was === this.open ? controls(this.panel) : [];
+    if (tab) (now.find(e => nameOf(e) === label) ?? now[Math.min(held, now.length - 1)] ?? this.panel).focus();
+    else this.refocus(stop ?? "");
   }
 
   private refocus(id: string): void {
@@ -138,3 +152,7 @@ export class PlanBar {
       h("pre", { tabindex: 0, role: "region", "aria-label": "Python code of the plan" }, text));
   }
 }
+
+function controls(panel: HTMLElement): HTMLElement[] { return [...panel.querySelectorAll<HTMLElement>("button, select, pre")]; }
+
+function nameOf(e: Element | null): string { return e?.getAttribute("aria-label") ?? e?.textContent ?? ""; }

@@ -315,3 +315,23 @@ test("an edge that is new or removed says so", () => {
   model.put({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { state: "new", n: 4 })]), destination: null } });
   expect(host.querySelector(".gs-edge.gs-is-new")).not.toBe(null);
 });
+
+test("a button of the plan bar that goes with its row leaves the keyboard to its like", () => {
+  const leak = (tensor: string) => ({ tensor, dtype: "", shape: "", text: tensor });
+  const some = (...leaks: string[]) => ({ ...NO_BOUNDARY, outputs: [leak("b:0")], ops: 2, leaks: leaks.map(leak) });
+  model.put({ boundary: some("a:0", "c:0") });
+  const at = () => document.activeElement!.getAttribute("aria-label");
+  host.querySelector<HTMLElement>('[data-tab="boundary"]')!.click();
+  const [first] = host.querySelectorAll<HTMLElement>(".gs-panel button");
+  first!.focus();
+  model.put({ boundary: some("c:0") });
+  expect(at()).toBe("Add as input c:0");
+  model.put({ boundary: some("c:0"), plan: { ...NO_PLAN, steps: [{ text: "copy" }] } });
+  expect(at()).toBe("Add as input c:0");
+  // another list came up: the keyboard is on it, not on a button nobody chose
+  model.put({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], faults: [{ asked: "copy", wrong: "no", instead: "yes" }] } });
+  expect(document.activeElement).toBe(host.querySelector(".gs-panel"));
+  host.querySelector<HTMLElement>(".gs-summary button:last-child")!.focus();
+  model.put({ boundary: NO_BOUNDARY });
+  expect(document.activeElement).toBe(host.querySelector(".gs-summary"));
+});

@@ -179,3 +179,14 @@ test("the inside of a function is looked at from its beginning, and what is outs
   model.put({ scenes: { source: { ...outside, rev: "2" }, destination: null }, look });
   expect(at()).toBe(before);
 });
+
+test("a picture that has shrunk out of sight is looked at anew", () => {
+  for (const canvas of host.querySelectorAll(".gs-canvas")) Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
+  const at = () => host.querySelector(".gs-root")!.getAttribute("transform"), wide = (x: number, rev: string) => ({ ...scene([box("far", { x })]), rev, w: x + 100, h: 40 });
+  model.put({ scenes: { source: wide(4000, "2"), destination: null } });
+  const before = at();
+  model.put({ scenes: { source: wide(3900, "3"), destination: null } });
+  expect(at()).not.toBe(before);
+  model.put({ scenes: { source: { ...scene([box("other")]), rev: "4", w: 80, h: 40 }, destination: null } });
+  expect(at()).toBe("translate(160.00,130.00) scale(1.0000)");
+});
