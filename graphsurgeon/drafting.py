@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .core.naming import free_scope
-from .core.plan import Plan, op_name, tensor_name
-from .errors import LayoutError, PlanError, SurgeryError
+from .core.plan import CopyStep, Plan, op_name, tensor_name
+from .errors import LayoutError, PlanError, SelectionError, SurgeryError
 from .history import Event
 from .pane import keys_at
 from .shown import receipt
@@ -15,6 +15,7 @@ from .view.asides import counted
 
 if TYPE_CHECKING:
     from .core.effect import Effect
+    from .core.graph import Graph
     from .core.selection import Selection
     from .editor import Editor
     from .marks import Marks
@@ -42,6 +43,10 @@ class Drafting:
             """Whether source and destination are one graph."""
 
         @property
+        def region(self) -> Selection | None:
+            """The ops between the marks."""
+
+        @property
         def selection(self) -> Selection:
             """What is picked."""
 
@@ -59,7 +64,7 @@ class Drafting:
 
     def copy(self, to: str | None = None, unmapped: str = "placeholder") -> None:
         """Adds a copy of the region (or of what is picked) to the plan, under `to` or a free scope."""
-        chosen = self._region if self._region is not None else self.selection
+        chosen = self.selection if self.region is None else self.region
         if not chosen.count:
             raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or pick boxes first")
         scope = to or free_scope(self.draft.after(), "copy")
@@ -153,8 +158,25 @@ class Drafting:
     def _say_plan(self, text: str, warn: bool = True) -> None:
         faults = self.draft.check()
         if faults:
-            self._say(f"{faults[0].asked}: {faults[0].wrong}", "error")
+            # a fault that the step did not bring does not hide what was done
+            done = f"{text} · " if not warn or replace(self.draft, steps=self.draft.steps[:-1]).check() else ""
+            self._say(f"{done}{faults[0].asked}: {faults[0].wrong}", "error")
         else:
             mind = self.draft.effect.warnings if warn else []
             more = mind if len(mind) < 2 else [counted(len(mind), "warnings")]
             self._say(" · ".join([text, *more]), "warn" if mind else "info")
+
+
+def moved(step: Any, old: Graph, new: Graph) -> Any:
+    """Returns a step of a plan as it is over the graph that has taken the old one's place.
+
+    Args:
+        step: of a plan over `old`.
+        old, new: snapshots. What is copied within the graph is what has its names now, if all of that is still there.
+    """
+    if old.owner is new.owner or not isinstance(step, CopyStep) or step.selection.graph.owner is not old.owner:
+        return step
+    try:
+        return replace(step, selection=step.selection.moved(new))
+    except SelectionError:
+        return step

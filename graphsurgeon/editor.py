@@ -61,6 +61,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         self._litter: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
         self._given: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
         self._screen: Screen | None = None
+        self._screens: weakref.WeakSet[Screen] = weakref.WeakSet()
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -219,8 +220,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
                 raise late from error
             error.add_note(str(late))
             raise
-        if self._screen is not None:
-            self._screen.graph_changed()
+        self._tell()
         return applied
 
     def _read_back(self, plan: Plan, made: Any) -> list[str]:

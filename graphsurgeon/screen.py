@@ -11,7 +11,7 @@ from .alike import Alike
 from .core.plan import Plan, op_name
 from .core.search import hits
 from .core.selection import Selection
-from .drafting import Drafting
+from .drafting import Drafting, moved
 from .errors import LayoutError, SelectionError, SurgeryError, did_you_mean
 from .inspector import details, reasons
 from .looking import Looking
@@ -65,6 +65,8 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
         self._inside, self._outside = [], []
         self._callbacks: list[Callable[[], None]] = []
         self.lock, self._stop = threading.RLock(), threading.Event()
+        for editor in {self.source, self.destination}:
+            editor._screens.add(self)
 
     # -- what there is ------------------------------------------------------------------------
 
@@ -81,21 +83,24 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
         """
         graph = self.source.snapshot
         picked = self._outside[0].picked if self._outside else self._picked
-        if not picked and self._region is not None:
-            return self._region.on(graph)
+        if not picked and self.region is not None:
+            return self.region
         return selection_of(graph, picked)
 
     @property
     def region(self) -> Selection | None:
-        """The ops between the marked boundary tensors, or None."""
+        """The ops between the marked boundary tensors, or None; found anew where the graph has changed."""
+        if self._region is not None and self._region.graph is not self.source.snapshot:
+            self._region, self._problem = self._marks.region(self.source)
         return self._region
 
     @property
     def draft(self) -> Plan:
         """The plan being made."""
         if self._draft is None or self._draft.base is not self.destination.snapshot:
-            steps = self._draft.steps if self._draft is not None else ()
-            self._draft = replace(self.destination.plan(), steps=steps)
+            now, old = self.destination.plan(), self._draft
+            steps = () if old is None else tuple(moved(step, old.base, now.base) for step in old.steps)
+            self._draft = replace(now, steps=steps)
         return self._draft
 
     @property
@@ -216,7 +221,7 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
         if pane == "source" and self._inside:
             found["python"] = ""  # ed.op(...) would be an op of the graph around
         elif pane == "source":
-            found["rows"] += reasons(self.source, name, self._region)
+            found["rows"] += reasons(self.source, name, self.region)
         return found
 
     def find(self, query: str) -> dict[str, Any]:
@@ -342,7 +347,7 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
                 self.source.snapshot,
                 self._marks.inputs,
                 self._marks.outputs,
-                self._region,
+                self.region,
                 self._problem,
                 None if self._inside else self._panes["source"].scene,
             ),

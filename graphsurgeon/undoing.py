@@ -21,7 +21,7 @@ class Undoing:
     graph: Any
     _log: Log
     _snapshot: Graph | None
-    _screen: Screen | None
+    _screens: weakref.WeakSet[Screen]
     _litter: weakref.WeakKeyDictionary[Any, dict[str, int]]
 
     if TYPE_CHECKING:
@@ -120,8 +120,8 @@ class Undoing:
         return event
 
     def _tell(self) -> None:
-        if self._screen is not None:
-            self._screen.graph_changed()
+        for screen in list(self._screens):
+            screen.graph_changed()
 
     def _forget_state(self) -> None:
         """Collections have changed: the snapshot's variables and collections are read again."""

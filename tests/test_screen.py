@@ -570,3 +570,66 @@ def test_a_copy_says_how_much_comes_along():
     assert made > chosen > 1
     said = f"{chosen} ops will be copied to one/, {made - chosen} more come along"
     assert screen.traits()["status"]["text"].startswith(said)
+
+
+# -- what code does meanwhile -----------------------------------------------------------------------------
+
+
+def test_ops_that_code_adds_are_in_the_next_picture_beside_the_region():
+    screen = row_of_ops()
+    screen.mark_input("a")
+    screen.mark_output("d")
+    with screen.source.graph.as_default():
+        tf.negative(screen.source.graph.get_tensor_by_name("d:0"), name="more")
+    screen.pick(["e"])
+    shown = traits(screen)
+    assert "more" in [b["name"] for b in shown["scenes"]["source"]["boxes"]]
+    assert shown["boundary"]["boxes"] == {"in/b": 1, "in/c": 1, "d": 1}
+    assert screen.region.names == ["in/b", "in/c", "d"]
+
+
+def test_a_plan_stays_good_when_code_applies_another():
+    screen = row_of_ops()
+    ed = screen.destination
+    screen.mark_input("a")
+    screen.mark_output("d")
+    screen.copy("twin")
+    ed.apply(ed.plan().bypass("in/b"))
+    assert screen.draft.check() == ()
+    assert traits(screen)["boundary"]["ops"] == 2
+    screen.apply()
+    assert run(ed.graph, "twin/d:0", {"twin/a:0": X[0]}).tolist() == X[0].tolist()
+
+
+def test_a_plan_whose_ops_are_gone_says_so():
+    screen = row_of_ops()
+    screen.pick(["d"])
+    screen.copy("twin")
+    screen.destination.apply(screen.destination.plan().remove("d"))
+    assert [fault.asked for fault in screen.draft.check()] == ["copy(to='twin')"]
+
+
+def test_every_view_hears_of_every_change_in_its_graphs():
+    ed, other = gs.open(tiny()), gs.open(tiny())
+    own, both = ed.screen, Screen(ed, other)
+    heard = []
+    own.on_change(lambda: heard.append("own"))
+    both.on_change(lambda: heard.append("both"))
+    other.apply(other.plan().copy(other.select(), to="twin"))
+    assert heard == ["both"]
+    ed.apply(ed.plan().copy(ed.select(), to="twin"))
+    ed.undo()
+    assert sorted(heard) == ["both", "both", "both", "own", "own"]
+
+
+def test_what_was_done_is_said_beside_a_fault_of_another_step():
+    screen = row_of_ops()
+    screen.bypass("in/b")
+    screen.bypass("in/b")
+    fault = "bypass('in/b'): no op reads it, so nothing would change"
+    assert traits(screen)["status"]["text"] == fault
+    screen.set_device(["e"], "/cpu:0")
+    assert traits(screen)["status"]["text"] == f"e will run on /cpu:0, in a new graph · {fault}"
+    screen.undo()
+    assert traits(screen)["status"]["text"].startswith("taken back: ")
+    assert traits(screen)["status"]["text"].endswith(fault)

@@ -212,6 +212,17 @@ class Selection:
             return self
         return Selection(graph, _fitted(self, graph.size), self.query, self.inputs, self.outputs)
 
+    def moved(self, graph: Graph) -> Selection:
+        """Returns the ops of these names in a graph that was made of this one.
+
+        Raises:
+            SelectionError: one of them is not there.
+        """
+        names, old = tuple(self.names), self.graph.names
+        mask = graph.mask([graph.find(name, "the copy of what was selected") for name in names])
+        ends = [tuple((graph.find(old[op], "the copy"), port) for op, port in t) for t in (self.inputs, self.outputs)]
+        return Selection(graph, mask, Query("names", names), *ends)
+
 
 def _fitted(selection: Selection, size: int) -> Mask:
     out = np.zeros(size, np.bool_)
