@@ -60,7 +60,10 @@ class Revising:
             on: the tensor.
             name: what to call it; None: a free name beside the op of the tensor.
         """
+        from .tf.editing import check_inserted
+
         free = name or free_name(self._graph("destination"), f"{op_name(on)}_{op.lower()}")
+        check_inserted(op, free)
         self._edit(lambda plan: plan.insert(op, on=on, name=free), f"{free} will stand behind {tensor_name(on)}")
 
     def remove(self, names: Sequence[str], stitch: bool = False) -> None:
@@ -70,7 +73,11 @@ class Revising:
 
     def set_attr(self, names: Sequence[str], name: str, value: Any) -> None:
         """Sets an attribute of all ops of boxes; a text is read as Python where it is some: ``[1, 2]``, ``None``."""
-        ops, value = self._ops(names, "set_attr"), _read(value)
+        from .tf.editing import check_attribute
+
+        ops, value, graph = self._ops(names, "set_attr"), _read(value), self._graph("destination")
+        for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
+            check_attribute(kind, op, name, value)
         self._edit(lambda plan: plan.set_attr(ops, name, value), f"{name} of {few(ops)} will be {value!r}")
 
     def set_device(self, names: Sequence[str], device: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
@@ -12,6 +14,10 @@ from ..core.effect import Effect
 from ..errors import PlanError
 from .internals import op_definition
 
+_MEANT = {
+    "int": "3", "float": "0.5", "bool": "True", "string": "'SAME'", "type": "'float32'", "shape": "[None, 3]",
+    "tensor": "an array", "func": "the name of a function",
+}  # fmt: skip
 _LISTS = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", "shape": "shape"}
 
 
@@ -83,7 +89,8 @@ def change_node(node: Any, change: Change) -> None:
         PlanError: the op has no such attribute, or the value is none of its kind.
     """
     definition = op_definition(node.op)
-    kinds = {attr.name: attr.type for attr in definition.attr} if definition is not None else {}
+    known = {attr.name: attr for attr in definition.attr} if definition is not None else {}
+    kinds = {name: attr.type for name, attr in known.items()}
     asked = f"set_attr({node.name!r})"
     for name, value in change.attributes.items():
         if value is None:
@@ -92,8 +99,31 @@ def change_node(node: Any, change: Change) -> None:
         if name not in kinds and not name.startswith("_"):
             raise PlanError(asked, f"{node.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
         node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
+        allowed = sorted(text.decode() for text in known[name].allowed_values.list.s) if name in known else []
+        if allowed and kinds[name] == "string" and node.attr[name].s.decode() not in allowed:
+            raise PlanError(asked, f"{name}={value!r} is none of its values", f"It can be {', '.join(allowed)}")
     if change.device is not None:
         node.device = change.device
+
+
+def check_attribute(kind: str, op: str, name: str, value: Any) -> None:
+    """Refuses a value that TensorFlow would refuse: see `change_node`; `kind` is the type of `op`."""
+    change_node(node_def_pb2.NodeDef(name=op, op=kind), Change(attributes={name: value}))
+
+
+def check_inserted(kind: str, name: str) -> None:
+    """Refuses an op type that cannot be put on a tensor.
+
+    Raises:
+        PlanError: TensorFlow has no op of this type, or it does not read one tensor.
+    """
+    asked, definition = f"insert({kind!r}, name={name!r})", op_definition(kind)
+    way = "Type one of one input, as 'Identity' or 'Relu'"
+    if definition is None:
+        raise PlanError(asked, f"TensorFlow has no op type {kind!r}", way)
+    count = len(definition.input_arg)
+    if count != 1:
+        raise PlanError(asked, f"{kind!r} has {count} inputs", way)
 
 
 def attribute(value: Any, kind: str, asked: str, name: str) -> Any:
@@ -112,6 +142,8 @@ def attribute(value: Any, kind: str, asked: str, name: str) -> Any:
     try:
         if kind.startswith("list("):
             inner = kind[5:-1]
+            if isinstance(value, (str, bytes)):  # it would be taken letter by letter
+                raise TypeError(value)
             for item in value:
                 one = attribute(item, inner, asked, name)
                 field = getattr(out.list, _LISTS[inner])
@@ -127,10 +159,15 @@ def attribute(value: Any, kind: str, asked: str, name: str) -> Any:
             out.s = value if isinstance(value, bytes) else str(value).encode()
         elif kind == "func":
             out.func.name = str(value)
+        elif kind == "bool" and not isinstance(value, (bool, np.bool_)):
+            raise TypeError(value)
         else:
-            setattr(out, _LISTS[kind], {"int": int, "float": float, "bool": bool}[kind](value))
+            reading: dict[str, Any] = {"int": operator.index, "float": float, "bool": bool}
+            setattr(out, _LISTS[kind], reading[kind](value))
     except (KeyError, TypeError, ValueError) as error:
-        raise PlanError(asked, f"{name}={value!r} is no {kind}", "Give a value of that kind") from error
+        meant = f"[{_MEANT.get(kind[5:-1], '')}]" if kind.startswith("list(") else _MEANT.get(kind, "")
+        way = f"Give a value of that kind, as {meant}"
+        raise PlanError(asked, f"{name}={value!r} is no {kind}", way) from error
     return out
 
 

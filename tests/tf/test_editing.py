@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.editing import attribute
+from graphsurgeon.tf.editing import attribute, check_attribute, check_inserted
 from tests.graphs import look, model
 from tests.refusal import refuses
 
@@ -122,7 +122,7 @@ def test_edits_inside_a_new_copy_leave_the_live_graph(graph):
         (lambda p: p.insert("NoSuchOp", on="x", name="n"), ("TensorFlow has no op type 'NoSuchOp'", "'Identity'")),
         (lambda p: p.insert("Relu", on="x", name="n", beta=1), ("'Relu' has no attribute 'beta'", "It has T")),
         (lambda p: p.set_attr("y", "beta", 1), ("'Neg' has no attribute 'beta'", "It has T")),
-        (lambda p: p.set_attr("y", "T", "no dtype"), ("T='no dtype' is no type", "of that kind")),
+        (lambda p: p.set_attr("y", "T", "no dtype"), ("T='no dtype' is no type", "of that kind, as 'float32'")),
     ],
 )
 def test_what_tensorflow_does_not_know(graph, edit, words):
@@ -155,6 +155,29 @@ def test_what_tensorflow_refuses_is_told_by_the_steps_of_the_plan_and_the_op_it_
 )  # fmt: skip
 def test_values_as_attributes(value, kind, field):
     assert attribute(value, kind, "asked", "name").WhichOneof("value") == field
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "meant"),
+    [("no", "bool", "True"), (2.7, "int", "3"), ("loc:@a", "list(string)", "['SAME']"), ("[1", "list(int)", "[3]")],
+)
+def test_values_of_another_kind_are_refused_whole(value, kind, meant):
+    with refuses(PlanError, f"asked: name={value!r} is no {kind}", f"Give a value of that kind, as {meant}"):
+        attribute(value, kind, "asked", "name")
+
+
+def test_a_value_outside_the_closed_set_of_its_attribute():
+    with refuses(PlanError, "padding='FULL' is none of its values", "It can be EXPLICIT, SAME, VALID"):
+        check_attribute("Conv2D", "conv", "padding", "FULL")
+    check_attribute("Conv2D", "conv", "padding", "VALID")
+
+
+def test_what_stands_on_a_tensor_reads_one():
+    check_inserted("Identity", "n")
+    with refuses(PlanError, "insert('MatMul', name='n'): 'MatMul' has 2 inputs", "Type one of one input"):
+        check_inserted("MatMul", "n")
+    with refuses(PlanError, "TensorFlow has no op type 'NoSuchOp'", "'Identity'"):
+        check_inserted("NoSuchOp", "n")
 
 
 @pytest.mark.parametrize("edit", [lambda p: p.remove("y", stitch=True),
