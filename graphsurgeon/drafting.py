@@ -167,16 +167,21 @@ class Drafting:
             self._say(" · ".join([text, *more]), "warn" if mind else "info")
 
 
-def moved(step: Any, old: Graph, new: Graph) -> Any:
-    """Returns a step of a plan as it is over the graph that has taken the old one's place.
+def moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
+    """Returns a step of a plan as it is over the graphs that have taken the place of those it was made with.
 
     Args:
         step: of a plan over `old`.
-        old, new: snapshots. What is copied within the graph is what has its names now, if all of that is still there.
+        old, new: the destination, then and now.
+        source: the graph that is copied from, now. What is copied is what has its names there, if all of that is.
     """
-    if old.owner is new.owner or not isinstance(step, CopyStep) or step.selection.graph.owner is not old.owner:
+    if not isinstance(step, CopyStep):
+        return step
+    owner = step.selection.graph.owner
+    there = new if owner is old.owner else source
+    if owner is there.owner or not all(name in there.index for name in step.selection.names):
         return step
     try:
-        return replace(step, selection=step.selection.moved(new))
+        return replace(step, selection=step.selection.moved(there))
     except SelectionError:
         return step

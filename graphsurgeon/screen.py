@@ -97,11 +97,12 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
     @property
     def draft(self) -> Plan:
         """The plan being made."""
-        if self._draft is None or self._draft.base is not self.destination.snapshot:
-            now, old = self.destination.plan(), self._draft
-            steps = () if old is None else tuple(moved(step, old.base, now.base) for step in old.steps)
-            self._draft = replace(now, steps=steps)
-        return self._draft
+        now, source, old = self.destination.snapshot, self.source.snapshot, self._draft
+        steps = () if old is None else tuple(moved(step, old.base, now, source) for step in old.steps)
+        if old is None or old.base is not now or any(a is not b for a, b in zip(steps, old.steps, strict=True)):
+            self._draft = replace(self.destination.plan(), steps=steps)
+            return self._draft
+        return old
 
     @property
     def unfolded(self) -> frozenset[str]:

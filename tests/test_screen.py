@@ -601,6 +601,22 @@ def test_a_plan_stays_good_when_code_applies_another():
     assert run(ed.graph, "twin/d:0", {"twin/a:0": X[0]}).tolist() == X[0].tolist()
 
 
+def test_a_plan_stays_good_when_code_changes_the_graph_it_copies_from():
+    m = model("resource")
+    source, home = gs.open(m.session), gs.open(tf.Graph())
+    screen = Screen(home, source)
+    screen.mark_input("x:0")
+    screen.mark_output("net/y:0")
+    screen.copy("twin")
+    source.apply(source.plan().set_device("net/y", "/cpu:0"))
+    assert screen.draft.check() == ()
+    assert "set_device" not in traits(screen)["plan"]["code"]
+    screen.apply()
+    feed = m.feed()[m.x]
+    want = m.session.run("net/y:0", {"x:0": feed})
+    np.testing.assert_array_equal(home.session().run("twin/net/y:0", {"twin/x:0": feed}), want)
+
+
 def test_a_plan_whose_ops_are_gone_says_so():
     screen = row_of_ops()
     screen.pick(["d"])
@@ -644,3 +660,13 @@ def test_what_tensorflow_does_not_know_is_refused_before_it_is_a_step():
     with refuses(PlanError, "'MatMul' has 2 inputs", "Type one of one input"):
         screen.insert("MatMul", on="d:0")
     assert len(screen.draft) == 0
+
+
+def test_the_code_of_a_plan_names_the_editor_that_gives_values_whatever_its_graph():
+    m = model("resource")
+    source, home = gs.open(m.session, title="net"), gs.open(tf.Graph())
+    screen = Screen(home, source)
+    screen.pick(["net/y"])
+    screen.copy("twin")
+    source.apply(source.plan().rename("net/y", to="net/other"))
+    assert "values=src2" in traits(screen)["plan"]["code"]

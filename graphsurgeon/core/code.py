@@ -107,8 +107,11 @@ class _Names:
 
     def __init__(self, plan: Plan) -> None:
         self._by_owner: dict[int, str] = {}
-        sources = {id(s.selection.graph.owner): s.selection.graph for s in plan.steps if isinstance(s, CopyStep)}
-        others = [g for key, g in sources.items() if key != id(plan.base.owner)]
+        copies = [s for s in plan.steps if isinstance(s, CopyStep)]
+        giving = [getattr(s.values, "snapshot", None) for s in copies]  # editors may give values, whatever their graph
+        graphs = [s.selection.graph for s in copies] + [g for g in giving if isinstance(g, Graph)]
+        sources = {id(g.owner): g for g in reversed(graphs)}
+        others = [g for key, g in reversed(sources.items()) if key != id(plan.base.owner)]
         self._by_owner[id(plan.base.owner)] = "ed" if not others else "dst"
         self.openings = [_opening(self.of(plan.base), plan.base, "graph")]
         for number, graph in enumerate(others):
