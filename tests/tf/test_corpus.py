@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,10 +13,19 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.core.state import FEED_TYPES
 from graphsurgeon.core.walks import forward
+from graphsurgeon.tf.rooms import give_back
 from tests.corpus import Item, corpus_ids
 
 tf1 = tf.compat.v1
 MOST_OPS = 8_000
+
+
+@pytest.fixture(autouse=True)
+def tidy():
+    """Sessions hold gigabytes that the collector does not know of, and the allocator keeps."""
+    yield
+    gc.collect()
+    give_back()
 
 
 def has_golden(item: Item) -> bool:

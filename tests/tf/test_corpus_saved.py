@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,20 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
+from graphsurgeon.tf.rooms import give_back
 from tests.corpus import Item, corpus_ids
 from tests.tf.test_corpus import covered, opened, run
 
 tf1 = tf.compat.v1
 SOFT = tf1.ConfigProto(allow_soft_placement=True)
+
+
+@pytest.fixture(autouse=True)
+def tidy():
+    """Sessions hold gigabytes that the collector does not know of, and the allocator keeps."""
+    yield
+    gc.collect()
+    give_back()
 
 
 def trained(item: Item) -> bool:
