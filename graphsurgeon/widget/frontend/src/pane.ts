@@ -84,8 +84,8 @@ export class Pane {
       const to = this.drawing.named(still.name)!.of;
       this.view.pan((still.x - to.x) * this.view.k, (still.y - to.y) * this.view.k);
     }
-    // a picture that has shrunk out of sight is looked at anew
-    if (this.width && old && !back && !scene.boxes.some(box => this.view.sees(box, this.width, this.height))) this.shown = false;
+    // a picture that has shrunk out of sight is looked at anew; what was folded by hand stays in its place
+    if (this.width && old && !back && !this.anchor && !scene.boxes.some(box => this.view.sees(box, this.width, this.height))) this.shown = false;
     this.anchor = null;
     // a box that was unfolded is a group now, and the other way round: the focus stays on it
     const other = this.active && (this.active.startsWith("b:") ? "g:" : "b:") + this.active.slice(2);
