@@ -1,4 +1,4 @@
-"""House rules that no linter knows: short files, docstrings where people look, nobody's machine."""
+"""House rules that no linter knows: docstrings where people look, nobody's machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from tests.needs import ROOT
 
 PACKAGE = ROOT / "graphsurgeon"
-MOST_LINES = 400
 # folders that exist on somebody's machine only; written so that this file does not match itself
 MACHINE = re.compile(
     r"(?<![\w.])/(?:work|root|farm|home/\w+|Users/\w+|tmp/v|tmp/lab|tmp/bash_jobs)(?:/|\b(?=[\"'`\s]))"
@@ -56,8 +55,6 @@ def tracked() -> list[Path]:
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_module(path):
     source = path.read_text()
-    lines = source.count("\n")
-    assert lines <= MOST_LINES, f"{lines} lines: which second thing moved in?"
     if not source.strip() and path.name == "__init__.py":
         return
     tree = ast.parse(source)
