@@ -15,6 +15,7 @@ from hypothesis import settings
 from tests.corpus import Corpus, open_corpus
 from tests.lab import Server
 from tests.needs import ROOT, need
+from tests.words import words
 
 _CHROMIUM = [
     *("--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"),
@@ -43,6 +44,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--no-tensorflow"):
         sys.meta_path.insert(0, _NoTensorFlow())
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: Any, argname: str) -> str:
+    return words(val, argname)
 
 
 class _NoTensorFlow:

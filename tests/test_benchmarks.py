@@ -18,7 +18,7 @@ from benchmarks.rows import Row, seconds
 from tests.graphs import tiny
 
 
-@pytest.mark.parametrize("module", [frame, rows_module], ids=["frame", "rows"])
+@pytest.mark.parametrize("module", [frame, rows_module])
 def test_examples(module):
     assert doctest.testmod(module).failed == 0
 

@@ -69,7 +69,6 @@ def shape(ed, dst):
         (dtype, "int32"),
         (shape, "axis 1 is 7 against 4"),
     ],
-    ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_what_a_plan_cannot_do(asked, words):
     ed, dst = gs.open(graph(), title="net"), gs.open(graph(), title="home")

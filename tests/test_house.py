@@ -52,7 +52,7 @@ def tracked() -> list[Path]:
     return [p for p in paths if p.is_file() and p.suffix in TEXT]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", modules())
 def test_module(path):
     source = path.read_text()
     if not source.strip() and path.name == "__init__.py":

@@ -44,7 +44,7 @@ def faults(notebook: Any) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", NOTEBOOKS)
 def test_notebook_is_stored_with_its_outputs(path):
     assert faults(nbformat.read(path, as_version=4)) == []
 

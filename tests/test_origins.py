@@ -135,9 +135,7 @@ def text(ed, folder):
     return gs.open(str(folder / "a.pbtxt"))
 
 
-@pytest.mark.parametrize(
-    "way", [meta_graph, packed, checkpoint, saved_model, graph_def, through_tensorflow, text], ids=lambda w: w.__name__
-)
+@pytest.mark.parametrize("way", [meta_graph, packed, checkpoint, saved_model, graph_def, through_tensorflow, text])
 def test_it_is_kept_through_save_and_load(way, tmp_path):
     ed = operated()
     again = way(ed, tmp_path)

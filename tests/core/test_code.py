@@ -96,7 +96,6 @@ def run(plan: Plan, *graphs: Graph) -> Plan:
         {"unmapped": "keep", "variables": {"net/w": "initial"}, "collections": "keep"},
         {"inputs": {"x:0": "x:0", "rate:0": "x"}, "values": {"net/w": 1}, "collections": "variables"},
     ],
-    ids=str,
 )
 def test_copies(options):
     plan = Plan(G).copy(select(G, scope="net"), to="t/u", **options)

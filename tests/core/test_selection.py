@@ -51,7 +51,6 @@ class Named:
         ({"inputs": [], "outputs": ["parts:0"]}, "x net/w net/w/read net/mm parts"),
         ({"outputs": "out:0", "scope": "net/w"}, "net/w net/w/read"),
     ],
-    ids=str,
 )
 def test_select(query, names):
     found = select(G, **query)
@@ -178,7 +177,6 @@ def test_selections_of_two_graphs_do_not_mix():
         ({"outputs": "ouf:0"}, ["select(outputs=['ouf:0'])", "no op is called 'ouf'", "'out'"]),
         ({"inputs": "out:7", "outputs": "out:0"}, ["op 'out' (Relu) has 1 output", "It has 'out:0'"]),
     ],
-    ids=str,
 )
 def test_refused(query, words):
     with refuses(SelectionError, *words):

@@ -47,7 +47,6 @@ def attribute(**parts):
         (attribute(tensor=tf.make_tensor_proto([b"a", b"b"])), "string (2): b'a', b'b'"),
         (attribute(tensor=tf.make_tensor_proto(np.arange(99))), "int64 (99): 0, 1, 2, 3, 4, 5, 6, 7, … 99 in all"),
     ],
-    ids=lambda v: str(v)[:30],
 )  # fmt: skip
 def test_attributes(value, text):
     assert attribute_text(value) == text

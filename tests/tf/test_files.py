@@ -83,7 +83,7 @@ def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
 def _zip() -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("config.json", "{}")
+        archive.writestr(zipfile.ZipInfo("config.json"), "{}")
     return out.getvalue()
 
 
@@ -113,7 +113,10 @@ def _npy() -> bytes:
         (b"\x00" * 300, ["this is not a TensorFlow graph"]),
         (b"\x08\x96\x01", ["this is not a TensorFlow graph"]),
     ],
-    ids=lambda v: str(v)[:40],
+    ids=[
+        *("empty", "HDF5", "zip", "NumPy", "TensorFlow Lite", "PNG", "GGUF", "program", "PDF", "gzip in gzip"),
+        *("letter", "JSON", "every byte", "ones", "zeros", "a number"),
+    ],
 )
 @pytest.mark.parametrize("name", ["model.pb", "model.meta", "model.pbtxt"])
 def test_another_format(tmp_path, data, words, name):

@@ -69,7 +69,7 @@ def one_of(op: Any, shared: bytes) -> Any:
     return graph
 
 
-@pytest.mark.parametrize("op", registered(), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", registered())
 def test_every_op_with_a_shared_name_gets_one_of_its_own(op):
     if op.name in GONE:
         with pytest.raises(tf.errors.UnimplementedError, match="not available in GraphDef version"):

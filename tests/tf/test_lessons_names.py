@@ -32,7 +32,7 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("names", ODD, ids=lambda names: " ".join(names)[:20])
+@pytest.mark.parametrize("names", ODD)
 @pytest.mark.parametrize("same", [True, False], ids=["one graph", "two graphs"])
 def test_every_name_is_kept_exactly(names, same):
     src = gs.open(constants(*names))

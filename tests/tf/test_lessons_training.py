@@ -81,7 +81,7 @@ def held(session: Any, lead: str) -> dict[str, list[float]]:
     return {v.op.name.removeprefix(lead): value.tolist() for v, value in zip(mine, session.run(mine), strict=True)}
 
 
-@pytest.mark.parametrize(("body", "kind", "version", "optimizer"), CASES, ids=lambda part: part)
+@pytest.mark.parametrize(("body", "kind", "version", "optimizer"), CASES)
 def test_the_same_path_and_no_common_state(body, kind, version, optimizer):
     session = net(body, kind, version, optimizer)
     path(session, "", 2)

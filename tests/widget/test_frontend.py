@@ -36,7 +36,7 @@ def test_the_committed_bundle_is_what_the_source_builds(tmp_path):
         assert (tmp_path / name).read_bytes() == (STATIC / name).read_bytes(), f"{name} is old: make build"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", SOURCES)
 def test_source(path):
     text = path.read_text()
     assert text.count("\n") <= 300, "which second thing moved in?"

@@ -7,6 +7,7 @@ import pytest
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.widget.protocol import VERBS, VERSION, ProtocolError, answer, parse, parts, refusal, usage
+from tests.words import words
 
 EXAMPLES = json.loads((Path(__file__).parent / "protocol_examples.json").read_text())
 
@@ -26,7 +27,7 @@ def test_defaults(example):
     assert parse({"v": 1, "id": 1, "verb": example["verb"], "args": example["args"]}).args == example["full"]
 
 
-@pytest.mark.parametrize("example", EXAMPLES["invalid"], ids=lambda e: e["error"]["wrong"])
+@pytest.mark.parametrize("example", EXAMPLES["invalid"], ids=lambda e: words(e["error"]["wrong"], "wrong"))
 def test_invalid(example):
     with pytest.raises(ProtocolError) as caught:
         parse(example["message"])
