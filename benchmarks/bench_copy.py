@@ -7,14 +7,14 @@ with TensorFlow 1.15 is given (`--tf115 PYTHON`), `tf.contrib.graph_editor` copi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
 import graphsurgeon as gs
-from benchmarks.graphs import layered, tf1
+from benchmarks.graphs import heavy, layered, tf1
 from benchmarks.peak import can_measure, peak
 from benchmarks.peer import NAME, peer_seconds
 from benchmarks.rows import Row, in_turns, seconds, skipped
@@ -71,8 +71,15 @@ def _memory() -> Iterator[Row]:
         skipped("peak memory", "this system does not tell a process its peak")
         return
     for name, what, size in (("100,000 ops", "layered", 100_000), ("20 constants of 25 MB", "heavy", 20)):
-        ours, theirs = (peak(who, what, size) for who in ("ours", "theirs"))
+        ours, theirs = (peak(__name__, "copying", who, what, size) for who in ("ours", "theirs"))
         yield Row(f"peak memory, copy of {name}", ours, theirs, MEMORY, PEER, "MB")
+
+
+def copying(who: str, what: str, size: int) -> Callable[[], Any]:
+    """Returns the copy whose peak is measured: `size` ops in layers, or `size` constants of 25 MB."""
+    make: dict[str, Any] = {"layered": layered, "heavy": partial(heavy, megabytes=25)}
+    graph = make[what](size)
+    return partial(copy, opened(graph)) if who == "ours" else partial(bare, graph.as_graph_def())
 
 
 def _corpus() -> Iterator[Row]:

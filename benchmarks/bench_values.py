@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -40,9 +40,17 @@ def rows() -> Iterator[Row]:
         if not can_measure():
             skipped("peak memory of carrying", "this system does not tell a process its peak")
             return
-        above = peak("ours", f"{kind} values of {megabytes} MB", count) - count * megabytes
+        above = peak(__name__, "carrying", count, megabytes, kind) - count * megabytes
         name = f"above both sets of values, {count} {kind} variables of {megabytes} MB"
         yield Row(f"peak memory {name}", above, float(megabytes), MEMORY, "the largest variable", "MB")
+
+
+def carrying(count: int, megabytes: int, kind: str) -> Callable[[], Any]:
+    """Returns the hand-over whose peak is measured, with both sets of variables made."""
+    old, new = (valued(count, megabytes, kind == "resource") for _ in range(2))
+    editor = gs.open(new)
+    editor.select()
+    return partial(carry, editor, filled(old))
 
 
 def _measured(count: int, megabytes: int, kind: str) -> tuple[float, float]:

@@ -1,11 +1,12 @@
-"""Peak memory of one piece of work, each in a fresh process: python -m benchmarks.peak WHO WHAT SIZE (Linux only)."""
+"""Peak memory of one piece of work in a fresh process (Linux only): python -m benchmarks.peak MODULE FUNCTION ARGS."""
 
 from __future__ import annotations
 
+import gc
+import importlib
+import json
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,15 @@ from benchmarks.rows import MEGABYTE
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def peak(who: str, what: str, size: int) -> float:
-    """Returns the most memory that a copy held above what its process held before, in MB.
+def peak(module: str, function: str, *args: Any) -> float:
+    """Returns the most memory that a piece of work held above what its process held before, in MB.
 
     Args:
-        who: ``ours`` or ``theirs``.
-        what: ``layered`` (ops and variables), ``heavy`` (constants of 25 MB), or, ours alone, values carried from one
-            session to another, as ``resource values of 25 MB``.
-        size: number of ops, of constants, or of variables.
+        module: where the work is defined, as ``benchmarks.bench_copy``.
+        function: its maker there: called with `args` before anything is measured, it returns the work as a callable.
+        args: plain values, as JSON has them.
     """
-    command = [sys.executable, "-m", "benchmarks.peak", who, what, str(size)]
+    command = [sys.executable, "-m", "benchmarks.peak", module, function, json.dumps(args)]
     run = subprocess.run(command, cwd=Path(__file__).parent.parent, check=True, stdout=subprocess.PIPE, text=True)
     return float(run.stdout)
 
@@ -39,10 +39,8 @@ def _held(key: str) -> int:
     return int(line.split()[1]) * 1024
 
 
-def _measure(who: str, what: str, size: int) -> float:
-    import gc
-
-    work = _carrying(what, size) if " values of " in what else _copying(who, what, size)
+def _measure(module: str, function: str, args: str) -> float:
+    work = getattr(importlib.import_module(module), function)(*json.loads(args))
     gc.collect()
     _RESET.write_text("5")
     before = _held("VmRSS")
@@ -50,26 +48,5 @@ def _measure(who: str, what: str, size: int) -> float:
     return (_held("VmHWM") - before) / MEGABYTE
 
 
-def _copying(who: str, what: str, size: int) -> Callable[[], Any]:
-    from benchmarks.bench_copy import bare, copy, opened
-    from benchmarks.graphs import heavy, layered
-
-    make: dict[str, Any] = {"layered": layered, "heavy": partial(heavy, megabytes=25)}
-    graph = make[what](size)
-    return partial(copy, opened(graph)) if who == "ours" else partial(bare, graph.as_graph_def())
-
-
-def _carrying(what: str, size: int) -> Callable[[], Any]:
-    import graphsurgeon as gs
-    from benchmarks.bench_values import filled
-    from benchmarks.graphs import valued
-
-    kind, _, _, megabytes, _ = what.split()
-    old, new = (valued(size, int(megabytes), kind == "resource") for _ in range(2))
-    editor = gs.open(new)
-    editor.select()
-    return partial(editor.session, filled(old))
-
-
 if __name__ == "__main__":
-    print(_measure(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    print(_measure(*sys.argv[1:]))
