@@ -28,6 +28,7 @@ from graphsurgeon.errors import LayoutError
 from graphsurgeon.view.engines import LayoutTimeout, live
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
+from graphsurgeon.view.tree import Tree
 from tests.corpus import Corpus
 from tests.needs import _FIND, corpus_folder
 
@@ -212,14 +213,14 @@ def _in_kernel(file: Path) -> Iterator[Row]:
         screen.find(query)  # what a search needs is made at the first
         took = seconds(lambda query=query: screen.find(query), 5)  # type: ignore[misc]
         yield Row(f"search {query!r}, {LARGEST}", took * 1000, None, 50, unit="ms")
-    graph, keys = editor.snapshot, set(screen.unfolded)
-    while len(build(graph, keys).boxes) < 200:
-        scene = build(graph, keys)
+    tree, keys = Tree(editor.snapshot), set(screen.unfolded)
+    while len(build(tree, keys).boxes) < 200:
+        scene = build(tree, keys)
         fold = max((b for b in scene.boxes if b.kind == "scope"), key=lambda b: b.count, default=None)
         if fold is None:
             break
         keys.add(fold.name)
-    scene = build(graph, keys)
+    scene = build(tree, keys)
     many = f"{len(scene.boxes)} boxes"
     sizes.append(len(zlib.compress(_json(place(scene).to_dict()))))
     yield Row(f"scene message of {many}, compressed", max(sizes) / MEGABYTE, None, 1.0, unit="MB")

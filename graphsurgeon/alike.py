@@ -19,6 +19,7 @@ from .view.items import ops_named
 if TYPE_CHECKING:
     from .core.graph import Graph
     from .pane import Pane
+    from .view.tree import Tree
 
 
 #: For more ops than these the search for the nearest miss takes seconds, and says little.
@@ -39,6 +40,8 @@ class Alike:
             """Picks boxes."""
 
         def _graph(self, pane: str) -> Graph: ...
+
+        def _tree_of(self, graph: Graph) -> Tree: ...
 
         def _draw(self, pane: str) -> dict[str, Any]: ...
 
@@ -64,14 +67,14 @@ class Alike:
         from .tf.patterns import as_pattern
 
         graph = self._graph("source")
-        chosen = _selection(graph, names, "find_like")
+        chosen = _selection(self._tree_of(graph), names, "find_like")
         found = match(graph, as_pattern(chosen))
         small = chosen.count <= _SMALL
         best, ops = found.nearest() if small else None, found.selection
         near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
         self._draw("source")
         boxes = hits_shown(graph, np.flatnonzero(ops.mask).tolist(), self._panes["source"].scene)["boxes"]
-        picked = _as_boxes(graph, ops, boxes)
+        picked = _as_boxes(self._tree_of(graph), ops, boxes)
         boxes = {name: count for name, count in boxes.items() if name not in picked}
         self.pick(picked, "set")
         self._say(_told(found, ops.count, near or ("" if small else None)))
@@ -91,10 +94,11 @@ class Alike:
             SelectionError: there is no such box, or the boxes fall apart.
         """
         base, after = self.draft.base, self._graph("destination")
-        new = [name for name in names if ops_named(base, name) is None and ops_named(after, name) is not None]
+        old, now = self._tree_of(base), self._tree_of(after)
+        new = [name for name in names if ops_named(old, name) is None and ops_named(now, name) is not None]
         if new:
             raise PlanError(f"replace({new[0]!r})", "it is made by this plan", "Apply the plan first")
-        chosen = _selection(base, names, "replace")
+        chosen = _selection(old, names, "replace")
         more: dict[str, Any] = {} if external == "refuse" else {"external": external}
         word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
         self._edit(
@@ -103,11 +107,12 @@ class Alike:
         )
 
 
-def _selection(graph: Graph, names: Sequence[str], verb: str) -> Selection:
+def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
     """The ops of all boxes of these names; a scope alone stays one in code."""
+    graph = tree.graph
     mask = np.zeros(graph.size, np.bool_)
     for name in names:
-        found = ops_named(graph, name)
+        found = ops_named(tree, name)
         if found is None:
             wrong = f"there is nothing of that name in {graph.title}"
             raise SelectionError(f"{verb}({name!r})", wrong, did_you_mean(name, graph.index))
@@ -117,15 +122,15 @@ def _selection(graph: Graph, names: Sequence[str], verb: str) -> Selection:
     return Selection(graph, mask, Query("names", tuple(graph.names[i] for i in np.flatnonzero(mask).tolist())))
 
 
-def _as_boxes(graph: Graph, ops: Selection, boxes: dict[str, int]) -> list[str]:
+def _as_boxes(tree: Tree, ops: Selection, boxes: dict[str, int]) -> list[str]:
     """Names of boxes that hold nothing else, and of the other ops."""
     left, out = ops.mask.copy(), []
     for name in boxes:
-        held = ops_named(graph, name)
+        held = ops_named(tree, name)
         if held is not None and (held <= ops.mask).all():
             out.append(name)
             left &= ~held
-    return [*out, *(graph.names[i] for i in np.flatnonzero(left).tolist())]
+    return [*out, *(tree.graph.names[i] for i in np.flatnonzero(left).tolist())]
 
 
 def _places(count: int) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .editor import Editor
     from .marks import Marks
     from .pane import Pane
+    from .view.tree import Tree
 
 
 class Drafting:
@@ -37,6 +38,8 @@ class Drafting:
     _applied: str
 
     if TYPE_CHECKING:
+
+        def _tree_of(self, graph: Graph) -> Tree: ...
 
         @property
         def same(self) -> bool:
@@ -145,7 +148,7 @@ class Drafting:
         scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
         if self.same and scopes:
             before = self.unfolded
-            self._panes["source"].unfolded = before | keys_at(self.source.snapshot, scopes, shown)
+            self._panes["source"].unfolded = before | keys_at(self._tree_of(self.source.snapshot), scopes, shown)
             self._picked = scopes
             try:
                 self._draw("source")

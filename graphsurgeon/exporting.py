@@ -98,8 +98,9 @@ class Exporting:
             LayoutError: there would be more than 400 boxes.
         """
         from .view.dot import to_dot
+        from .view.tree import Tree
 
-        return to_dot(self.snapshot, self.screen.unfolded if unfolded is None else frozenset(unfolded))
+        return to_dot(Tree(self.snapshot), self.screen.unfolded if unfolded is None else frozenset(unfolded))
 
     def to_html(self, unfolded: Iterable[str] | None = None, theme: str = "auto") -> str:
         """Returns one HTML text that shows the graph and still folds, unfolds and searches, without kernel or network.
@@ -152,16 +153,18 @@ def page_of(
     from .view.packing import ITEMS, pack
     from .view.scene import build
     from .view.svg import to_svg
+    from .view.tree import Tree
     from .widget.page import document, squeezed
 
     if theme not in THEMES:
         known = ", ".join(repr(name) for name in THEMES)
         raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {known}")
     keys = frozenset(key for key in unfolded if not key.endswith("+"))
-    first = place(build(graph, keys, marks), direction=direction).to_dict()
+    tree = Tree(graph)
+    first = place(build(tree, keys, marks), direction=direction).to_dict()
     most = ITEMS
     while True:
-        packed = pack(graph, keys, marks, most)
+        packed = pack(tree, keys, marks, most)
         attributes, docs = _told(graph, packed)
         data = {
             "title": graph.title, "packed": packed, "first": first, "open": packed.pop("open"), "theme": theme,

@@ -16,6 +16,7 @@ from .errors import SelectionError, did_you_mean
 from .values import told
 from .view.asides import counted
 from .view.items import ops_named
+from .view.tree import Tree
 
 if TYPE_CHECKING:
     from .editor import Editor
@@ -28,11 +29,11 @@ _FLOPS_OF = 2000
 """Of so many ops at most the floating-point operations are counted: TensorFlow takes some 20 µs for each."""
 
 
-def details(graph: Graph, name: str) -> dict[str, Any]:
+def details(tree: Tree, name: str) -> dict[str, Any]:
     """Returns title, rows, inputs, outputs, control inputs, consumers and documentation of a box, and more for an op.
 
     Args:
-        graph: the snapshot.
+        tree: the graph, with what steps aside.
         name: an op, a scope with a slash at the end, or a series key.
 
     Returns:
@@ -42,10 +43,11 @@ def details(graph: Graph, name: str) -> dict[str, Any]:
     Raises:
         SelectionError: there is nothing of that name.
     """
+    graph = tree.graph
     op = graph.index.get(name)
     if op is not None:
         return _op(graph, op)
-    mask = ops_named(graph, name)
+    mask = ops_named(tree, name)
     if mask is None:
         raise SelectionError(
             f"details({name!r})",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .core.graph import Graph
     from .editor import Editor
     from .pane import Pane
+    from .view.tree import Tree
 
 TRAINING = ("away", "beside", "scopes")
 _LOOKS = frozenset(
@@ -57,6 +58,8 @@ class Looking:
         def _draw(self, pane: str) -> dict[str, Any]: ...
 
         def _graph(self, pane: str) -> Graph: ...
+
+        def _tree(self, pane: str) -> Tree: ...
 
         def _refold(self, pane: str, change: Callable[[frozenset[str]], frozenset[str]]) -> None: ...
 
@@ -97,7 +100,7 @@ class Looking:
 
     def set_depth(self, depth: int, pane: str = "source") -> None:
         """Opens all scopes down to `depth` levels and folds what lies deeper; 0 folds all."""
-        self._refold(pane, lambda keys: unfolded_to(self._graph(pane), depth))
+        self._refold(pane, lambda keys: unfolded_to(self._tree(pane), depth))
 
     def set_budget(self, boxes: int) -> None:
         """Allows pictures of so many boxes, 400 at most; 200 is the default."""

@@ -14,6 +14,7 @@ from .core.selection import Query, Selection
 from .core.state import VARIABLE_TYPES
 from .errors import SelectionError
 from .view.items import ops_named
+from .view.tree import Tree
 
 if TYPE_CHECKING:
     from .editor import Editor
@@ -87,11 +88,12 @@ def picked_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple[s
     return tuple(dict.fromkeys([*kept, *(n for n in names if mode == "set" or n not in old)]))
 
 
-def selection_of(graph: Graph, names: Sequence[str]) -> Selection:
+def selection_of(tree: Tree, names: Sequence[str]) -> Selection:
     """Returns the ops of all boxes of these names; names that are gone count for nothing."""
+    graph = tree.graph
     mask = np.zeros(graph.size, np.bool_)
     for name in names:
-        found = ops_named(graph, name)
+        found = ops_named(tree, name)
         if found is not None:
             mask |= found
     return Selection(graph, mask, Query("names", tuple(graph.names[int(i)] for i in np.flatnonzero(mask))))

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from .core.effect import Effect
-from .core.graph import Graph
 from .core.plan import Plan
 from .errors import LayoutError
-from .view.asides import Filters
+from .view.ends import Known, pinned
 from .view.items import keys_to, ops_named
 from .view.layout import place
 from .view.opening import first_unfolded
 from .view.paint import Paint, painted
 from .view.scene import MOST, Scene, build
 from .view.svg import to_svg
+from .view.tree import Tree
 
 
 class Pane:
@@ -30,26 +30,40 @@ class Pane:
         self.placed: dict[str, Any] | None = None
         self._key: Any = None
         self._coloured: tuple[Any, dict[str, Any]] | None = None
+        self._ends: tuple[tuple[Tree, Known], tuple[int, ...]] | None = None
 
     def draw(
         self,
-        graph: Graph,
+        tree: Tree,
         marks: dict[int, str],
         direction: str,
-        pins: tuple[int, ...] = (),
-        filters: Filters | None = None,
+        known: Known = ((), ()),
         cancelled: Callable[[], bool] = lambda: False,
     ) -> dict[str, Any]:
-        """Returns the placed scene; laid out again only where something has changed, until `cancelled` says stop."""
+        """Returns the placed scene; laid out again only where something has changed, until `cancelled` says stop.
+
+        Args:
+            tree: the graph, as filtered.
+            marks: op number -> state.
+            direction: TB, LR or auto.
+            known: names of the inputs and outputs that always have a box, see `graphsurgeon.view.ends`.
+            cancelled: asked now and then during the layout.
+        """
+        pins = self._pins(tree, known)
         if self.unfolded is None:
-            self.unfolded = first_unfolded(graph, pins)
-        key = (id(graph), self.unfolded, tuple(sorted(marks.items())), direction, pins, filters)
+            self.unfolded = first_unfolded(tree, pins)
+        key = (tree, self.unfolded, tuple(sorted(marks.items())), direction, pins)
         if key != self._key or self.placed is None:
-            scene = build(graph, self.unfolded, marks, pins=pins)
+            scene = build(tree, self.unfolded, marks, pins=pins)
             self._refuse_many(len(scene.boxes))  # before the layout: that takes long for what nobody will see
             placed = place(scene, direction=direction, cancelled=cancelled)
             self.scene, self.placed, self._key = scene, placed.to_dict(), key
         return self.placed
+
+    def _pins(self, tree: Tree, known: Known) -> tuple[int, ...]:
+        if self._ends is None or self._ends[0] != (tree, known):
+            self._ends = ((tree, known), pinned(tree, known))
+        return self._ends[1]
 
     def _refuse_many(self, count: int) -> None:
         if count > self.most:
@@ -59,51 +73,51 @@ class Pane:
                 f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
             )
 
-    def coloured(self, graph: Graph, paint: Paint, faded: tuple[str, ...]) -> dict[str, Any]:
+    def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...]) -> dict[str, Any]:
         """Returns the placed scene with its colours and legend; nothing is laid out anew for them."""
         assert self.scene is not None
         assert self.placed is not None
         if self._coloured is None or self._coloured[0] != (self._key, id(self.placed), paint):
             key = (self._key, id(self.placed), paint)
-            self._coloured = (key, painted(self.scene, graph, self.placed, paint))
+            self._coloured = (key, painted(self.scene, tree, self.placed, paint))
         shown = self._coloured[1]
         return {**shown, "legend": {**shown["legend"], "faded": list(faded)}}
 
 
-def opening_of_copies(graph: Graph, effect: Effect, unfolded: frozenset[str], same: bool) -> frozenset[str]:
+def opening_of_copies(tree: Tree, effect: Effect, unfolded: frozenset[str], same: bool) -> frozenset[str]:
     """Returns what to unfold in a first picture of a destination: the copies, as far as the source shows them.
 
     Args:
-        graph: the destination after the plan.
+        tree: the destination after the plan.
         effect: what the plan makes.
         unfolded: fold keys open in the source pane.
         same: the copies go into the source itself: then the rest of it stays folded.
     """
-    keys = set() if same else set(first_unfolded(graph))
+    keys = set() if same else set(first_unfolded(tree))
     for copied in effect.copies:
         lead = f"{copied.step.to}/" if copied.step.to else ""
         inside = {lead} | {lead + key for key in unfolded if not key.startswith("~") and not key.endswith("+")}
-        keys |= {key for key in inside if key.rstrip("/") in graph.scopes.index}
+        keys |= {key for key in inside if key.rstrip("/") in tree.graph.scopes.index}
     return frozenset(keys - {""})
 
 
-def keys_above(graph: Graph, name: str) -> list[str]:
+def keys_above(tree: Tree, name: str) -> list[str]:
     """Returns the fold keys that must be open so that the scope or series `name` has a box of its own."""
-    mask = ops_named(graph, name)
+    mask = ops_named(tree, name)
     if mask is None or not mask.any():
         return []
-    return [key for key in keys_to(graph, int(mask.argmax())) if len(key) < len(name)]
+    return [key for key in keys_to(tree, int(mask.argmax())) if len(key) < len(name)]
 
 
-def keys_at(graph: Graph, scopes: tuple[str, ...], shown: frozenset[str]) -> frozenset[str]:
+def keys_at(tree: Tree, scopes: tuple[str, ...], shown: frozenset[str]) -> frozenset[str]:
     """Returns the fold keys that show `scopes`, open inside as in another picture, whose keys are `shown`."""
     inside = {key for key in shown if key.lstrip("~").startswith(scopes)}
-    return frozenset(inside.union(*(keys_above(graph, scope) for scope in scopes)))
+    return frozenset(inside.union(*(keys_above(tree, scope) for scope in scopes)))
 
 
-def static_picture(graph: Graph, unfolded: frozenset[str], direction: str = "auto", pins: tuple[int, ...] = ()) -> str:
+def static_picture(tree: Tree, unfolded: frozenset[str], direction: str = "auto", pins: tuple[int, ...] = ()) -> str:
     """Returns a static SVG of a graph with these scopes open."""
-    return to_svg(place(build(graph, unfolded, pins=pins), direction=direction).to_dict(), title=graph.title)
+    return to_svg(place(build(tree, unfolded, pins=pins), direction=direction).to_dict(), title=tree.graph.title)
 
 
 def plan_picture(plan: Plan) -> dict[str, str]:
@@ -111,9 +125,10 @@ def plan_picture(plan: Plan) -> dict[str, str]:
     effect = plan.effect
     try:
         same = any(c.source.owner is plan.base.owner for c in effect.copies)
-        shown = first_unfolded(effect.copies[0].source) if effect.copies else frozenset()
-        keys = opening_of_copies(effect.after, effect, shown, same)
-        scene = build(effect.after, keys, plan.preview().marks)
+        shown = first_unfolded(Tree(effect.copies[0].source)) if effect.copies else frozenset()
+        tree = Tree(effect.after)
+        keys = opening_of_copies(tree, effect, shown, same)
+        scene = build(tree, keys, plan.preview().marks)
         svg = to_svg(place(scene).to_dict(), title=f"{plan.base.title} after the plan")
     except LayoutError:
         return {}

@@ -12,6 +12,7 @@ from .view.items import ops_named
 
 if TYPE_CHECKING:
     from .editor import Editor
+    from .view.tree import Tree
 
 MOST = 100
 """So many steps back are kept."""
@@ -45,7 +46,7 @@ class Places:
         _picked: tuple[str, ...]
         _inside: list[tuple[str, Graph]]
 
-        def _graph(self, pane: str) -> Graph: ...
+        def _tree(self, pane: str) -> Tree: ...
 
         @property
         def unfolded(self) -> frozenset[str]:
@@ -139,6 +140,6 @@ class Places:
         self._go(place)
 
     def _go(self, place: Place) -> None:
-        graph = self._graph("source")
-        self._picked = tuple(name for name in place.picked if ops_named(graph, name) is not None)
+        tree = self._tree("source")
+        self._picked = tuple(name for name in place.picked if ops_named(tree, name) is not None)
         self._refold("source", lambda _: place.unfolded)

@@ -17,6 +17,7 @@ from .view.items import ops_named
 if TYPE_CHECKING:
     from .core.graph import Graph
     from .editor import Editor
+    from .view.tree import Tree
 
 
 class Revising:
@@ -30,6 +31,8 @@ class Revising:
             """The plan being made."""
 
         def _graph(self, pane: str) -> Graph: ...
+
+        def _tree(self, pane: str) -> Tree: ...
 
         def _set(self, plan: Plan) -> None: ...
 
@@ -185,10 +188,10 @@ class Revising:
 
     def _ops(self, names: Sequence[str], verb: str) -> list[str]:
         """The ops of all boxes of these names, in graph order."""
-        graph = self._graph("destination")
-        found: set[int] = set()
+        tree = self._tree("destination")
+        graph, found = tree.graph, set[int]()
         for name in names:
-            mask = ops_named(graph, name)
+            mask = ops_named(tree, name)
             if mask is None:
                 raise SelectionError(
                     f"{verb}({name!r})",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,15 @@ from .view.items import find_item, keys_to, ops_named
 from .view.opening import first_unfolded
 from .view.paint import Paint
 from .view.scene import MOST
-from .view.tree import refilter
+from .view.tree import Tree
 
 if TYPE_CHECKING:
     from .core.graph import Graph
     from .editor import Editor
+
+
+_TREES = 6
+"""So many trees are kept: of the two panes, before and after the plan, and of functions looked into."""
 
 
 class Screen(Drafting, Revising, Alike, Places, Looking):
@@ -64,6 +69,7 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
         self._filters, self._paint, self._faded, self._budget = Filters(), Paint(), (), 200
         self._inside, self._outside = [], []
         self._callbacks: list[Callable[[], None]] = []
+        self._trees: deque[Tree] = deque(maxlen=_TREES)
         self.lock, self._stop = threading.RLock(), threading.Event()
         for editor in {self.source, self.destination}:
             editor._screens.add(self)
@@ -81,11 +87,10 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
 
         While the inside of a function is shown: what is picked in the graph around, for names mean other ops inside.
         """
-        graph = self.source.snapshot
         picked = self._outside[0].picked if self._outside else self._picked
         if not picked and self.region is not None:
             return self.region
-        return selection_of(graph, picked)
+        return selection_of(self._tree_of(self.source.snapshot), picked)
 
     @property
     def region(self) -> Selection | None:
@@ -119,22 +124,23 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
 
     def pick(self, names: list[str], mode: str = "set") -> None:
         """Picks boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``."""
-        graph = self._graph("source")
+        tree = self._tree("source")
+        graph = tree.graph
         for name in names:
-            if ops_named(graph, name) is None:
+            if ops_named(tree, name) is None:
                 raise SelectionError(
                     f"pick({name!r})",
                     f"there is nothing of that name in {graph.title}",
                     did_you_mean(name, graph.index),
                 )
         self._picked = picked_after(self._picked, names, mode)
-        count = selection_of(graph, self._picked).count
+        count = selection_of(tree, self._picked).count
         self._say(f"{counted(count, 'ops')} picked" if self._picked else "nothing picked")
 
     def unfold(self, name: str, pane: str = "source") -> None:
         """Opens a closed scope or series in its place."""
-        graph = self._graph(pane)
-        item = find_item(graph, name)
+        tree = self._tree(pane)
+        graph, item = tree.graph, find_item(tree, name)
         if item is None or not item.keys:
             raise SelectionError(
                 f"unfold({name!r})",
@@ -147,7 +153,7 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
 
     def fold(self, name: str, pane: str = "source") -> None:
         """Closes an open scope or series, with all that is open inside."""
-        item = find_item(self._graph(pane), name)
+        item = find_item(self._tree(pane), name)
         gone = {name, name.rstrip("/")} | ({item.name, *item.keys} if item is not None else set())
         path = name.lstrip("~").rstrip("/") + "/"
         self._leaving(pane)
@@ -159,8 +165,8 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
     def fold_all(self, pane: str = "source") -> None:
         """Goes back to the first picture."""
         self._leaving(pane)
-        graph, editor = self._graph(pane), self.source if pane == "source" else self.destination
-        self._refold(pane, lambda keys: first_unfolded(graph, pinned(graph, editor.ends)))
+        tree, editor = self._tree(pane), self.source if pane == "source" else self.destination
+        self._refold(pane, lambda keys: first_unfolded(tree, pinned(tree, editor.ends)))
 
     def _refold(self, pane: str, change: Callable[[frozenset[str]], frozenset[str]]) -> None:
         before_boxes = self._draw(pane)["boxes"]
@@ -186,11 +192,12 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
 
     def reveal(self, name: str, pane: str = "source") -> None:
         """Unfolds what hides an op or scope, and picks it."""
-        graph = self._graph(pane)
+        tree = self._tree(pane)
+        graph = tree.graph
         op = graph.index.get(op_name(name))
-        if op is None and ops_named(graph, name) is None:
+        if op is None and ops_named(tree, name) is None:
             graph.find(name, f"reveal({name!r})")
-        keys = keys_above(graph, name) if op is None else keys_to(graph, op)
+        keys = keys_above(tree, name) if op is None else keys_to(tree, op)
         self._leaving(pane)
         self._refold(pane, lambda open_keys: open_keys | set(keys))
         if pane == "source":
@@ -218,7 +225,7 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
 
     def details(self, name: str, pane: str = "source") -> dict[str, Any]:
         """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
-        found = details(self._graph(pane), name)
+        found = details(self._tree(pane), name)
         if pane == "source" and self._inside:
             found["python"] = ""  # ed.op(...) would be an op of the graph around
         elif pane == "source":
@@ -294,31 +301,40 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
             return self._inside[-1][1] if self._inside else self.source.snapshot
         return self.draft.after()
 
+    def _tree(self, pane: str) -> Tree:
+        return self._tree_of(self._graph(pane))
+
+    def _tree_of(self, graph: Graph) -> Tree:
+        """The tree of a graph under the filters of this screen; the last few are kept."""
+        tree = next((t for t in self._trees if t.graph is graph and t.filters == self._filters), None)
+        if tree is None:
+            tree = Tree(graph, self._filters)
+            self._trees.appendleft(tree)
+        return tree
+
     def _draw(self, pane: str) -> dict[str, Any]:
-        graph = self._graph(pane)
-        marks: dict[int, str] = {}
+        tree = self._tree(pane)
+        graph, marks = tree.graph, dict[int, str]()
         if pane == "destination":
             marks = self.draft.preview().marks
             effect, before = self.draft.effect, self._panes[pane].unfolded
             copies = {c.step.to for c in effect.copies}
             if before is None or copies - self._opened:
-                opening = opening_of_copies(graph, effect, self.unfolded, self.same)
+                opening = opening_of_copies(tree, effect, self.unfolded, self.same)
                 self._panes[pane].unfolded = opening | (before or frozenset())
             self._opened = copies
         editor = self.source if pane == "source" else self.destination
-        refilter(graph, self._filters)
         inside = bool(self._inside) and pane == "source"
         for name in () if inside else editor.orphans:
             marks.setdefault(graph.index[name], "orphan")
         if pane == "source" and self.same and not inside:
             marks |= dict.fromkeys(self.draft.effect.removed, "removed")
-        pins = pinned(graph, ((), ()) if inside else editor.ends)
         here, new = self._panes[pane], self._panes[pane].unfolded is None
-        here.draw(graph, marks, self._direction, pins, self._filters, self._stop.is_set)
+        here.draw(tree, marks, self._direction, ((), ()) if inside else editor.ends, self._stop.is_set)
         if pane == "source" and new:
             self._open_rows |= here.unfolded or frozenset()
         own = pane == "source" and not (inside and self._paint.by == "values")  # numbers are of the graph outside
-        return here.coloured(graph, self._paint if own else Paint(), self._faded)
+        return here.coloured(tree, self._paint if own else Paint(), self._faded)
 
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows; callable from any thread."""
@@ -357,7 +373,7 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
                 "same": self.same,
             },
             "status": status,
-            "outline": outline_shown(self._graph("source"), self._open_rows),
+            "outline": outline_shown(self._tree("source"), self._open_rows),
             "look": look_shown(self._filters, self._paint, self._faded, self._budget, [f for f, _ in self._inside]),
             "views": self.places_shown(),
             "theme": "auto",
@@ -381,8 +397,8 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
 
     def svg_of(self, unfolded: frozenset[str]) -> str:
         """Returns a static picture with just these scopes open; the screen stays as it is."""
-        graph = self.source.snapshot
-        return static_picture(graph, unfolded, self._direction, pinned(graph, self.source.ends))
+        tree = self._tree_of(self.source.snapshot)
+        return static_picture(tree, unfolded, self._direction, pinned(tree, self.source.ends))
 
     def describe(self) -> str:
         """Returns the state in a few lines of text."""

@@ -17,7 +17,7 @@ from .marks import Marks
 from .view.asides import Filters, counted
 from .view.paint import Paint
 from .view.scene import Scene
-from .view.tree import tree_of
+from .view.tree import Tree
 
 if TYPE_CHECKING:
     from .core.copied import Copied
@@ -156,9 +156,8 @@ def look_shown(filters: Filters, paint: Paint, faded: Sequence[str], budget: int
     }  # fmt: skip
 
 
-def outline_shown(graph: Graph, opened: set[str]) -> dict[str, Any]:
+def outline_shown(tree: Tree, opened: set[str]) -> dict[str, Any]:
     """Returns the visible rows of the outline tree, top to bottom."""
-    tree = tree_of(graph)
     rows: list[dict[str, Any]] = []
     stack = [(item, 0) for item in reversed(tree.inside(tree.root))]
     while stack and len(rows) < 500:

@@ -7,6 +7,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.inspector import details
+from graphsurgeon.view.tree import Tree
 from tests.core.plain import net
 from tests.graphs import model, tiny
 from tests.refusal import refuses
@@ -15,7 +16,7 @@ tf1 = tf.compat.v1
 
 
 def test_an_op():
-    got = details(gs.open(tiny()).snapshot, "y")
+    got = details(Tree(gs.open(tiny()).snapshot), "y")
     assert got["title"] == "y"
     assert ["type", "Square"] in got["rows"]
     assert ["T", "float32"] in got["rows"]
@@ -32,13 +33,13 @@ def test_devices_and_control_edges():
         with tf.control_dependencies([a]):
             tf.no_op(name="b")
     g = gs.open(graph).snapshot
-    assert ["device", "/device:CPU:0"] in details(g, "a")["rows"]
-    assert details(g, "b")["control_inputs"] == ["a"]
-    assert ["waited for by", "1 op"] in details(g, "a")["rows"]
+    assert ["device", "/device:CPU:0"] in details(Tree(g), "a")["rows"]
+    assert details(Tree(g), "b")["control_inputs"] == ["a"]
+    assert ["waited for by", "1 op"] in details(Tree(g), "a")["rows"]
 
 
 def test_a_scope():
-    got = details(gs.open(model("resource").graph).snapshot, "net/")
+    got = details(Tree(gs.open(model("resource").graph).snapshot), "net/")
     assert got["title"] == "net"
     assert got["rows"][0][0] == "ops"
     assert any(row[0] == "variables" for row in got["rows"])
@@ -46,14 +47,14 @@ def test_a_scope():
 
 
 def test_without_tensorflow_nodes():
-    got = details(net(), "net/mm")
+    got = details(Tree(net()), "net/mm")
     assert got["rows"] == [["type", "MatMul"]]
     assert [t["tensor"] for t in got["inputs"]] == ["x:0", "net/w/read:0"]
 
 
 def test_a_name_that_is_not_there():
     with refuses(SelectionError, "details('nett/'): there is nothing of that name in net"):
-        details(net(), "nett/")
+        details(Tree(net()), "nett/")
 
 
 def test_an_op_of_the_screen_says_where_it_is_from_why_it_is_there_and_what_holds_it():
@@ -83,26 +84,26 @@ def test_all_there_is_to_know_of_an_op():
         tf.constant([float(i) for i in range(100)], name="c")
         tf.constant([1, 2, 3], name="few")
     g = gs.open(graph).snapshot
-    rows = dict(details(g, "mm")["rows"])
+    rows = dict(details(Tree(g), "mm")["rows"])
     assert rows["FLOPs"] == "192"
     assert rows["outputs take"] == "96 bytes"
     assert rows["together with"] == "x"
     assert "_class" not in rows
-    assert details(g, "mm")["python"] == "ed.op('mm')"
-    assert dict(details(g, "w")["rows"])["variable takes"] == "48 bytes"
-    assert details(g, "w")["value"]
-    constant = details(g, "c")
+    assert details(Tree(g), "mm")["python"] == "ed.op('mm')"
+    assert dict(details(Tree(g), "w")["rows"])["variable takes"] == "48 bytes"
+    assert details(Tree(g), "w")["value"]
+    constant = details(Tree(g), "c")
     assert dict(constant["rows"])["range"] == "0 to 99"
     assert sum(constant["histogram"]["counts"]) == 100
     assert not constant["value"]
-    few = details(g, "few")["rows"]
+    few = details(Tree(g), "few")["rows"]
     assert [row for row in few if row[0].startswith(("value", "first"))] == [
         ["value", "int32 (3,), 12 bytes"], ["values", "1, 2, 3"]
     ]  # fmt: skip
 
 
 def test_sizes_and_python_of_a_scope():
-    got = details(gs.open(model("resource").graph).snapshot, "net/")
+    got = details(Tree(gs.open(model("resource").graph).snapshot), "net/")
     rows = dict(got["rows"])
     assert "in constants and variables" in rows["holds"]
     assert got["python"] == "ed.select(scope='net')"
@@ -113,13 +114,13 @@ def test_flops_are_left_out_where_shapes_are_not_known():
     with graph.as_default():
         x = tf1.placeholder(tf.float32, [None, 4], name="x")
         tf.matmul(x, tf.ones([4, 3]), name="mm")
-    assert "FLOPs" not in dict(details(gs.open(graph).snapshot, "mm")["rows"])
+    assert "FLOPs" not in dict(details(Tree(gs.open(graph).snapshot), "mm")["rows"])
 
 
 def test_an_op_that_a_plan_will_make():
     ed = gs.open(tiny())
     plan = ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep")
-    got = details(plan.after(), "t/y")
+    got = details(Tree(plan.after()), "t/y")
     assert ["type", "Square"] in got["rows"]
     assert "FLOPs" not in dict(got["rows"])
 
@@ -134,7 +135,7 @@ def test_long_lists_say_how_long_they_are_in_truth():
         with tf.control_dependencies([tf.no_op(name=f"n{i}") for i in range(70)]):
             tf.add_n(made, name="sum")
     g = gs.open(graph).snapshot
-    of_x, of_sum, scope, of_gate = (details(g, name) for name in ("x", "sum", "s/", "gate"))
+    of_x, of_sum, scope, of_gate = (details(Tree(g), name) for name in ("x", "sum", "s/", "gate"))
     assert (len(of_x["consumers"]), of_x["totals"]["consumers"]) == (60, 70)
     assert (len(of_sum["inputs"]), of_sum["totals"]["inputs"]) == (70, 70)
     assert (len(of_sum["control_inputs"]), of_sum["totals"]["control_inputs"]) == (60, 70)
@@ -149,7 +150,7 @@ def test_a_scope_says_who_reads_it_and_how_many_types_are_not_listed():
         for kind in ("Abs", "Ceil", "Cos", "Exp", "Floor", "Neg", "Relu", "Sin", "Tan", "Tanh"):
             last = getattr(tf.raw_ops, kind)(name=f"s/{kind}", **{"features" if kind == "Relu" else "x": x})
         tf.raw_ops.Neg(x=last, name="after")
-    got = details(gs.open(graph).snapshot, "s/")
+    got = details(Tree(gs.open(graph).snapshot), "s/")
     assert got["consumers"] == ["after"]
     assert dict(got["rows"])["others"] == "2, of 2 types"
 
@@ -164,5 +165,5 @@ def test_what_outputs_take_is_told_for_scalars_and_references_and_never_for_a_pa
         one, no = tf.ones([3]), tf.zeros([0])
         tf.raw_ops.FusedBatchNormV3(x=x, scale=one, offset=one, mean=no, variance=no, name="norm")
     g = gs.open(graph).snapshot
-    takes = {name: dict(details(g, name)["rows"]).get("outputs take") for name in ("one", "w", "norm")}
+    takes = {name: dict(details(Tree(g), name)["rows"]).get("outputs take") for name in ("one", "w", "norm")}
     assert takes == {"one": "4 bytes", "w": "48 bytes", "norm": None}

@@ -210,3 +210,50 @@ def test_import_is_light(what, without):
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]", f"importing {what} brings in {done.stdout.strip()}"
+
+
+def graph_of_imports(paths: list[Path]) -> dict[str, set[str]]:
+    """Returns for each of these modules the others of them that it imports, anywhere in the file."""
+    named = {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in paths}
+    out: dict[str, set[str]] = {}
+    for module, path in named.items():
+        reached = {
+            f"{base}.{name}" if f"{base}.{name}" in named else base
+            for _, base, name, _ in imports(ast.parse(path.read_text()), path)
+        }
+        out[module] = (reached & set(named)) - {module}
+    return out
+
+
+def shortest_circle(graph: dict[str, set[str]]) -> list[str]:
+    """Returns the modules of the shortest circle, the first one again at the end; nothing where there is none."""
+    best: list[str] = []
+    for start in sorted(graph):
+        came: dict[str, str] = {}
+        ring = [start]
+        while ring and start not in came:
+            ring = [
+                after
+                for module in ring
+                for after in sorted(graph[module])
+                if after not in came and not came.update({after: module})
+            ]
+        if start in came:
+            way = [start]
+            while len(way) == 1 or way[-1] != start:
+                way.append(came[way[-1]])
+            if not best or len(way) < len(best):
+                best = way[::-1]
+    return best
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "graphsurgeon/graph_editor", "graphsurgeon/tf", "graphsurgeon/view"])
+def test_no_circle_of_imports(folder):
+    circle = shortest_circle(graph_of_imports(sorted((ROOT / folder).glob("*.py"))))
+    assert not circle, " -> ".join(circle)
+
+
+def test_the_shortest_circle_is_found():
+    assert shortest_circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    ring = {"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"a", "c"}}
+    assert shortest_circle(ring) == ["c", "d", "c"]

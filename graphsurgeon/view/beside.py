@@ -6,8 +6,9 @@ import re
 
 from ..core.graph import Ints
 from .asides import TRAINING, counted
+from .item import Item
 from .shapes import Box, Edge
-from .tree import Item, Tree
+from .tree import Tree
 
 _ROOT = re.compile(r"gradients?(_\d+)?")
 

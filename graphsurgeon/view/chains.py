@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from ..core.graph import Graph, Ints
+from .item import Item
+from .sections import CROWD, among, merged, with_sections
 from .text import elide
-
-if TYPE_CHECKING:
-    from .tree import Item
 
 SHORTEST, FEWEST = 6, 5
 """Ops of a chain, and siblings of one kind, that fold."""
@@ -70,9 +68,6 @@ Made = tuple[list[int], str, str, str, str, bool]
 
 
 def _folded(items: list[Item], edges: Ints, made: list[Made], path: str) -> tuple[list[Item], Ints]:
-    from . import series
-    from .tree import Item
-
     into, new = list(range(len(items))), {}
     left = len(items)
     for places, key, label, pattern, holds, alike in sorted(made, key=lambda m: -len(m[0])):
@@ -80,8 +75,8 @@ def _folded(items: list[Item], edges: Ints, made: list[Made], path: str) -> tupl
             continue
         left -= len(places) - 1
         some = [items[i] for i in places]
-        if len(some) > series.CROWD:
-            some = series.with_sections(some, series.among(edges, places), path)
+        if len(some) > CROWD:
+            some = with_sections(some, among(edges, places), path)
         first = min(places)
         for i in places:
             into[i] = first
@@ -89,7 +84,7 @@ def _folded(items: list[Item], edges: Ints, made: list[Made], path: str) -> tupl
             "series", key, elide(label), keys=(key,), members=tuple(some), alike=alike, first=items[first].first,
             leaf=pattern, holds=elide(holds, 48),
         )  # fmt: skip
-    return series.merged(items, edges, into, new) if new else (items, edges)
+    return merged(items, edges, into, new) if new else (items, edges)
 
 
 def _follows(items: list[Item], ahead: list[list[int]], behind: list[list[int]], i: int) -> bool:

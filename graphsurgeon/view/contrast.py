@@ -12,11 +12,12 @@ from ..core.diff import Change, Diff
 from ..core.edges import Edges
 from ..core.graph import Graph, Ints, Mask
 from ..errors import LayoutError
+from .item import Item
 from .opening import first_unfolded
 from .scene import Scene, build
 from .shapes import Box, Edge
 from .text import elide
-from .tree import Item, Tree, tree_of
+from .tree import Tree
 
 GOOD, FULL = 26, 60
 """Boxes of the picture: scopes with differences open up to `GOOD` boxes, one that is nearly all there is, up to `FULL`.
@@ -39,7 +40,8 @@ def contrast(diff: Diff) -> Scene:
     """
     both, kinds, waits = united(diff)
     marks = diff.marks
-    scene = build(both, _opened(both, marks))
+    tree = Tree(both)
+    scene = build(tree, _opened(tree, marks))
     _mark_boxes(scene, marks, _told(diff))
     _mark_groups(scene)
     by_id = {box.id: number for number, box in enumerate(scene.boxes)}
@@ -87,10 +89,9 @@ def _keys(rows: Ints, node: Ints, port: Ints, size: int) -> np.ndarray:
     return (rows.astype(np.int64) * wide + node) * 64 + np.minimum(port, 63)
 
 
-def _opened(graph: Graph, marks: Mapping[int, str]) -> frozenset[str]:
+def _opened(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
     """What to unfold: scopes that hold differences and are not wholly new or gone, the smallest first."""
-    tree = tree_of(graph)
-    touched = np.zeros(graph.size, np.bool_)
+    touched = np.zeros(tree.graph.size, np.bool_)
     touched[list(marks)] = True
     shown, opened = list(tree.inside(tree.root)), set[str]()
     while True:
@@ -109,8 +110,8 @@ def _opened(graph: Graph, marks: Mapping[int, str]) -> frozenset[str]:
         shown[at : at + 1] = tree.inside(best)
     if len(shown) <= GOOD // 2:  # there is room for what is around
         try:
-            wider = opened | first_unfolded(graph)
-            if len(build(graph, wider).boxes) <= GOOD:
+            wider = opened | first_unfolded(tree)
+            if len(build(tree, wider).boxes) <= GOOD:
                 return frozenset(wider)
         except LayoutError:
             pass

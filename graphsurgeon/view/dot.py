@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..core.graph import Graph
 from .families import COLOURS
 from .scene import Scene, build
 from .text import clean, elide
+from .tree import Tree
 
 if TYPE_CHECKING:
     import graphviz
@@ -33,26 +33,27 @@ def _told(text: str) -> Any:
     return quoted(elide(text, _LONGEST))
 
 
-def to_dot(graph: Graph, unfolded: Iterable[str] = frozenset()) -> graphviz.Digraph:
+def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digraph:
     """Returns what a picture shows as a `graphviz.Digraph`, with labels and scopes as clusters.
 
     Nodes are called b0, b1, ... in reading order; labels and tooltips hold the names.
 
     Args:
-        graph: the snapshot.
+        tree: the graph, with what steps aside.
         unfolded: fold keys of what is open, see `graphsurgeon.view.scene.build`.
 
     Raises:
         LayoutError: there would be more than 400 boxes.
 
     Example:
+        >>> from ..core.graph import Graph
         >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])
-        >>> "b0 -> b1" in to_dot(g).source
+        >>> "b0 -> b1" in to_dot(Tree(g)).source
         True
     """
     import graphviz
 
-    scene = build(graph, unfolded)
+    scene = build(tree, unfolded)
     font = {"fontname": "Helvetica,Arial,sans-serif"}
     out = graphviz.Digraph(
         "graph",

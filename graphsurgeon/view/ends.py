@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..core.graph import Graph, Ints, Mask
 from ..core.state import FEED_TYPES
 from ..core.walks import forward
-from .tree import tree_of
+from .tree import Tree
 
 Known = tuple[Sequence[str], Sequence[str]]
 """Names of inputs and of outputs, where somebody has said which they are."""
@@ -23,7 +22,6 @@ _NO_OUTPUT = re.compile(
     r"NoOp|Assert|Print|PrintV2|ControlTrigger|Switch|Enter|LoopCond|Shape|ShapeN|Size|Rank|Assign\w*|\w*Assign\w*Op"
     r"|\w*Apply\w*|\w*Enqueue\w*|Queue\w*|Scatter\w*|Resource\w*|\w*Summary(V2)?|\w*Write\w*"
 )
-_found: WeakKeyDictionary[Graph, dict[Known, tuple[int, ...]]] = WeakKeyDictionary()
 _SWITCHED = re.compile(r".*(switch_[tf]|pred_id|switch_pred.*|pivot_\w*)")
 _SERVES = re.compile(
     r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|checkpoint|init).*|train(ing)?|save|restore|report_\w+"
@@ -32,23 +30,24 @@ _SERVES = re.compile(
 )
 
 
-def ends(graph: Graph, known: Known = ((), ())) -> tuple[Ints, Ints]:
+def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
     """Returns the ops that feed the model and those that give its results, at most `MOST` of each.
 
     Args:
-        graph: the snapshot.
+        tree: the graph, with what steps aside.
         known: names of its inputs and outputs, where somebody has said which they are.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
-        >>> ends(g)
+        >>> ends(Tree(g))
         (array([0], dtype=int32), array([2], dtype=int32))
     """
+    graph = tree.graph
     if known[0] or known[1]:
         found = [[graph.index.get(n.partition(":")[0], -1) for n in names] for names in known]
         fed, given = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in found)
         return fed[:TOLD], given[:TOLD]
-    shown = tree_of(graph).asides.kind == 0
+    shown = tree.asides.kind == 0
     fed = graph.typed(_FED) & shown
     read_by = graph.consumers
     fed &= np.diff(read_by.ptr) > 0
@@ -71,14 +70,10 @@ def _results(graph: Graph, shown: Mask, fed: Mask) -> Mask:
     return np.asarray(last, np.bool_)
 
 
-def pinned(graph: Graph, known: Known = ((), ())) -> tuple[int, ...]:
-    """Returns the ops of `ends`, inputs first; worked out once for a graph."""
-    key = (tuple(known[0]), tuple(known[1]))
-    kept = _found.setdefault(graph, {})
-    if key not in kept:
-        fed, given = ends(graph, key)
-        kept[key] = tuple(dict.fromkeys([*fed.tolist(), *given.tolist()]))
-    return kept[key]
+def pinned(tree: Tree, known: Known = ((), ())) -> tuple[int, ...]:
+    """Returns the ops of `ends`, inputs first."""
+    fed, given = ends(tree, known)
+    return tuple(dict.fromkeys([*fed.tolist(), *given.tolist()]))
 
 
 def _serving(graph: Graph) -> Mask:

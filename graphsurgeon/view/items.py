@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ..core.graph import Graph, Mask
-from .tree import Item, Tree, tree_of
+from ..core.graph import Mask
+from .item import Item
+from .tree import Tree
 
 
-def find_item(graph: Graph, name: str) -> Item | None:
+def find_item(tree: Tree, name: str) -> Item | None:
     """Returns the item a box or group is called after: ``a/b``, ``a/`` or a series key ``~a/block_[0..11]``."""
-    tree = tree_of(graph)
     path = name.lstrip("~").rstrip("/")
     while True:
         path = path.rpartition("/")[0]
-        scope = graph.scopes.index.get(path)
+        scope = tree.graph.scopes.index.get(path)
         if scope is not None:
             found = _among(tree, scope, name)
             if found is not None or not path:
@@ -31,14 +31,16 @@ def _among(tree: Tree, scope: int, name: str) -> Item | None:
     return None
 
 
-def ops_named(graph: Graph, name: str) -> Mask | None:
+def ops_named(tree: Tree, name: str) -> Mask | None:
     """Returns a mask of the ops that the box or group `name` stands for; None where there is nothing of that name.
 
     Example:
-        >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
-        >>> ops_named(g, "a/").tolist(), ops_named(g, "z").tolist(), ops_named(g, "q") is None
+        >>> from ..core.graph import Graph
+        >>> t = Tree(Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])]))
+        >>> ops_named(t, "a/").tolist(), ops_named(t, "z").tolist(), ops_named(t, "q") is None
         ([True, True, False], [False, False, True], True)
     """
+    graph = tree.graph
     if not name.startswith("~"):
         if name.endswith("/"):
             mask = graph.scope_mask(name)
@@ -46,17 +48,16 @@ def ops_named(graph: Graph, name: str) -> Mask | None:
         op = graph.index.get(name.partition(":")[0])
         if op is None:
             return None
-        item = find_item(graph, name)
+        item = find_item(tree, name)
         if item is not None and item.kind == "variable":
-            return graph.mask(tree_of(graph).ops_of(item).tolist())
+            return graph.mask(tree.ops_of(item).tolist())
         return graph.mask([op])
-    item = find_item(graph, name)
-    return None if item is None else graph.mask(tree_of(graph).ops_of(item).tolist())
+    item = find_item(tree, name)
+    return None if item is None else graph.mask(tree.ops_of(item).tolist())
 
 
-def keys_to(graph: Graph, op: int) -> list[str]:
+def keys_to(tree: Tree, op: int) -> list[str]:
     """Returns the fold keys that must be open so that op number `op` has a box of its own, outermost first."""
-    tree = tree_of(graph)
     keys: list[str] = []
     item = tree.root
     while True:

@@ -108,7 +108,8 @@ def place(
     Example:
         >>> from ..core.graph import Graph
         >>> from .scene import build
-        >>> p = place(build(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])))
+        >>> from .tree import Tree
+        >>> p = place(build(Tree(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])]))))
         >>> p.boxes[0].y < p.boxes[1].y
         True
     """

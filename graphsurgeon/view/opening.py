@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core.graph import Graph
 from .asides import behind
-from .tree import Item, Tree, tree_of
+from .item import Item
+from .tree import Tree
 
 FEW, GOOD, FULL, LIMIT = 8, 20, 40, 60
 """Boxes of a first picture: at least, enough, at most where there is a choice, at most in any case."""
@@ -14,7 +14,7 @@ SHARE = 0.3
 """From `FEW` boxes on, a scope opens only when it holds at least this part of the forward model."""
 
 
-def first_unfolded(graph: Graph, pins: Iterable[int] = ()) -> frozenset[str]:
+def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
     """Returns the fold keys to open for a first picture: 8 to 40 boxes where the graph has so many.
 
     The largest scope of the forward model opens first; gradients, optimisers and savers, and series
@@ -22,11 +22,11 @@ def first_unfolded(graph: Graph, pins: Iterable[int] = ()) -> frozenset[str]:
     `pins`, ops that are shown in any case, opens as well.
 
     Example:
+        >>> from ..core.graph import Graph
         >>> g = Graph.of([(f"net/op{i}", "Neg", [f"net/op{i-1}"] if i else []) for i in range(3)])
-        >>> sorted(first_unfolded(g))
+        >>> sorted(first_unfolded(Tree(g)))
         ['net/']
     """
-    tree = tree_of(graph)
     shown = list(tree.inside(tree.root))
     opened: set[str] = set()
     while True:
@@ -43,15 +43,15 @@ def first_unfolded(graph: Graph, pins: Iterable[int] = ()) -> frozenset[str]:
     return frozenset(opened)
 
 
-def unfolded_to(graph: Graph, depth: int) -> frozenset[str]:
+def unfolded_to(tree: Tree, depth: int) -> frozenset[str]:
     """Returns the fold keys to open so that scopes down to `depth` levels are open; series stay folded.
 
     Example:
-        >>> g = Graph.of([("a/b/x", "Neg", []), ("a/b/y", "Neg", []), ("a/z", "Neg", [])])
-        >>> sorted(unfolded_to(g, 1)), sorted(unfolded_to(g, 2))
+        >>> from ..core.graph import Graph
+        >>> t = Tree(Graph.of([("a/b/x", "Neg", []), ("a/b/y", "Neg", []), ("a/z", "Neg", [])]))
+        >>> sorted(unfolded_to(t, 1)), sorted(unfolded_to(t, 2))
         (['a/'], ['a/', 'a/b/'])
     """
-    tree = tree_of(graph)
     keys: set[str] = set()
     level = [item for item in tree.inside(tree.root) if item.kind == "scope"]
     for _ in range(depth):

@@ -11,10 +11,11 @@ import numpy as np
 
 from ..core.graph import Graph, Ints
 from .asides import KINDS, behind
-from .scene import _box, _plain
+from .item import Item
+from .scene import boxed, plain
 from .sketch import size_of
 from .text import elide
-from .tree import Item, tree_of
+from .tree import Tree
 
 ITEMS = 12_000
 """Most boxes a page can unfold to; what lies deeper stays folded in it, and is counted."""
@@ -42,12 +43,12 @@ class Packed:
 
 
 def pack(
-    graph: Graph, unfolded: Iterable[str] = (), marks: Mapping[int, str] | None = None, most: int = ITEMS
+    tree: Tree, unfolded: Iterable[str] = (), marks: Mapping[int, str] | None = None, most: int = ITEMS
 ) -> dict[str, Any]:
     """Returns all that a page needs to draw a graph and to unfold it: plain JSON values.
 
     Args:
-        graph: the snapshot.
+        tree: the graph, with what steps aside.
         unfolded: fold keys of what is open at first.
         marks: op number -> orphan and the like.
         most: at most so many boxes, those of the upper levels first.
@@ -59,12 +60,12 @@ def pack(
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
-        >>> [row[2] for row in pack(g)["rows"]], pack(g)["reads"]
+        >>> [row[2] for row in pack(Tree(g))["rows"]], pack(Tree(g))["reads"]
         (['a/', 'z', 'a/x', 'a/y'], [[0, 3], [1, 1]])
     """
-    keys = frozenset(_plain(key) for key in unfolded)
+    graph, keys = tree.graph, frozenset(plain(key) for key in unfolded)
     while True:
-        found = _boxes(graph, most, keys)
+        found = _boxes(tree, most, keys)
         tensors, reads = _reads(graph, found)
         if len(reads) <= EDGES or most < 200:
             break
@@ -86,14 +87,15 @@ def pack(
     }
 
 
-def _boxes(graph: Graph, most: int, keys: frozenset[str]) -> Packed:
+def _boxes(tree: Tree, most: int, keys: frozenset[str]) -> Packed:
     """Lists the boxes breadth first, so that what does not fit is what lies deepest."""
-    tree, out = tree_of(graph), Packed(row_of=np.full(graph.size, -1, np.int32))
+    graph = tree.graph
+    out = Packed(row_of=np.full(graph.size, -1, np.int32))
     owner = np.full(graph.size, -1, np.int32)  # the innermost fold that was opened around each op
     queue: deque[tuple[Item, int]] = deque()
 
     def add(item: Item, parent: int) -> None:
-        box = _box(tree, item, "", -1)
+        box = boxed(tree, item, "", -1)
         flags = (1 if behind(item.leaf) else 0) | (2 if item.members else 0)
         width = size_of(box)[0]
         row = [parent, box.kind, box.name, box.label, box.sub, box.count, box.family, box.outputs, width, flags]
@@ -115,13 +117,13 @@ def _boxes(graph: Graph, most: int, keys: frozenset[str]) -> Packed:
         inside = tree.ops_of(item)
         held = inside[out.row_of[inside] == at]
         out.rows[at][9] |= 4
-        if any(_plain(key) in keys for key in item.keys):
+        if any(plain(key) in keys for key in item.keys):
             out.open.append(item.name)
         owner[held] = at
         out.row_of[held] = -1
         for child in below:
             add(child, at)
-    _set_aside(graph, out, owner)
+    _set_aside(tree, out, owner)
     return out
 
 
@@ -136,9 +138,9 @@ def _mark(graph: Graph, out: Packed, marks: Mapping[int, str]) -> None:
         row.append(next(iter(states)) if len(states) == 1 else "")
 
 
-def _set_aside(graph: Graph, out: Packed, owner: Ints) -> None:
+def _set_aside(tree: Tree, out: Packed, owner: Ints) -> None:
     """Gives each op without a box of its own a place among what steps aside in its fold."""
-    asides, known = tree_of(graph).asides, {}
+    asides, known = tree.asides, {}
     for op in np.flatnonzero(out.row_of < 0).tolist():
         key = int(owner[op]), int(asides.thing[op])
         if key not in known:

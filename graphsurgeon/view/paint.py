@@ -18,7 +18,7 @@ from .items import find_item
 from .repeats import repeated
 from .scene import Scene
 from .text import elide
-from .tree import tree_of
+from .tree import Tree
 
 WAYS = ("device", "dtype", "family", "scope", "structure", "values")
 """What boxes can be coloured by."""
@@ -60,7 +60,7 @@ class Paint:
 Legend = list[dict[str, Any]]
 
 
-def painted(scene: Scene, graph: Graph, placed: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
+def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
     """Returns a placed scene with ``paint`` on its boxes and a legend.
 
     A box gets ``{"key", "colour", "bars", "told"}``: the entry of the legend it belongs to, its colour, what shares
@@ -68,7 +68,7 @@ def painted(scene: Scene, graph: Graph, placed: Mapping[str, Any], paint: Paint)
 
     Args:
         scene: what was laid out.
-        graph: its graph.
+        tree: its graph, with what steps aside.
         placed: what `PlacedScene.to_dict` returned.
         paint: what to colour by.
 
@@ -76,20 +76,20 @@ def painted(scene: Scene, graph: Graph, placed: Mapping[str, Any], paint: Paint)
         >>> from .scene import build
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
         >>> boxes = [{"name": "x", "family": "state"}, {"name": "y", "family": "math"}]
-        >>> shown = painted(build(g), g, {"boxes": boxes}, Paint("values", {"y": 2.5}, "ms"))
+        >>> shown = painted(build(Tree(g)), Tree(g), {"boxes": boxes}, Paint("values", {"y": 2.5}, "ms"))
         >>> [(b["paint"]["told"]) for b in shown["boxes"]], shown["legend"]["title"]
         (['', '2.5 ms'], 'ms')
     """
     if paint.by == "family":
         return {**placed, "legend": _families(placed["boxes"])}
     if paint.by == "values":
-        found, items = _numbers(scene, graph, paint)
+        found, items = _numbers(scene, tree.graph, paint)
         title = paint.name
     elif paint.by == "structure":
-        found, items = _structure(scene, graph)
+        found, items = _structure(scene, tree)
         title = "same structure" if items else ""
     else:
-        found, items = _kinds(scene, graph, paint.by)
+        found, items = _kinds(scene, tree.graph, paint.by)
         title = paint.by
     boxes = [{**box, "paint": one} for box, one in zip(placed["boxes"], found, strict=True)]
     counts = Counter(one["key"] for one in found)
@@ -145,19 +145,19 @@ def _words(graph: Graph, by: str) -> list[str]:
     return ["/".join(n.split("/")[: depth + 1]) if n.count("/") > depth else "top level" for n in graph.names]
 
 
-def _structure(scene: Scene, graph: Graph) -> tuple[list[dict[str, Any]], Legend]:
-    groups = repeated(graph, [box.name for box in scene.boxes if box.kind == "scope"])
+def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
+    groups = repeated(tree, [box.name for box in scene.boxes if box.kind == "scope"])
     of = {name: i for i, group in enumerate(groups) for name in group}
     for box in scene.boxes:
-        item = find_item(graph, box.name) if box.kind == "series" else None
+        item = find_item(tree, box.name) if box.kind == "series" else None
         inner = [one.name for one in item.flat() if one.kind == "scope"] if item is not None else []
-        alike = repeated(graph, inner)
+        alike = repeated(tree, inner)
         if alike and len(alike[0]) == len(inner):
             of[box.name] = len(groups)
             groups.append(alike[0])
     found, items = [], []
     for i, group in enumerate(groups[: len(HUES)]):
-        size = len(tree_of(graph).ops_below(graph.scopes.index[group[0].rstrip("/")]))
+        size = len(tree.ops_below(tree.graph.scopes.index[group[0].rstrip("/")]))
         items.append({"key": f"c{i}", "text": f"{len(group)} × {size:,} ops", "colour": HUES[i]})
     for box in scene.boxes:
         at = of.get(box.name, len(HUES))

@@ -8,28 +8,29 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..core.graph import Graph, Ints
-from .tree import Tree, tree_of
+from ..core.graph import Ints
+from .tree import Tree
 
 _TELLING = ("T", "dtype", "DstT", "strides", "padding", "ksize", "dilations", "axis", "transpose_a", "transpose_b", "N")
 
 
-def repeated(graph: Graph, scopes: Iterable[str]) -> list[list[str]]:
+def repeated(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
     """Returns groups of scopes with the same structure, the largest group first; scopes that are alone are left out.
 
     Two scopes are the same where their ops, in the order of the graph or in the order of their names, have the same
     types and telling attributes and read each other the same way: the order itself is the mapping that proves it.
 
     Args:
-        graph: the snapshot.
+        tree: the graph.
         scopes: names with a slash at the end; others are ignored.
 
     Example:
+        >>> from ..core.graph import Graph
         >>> ops = [op for s in "xy" for op in [(f"{s}/a", "Foo", []), (f"{s}/b", "Neg", [f"{s}/a"])]]
-        >>> repeated(Graph.of([*ops, ("z/a", "Foo", []), ("z/b", "Foo", [])]), ["x/", "y/", "z/"])
+        >>> repeated(Tree(Graph.of([*ops, ("z/a", "Foo", []), ("z/b", "Foo", [])])), ["x/", "y/", "z/"])
         [['x/', 'y/']]
     """
-    tree, index = tree_of(graph), graph.scopes.index
+    graph, index = tree.graph, tree.graph.scopes.index
     rough: dict[tuple[int, int], list[str]] = defaultdict(list)
     for name in scopes:
         at = index.get(name.rstrip("/"))

@@ -15,11 +15,12 @@ from .asides import KINDS, counted
 from .beside import put_beside, without_far
 from .dtypes import DTYPES
 from .families import family
+from .item import Item
 from .opening import first_unfolded
 from .shapes import Box, Edge, Group
 from .states import Marks, mark
 from .text import elide
-from .tree import Item, Tree, tree_of
+from .tree import Tree
 from .wires import hush, wires
 
 __all__ = ["Box", "Edge", "Group", "Marks", "Scene", "box_of", "build", "first_unfolded"]
@@ -46,7 +47,7 @@ def box_of(scene: Scene, op: int) -> str | None:
 
     Example:
         >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])
-        >>> box_of(build(g, frozenset()), 1)
+        >>> box_of(build(Tree(g)), 1)
         'b1'
     """
     at = int(scene.op_box[op])
@@ -56,7 +57,7 @@ def box_of(scene: Scene, op: int) -> str | None:
 
 
 def build(
-    graph: Graph,
+    tree: Tree,
     unfolded: Iterable[str] = frozenset(),
     marks: Marks | None = None,
     budget: int = 200,
@@ -65,7 +66,7 @@ def build(
     """Finds what to draw of a graph.
 
     Args:
-        graph: the snapshot.
+        tree: the graph as a person wants to see it: ``Tree(graph, filters)``.
         unfolded: keys of what is open: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
             ``"a/b/+"`` what steps aside in that scope (``"+"`` at the root).
         marks: op number -> new, orphan, removed, changed or conflict.
@@ -77,11 +78,11 @@ def build(
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
-        >>> [(b.kind, b.label, b.sub) for b in build(g).boxes]
+        >>> [(b.kind, b.label, b.sub) for b in build(Tree(g)).boxes]
         [('scope', 'a', '2 ops'), ('op', 'z', 'Neg')]
     """
-    tree = tree_of(graph)
-    keys = frozenset(_plain(k) for k in unfolded)
+    graph = tree.graph
+    keys = frozenset(plain(k) for k in unfolded)
     boxes, groups, items = _walk(tree, keys)
     op_box = np.full(graph.size, -1, np.int32)
     for i, item in enumerate(items):
@@ -129,7 +130,7 @@ def _pin(
         name = graph.names[op]
         label = name[len(path) :] if path and name.startswith(path) else name
         item = Item("op", name, label, op, leaf=label)
-        boxes.append(_box(tree, item, f"b{len(boxes)}", group))
+        boxes.append(boxed(tree, item, f"b{len(boxes)}", group))
         items.append(item)
         op_box[op] = len(boxes) - 1
         if held is not None:
@@ -151,7 +152,8 @@ def _path(groups: list[Group], group: int) -> str:
     return groups[group].name if group >= 0 else ""
 
 
-def _plain(key: str) -> str:
+def plain(key: str) -> str:
+    """Returns a fold key as it is compared: a series by its name, with or without a slash at its end."""
     return key.rstrip("/") if key.startswith("~") else key
 
 
@@ -164,7 +166,7 @@ def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], lis
     total = len(stack)
     while stack:
         item, group = stack.pop()
-        opened = next((k for k in item.keys if _plain(k) in keys or k + "+" in keys), None)
+        opened = next((k for k in item.keys if plain(k) in keys or k + "+" in keys), None)
         below = tree.inside(item, any(k + "+" in keys for k in item.keys)) if opened is not None else []
         if below:
             total += len(below) - 1
@@ -176,7 +178,7 @@ def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], lis
             groups.append(Group(f"g{len(groups)}", item.name, label, count, depth, group))
             stack.extend((child, len(groups) - 1) for child in reversed(below))
         else:
-            boxes.append(_box(tree, item, f"b{len(boxes)}", group))
+            boxes.append(boxed(tree, item, f"b{len(boxes)}", group))
             shown.append(item)
     return boxes, groups, shown
 
@@ -189,7 +191,8 @@ def _too_many(count: int, item: Item) -> LayoutError:
     )
 
 
-def _box(tree: Tree, item: Item, number: str, group: int) -> Box:
+def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
+    """Returns the box of an item that is folded, with its words."""
     graph = tree.graph
     kind, label, count, outputs = item.kind, elide(item.label), len(tree.ops_of(item)), 0
     if kind == "op":

@@ -59,7 +59,8 @@ def draw(scene: Scene, sketch: Sketch) -> str:
     Example:
         >>> from ..core.graph import Graph
         >>> from .scene import build
-        >>> scene = build(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])]))
+        >>> from .tree import Tree
+        >>> scene = build(Tree(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])))
         >>> "n0 -> n1" in draw(scene, Sketch())
         True
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,58 +12,16 @@ from numpy.typing import NDArray
 from ..core.graph import Graph, Ints
 from . import series
 from .asides import SMALL, TRAINING, VARIABLES, Asides, Filters, filtered
+from .item import Item
 
 _Number = TypeVar("_Number", np.int64, np.uint64)
 FEW, FEWEST = 40, 5
 """A graph of at most `FEW` ops is shown whole, too, where fewer than `FEWEST` of them would be left."""
 
 
-@dataclass(frozen=True, eq=False)
-class Item:
-    """One thing that is a box when folded, and a group of other items when unfolded.
-
-    Args:
-        kind: op, scope, series or variable.
-        name: op name, scope path + "/", or series key.
-        label: the part of the name that is drawn.
-        op: number of the op, for op and variable; else -1.
-        tops: scopes it holds with everything below.
-        bottom: the scope whose items are shown when it is unfolded; -1 for none.
-        keys: fold keys that unfold it; empty where nothing is inside.
-        members: the items of a series.
-        alike: whether the members of a series are of one kind.
-        first: number of the first op in it.
-        leaf: what it is called among its siblings.
-        holds: what a fold that is no scope says of its members.
-    """
-
-    kind: str
-    name: str
-    label: str
-    op: int = -1
-    tops: tuple[int, ...] = ()
-    bottom: int = -1
-    keys: tuple[str, ...] = ()
-    members: tuple[Item, ...] = ()
-    alike: bool = False
-    first: int = 0
-    leaf: str = ""
-    holds: str = ""
-
-    def flat(self) -> list[Item]:
-        """Returns the ops and scopes in it, series taken apart."""
-        out, stack = [], [self]
-        while stack:
-            item = stack.pop()
-            stack.extend(reversed(item.members))
-            if not item.members:
-                out.append(item)
-        return out
-
-
 @dataclass(eq=False)
 class Tree:
-    """The items of a graph, made when they are asked for and kept.
+    """The items of a graph as a person wants to see it, made when they are asked for and kept.
 
     Args:
         graph: the snapshot.
@@ -189,7 +146,7 @@ class Tree:
             path = self.graph.scopes.names[scope]
             found = self._plain(scope, bare, everything)
             if not self.shown_whole:
-                found = series.folded(self, found, path + "/" if scope else "")
+                found = series.folded(self.graph, found, self.ops_of, self.signature, path + "/" if scope else "")
             self._made[key] = found
         return self._made[key]
 
@@ -236,22 +193,3 @@ class Tree:
             keys.append(scopes.names[at] + "/")
         name = scopes.names[at]
         return Item("scope", name + "/", name[above:], -1, (top,), at, tuple(keys), first=first, leaf=leaf)
-
-
-_trees: WeakKeyDictionary[Graph, Tree] = WeakKeyDictionary()
-
-
-def tree_of(graph: Graph) -> Tree:
-    """Returns the tree of a graph, made once for as long as the graph lives."""
-    tree = _trees.get(graph)
-    if tree is None:
-        tree = _trees[graph] = Tree(graph)
-    return tree
-
-
-def refilter(graph: Graph, filters: Filters) -> bool:
-    """Makes the tree of a graph anew where other filters are wanted; returns whether they were others."""
-    if tree_of(graph).filters == filters:
-        return False
-    _trees[graph] = Tree(graph, filters)
-    return True

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..core.graph import Graph, Ints
 from .asides import behind
+from .item import Item
 from .shapes import Box, Edge
-from .tree import Item
 
 CONTROL_MOST = 4
 """Most control edges drawn at one box."""

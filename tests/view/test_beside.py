@@ -8,7 +8,7 @@ from graphsurgeon.core.graph import Graph
 from graphsurgeon.view.asides import KINDS, Filters, counted, training_ops
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
-from graphsurgeon.view.tree import refilter
+from graphsurgeon.view.tree import Tree
 from tests.view.graphs import network
 
 
@@ -29,8 +29,7 @@ def trained():
 
 
 def shown(graph, filters, unfolded=()):
-    refilter(graph, filters)
-    return build(graph, frozenset(unfolded))
+    return build(Tree(graph, filters), frozenset(unfolded))
 
 
 def test_training_ops_are_gradients_and_updates():
@@ -91,13 +90,14 @@ def test_helpers_are_called_back_by_kind():
     (variable,) = [b for b in scene.boxes if b.kind == "variable"]
     assert variable.name == "densea/w"
     assert "variables" not in scene.stats["aside"]
-    shown(graph, Filters())
 
 
-def test_refilter_says_whether_anything_changed():
-    graph = network()
-    assert refilter(graph, Filters(training="away"))
-    assert not refilter(graph, Filters(training="away"))
+def test_two_views_of_one_graph_have_filters_of_their_own():
+    graph = trained()
+    away, beside = (Tree(graph, Filters(training=how)) for how in ("away", "beside"))
+    before = [box.name for box in build(away).boxes]
+    assert any(box.label.startswith("∇") for box in build(beside, {"a/"}).boxes)
+    assert [box.name for box in build(away).boxes] == before
 
 
 @pytest.mark.parametrize(("n", "text"), [(1, "1 edge of gradients"), (2, "2 edges of gradients")])

@@ -4,11 +4,12 @@ from graphsurgeon.core.graph import Graph
 from graphsurgeon.view.labels import samples
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
+from graphsurgeon.view.tree import Tree
 from tests.view.graphs import chain
 
 
 def test_a_long_chain_is_set_in_columns():
-    placed = place(build(chain(40)))
+    placed = place(build(Tree(chain(40))))
     assert max(placed.w / placed.h, placed.h / placed.w) <= 2.5
     columns = [b for i, b in enumerate(placed.boxes) if i and b.y < placed.boxes[i - 1].y]
     assert 1 <= len(columns) <= 4
@@ -23,14 +24,14 @@ def test_a_long_chain_is_set_in_columns():
 
 
 def test_a_direction_that_was_asked_for_is_kept():
-    placed = place(build(chain(40)), direction="TB")
+    placed = place(build(Tree(chain(40))), direction="TB")
     assert [b.y for b in placed.boxes] == sorted(b.y for b in placed.boxes)
     assert placed.h > 10 * placed.w
 
 
 def test_a_frame_is_never_cut():
     graph = chain(40, "net/")
-    placed = place(build(graph, {"net/"}))
+    placed = place(build(Tree(graph), {"net/"}))
     (frame,) = placed.groups
     assert all(frame.x < b.x and b.x + b.w < frame.x + frame.w for b in placed.boxes)
     assert all(frame.y < b.y and b.y + b.h < frame.y + frame.h for b in placed.boxes)
@@ -39,6 +40,6 @@ def test_a_frame_is_never_cut():
 def test_what_hangs_together_by_many_edges_is_not_cut():
     names = [f"{chr(97 + i % 26)}{i}x" for i in range(40)]
     ops = [(n, "Foo", [*names[i - 1 : i], *names[: min(i, 1)]]) for i, n in enumerate(names)]
-    placed = place(build(Graph.of(ops)))
+    placed = place(build(Tree(Graph.of(ops))))
     assert len(placed.boxes) == 40
     assert all(b.x >= 0 and b.x + b.w <= placed.w and b.y + b.h <= placed.h for b in placed.boxes)

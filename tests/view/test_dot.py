@@ -7,15 +7,16 @@ from graphsurgeon.core.graph import Graph
 from graphsurgeon.view import wasm
 from graphsurgeon.view.dot import quoted, to_dot
 from graphsurgeon.view.scene import build
+from graphsurgeon.view.tree import Tree
 from tests.view.graphs import network
 
 
 def test_boxes_clusters_and_edges():
-    dot = to_dot(network(), {"densea/"})
+    dot = to_dot(Tree(network()), {"densea/"})
     found = json.loads(wasm.render(dot.source))
     names = [thing["name"] for thing in found["objects"]]
     assert names[0] == "cluster_0"
-    assert sorted(n for n in names if n[0] == "b") == [b.id for b in build(network(), {"densea/"}).boxes]
+    assert sorted(n for n in names if n[0] == "b") == [b.id for b in build(Tree(network()), {"densea/"}).boxes]
     assert found["objects"][0]["label"] == "densea"
     assert len(found["edges"]) == 5
 
@@ -24,9 +25,9 @@ def test_names_that_look_like_dot():
     names = ["<b>html</b>", 'say "hi"', "ends with \\", "\\N \\G \\n", 'x", URL="javascript:alert(1)', "a\nb", "nul\0"]
     names += ["b0 -> b1;", "//comment", "#x", "漢 😀", "\u202eabc", "-1.5", "node", "\ud800"]
     graph = Graph.of([(n, "Foo", []) for n in names])
-    found = json.loads(wasm.render(to_dot(graph, {"+"}).source))
+    found = json.loads(wasm.render(to_dot(Tree(graph), {"+"}).source))
     things = [t for t in found["objects"] if t["name"].startswith("b")]
-    assert len(things) == len(found["objects"]) == len(build(graph, {"+"}).boxes)
+    assert len(things) == len(found["objects"]) == len(build(Tree(graph), {"+"}).boxes)
     assert all("URL" not in t and "href" not in t for t in things)
     assert "<b>html</b>" in things[0]["tooltip"] or "&lt;b&gt;" in things[0]["tooltip"]
 
@@ -41,8 +42,8 @@ def test_hostile_names_re_parse_to_the_same_nodes():
 
     graph = Graph.of([(f"s{i % 3}/{name}", name[:3000] or "T", []) for i, name in enumerate(NAMES)])
     for keys in (set(), {"s0/", "s1/", "s2/", "s0/+", "s1/+", "s2/+"}):
-        scene = build(graph, keys)
-        source = to_dot(graph, keys).source
+        scene = build(Tree(graph), keys)
+        source = to_dot(Tree(graph), keys).source
         assert len(source) < 200_000
         found = json.loads(wasm.render(source))
         things = {t["name"]: t for t in found["objects"] if not t["name"].startswith("cluster_")}
@@ -59,5 +60,5 @@ def test_hostile_names_re_parse_to_the_same_nodes():
 def test_edges_of_hostile_names_re_parse():
     names = ["a\\", 'b"', "<i>", "c\nd"]
     graph = Graph.of([(n, "Neg", [names[i - 1]] if i else []) for i, n in enumerate(names)])
-    found = json.loads(wasm.render(to_dot(graph).source))
+    found = json.loads(wasm.render(to_dot(Tree(graph)).source))
     assert [(e["tail"], e["head"]) for e in found["edges"]] == [(0, 1), (1, 2), (2, 3)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.view.ends import MOST, ends, pinned
 from graphsurgeon.view.scene import build, first_unfolded
+from graphsurgeon.view.tree import Tree
 
 
 def deep(extra=()):
@@ -26,7 +27,7 @@ def names(graph, numbers):
 
 def test_inputs_are_fed_and_outputs_are_read_by_training_alone():
     graph = deep()
-    fed, given = ends(graph)
+    fed, given = ends(Tree(graph))
     assert names(graph, fed) == ["in/deep/x"]
     assert names(graph, given) == ["out/head/y"]
 
@@ -37,13 +38,13 @@ def test_updates_shapes_and_guards_are_no_outputs():
         ["out/head/y"]), ("check", "Assert", ["out/head/y"]),
     ]  # fmt: skip
     graph = deep(extra)
-    assert "out/head/y" not in names(graph, ends(graph)[1])  # it is read now: only what is unread ends a model
-    assert names(graph, ends(graph)[1]) == []
+    assert "out/head/y" not in names(graph, ends(Tree(graph))[1])  # it is read now: only what is unread ends a model
+    assert names(graph, ends(Tree(graph))[1]) == []
 
 
 def test_signatures_know_better():
     graph = deep()
-    fed, given = ends(graph, (["in/deep/x:0", "gone:0"], ["out/head/logits:0"]))
+    fed, given = ends(Tree(graph), (["in/deep/x:0", "gone:0"], ["out/head/logits:0"]))
     assert (names(graph, fed), names(graph, given)) == (["in/deep/x"], ["out/head/logits"])
 
 
@@ -51,27 +52,26 @@ def test_of_many_the_highest_few_count():
     ops = [(f"a/b/{chr(97 + i)}", "Placeholder", []) for i in range(10)] + [("top", "Placeholder", [])]
     ops += [("y", "AddN", [name for name, *_ in ops])]
     graph = Graph.of(ops)
-    found = names(graph, ends(graph)[0])
+    found = names(graph, ends(Tree(graph))[0])
     assert len(found) == MOST
     assert "top" in found
 
 
 def test_pinned_ops_have_boxes_of_their_own_and_are_counted_once():
     graph = deep()
-    pins = pinned(graph)
-    assert pinned(graph) is pins
-    scene = build(graph, frozenset(), pins=pins)
+    pins = pinned(Tree(graph))
+    scene = build(Tree(graph), frozenset(), pins=pins)
     at = {box.name: box for box in scene.boxes}
     assert at["out/head/y"].label == "out/head/y"
     assert at["out/head/"].sub == "1 op"
-    plain = build(graph, frozenset())
+    plain = build(Tree(graph), frozenset())
     assert sum(b.count for b in scene.boxes) == sum(b.count for b in plain.boxes)
     assert [e.tensors for e in scene.edges if e.target == at["out/head/y"].id] == [["out/head/logits:0"]]
 
 
 def test_a_pin_in_an_open_scope_is_inside_its_frame():
     graph = deep([("out/other", "Neg", ["net/partd3z/op"])])
-    scene = build(graph, {"out/"}, pins=[graph.index["out/head/y"]])
+    scene = build(Tree(graph), {"out/"}, pins=[graph.index["out/head/y"]])
     box = next(b for b in scene.boxes if b.name == "out/head/y")
     assert box.label == "head/y"
     assert scene.groups[box.group].name == "out/"
@@ -79,13 +79,13 @@ def test_a_pin_in_an_open_scope_is_inside_its_frame():
 
 def test_a_first_picture_opens_what_holds_little_but_ends():
     graph = deep()
-    opened = first_unfolded(graph, pinned(graph))
+    opened = first_unfolded(Tree(graph), pinned(Tree(graph)))
     assert any(key.startswith("out/") for key in opened)
 
 
 def test_a_series_of_inputs_names_them_all():
     ops = [(f"in_{i}", "Placeholder", []) for i in range(6)] + [("y", "AddN", [f"in_{i}" for i in range(6)])]
     ops += [(f"{chr(97 + i)}x", "Neg", ["y"]) for i in range(14)]
-    scene = build(Graph.of(ops), pins=range(6))
+    scene = build(Tree(Graph.of(ops)), pins=range(6))
     assert scene.boxes[0].name == "~in_[0..5]"
     assert scene.boxes[0].sub == "Placeholder ×6"

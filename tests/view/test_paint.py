@@ -13,13 +13,14 @@ from graphsurgeon.view.layout import place
 from graphsurgeon.view.paint import GREY, HUES, STEPS, Paint, painted
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import blend, to_svg
+from graphsurgeon.view.tree import Tree
 from tests.refusal import refuses
 from tests.view.graphs import node, towers
 
 
 def picture(graph, paint, unfolded=()):
-    scene = build(graph, frozenset(unfolded))
-    return painted(scene, graph, place(scene).to_dict(), paint)
+    scene = build(Tree(graph), frozenset(unfolded))
+    return painted(scene, Tree(graph), place(scene).to_dict(), paint)
 
 
 def by_name(shown):

@@ -6,6 +6,7 @@ import pytest
 from graphsurgeon.core.graph import Graph, TensorInfo
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.view.scene import box_of, build, first_unfolded
+from graphsurgeon.view.tree import Tree
 from tests.view.graphs import chain, network, node, towers
 
 
@@ -19,7 +20,7 @@ def edges(scene):
 
 
 def test_folded_network():
-    scene = build(network())
+    scene = build(Tree(network()))
     assert boxes(scene) == ["x", "densea/", "denseb/", "densec/", "gradients/"]
     assert boxes(scene, "sub") == ["Placeholder", "7 ops", "7 ops", "7 ops", "2 ops"]
     assert scene.stats["ops"] == 28
@@ -27,7 +28,7 @@ def test_folded_network():
 
 
 def test_helpers_step_aside_and_are_counted_where_they_help():
-    scene = build(network(), {"densea/"})
+    scene = build(Tree(network()), {"densea/"})
     assert boxes(scene)[1:3] == ["densea/MatMul", "densea/Reshape"]
     assert scene.boxes[1].aside == {"variables": 1}
     assert scene.boxes[2].aside == {"constants": 1}
@@ -38,7 +39,7 @@ def test_helpers_step_aside_and_are_counted_where_they_help():
 def test_every_op_is_in_a_box_or_counted():
     graph = network()
     for unfolded in (set(), {"densea/"}, {"densea/", "denseb/", "gradients/"}, {"densea/", "densea/+", "+"}):
-        scene = build(graph, unfolded)
+        scene = build(Tree(graph), unfolded)
         shown = int((scene.op_box >= 0).sum())
         things = sum(scene.stats["aside"].values()) - scene.stats["aside"].get("control edges", 0)
         hidden = np.flatnonzero(scene.op_box < 0)
@@ -49,53 +50,53 @@ def test_every_op_is_in_a_box_or_counted():
 
 
 def test_plus_shows_what_stepped_aside():
-    scene = build(network(), {"densea/+"})
+    scene = build(Tree(network()), {"densea/+"})
     assert "densea/shape" in boxes(scene)
     variable = next(b for b in scene.boxes if b.kind == "variable")
     assert (variable.name, variable.family) == ("densea/w", "state")
-    scene = build(network(), {"densea/+", "densea/w/"})
+    scene = build(Tree(network()), {"densea/+", "densea/w/"})
     assert {"densea/w", "densea/w/read", "densea/w/Assign"} <= set(boxes(scene))
 
 
 def test_variable_tells_dtype_and_shape():
     nodes = [node("w", "VariableV2", [], dtype=1, shape=[3, 3, 64]), node("w/read", "Identity", ["w"])]
-    assert build(Graph.read(nodes)).boxes[0].sub == "VariableV2 · float32 (3, 3, 64)"
+    assert build(Tree(Graph.read(nodes))).boxes[0].sub == "VariableV2 · float32 (3, 3, 64)"
     graph = Graph.of([("v", "VariableV2", [])], outputs_of=lambda i: [TensorInfo("float32_ref", (2, None))])
-    assert build(graph).boxes[0].sub == "VariableV2 · float32 (2, ?)"
+    assert build(Tree(graph)).boxes[0].sub == "VariableV2 · float32 (2, ?)"
 
 
 def test_small_graphs_are_shown_whole():
-    scene = build(Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Add", ["a", "b"])]))
+    scene = build(Tree(Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Add", ["a", "b"])])))
     assert boxes(scene) == ["a", "b", "c"]
     assert scene.stats["aside"] == {}
 
 
 def test_a_graph_of_constants_only_shows_them():
-    scene = build(Graph.of([(f"{chr(97 + i)}x", "Const", []) for i in range(20)]))
+    scene = build(Tree(Graph.of([(f"{chr(97 + i)}x", "Const", []) for i in range(20)])))
     assert len(scene.boxes) == 20
 
 
 def test_a_scope_of_helpers_only_shows_them_when_unfolded():
-    scene = build(network(), {"save/"})
+    scene = build(Tree(network()), {"save/"})
     assert "save/SaveV2" not in boxes(scene)  # it steps aside as a whole ...
-    scene = build(network(), {"+", "save/"})
+    scene = build(Tree(network()), {"+", "save/"})
     assert {"save/Const", "save/SaveV2", "save/control"} <= set(boxes(scene))  # ... unless asked for
 
 
 def test_scope_with_one_op_is_drawn_as_that_op():
     ops = [("x", "Placeholder", []), ("a/Relu/c", "Const", []), ("a/Relu", "Relu", ["x", "a/Relu/c"])]
     graph = Graph.of(ops + [(f"y{i}q", "Neg", ["a/Relu"]) for i in range(12)])
-    relu = build(graph).boxes[1]
+    relu = build(Tree(graph)).boxes[1]
     assert (relu.kind, relu.name, relu.label, relu.sub) == ("op", "a/Relu", "a/Relu", "Relu")
     assert relu.aside == {"constants": 1}
 
 
 def test_scope_in_scope_opens_at_once():
     graph = chain(20, "a/b/c/")
-    (box,) = build(graph).boxes
+    (box,) = build(Tree(graph)).boxes
     assert (box.name, box.label) == ("a/b/c/", "a/b/c")
     for key in ("a/", "a/b/", "a/b/c/"):
-        scene = build(graph, {key})
+        scene = build(Tree(graph), {key})
         assert len(scene.boxes) == 20
         assert [(g.name, g.label, g.depth) for g in scene.groups] == [("a/b/c/", "a/b/c", 0)]
 
@@ -104,13 +105,13 @@ def test_groups_are_nested():
     graph = Graph.of(
         [("x", "Placeholder", []), ("a/y", "Neg", ["x"]), ("a/b/z", "Neg", ["a/y"]), ("a/b/u", "Neg", ["a/b/z"])]
     )
-    scene = build(graph, {"a/", "a/b/"})
+    scene = build(Tree(graph), {"a/", "a/b/"})
     assert [(g.name, g.depth, g.group, g.count) for g in scene.groups] == [("a/", 0, -1, 3), ("a/b/", 1, 0, 2)]
     assert [b.group for b in scene.boxes] == [-1, 0, 1, 1]
 
 
 def test_towers_fold_into_a_series():
-    scene = build(towers())
+    scene = build(Tree(towers()))
     series = scene.boxes[2]
     assert (series.kind, series.name, series.label) == ("series", "~tower_[0..15]/", "tower_[0..15]")
     assert (series.sub, series.count) == ("9 ops ×16", 144)
@@ -119,7 +120,7 @@ def test_towers_fold_into_a_series():
 
 @pytest.mark.parametrize("key", ["~tower_[0..15]/", "~tower_[0..15]"])
 def test_series_unfold_by_their_key(key):
-    scene = build(towers(), {key, "tower_3/"})
+    scene = build(Tree(towers()), {key, "tower_3/"})
     assert [g.name for g in scene.groups] == ["~tower_[0..15]/", "tower_3/"]
     assert "tower_4/" in boxes(scene)
     assert "~tower_3/op[0..8]" in boxes(scene)
@@ -128,7 +129,7 @@ def test_series_unfold_by_their_key(key):
 def test_series_inside_a_scope_and_numbering_without_a_first_number():
     ops = [("m/x", "Placeholder", [])]
     ops += [(f"m/Relu{'_' + str(i) if i else ''}", "Relu", ["m/x"]) for i in range(16)]
-    scene = build(Graph.of(ops), {"m/"})
+    scene = build(Tree(Graph.of(ops)), {"m/"})
     assert boxes(scene) == ["m/x", "~m/Relu_[0..15]"]
     assert (scene.boxes[1].sub, scene.boxes[1].family) == ("Relu ×16", "activation")
 
@@ -136,39 +137,39 @@ def test_series_inside_a_scope_and_numbering_without_a_first_number():
 def test_series_beside_a_name_without_number_and_one_with_zero():
     ops = [("m/k", "_Arg", []), *((f"m/k_{i}", "_Arg", []) for i in range(30))]
     ops.append(("m/sum", "AddN", [name for name, *_ in ops]))
-    scene = build(Graph.of(ops), {"m/"})
+    scene = build(Tree(Graph.of(ops)), {"m/"})
     assert boxes(scene) == ["m/k", "~m/k_[0..29]", "m/sum"]
 
 
 def test_too_few_or_different_or_interleaved_siblings_are_no_series():
-    assert len(build(towers(4)).boxes) == 7
+    assert len(build(Tree(towers(4))).boxes) == 7
     different = [(f"b_{i}/op", f"Type{i}", []) for i in range(20)]
-    assert all(b.kind != "series" for b in build(Graph.of(different)).boxes)
+    assert all(b.kind != "series" for b in build(Tree(Graph.of(different))).boxes)
     woven = [("x", "Placeholder", [])]
     for i in range(12):
         woven += [(f"conv_{i}", "Conv2D", [f"relu_{i - 1}" if i else "x"]), (f"relu_{i}", "Relu", [f"conv_{i}"])]
-    assert all(b.kind == "op" for b in build(Graph.of(woven)).boxes)
+    assert all(b.kind == "op" for b in build(Tree(Graph.of(woven))).boxes)
 
 
 def test_series_in_parts_that_are_alike():
     ops = [(f"unit_{i}/op{k}", "Neg", ["x"]) for i in range(1, 9) for k in range(3 if i == 4 else 2)]
     ops.append(("x", "Placeholder", []))
-    assert boxes(build(Graph.of(ops))) == ["~unit_[1..3,5..8]/", "unit_4/", "x"]
+    assert boxes(build(Tree(Graph.of(ops)))) == ["~unit_[1..3,5..8]/", "unit_4/", "x"]
 
 
 def test_a_series_of_thousands_unfolds_into_sections():
-    scene = build(towers(1000, 2), {"~tower_[0..999]/"})
+    scene = build(Tree(towers(1000, 2)), {"~tower_[0..999]/"})
     assert 10 < len(scene.boxes) < 60
     assert sum(b.count for b in scene.boxes) == scene.stats["ops"]
 
 
 def test_a_long_flat_list_folds_into_sections_in_order_of_the_flow():
-    scene = build(chain(3000))
+    scene = build(Tree(chain(3000)))
     assert 8 <= len(scene.boxes) <= 48
     assert all(b.kind == "series" for b in scene.boxes)
     assert len(scene.edges) == len(scene.boxes) - 1  # still one line, no way back
     assert all(e.n == 1 for e in scene.edges)
-    one = build(chain(3000), {scene.boxes[3].name})
+    one = build(Tree(chain(3000)), {scene.boxes[3].name})
     assert scene.boxes[3].name in [g.name for g in one.groups]
 
 
@@ -182,25 +183,25 @@ def test_meta_edges_count_tensors_once():
             ("b/r", "NoOp", ["^a/x"]),
         ]
     )
-    (edge,) = build(graph).edges
+    (edge,) = build(Tree(graph)).edges
     assert (edge.n, edge.label, edge.control) == (3, "×3", False)
     assert edge.tensors == ["a/x:0", "a/x:1", "a/y:0"]
-    assert build(graph).stats["aside"] == {"control edges": 1}
+    assert build(Tree(graph)).stats["aside"] == {"control edges": 1}
 
 
 def test_one_tensor_tells_dtype_and_shape():
     graph = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])], outputs_of=lambda i: [TensorInfo("int32", (2,))])
-    assert build(graph).edges[0].label == "int32 (2,)"
-    assert build(graph).boxes[0].outputs == 1
+    assert build(Tree(graph)).edges[0].label == "int32 (2,)"
+    assert build(Tree(graph)).boxes[0].outputs == 1
 
 
 def test_control_edges_are_drawn_where_alone_and_few():
     ops = [("a", "Foo", []), ("b", "Foo", ["^a"]), ("c", "Foo", ["a", "^a"])]
-    found = edges(build(Graph.of(ops)))
+    found = edges(build(Tree(Graph.of(ops))))
     assert found["a", "b"].control
     assert found["a", "b"].tensors == ["^a"]
     assert not found["a", "c"].control
-    many = build(Graph.of([("a", "Foo", []), *((f"b{i}q", "Foo", ["^a"]) for i in range(10))]))
+    many = build(Tree(Graph.of([("a", "Foo", []), *((f"b{i}q", "Foo", ["^a"]) for i in range(10))])))
     assert (len(many.edges), many.stats["aside"]) == (4, {"control edges": 6})
 
 
@@ -208,18 +209,18 @@ def test_states_of_boxes():
     graph = chain(4, "s/")
     at = {name: i for i, name in enumerate(graph.names)}
     names = list(at)
-    scene = build(graph, {"s/"}, {0: "new", 1: "conflict", 2: "orphan"})
+    scene = build(Tree(graph), {"s/"}, {0: "new", 1: "conflict", 2: "orphan"})
     assert boxes(scene, "state") == ["new", "conflict", "orphan", ""]
-    assert build(graph, set(), {0: "new"}).boxes[0].state == "changed"
-    assert build(graph, set(), dict.fromkeys(range(4), "new")).boxes[0].state == "new"
-    assert build(graph, set(), {0: "orphan"}).boxes[0].state == ""
-    assert build(graph, set(), {0: "new", 3: "conflict"}).boxes[0].state == "conflict"
-    assert edges(build(graph, {"s/"}, {1: "new"}))[names[0], names[1]].state == "new"
+    assert build(Tree(graph), set(), {0: "new"}).boxes[0].state == "changed"
+    assert build(Tree(graph), set(), dict.fromkeys(range(4), "new")).boxes[0].state == "new"
+    assert build(Tree(graph), set(), {0: "orphan"}).boxes[0].state == ""
+    assert build(Tree(graph), set(), {0: "new", 3: "conflict"}).boxes[0].state == "conflict"
+    assert edges(build(Tree(graph), {"s/"}, {1: "new"}))[names[0], names[1]].state == "new"
 
 
 def test_box_of_finds_ops_scopes_and_helpers():
     graph = network()
-    scene = build(graph, {"densea/"})
+    scene = build(Tree(graph), {"densea/"})
     assert box_of(scene, graph.index["densea/MatMul"]) == "b1"
     assert box_of(scene, graph.index["densea/w/read"]) == "b1"  # the box it helps
     assert box_of(scene, graph.index["denseb/MatMul"]) == "b3"
@@ -229,35 +230,35 @@ def test_box_of_finds_ops_scopes_and_helpers():
 def test_more_than_400_boxes_are_refused():
     graph = Graph.of([(f"s{i // 40}q/op{chr(97 + i % 40 % 26)}{i}z", "Neg", []) for i in range(480)])
     with pytest.raises(LayoutError) as error:
-        build(graph, {f"s{k}q/" for k in range(12)})
+        build(Tree(graph), {f"s{k}q/" for k in range(12)})
     assert "unfolding 's9q/'" in str(error.value)
     assert "the picture would have 402 boxes or more, and 400 is the most that can be read" in str(error.value)
     assert "ed.select(scope=...)" in str(error.value)
-    many = build(graph, {f"s{k}q/" for k in range(9)})
+    many = build(Tree(graph), {f"s{k}q/" for k in range(9)})
     assert many.stats["over budget"] == len(many.boxes) - 200
 
 
 def test_building_twice_gives_the_same():
-    one, two = (build(network(), {"densea/"}) for _ in range(2))
+    one, two = (build(Tree(network()), {"densea/"}) for _ in range(2))
     assert (one.rev, one.boxes, one.groups, one.edges) == (two.rev, two.boxes, two.groups, two.edges)
-    assert one.rev != build(network(), {"denseb/"}).rev
+    assert one.rev != build(Tree(network()), {"denseb/"}).rev
 
 
 def test_first_picture_opens_the_model_and_leaves_gradients():
     graph = chain(30, "net/")
     more = [("gradients/" + n.removeprefix("net/"), "Neg", [n]) for n in graph.names]
     both = graph.extended(Graph.of([*((n, "Neg", []) for n in graph.names), *more]).nodes[30:])
-    assert first_unfolded(both) == {"net/"}
+    assert first_unfolded(Tree(both)) == {"net/"}
 
 
 def test_first_picture_keeps_towers_folded_where_there_is_more_to_see():
     ops = [(f"model/part{chr(97 + i)}/op{k}", "Neg", []) for i in range(10) for k in range(3)]
     ops += [(f"tower_{t}/op{k}", "Neg", []) for t in range(16) for k in range(20)]
-    scene = build(Graph.of(ops), first_unfolded(Graph.of(ops)))
+    scene = build(Tree(Graph.of(ops)), first_unfolded(Tree(Graph.of(ops))))
     assert boxes(scene)[-1] == "~tower_[0..15]/"
     assert 8 <= len(scene.boxes) <= 40
 
 
 def test_empty_graph():
-    scene = build(Graph.of([]), first_unfolded(Graph.of([])))
+    scene = build(Tree(Graph.of([])), first_unfolded(Tree(Graph.of([]))))
     assert (scene.boxes, scene.edges, scene.stats["ops"]) == ([], [], 0)

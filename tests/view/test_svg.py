@@ -9,13 +9,14 @@ from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import escape, to_svg
 from graphsurgeon.view.text import SUB, width
+from graphsurgeon.view.tree import Tree
 from tests.view.graphs import chain, network, towers
 
 NS = "{http://www.w3.org/2000/svg}"
 
 
 def picture(graph, unfolded=(), marks=None, **how):
-    return to_svg(place(build(graph, unfolded, marks)).to_dict(), **how)
+    return to_svg(place(build(Tree(graph), unfolded, marks)).to_dict(), **how)
 
 
 def texts(svg):
@@ -85,13 +86,13 @@ def test_boundary_is_marked():
 
 
 def test_removed_edges_have_a_cross():
-    scene = place(build(chain(3))).to_dict()
+    scene = place(build(Tree(chain(3)))).to_dict()
     scene["edges"][0]["state"] = "removed"
     assert "×" in texts(to_svg(scene))
 
 
 def test_series_variables_and_degraded_layouts():
-    scene = place(build(towers())).to_dict()
+    scene = place(build(Tree(towers()))).to_dict()
     scene["stats"]["degraded"] = "curves given up: straight lines"
     assert texts(to_svg(scene))[-1].endswith("curves given up: straight lines")
     assert "tower_[0..15]" in texts(to_svg(scene))
@@ -111,7 +112,7 @@ def test_empty_picture():
 
 
 def test_no_entry_of_the_legend_leaves_a_narrow_picture():
-    placed = place(build(Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])]))).to_dict()
+    placed = place(build(Tree(Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])))).to_dict()
     items = [{"key": f"k{i}", "text": f"a family of ops {i}", "colour": "#336699", "boxes": 1} for i in range(5)]
     placed["legend"] = {"by": "family", "title": "", "items": items, "faded": []}
     root = ET.fromstring(to_svg(placed))

@@ -1,0 +1,48 @@
+"""Item: what one box of a picture stands for: an op, a scope, a series, a variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One thing that is a box when folded, and a group of other items when unfolded.
+
+    Args:
+        kind: op, scope, series or variable.
+        name: op name, scope path + "/", or series key.
+        label: the part of the name that is drawn.
+        op: number of the op, for op and variable; else -1.
+        tops: scopes it holds with everything below.
+        bottom: the scope whose items are shown when it is unfolded; -1 for none.
+        keys: fold keys that unfold it; empty where nothing is inside.
+        members: the items of a series.
+        alike: whether the members of a series are of one kind.
+        first: number of the first op in it.
+        leaf: what it is called among its siblings.
+        holds: what a fold that is no scope says of its members.
+    """
+
+    kind: str
+    name: str
+    label: str
+    op: int = -1
+    tops: tuple[int, ...] = ()
+    bottom: int = -1
+    keys: tuple[str, ...] = ()
+    members: tuple[Item, ...] = ()
+    alike: bool = False
+    first: int = 0
+    leaf: str = ""
+    holds: str = ""
+
+    def flat(self) -> list[Item]:
+        """Returns the ops and scopes in it, series taken apart."""
+        out, stack = [], [self]
+        while stack:
+            item = stack.pop()
+            stack.extend(reversed(item.members))
+            if not item.members:
+                out.append(item)
+        return out
