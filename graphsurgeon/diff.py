@@ -13,7 +13,7 @@ from .core.graph import Graph
 from .editor import Editor
 from .errors import LayoutError
 from .opening import open
-from .pane import picture_html
+from .screen.pane import picture_html
 from .view.contrast import contrast
 from .view.layout import place
 from .view.svg import to_svg

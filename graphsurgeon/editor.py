@@ -24,7 +24,7 @@ from .summary import summary
 from .undoing import Undoing
 
 if TYPE_CHECKING:
-    from .screen import Screen
+    from .screen.screen import Screen
 
 
 class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
@@ -315,7 +315,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
     def screen(self) -> Screen:
         """What the widget shows, as an object: every gesture is a method of it."""
         if self._screen is None:
-            from .screen import Screen
+            from .screen.screen import Screen
 
             self._screen = Screen(self)
         return self._screen
@@ -325,7 +325,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         from .widget.widget import GraphWidget
 
         if source is not None and source is not self:
-            from .screen import Screen
+            from .screen.screen import Screen
 
             self._screen = Screen(self, source)
         with gc_paused():  # or a full collection of the graph just opened stands before its first picture

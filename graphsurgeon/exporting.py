@@ -10,7 +10,7 @@ from .core.graph import Graph
 from .errors import SurgeryError
 
 if TYPE_CHECKING:
-    from .screen import Screen
+    from .screen.screen import Screen
 
 THEMES = ("auto", "dark", "light")
 LARGEST = 5 << 20
@@ -33,7 +33,7 @@ class Picture:
         return f"<Picture of {self.text}>"
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        from .pane import picture_html
+        from .screen.pane import picture_html
 
         return {"image/svg+xml": self.svg, "text/html": picture_html(self.svg, self.text), "text/plain": self.text}
 

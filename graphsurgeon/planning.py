@@ -25,7 +25,7 @@ def _probe(effect: Effect) -> list[Fault]:
 
 
 def _picture(plan: Plan) -> dict[str, str]:
-    from .pane import plan_picture
+    from .screen.pane import plan_picture
 
     return plan_picture(plan)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .applied import Applied
     from .core.graph import Graph
     from .core.plan import Plan
-    from .screen import Screen
+    from .screen.screen import Screen
 
 
 class Undoing:

@@ -10,7 +10,7 @@ from tests.lab import open_notebook, until
 CELLS = [f"{IMPORTS}\n{BUILD}", "ed = gs.open(build(), title='small')\nview = ed.view()\nview"]
 SLOW = """
 import threading, time
-import graphsurgeon.pane as pane
+import graphsurgeon.screen.pane as pane
 from graphsurgeon.view.wasm import cancelled_error
 quick, laid_out = pane.place, threading.Event()
 

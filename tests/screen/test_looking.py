@@ -12,10 +12,10 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon import pane
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError, SelectionError
-from graphsurgeon.places import Outside
+from graphsurgeon.screen import pane
+from graphsurgeon.screen.places import Outside
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.wasm import LayoutCancelled, cancelled_error
 from graphsurgeon.widget.protocol import VERBS

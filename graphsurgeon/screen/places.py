@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .core.graph import Graph
-from .errors import SelectionError, did_you_mean
-from .view.items import ops_named
+from ..core.graph import Graph
+from ..errors import SelectionError, did_you_mean
+from ..view.items import ops_named
 
 if TYPE_CHECKING:
-    from .editor import Editor
-    from .view.tree import Tree
+    from ..editor import Editor
+    from ..view.tree import Tree
 
 MOST = 100
 """So many steps back are kept."""

@@ -8,20 +8,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .core.plan import op_name
-from .errors import LayoutError, SelectionError, did_you_mean
+from ..core.plan import op_name
+from ..errors import LayoutError, SelectionError, did_you_mean
+from ..view.asides import KINDS, Filters
+from ..view.opening import unfolded_to
+from ..view.paint import Paint
+from ..view.scene import MOST
+from .facts import told, value_of
 from .places import Outside
-from .values import told, value_of
-from .view.asides import KINDS, Filters
-from .view.opening import unfolded_to
-from .view.paint import Paint
-from .view.scene import MOST
 
 if TYPE_CHECKING:
-    from .core.graph import Graph
-    from .editor import Editor
+    from ..core.graph import Graph
+    from ..editor import Editor
+    from ..view.tree import Tree
     from .pane import Pane
-    from .view.tree import Tree
 
 TRAINING = ("away", "beside", "scopes")
 _LOOKS = frozenset(
@@ -209,7 +209,7 @@ class Looking:
             name: an op, as a PartitionedCall, a While or an If.
             function: which one, where it calls several: a While has a condition and a body.
         """
-        from .tf.insides import body, called_functions
+        from ..tf.insides import body, called_functions
 
         graph = self._graph("source")
         number = graph.find(op_name(name), f"look_inside({name!r})")

@@ -11,8 +11,8 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError, PlanError, SelectionError
-from graphsurgeon.marks import Marks
-from graphsurgeon.screen import Screen
+from graphsurgeon.screen.marks import Marks
+from graphsurgeon.screen.screen import Screen
 from tests.core.plain import net
 from tests.graphs import look, model, run, tiny
 from tests.refusal import refuses
@@ -433,7 +433,7 @@ def test_an_empty_graph_has_a_picture():
 
 
 def test_a_picture_that_cannot_be_drawn_leaves_the_folds(monkeypatch):
-    from graphsurgeon import pane
+    from graphsurgeon.screen import pane
 
     _, _, screen = opened()
     before, closed = screen.unfolded, "gradients/"

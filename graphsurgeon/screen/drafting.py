@@ -5,22 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .core.naming import free_scope
-from .core.plan import CopyStep, Plan, op_name, tensor_name
-from .errors import LayoutError, PlanError, SelectionError, SurgeryError
-from .history import Event
+from ..core.naming import free_scope
+from ..core.plan import CopyStep, Plan, op_name, tensor_name
+from ..errors import LayoutError, PlanError, SelectionError, SurgeryError
+from ..view.asides import counted
 from .pane import keys_at
 from .shown import receipt
-from .view.asides import counted
 
 if TYPE_CHECKING:
-    from .core.effect import Effect
-    from .core.graph import Graph
-    from .core.selection import Selection
-    from .editor import Editor
+    from ..core.effect import Effect
+    from ..core.graph import Graph
+    from ..core.selection import Selection
+    from ..editor import Editor
+    from ..view.tree import Tree
     from .marks import Marks
     from .pane import Pane
-    from .view.tree import Tree
 
 
 class Drafting:
@@ -111,7 +110,7 @@ class Drafting:
     def redo(self) -> None:
         """Does again what was undone last: a step of the plan, or an applied plan."""
         undone = self._redo = self._undone()
-        if undone and not isinstance(undone[-1], Event):
+        if undone and not _applied(undone[-1]):
             step = undone.pop()
             self._draft = replace(self.draft, steps=(*self.draft.steps, step))
             self._say_plan(f"done again: {step.text}", warn=False)
@@ -124,7 +123,7 @@ class Drafting:
 
     def _undone(self) -> list[Any]:
         """What was taken back here, oldest first, without what code has done again or given up since."""
-        return [u for u in self._redo if not isinstance(u, Event) or (u.undone and not u.dropped)]
+        return [u for u in self._redo if not _applied(u) or (u.undone and not u.dropped)]
 
     def apply(self) -> dict[str, Any]:
         """Applies the plan: all of it or nothing."""
@@ -168,6 +167,11 @@ class Drafting:
             mind = self.draft.effect.warnings if warn else []
             more = mind if len(mind) < 2 else [counted(len(mind), "warnings")]
             self._say(" · ".join([text, *more]), "warn" if mind else "info")
+
+
+def _applied(undone: Any) -> bool:
+    """Whether something taken back was a whole plan, an event of the history, and not one step of the draft."""
+    return hasattr(undone, "applied")
 
 
 def moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:

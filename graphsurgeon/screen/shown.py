@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .core.effect import Effect
-from .core.graph import Graph
-from .core.naming import under
-from .core.plan import CopyStep, Plan
-from .core.policies import policies
-from .core.selection import Selection
+from ..core.effect import Effect
+from ..core.graph import Graph
+from ..core.naming import under
+from ..core.plan import CopyStep, Plan
+from ..core.policies import policies
+from ..core.selection import Selection
+from ..view.asides import Filters, counted
+from ..view.paint import Paint
+from ..view.scene import Scene
+from ..view.tree import Tree
 from .marks import Marks
-from .view.asides import Filters, counted
-from .view.paint import Paint
-from .view.scene import Scene
-from .view.tree import Tree
 
 if TYPE_CHECKING:
-    from .core.copied import Copied
-    from .core.preview import Preview
-    from .history import Event
+    from ..core.copied import Copied
+    from ..core.preview import Preview
+    from ..history import Event
 
 _MOST = 200
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .core.graph import Graph
-from .core.plan import tensor_name
-from .core.selection import Query, Selection
-from .core.state import VARIABLE_TYPES
-from .errors import SelectionError
-from .view.items import ops_named
-from .view.tree import Tree
+from ..core.graph import Graph
+from ..core.plan import tensor_name
+from ..core.selection import Query, Selection
+from ..core.state import VARIABLE_TYPES
+from ..errors import SelectionError
+from ..view.items import ops_named
+from ..view.tree import Tree
 
 if TYPE_CHECKING:
-    from .editor import Editor
+    from ..editor import Editor
 
 _HELPERS = VARIABLE_TYPES | {"Assign", "Const", "IsVariableInitialized", "ReadVariableOp", "VarIsInitializedOp"}
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .core.edits import few
-from .core.match import Matches, match
-from .core.plan import Plan
-from .core.selection import Query, Selection
-from .errors import PlanError, SelectionError, did_you_mean
+from ..core.edits import few
+from ..core.match import Matches, match
+from ..core.plan import Plan
+from ..core.selection import Query, Selection
+from ..errors import PlanError, SelectionError, did_you_mean
+from ..view.asides import counted
+from ..view.items import ops_named
 from .shown import hits_shown
-from .view.asides import counted
-from .view.items import ops_named
 
 if TYPE_CHECKING:
-    from .core.graph import Graph
+    from ..core.graph import Graph
+    from ..view.tree import Tree
     from .pane import Pane
-    from .view.tree import Tree
 
 
 #: For more ops than these the search for the nearest miss takes seconds, and says little.
@@ -64,7 +64,7 @@ class Alike:
         Raises:
             SelectionError: there is no such box, or the boxes fall apart.
         """
-        from .tf.patterns import as_pattern
+        from ..tf.patterns import as_pattern
 
         graph = self._graph("source")
         chosen = _selection(self._tree_of(graph), names, "find_like")

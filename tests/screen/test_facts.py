@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphsurgeon.values import BINS, told
+from graphsurgeon.screen.facts import BINS, told
 
 
 def rows(array):

@@ -8,12 +8,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..core.plan import Plan, op_name
+from ..core.search import hits
+from ..core.selection import Selection
+from ..errors import LayoutError, SelectionError, SurgeryError, did_you_mean
+from ..view.asides import Filters, counted
+from ..view.ends import pinned
+from ..view.items import find_item, keys_to, ops_named
+from ..view.opening import first_unfolded
+from ..view.paint import Paint
+from ..view.scene import MOST
+from ..view.tree import Tree
 from .alike import Alike
-from .core.plan import Plan, op_name
-from .core.search import hits
-from .core.selection import Selection
 from .drafting import Drafting, moved
-from .errors import LayoutError, SelectionError, SurgeryError, did_you_mean
 from .inspector import details, reasons
 from .looking import Looking
 from .marks import Marks, picked_after, selection_of
@@ -21,17 +28,10 @@ from .pane import Pane, keys_above, opening_of_copies, static_picture
 from .places import Places
 from .revising import Revising
 from .shown import boundary_shown, boundary_text, hits_shown, look_shown, outline_shown, plan_shown
-from .view.asides import Filters, counted
-from .view.ends import pinned
-from .view.items import find_item, keys_to, ops_named
-from .view.opening import first_unfolded
-from .view.paint import Paint
-from .view.scene import MOST
-from .view.tree import Tree
 
 if TYPE_CHECKING:
-    from .core.graph import Graph
-    from .editor import Editor
+    from ..core.graph import Graph
+    from ..editor import Editor
 
 
 _TREES = 6
@@ -236,7 +236,7 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
         """Returns the ops that fit a query, with the box that shows or holds each."""
         graph = self._graph("source")
         self._draw("source")
-        from .tf.describe import attribute_text
+        from ..tf.describe import attribute_text
 
         return hits_shown(graph, hits(graph, query, attribute_text), self._panes["source"].scene)
 
@@ -384,7 +384,7 @@ class Screen(Drafting, Revising, Alike, Places, Looking):
 
         Where it cannot be laid out, it says why.
         """
-        from .view.svg import to_svg, words
+        from ..view.svg import to_svg, words
 
         shown = self.traits()
         pane = "destination" if shown["scenes"]["destination"] is not None and self.draft.steps else "source"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .core.graph import shape_text
-from .core.plan import op_name
-from .core.sizes import size_text
-from .errors import SelectionError
+from ..core.graph import shape_text
+from ..core.plan import op_name
+from ..core.sizes import size_text
+from ..errors import SelectionError
 
 if TYPE_CHECKING:
-    from .editor import Editor
+    from ..editor import Editor
 
 BINS = 16
 """Bars of a histogram."""
@@ -84,7 +84,7 @@ def value_of(editor: Editor, name: str) -> Any:
     Raises:
         SelectionError: it is neither, or nothing gives it a value.
     """
-    from .tf.describe import constant_value
+    from ..tf.describe import constant_value
 
     graph = editor.snapshot
     name = op_name(name)
@@ -103,7 +103,7 @@ def value_of(editor: Editor, name: str) -> Any:
     try:
         return session.run(held.snapshot or f"{name}:0")
     except Exception as error:
-        from .tf.internals import first_line
+        from ..tf.internals import first_line
 
         how = "Run its initialiser in ed.session(), or open the graph with its checkpoint"
         raise SelectionError(asked, f"its value cannot be read: {first_line(error)}", how) from error

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.inspector import details
+from graphsurgeon.screen.inspector import details
 from graphsurgeon.view.tree import Tree
 from tests.core.plain import net
 from tests.graphs import model, tiny

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .core.graph import Graph, TensorInfo, shape_text
-from .core.selection import Selection
-from .core.sizes import bytes_of, size_text, variable_bytes
-from .core.state import VariableInfo
-from .core.walks import edge_rows
-from .errors import SelectionError, did_you_mean
-from .values import told
-from .view.asides import counted
-from .view.items import ops_named
-from .view.tree import Tree
+from ..core.graph import Graph, TensorInfo, shape_text
+from ..core.selection import Selection
+from ..core.sizes import bytes_of, size_text, variable_bytes
+from ..core.state import VariableInfo
+from ..core.walks import edge_rows
+from ..errors import SelectionError, did_you_mean
+from ..view.asides import counted
+from ..view.items import ops_named
+from ..view.tree import Tree
+from .facts import told
 
 if TYPE_CHECKING:
-    from .editor import Editor
+    from ..editor import Editor
 
 _MOST = 60
 """So many names of a list are told; the list's total says how many there are."""
@@ -54,7 +54,7 @@ def details(tree: Tree, name: str) -> dict[str, Any]:
             f"there is nothing of that name in {graph.title}",
             did_you_mean(name, graph.index),
         )
-    from .core.selection import Query
+    from ..core.selection import Query
 
     inside = Selection(graph, mask, Query("select"))
     crossing = inside.boundary
@@ -136,8 +136,8 @@ def _tensor(graph: Graph, name: str) -> dict[str, str]:
 
 
 def _op(graph: Graph, op: int) -> dict[str, Any]:
-    from .tf.describe import attribute_text, constant_value, documentation
-    from .tf.insides import called_functions
+    from ..tf.describe import attribute_text, constant_value, documentation
+    from ..tf.insides import called_functions
 
     node, kind = graph.nodes[op], graph.types[op]
     rows: list[list[str]] = [["type", kind]]
@@ -211,7 +211,7 @@ def _flops(graph: Graph, ops: list[int]) -> int:
     """Returns the floating-point operations TensorFlow counts for ops of a live graph; 0 for too many to ask."""
     if len(ops) > _FLOPS_OF or not hasattr(graph.owner, "get_operation_by_name"):
         return 0
-    from .tf.internals import flops, op_finder
+    from ..tf.internals import flops, op_finder
 
     find, total = op_finder(graph.owner), 0
     for i in ops:

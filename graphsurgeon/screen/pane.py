@@ -7,17 +7,17 @@ import html
 from collections.abc import Callable
 from typing import Any
 
-from .core.effect import Effect
-from .core.plan import Plan
-from .errors import LayoutError
-from .view.ends import Known, pinned
-from .view.items import keys_to, ops_named
-from .view.layout import place
-from .view.opening import first_unfolded
-from .view.paint import Paint, painted
-from .view.scene import MOST, Scene, build
-from .view.svg import to_svg
-from .view.tree import Tree
+from ..core.effect import Effect
+from ..core.plan import Plan
+from ..errors import LayoutError
+from ..view.ends import Known, pinned
+from ..view.items import keys_to, ops_named
+from ..view.layout import place
+from ..view.opening import first_unfolded
+from ..view.paint import Paint, painted
+from ..view.scene import MOST, Scene, build
+from ..view.svg import to_svg
+from ..view.tree import Tree
 
 
 class Pane:

@@ -6,18 +6,18 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .core.edits import consumers_of, few, free_name
-from .core.naming import free_scope
-from .core.plan import Plan, op_name, tensor_name
-from .core.selection import Query, Selection
-from .errors import PlanError, SelectionError, did_you_mean
+from ..core.edits import consumers_of, few, free_name
+from ..core.naming import free_scope
+from ..core.plan import Plan, op_name, tensor_name
+from ..core.selection import Query, Selection
+from ..errors import PlanError, SelectionError, did_you_mean
+from ..view.items import ops_named
 from .marks import Marks
-from .view.items import ops_named
 
 if TYPE_CHECKING:
-    from .core.graph import Graph
-    from .editor import Editor
-    from .view.tree import Tree
+    from ..core.graph import Graph
+    from ..editor import Editor
+    from ..view.tree import Tree
 
 
 class Revising:
@@ -63,7 +63,7 @@ class Revising:
             on: the tensor.
             name: what to call it; None: a free name beside the op of the tensor.
         """
-        from .tf.editing import check_inserted
+        from ..tf.editing import check_inserted
 
         free = name or free_name(self._graph("destination"), f"{op_name(on)}_{op.lower()}")
         check_inserted(op, free)
@@ -76,7 +76,7 @@ class Revising:
 
     def set_attr(self, names: Sequence[str], name: str, value: Any) -> None:
         """Sets an attribute of all ops of boxes; a text is read as Python where it is some: ``[1, 2]``, ``None``."""
-        from .tf.editing import check_attribute
+        from ..tf.editing import check_attribute
 
         ops, value, graph = self._ops(names, "set_attr"), _read(value), self._graph("destination")
         for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():

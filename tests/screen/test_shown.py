@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphsurgeon as gs
-from graphsurgeon.shown import plan_shown
+from graphsurgeon.screen.shown import plan_shown
 from tests.graphs import model
 
 

@@ -1,0 +1,1 @@
+"""What the widget shows and does, as a plain object."""
