@@ -6,22 +6,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from ..core.graph import Graph
 from ..core.plan import Plan, tensor_name
+from ..core.policies import substituted
 from ..core.reports import some
 from ..core.selection import Query, Selection, select
 from ..core.state import VariableInfo
 from ..core.walks import backward
 from ..errors import PlanError
 from .copying import carry_out
-from .freezing import frozen_inside
-from .functions import BRANCHING, CALLS
+from .freezing import Unfreezable, frozen_graph_def
 from .importing import LIMIT
+from .resources import starters
 from .variables import fetch, rebuilt, variable_infos, variable_objects
 
 tf1 = tf.compat.v1
+_FEEDS = frozenset({"Placeholder", "PlaceholderV2"})
 
 
 @dataclass
@@ -31,18 +34,28 @@ class Exported:
     Args:
         graph: the new graph; every op has its old name.
         tensors: tensors of the old graph that have another name here: a placeholder stands for them.
-        left: number of ops that stayed behind.
         notes: what to know of it.
     """
 
     graph: Any
     tensors: dict[str, str]
-    left: int
     notes: list[str] = field(default_factory=list)
 
     def tensor(self, name: str) -> Any:
         """Returns what has become of a tensor of the old graph."""
         return self.graph.get_tensor_by_name(self.tensors.get(name, name))
+
+    def left(self, base: Graph, orphans: frozenset[str]) -> int:
+        """Returns how many ops of the old graph stayed behind: not those that are here, or fed here as they were there.
+
+        Args:
+            base: snapshot of the old graph.
+            orphans: ops of it that count for nothing.
+        """
+        here = {op.name for op in self.graph.get_operations()}
+        cut = {name.partition(":")[0] for name in self.tensors}
+        cut = {name for name in cut if base.types[base.index[name]] not in _FEEDS}
+        return sum(name not in orphans and (name not in here or name in cut) for name in base.names)
 
 
 def exported(
@@ -82,30 +95,62 @@ def exported(
         block,
         to="",
         unmapped="placeholder" if inputs else "refuse",
-        control="drop" if inputs else "refuse",
+        # What a loop brings along beside what the outputs need waits for other ops: these come too.
+        control="drop" if inputs else "include" if outputs else "refuse",
         variables="initial" if frozen is None else "freeze",
         values=frozen,
         collections="keep",
         device=device,
     )
     faults = plan.effect.faults
+    if faults and frozen is not None and all("needs a variable there" in fault.wrong for fault in faults):
+        kept = exported(base, orphans, inputs, outputs, None, device, asked, also)
+        ends = [kept.tensor(name).op.name for name in outputs]
+        if not ends:  # of a whole graph everything stays but what only makes the variables
+            _, gone = substituted(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
+            ends = [base.names[i] for i in np.flatnonzero(block.mask & ~gone).tolist()]
+        infos = [base.state.variables[op] for op in variable_infos(kept.graph)]
+        values = fetch(frozen, infos, base.owner, asked)
+        try:
+            return replace(kept, graph=frozen_graph(kept.graph, values, [*ends, *also]))
+        except Unfreezable as error:
+            how = "Choose outputs that need no assignment, or keep the variables: save a .meta file or a SavedModel"
+            raise PlanError(asked, f"{error} needs a variable there, not a tensor", how) from error
     if faults:
-        hint = faults[0].instead
-        if frozen is not None and all("needs a variable there" in fault.wrong for fault in faults):
-            if outputs and (block.mask & base.typed(BRANCHING | CALLS)).any():
-                kept = exported(base, orphans, inputs, outputs, None, device, asked, also)
-                infos = [base.state.variables[op] for op in variable_infos(kept.graph)]
-                ends = [*(kept.tensor(name).name for name in outputs), *also]
-                new = frozen_inside(kept.graph, fetch(frozen, infos, base.owner, asked), ends)
-                if new is not None:
-                    return replace(kept, graph=new)
-            hint = "Choose outputs that need no assignment, or keep the variables: save a .meta file or a SavedModel"
-        raise PlanError(asked, faults[0].wrong, hint)
+        raise PlanError(asked, faults[0].wrong, faults[0].instead)
     made = carry_out(plan.effect, tf.Graph(), lambda values: values)
     copied = plan.effect.copies[0]
     moved = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     notes = [w for w in plan.effect.warnings if w.startswith("leak") or "dropped" in w]
-    return Exported(made.graph, moved, base.size - len(copied.ops) - len(orphans), notes)
+    return Exported(made.graph, moved, notes)
+
+
+def frozen_graph(graph: Any, values: Mapping[str, Any], ends: Iterable[str]) -> Any:
+    """Returns the part of a graph that some ops need, its variables as constants; tables keep what fills them.
+
+    Args:
+        graph: the graph; it stays as it is.
+        values: variable op name -> array.
+        ends: names of ops.
+
+    Raises:
+        Unfreezable: an op needs a variable where a constant would be.
+    """
+    collections = {key: graph.get_collection(key) for key in graph.get_all_collection_keys() if isinstance(key, str)}
+    kept = {key: [t for t in items if isinstance(t, (tf.Operation, tf.Tensor))] for key, items in collections.items()}
+    keys = (tf1.GraphKeys.TABLE_INITIALIZERS, tf1.GraphKeys.ASSET_FILEPATHS)
+    stay = [item.name.partition(":")[0] for key in keys for item in kept.get(key, ())]
+    fills = [name for names in starters(graph).values() for name in names]
+    found = frozen_graph_def(graph.as_graph_def(), values, [*ends, *stay, *fills])
+    new = tf.Graph()
+    with new.as_default():
+        tf.import_graph_def(found, name="")
+    made = {op.name for op in new.get_operations()}
+    for key, items in kept.items():
+        for item in items:
+            if item.name.partition(":")[0] in made:
+                new.add_to_collection(key, new.as_graph_element(item.name))
+    return new
 
 
 def named(things: Any) -> dict[str, str]:

@@ -150,7 +150,8 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
     also = request.starters[0] if kind == "saved_model" else []
     made = exported(base, orphans, starts, ends, frozen, request.device, request.asked, also)
     if kind == "graph_def":
-        return _graph_def(made, path, request)
+        return _graph_def(made, path, request, made.left(base, orphans))
+    left = made.left(base, orphans)
     kept = trained(made.graph, void)
     saver = with_saver(made.graph, kept)
     parts = slices(made.graph)
@@ -171,7 +172,7 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
                 inner = os.path.join(new, "variables", "variables")
                 write_checkpoint(inner, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
             put_folder(new, path, request.asked)
-    return Saved(path, kind, len(meta.graph_def.node), tuple(kept), made.left, made.notes)
+    return Saved(path, kind, len(meta.graph_def.node), tuple(kept), left, made.notes)
 
 
 def _live(values: Any) -> Any:
@@ -226,7 +227,7 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, void: fro
     return Saved(prefix, "checkpoint", 0, tuple(wanted))
 
 
-def _graph_def(made: Exported, path: str, request: Request) -> Saved:
+def _graph_def(made: Exported, path: str, request: Request, left: int) -> Saved:
     graph_def = small_enough(made.graph.as_graph_def(), request.asked)
     plain = path.removesuffix(".gz")
     text = plain.endswith((".pbtxt", ".txt"))
@@ -236,7 +237,7 @@ def _graph_def(made: Exported, path: str, request: Request) -> Saved:
     notes = list(made.notes)
     if held:
         notes.append(f"the values of {many(len(held), 'variable')} are not in it: freeze=True keeps them as constants")
-    return Saved(path, "graph_def", len(graph_def.node), (), made.left, notes)
+    return Saved(path, "graph_def", len(graph_def.node), (), left, notes)
 
 
 def _module(base: Graph, path: str, values: Any, request: Request, signatures: Any) -> Saved:
