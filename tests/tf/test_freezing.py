@@ -282,7 +282,8 @@ def test_what_writes_in_a_function_is_named(tmp_path):
 
     ed = gs.open(outer)
     with refuses(PlanError, "'AssignAddVariableOp' (AssignAddVariableOp) in a function that 'StatefulPartitionedCall'",
-                 "needs a variable there", "Choose outputs that need no assignment, or keep the variables: save a .meta file"):  # fmt: skip
+                 "needs a variable there",
+                 "Choose outputs that need no assignment, or keep the variables: save a .meta file"):  # fmt: skip
         ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True)
     assert list(tmp_path.iterdir()) == []
 
