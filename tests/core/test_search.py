@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from graphsurgeon.core.graph import Graph, TensorInfo
 from graphsurgeon.core.search import search
 from graphsurgeon.errors import SelectionError
+from tests.cost import lines
 from tests.refusal import refuses
 
 G = Graph.of(
@@ -114,14 +113,9 @@ def test_a_colon_in_a_name_is_text():
     assert search(Graph.of([("loc:at", "NoOp", [])]), "loc:at") == ["loc:at"]
 
 
-def test_a_hundred_thousand_ops_are_searched_at_once():
+def test_a_search_looks_at_each_op_once():
     kinds = ("Conv2D", "Relu", "AddV2", "Const")
-    graph = Graph.of([(f"tower_{i // 10_000}/block{i // 100 % 100}/op{i}", kinds[i % 4], []) for i in range(100_000)])
+    graph = Graph.of([(f"tower_{i // 1000}/block{i // 100 % 100}/op{i}", kinds[i % 4], []) for i in range(10_000)])
     for query in ("conv", "op:Conv2D block7", "tower_3/*op31*"):
         assert search(graph, query) or query == "conv"  # what a search needs is made at the first
-        took = []
-        for _ in range(7):
-            start = time.perf_counter()
-            search(graph, query)
-            took.append(time.perf_counter() - start)
-        assert min(took) < 0.05, f"{query}: {min(took) * 1000:.0f} ms"
+        assert lines(lambda query=query: search(graph, query)) < 1.2 * graph.size

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
 import time
@@ -9,8 +8,23 @@ import pytest
 
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.view import wasm
+from tests.until import until
 
 SMALL = "digraph { a -> b -> c }"
+
+
+LONG = 600  # seconds that no layout here takes: where it ends, it was stopped
+
+
+class Asked:
+    """What `cancelled` is called with: counts its calls; `answer` gets their number."""
+
+    def __init__(self, answer):
+        self.answer, self.times = answer, 0
+
+    def __call__(self):
+        self.times += 1
+        return self.answer(self.times)
 
 
 def slow():
@@ -30,40 +44,39 @@ def test_refused_text():
 
 
 def test_timeout():
-    started = time.monotonic()
     with pytest.raises(wasm.LayoutTimeout, match=r"did not finish within 0\.2 s"):
         wasm.render(slow(), timeout=0.2)
-    assert time.monotonic() - started < 2
     assert wasm.render(SMALL)  # the machine is as good as new
 
 
 def test_cancel_before_and_while_running():
     with pytest.raises(wasm.LayoutCancelled, match="it was called off"):
         wasm.render(SMALL, cancelled=lambda: True)
-    end = time.monotonic() + 0.2
+    asked = Asked(lambda times: times == 5)
     with pytest.raises(wasm.LayoutCancelled):
-        wasm.render(slow(), timeout=30, cancelled=lambda: time.monotonic() > end)
-    assert time.monotonic() - end < 2
+        wasm.render(slow(), timeout=LONG, cancelled=asked)
+    assert asked.times == 5  # it was not asked again
 
 
 def test_stopping_one_call_leaves_the_others_alone():
     results: dict[int, object] = {}
     stop = threading.Event()
+    asked = Asked(lambda _: stop.is_set())
 
     def run(number):
         text = slow() if number == 0 else "digraph { " + " ".join(f"a{i} -> b{i};" for i in range(300)) + " }"
         try:
-            results[number] = len(wasm.render(text, timeout=60, cancelled=stop.is_set if number == 0 else bool))
+            results[number] = len(wasm.render(text, timeout=LONG, cancelled=asked if number == 0 else bool))
         except LayoutError as error:
             results[number] = error
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(3)]
     for thread in threads:
         thread.start()
-    time.sleep(0.1)
+    until(lambda: asked.times > 2)  # the slow one runs
     stop.set()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     assert isinstance(results[0], wasm.LayoutCancelled)
     assert isinstance(results[1], int)
     assert results[1] == results[2]
@@ -71,8 +84,8 @@ def test_stopping_one_call_leaves_the_others_alone():
 
 def test_memory_has_a_limit(monkeypatch):
     monkeypatch.setattr(wasm, "MEMORY", 4 << 20)
-    with pytest.raises(LayoutError):
-        wasm.render(slow(), timeout=30)
+    with pytest.raises(LayoutError, match=r"Graphviz stopped|Graphviz refused"):
+        wasm.render(slow(), timeout=LONG)
 
 
 def test_missing_packages(monkeypatch):
@@ -86,19 +99,20 @@ def test_describe_names_versions():
 
 
 def test_other_threads_go_on_during_a_layout():
-    done = threading.Event()
+    turns, ended = 0, []
+    asked = Asked(lambda _: turns >= 1000)
 
     def lay_out():
-        with contextlib.suppress(LayoutError):
-            wasm.render(slow(), timeout=1.5)
-        done.set()
+        try:
+            wasm.render(slow(), timeout=LONG, cancelled=asked)
+        except LayoutError as error:
+            ended.append(type(error))
 
-    wasm.render(SMALL)  # what the first call makes ready is no part of a layout
-    worker, turns, end = threading.Thread(target=lay_out), 0, time.monotonic() + 1
+    worker = threading.Thread(target=lay_out)
     worker.start()
-    while time.monotonic() < end:
-        time.sleep(0.01)
+    until(lambda: asked.times > 2)  # it runs, and for minutes, unless this thread gets its turns
+    while turns < 1000:
+        time.sleep(0)
         turns += 1
-    assert not done.is_set()
-    worker.join(10)
-    assert turns > 30  # of a hundred, on a machine with nothing else to do
+    worker.join()
+    assert ended == [wasm.LayoutCancelled]

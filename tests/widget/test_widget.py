@@ -10,6 +10,7 @@ import pytest
 
 from graphsurgeon.widget.protocol import VERBS
 from graphsurgeon.widget.widget import GraphWidget
+from tests.until import until
 from tests.widget.fake_screen import FakeScreen
 
 
@@ -115,29 +116,27 @@ def test_changes_from_a_thread_while_the_screen_holds_its_lock(screen):
 
     def traits():
         with lock:
-            time.sleep(0.02)
+            time.sleep(0)
             return plain()
 
     screen.traits = traits
     widget = GraphWidget(screen)
 
     def lay_out():
-        for i in range(5):
+        for i in range(50):
             screen.status = {"text": f"layout {i}", "level": "busy"}
             screen._callbacks[0]()
 
     thread = threading.Thread(target=lay_out)
     thread.start()
-    for i in range(5):
+    for i in range(50):
         with lock:
             screen.pick([f"op{i}"], "set")
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
-    deadline = time.monotonic() + 5
-    while (widget._pushing or widget._stale) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert widget.status["text"] == "layout 4"
-    assert widget.picked == ["op4"]
+    until(lambda: not widget._pushing and not widget._stale)
+    assert widget.status["text"] == "layout 49"
+    assert widget.picked == ["op49"]
 
 
 def test_the_bundle_has_a_picture_for_every_viewer(widget, screen):
