@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import selectors
 import socket
 import subprocess
@@ -139,15 +141,28 @@ def local_cluster(tasks: int = 2, *, job: str = "worker", seconds: float = 60.0)
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns ports of the loopback that nobody uses just now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+    """Returns ports of the loopback that nobody uses just now.
+
+    They lie below those that systems hand out by themselves, so that no other program is given one of them before it
+    is used.
+
+    Raises:
+        PlanError: there are not so many.
+    """
+    found: list[int] = []
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 1000):
+        if len(found) == count:
+            break
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+    if len(found) < count:
+        raise PlanError(
+            f"local_cluster({count})",
+            f"of 1,000 ports from 20000 to 32000 that were tried, {len(found)} are free",
+            "End what holds the others, or ask for fewer tasks",
+        )
+    return found
 
 
 def _says_ready(server: subprocess.Popen[str], seconds: float) -> bool:

@@ -7,21 +7,19 @@ import contextlib
 import http.client
 import json
 import os
-import random
 import secrets
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from jupyter_client import BlockingKernelClient
 
+from graphsurgeon.cluster import free_ports
 from tests.needs import ROOT
+from tests.until import until
 
 _APPS = {  # kind: (module, class of the application, page of a notebook)
     "lab": ("jupyterlab", "LabApp", "lab/tree/{}?reset"),
@@ -61,7 +59,7 @@ class Server:
     def __init__(self, folder: Path, kind: str = "lab") -> None:
         self.folder, self.kind, self.root = folder, kind, folder / "root"
         self.root.mkdir()
-        self.token, self.port = secrets.token_hex(16), _free_port()
+        self.token, self.port = secrets.token_hex(16), free_ports(1)[0]
         settings = {k: v for k, v in _SETTINGS.items() if kind == "lab" or "docmanager" not in k}
         for name, value in settings.items():
             file = folder / "settings" / f"{name}.jupyterlab-settings"
@@ -80,9 +78,12 @@ class Server:
         self._process = subprocess.Popen(
             command, env=self._environment(), cwd=self.root, stdout=self._log, stderr=subprocess.STDOUT
         )
-        if not until(self._answers, timeout=90):
+        try:
+            until(self._answers, timeout=240)
+        except BaseException:
             self.stop()
-            raise RuntimeError(f"{module} did not start:\n{(folder / 'server.log').read_text()}")
+            print((folder / "server.log").read_text())
+            raise
 
     def _environment(self) -> dict[str, str]:
         places = {
@@ -243,20 +244,3 @@ def ask(client: BlockingKernelClient, expression: str, timeout: float = 60) -> A
     if value["status"] != "ok":
         raise RuntimeError(f"{expression}: {value['ename']}: {value['evalue']}")
     return json.loads(ast.literal_eval(value["data"]["text/plain"]))
-
-
-def until(true: Callable[[], Any], timeout: float = 10, step: float = 0.05) -> Any:
-    """Calls `true` until its value counts as true, `timeout` seconds at most; returns the last value."""
-    end = time.monotonic() + timeout
-    while not (value := true()) and time.monotonic() < end:
-        time.sleep(step)
-    return value
-
-
-def _free_port() -> int:
-    # Below the range from which the system hands out ports: kernels take theirs there at the same moment.
-    for port in random.SystemRandom().sample(range(20_000, 32_000), 100):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise RuntimeError("no free port from 20000 to 32000")

@@ -235,11 +235,11 @@ def test_a_formula_is_written_as_people_write_it():
 
 
 def test_workers_of_a_cluster_and_one_of_them_lost():
-    with gs.local_cluster(2) as cluster:
+    with gs.local_cluster(2, seconds=240) as cluster:
         here = gs.evolve(cubic, SPEC, FUNCTIONS, size=10, generations=2, seed=3)
         there = gs.evolve(cubic, SPEC, FUNCTIONS, size=10, generations=2, seed=3, workers=cluster)
         assert str(here) == str(there)
-        able = trials.workers_of(cluster, 2.0)
+        able = trials.workers_of(cluster, 5.0)
         one = made(tf.sin)
         cluster.kill(1)
         assert trials.scores([one] * 4, cubic, able) == trials.scores([one] * 4, cubic, [("", None)])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.hands import BUILD, IMPORTS, box, said, shot
-from tests.lab import open_notebook, until
+from tests.lab import open_notebook
+from tests.until import until
 
 CELLS = [f"{IMPORTS}\n{BUILD}", "gs.open(build(), title='small')"]
 RESTART = "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()"

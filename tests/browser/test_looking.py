@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.hands import IMPORTS, box, fit, said, shot
-from tests.lab import open_notebook, until
+from tests.lab import open_notebook
+from tests.until import until
 
 BUILD = """
 def build():

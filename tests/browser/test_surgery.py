@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.hands import IMPORTS, apply, box, fit, shot, table
-from tests.lab import open_notebook, until
+from tests.lab import open_notebook
+from tests.until import until
 
 INPUT = "InceptionV3/InceptionV3/MaxPool_5a_3x3/MaxPool"
 OUTPUT = "InceptionV3/InceptionV3/Mixed_5b/concat"

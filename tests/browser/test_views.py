@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.browser.hands import BUILD, IMPORTS, box, said, shot
-from tests.lab import open_notebook, until
+from tests.lab import open_notebook
+from tests.until import until
 
 TWO = [IMPORTS + BUILD, "ed = gs.open(build(), title='small')\nview = ed.view()\nview", "view"]
 

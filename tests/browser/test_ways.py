@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.hands import BUILD, IMPORTS, apply, box, connect, fit, said
-from tests.lab import open_notebook, until
+from tests.lab import open_notebook
+from tests.until import until
 
 CELLS = [
     IMPORTS + BUILD,
