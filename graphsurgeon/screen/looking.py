@@ -16,6 +16,7 @@ from ..view.paint import Paint
 from ..view.scene import MOST
 from .facts import told, value_of
 from .places import Outside
+from .verbs import VERBS
 
 if TYPE_CHECKING:
     from ..core.graph import Graph
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
     from .pane import Pane
 
 TRAINING = ("away", "beside", "scopes")
-_LOOKS = frozenset(
-    {
-        "pick", "unfold", "fold", "fold_all", "details", "find", "reveal", "outline_open", "outline_close", "cancel",
-        "set_direction", "set_depth", "set_budget", "show_aside", "hide_ops", "set_training", "paint", "fade",
-        "look_inside", "leave", "value", "back", "forward", "save_view", "show_view", "forget_view",
-    }
-)  # fmt: skip
-_ELSEWHERE = frozenset({"find_like"})  # of the graph alone
 
 
 class Looking:
@@ -65,16 +58,12 @@ class Looking:
 
     def guard(self, verb: str) -> None:
         """Refuses what operates on the graph while the body of a function is shown: its names mean other ops there."""
-        if self._inside and verb not in _LOOKS:
+        if self._inside and not (VERBS[verb].looks and not VERBS[verb].outside):
             raise SelectionError(
                 verb,
                 f"the screen shows the inside of function {self._inside[-1][0]!r}, which can only be looked at",
                 "Go back first (leave()); ed.inlined(...) takes a call apart, to operate inside",
             )
-
-    def only_looks(self, verb: str) -> bool:
-        """Whether a verb changes no graph and no plan: then it may be done while a cell of the notebook runs."""
-        return verb in _LOOKS or verb in _ELSEWHERE
 
     @contextmanager
     def turn(self) -> Iterator[None]:

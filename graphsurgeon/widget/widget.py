@@ -14,6 +14,7 @@ import anywidget
 import traitlets
 
 from graphsurgeon.errors import SurgeryError
+from graphsurgeon.screen.verbs import VERBS
 
 from .protocol import VERSION, Request, answer, parse, parts, refusal
 from .turns import Turns
@@ -23,16 +24,13 @@ _SHOWN = ("scenes", "titles", "picked", "boundary", "plan", "status", "outline",
 
 
 class Screen(Protocol):
-    """What the widget needs of a screen; its verbs are the methods named in `protocol.VERBS`."""
+    """What the widget needs of a screen; its verbs are the methods named in `graphsurgeon.screen.verbs`."""
 
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows."""
 
     def guard(self, verb: str) -> None:
         """Refuses a verb that means nothing as things are."""
-
-    def only_looks(self, verb: str) -> bool:
-        """Whether a verb may be done beside a cell that runs: it changes no graph and no plan."""
 
     def turn(self) -> AbstractContextManager[None]:
         """Lets one verb at a time be done; `cancel` ends it."""
@@ -140,7 +138,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         if request.verb == "cancel":
             self._screen.cancel()
             return self._told(answer(request.id, None), tell)
-        if tell and self._screen.only_looks(request.verb):
+        if tell and VERBS[request.verb].looks:
             self._turns.beside(lambda: self._told(self._done(request)))
             return {}
         self._turns.wait()

@@ -16,9 +16,9 @@ from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError, SelectionError
 from graphsurgeon.screen import pane
 from graphsurgeon.screen.places import Outside
+from graphsurgeon.screen.verbs import VERBS
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.wasm import LayoutCancelled, cancelled_error
-from graphsurgeon.widget.protocol import VERBS
 from tests.graphs import model
 from tests.refusal import refuses
 

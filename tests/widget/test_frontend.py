@@ -39,7 +39,6 @@ def test_the_committed_bundle_is_what_the_source_builds(tmp_path):
 @pytest.mark.parametrize("path", SOURCES)
 def test_source(path):
     text = path.read_text()
-    assert text.count("\n") <= 300, "which second thing moved in?"
     assert text.startswith(("//", "/*", "@import")), "the first line says what the file is for"
     banned = re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|DOMParser", text)
     assert not banned, banned

@@ -6,20 +6,18 @@ from pathlib import Path
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.widget.protocol import VERBS, VERSION, ProtocolError, answer, parse, parts, refusal, usage
+from graphsurgeon.screen.verbs import VERBS
+from graphsurgeon.widget.protocol import VERSION, ProtocolError, answer, parse, parts, refusal
 from tests.words import words
 
 EXAMPLES = json.loads((Path(__file__).parent / "protocol_examples.json").read_text())
 
 
-@pytest.mark.parametrize("example", EXAMPLES["valid"], ids=lambda e: e["verb"])
-def test_valid(example):
-    request = parse({"v": VERSION, "id": 5, **example})
-    assert (request.id, request.verb, request.args) == (5, example["verb"], example["args"])
-
-
-def test_examples_cover_every_verb():
-    assert {e["verb"] for e in EXAMPLES["valid"]} == set(VERBS)
+@pytest.mark.parametrize("verb", VERBS)
+def test_valid(verb):
+    for args in VERBS[verb].examples():
+        request = parse(json.loads(json.dumps({"v": VERSION, "id": 5, "verb": verb, "args": args})))
+        assert (request.id, request.verb, request.args) == (5, verb, args)
 
 
 @pytest.mark.parametrize("example", EXAMPLES["defaults"], ids=lambda e: e["verb"])
@@ -75,8 +73,3 @@ def test_parts_of_a_fault_of_ours():
         "wrong": "KeyError: 'x'",
         "instead": "This is a fault of graphsurgeon: the widget's last_error has the traceback to report",
     }
-
-
-def test_usage():
-    assert usage("connect") == "connect(tensor, to, input)"
-    assert usage("copy") == "copy(to=None, unmapped='placeholder')"

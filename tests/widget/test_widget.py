@@ -8,7 +8,7 @@ import traceback
 
 import pytest
 
-from graphsurgeon.widget.protocol import VERBS
+from graphsurgeon.screen.verbs import VERBS
 from graphsurgeon.widget.widget import GraphWidget
 from tests.until import until
 from tests.widget.fake_screen import FakeScreen

@@ -4,7 +4,7 @@ import { Refused } from "./api";
 import { Going } from "./going";
 import { Edits, SECOND, type TwoPicks } from "./edits";
 import type { Inspector } from "./inspector";
-import type { Action } from "./keys";
+import type { Action } from "./table";
 import type { Pane } from "./pane";
 import { isFold, neighbour, type Step } from "./places";
 import type { PlanBar } from "./planbar";
@@ -13,7 +13,8 @@ import type { Search } from "./search";
 import { edgeTitle } from "./shapes";
 import type { StatusBar } from "./statusbar";
 import { Seen } from "./seen";
-import type { Box, Edge, Group, Mode, Model, PaneName, Results, Unmapped, Verbs } from "./types";
+import type { Mode, PaneName, Results, Unmapped, Verbs } from "./table";
+import type { Box, Edge, Group, Model } from "./types";
 
 export interface Parts {
   model: Model; api: Api; panes: Record<PaneName, Pane>; inspector: Inspector; plan: PlanBar; status: StatusBar; popup: Popup; search: Search;

@@ -1,5 +1,8 @@
 // Sends verbs to Python and matches the answers to them.
-import type { ErrorParts, Model, Result, Verbs } from "./types";
+import type { Results, Verbs } from "./table";
+import type { ErrorParts, Model } from "./types";
+
+export type Result<V extends keyof Verbs> = V extends keyof Results ? Results[V] : unknown;
 
 export const VERSION = 1;
 

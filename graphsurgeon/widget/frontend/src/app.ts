@@ -12,7 +12,8 @@ import { Search } from "./search";
 import { StatusBar } from "./statusbar";
 import { followTheme } from "./theme";
 import { TopBar } from "./topbar";
-import type { Model, PaneName, State } from "./types";
+import type { PaneName } from "./table";
+import type { Model, State } from "./types";
 
 const NARROW = 900, SMALL = 620, THREE = 1000, TWO = 1500;
 

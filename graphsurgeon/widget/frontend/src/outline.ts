@@ -1,7 +1,8 @@
 // The outline: the tree of scopes at the left, for finding one's way and for screen readers.
 import { bring, fill, h } from "./dom";
 import { icon } from "./icons";
-import type { Mode, Row } from "./types";
+import type { Mode } from "./table";
+import type { Row } from "./types";
 
 export interface OutlineEvents {
   toggled(row: Row): void;

@@ -3,7 +3,8 @@ import { fill, h, s } from "./dom";
 import { around, fresh, isFold, nearest, overlap } from "./places";
 import { Minimap } from "./minimap";
 import { Drawing, type Item } from "./scene";
-import type { Box, Edge, Group, Mode, PaneName, Rect, Scene } from "./types";
+import type { Mode, PaneName } from "./table";
+import type { Box, Edge, Group, Rect, Scene } from "./types";
 import { View } from "./view";
 
 export interface PaneEvents {

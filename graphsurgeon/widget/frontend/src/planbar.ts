@@ -2,7 +2,8 @@
 import { button, count, fill, h, toClipboard } from "./dom";
 import { icon } from "./icons";
 import { type PolicyEvents, problems, tables } from "./plantabs";
-import type { Boundary, Plan, Unmapped } from "./types";
+import type { Unmapped } from "./table";
+import type { Boundary, Plan } from "./types";
 
 export interface PlanEvents extends PolicyEvents {
   copied(to: string | null, unmapped: Unmapped): void;

@@ -1,6 +1,7 @@
 // The details below the plan bar: tables of the boundary and of what the plan does.
 import { button, count, h } from "./dom";
-import type { Boundary, Plan, Policy, TensorText } from "./types";
+import type { Policy } from "./table";
+import type { Boundary, Plan, TensorText } from "./types";
 
 export interface PolicyEvents { policySet(step: number, variable: string, policy: Policy): void }
 interface BoundaryEvents { unmarked(tensor: string): void; leakAdded(tensor: string): void }

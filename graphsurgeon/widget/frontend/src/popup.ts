@@ -1,6 +1,6 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { button, h } from "./dom";
-import { BINDINGS } from "./keys";
+import { KEYS } from "./table";
 
 export interface Field { name: string; label: string; value: string; hint?: string | undefined; /** what can be chosen, and the words for it */ options?: [string, string][] }
 export interface Choice { text: string; key?: string | undefined; run(): void; off?: boolean; /** ticked or not, where that can be said */ on?: boolean; /** what it stands under */ group?: string }
@@ -68,7 +68,7 @@ export class Popup {
   /** The keys. */
   help(): void {
     const close = button({ text: "Close", press: () => this.close() });
-    const rows = BINDINGS.filter(b => b.text).flatMap(b => [h("dt", {}, h("kbd", {}, b.show)), h("dd", {}, b.text)]);
+    const rows = KEYS.filter(([, , show]) => show).flatMap(([, , show, text]) => [h("dt", {}, h("kbd", {}, show)), h("dd", {}, text)]);
     const signs = ([["in", "\u25b7 in", "boundary input"], ["out", "\u25c1 out", "boundary output"], ["leak", "\u26a0 leak", "needed, but no boundary input covers it"]] as const)
       .flatMap(([kind, sign, text]) => [h("dt", {}, h("span", { class: `gs-tag gs-tag-${kind}` }, sign)), h("dd", {}, text)]);
     const states = ([["+", "new: copied by the plan, dashed outline"], ["\u0394", "changed by the plan"], ["\u00d7", "orphan: nothing uses it any more; or taken out by the plan"], ["\u26a0", "in conflict, double outline"]] as const)

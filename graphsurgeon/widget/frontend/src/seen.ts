@@ -2,7 +2,8 @@
 import type { Acts } from "./acts";
 import { isFold } from "./places";
 import type { Choice, Popup } from "./popup";
-import type { Box, ColourBy, Group, Look, Model, PaneName, Scene, Training } from "./types";
+import type { ColourBy, PaneName, Training } from "./table";
+import type { Box, Group, Look, Model, Scene } from "./types";
 
 const TRAINING: [Training, string][] = [
   ["scopes", "Gradients and updates in their scopes"], ["away", "Gradients and updates put away"], ["beside", "Gradients beside their ops"],

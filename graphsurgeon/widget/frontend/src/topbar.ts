@@ -1,7 +1,8 @@
 // The bar at the top: title, view, direction, search.
 import { button, fill, h } from "./dom";
 import { icon } from "./icons";
-import type { Direction, Views } from "./types";
+import type { Direction } from "./table";
+import type { Views } from "./types";
 
 export interface TopEvents {
   foldAll(): void;

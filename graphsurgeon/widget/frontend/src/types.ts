@@ -1,12 +1,6 @@
-// What Python sends: the traits of the widget and the results of verbs. See ../../protocol.py for the verbs.
+// What Python sends: the traits of the widget and the results of verbs. table.ts has the verbs.
+import type { Direction, Training } from "./table";
 
-export type PaneName = "source" | "destination";
-export type Mode = "set" | "add" | "toggle";
-export type Policy = "copy" | "initial" | "share" | "freeze";
-export type Unmapped = "placeholder" | "keep" | "include" | "refuse";
-export type Direction = "TB" | "LR";
-export type Training = "scopes" | "away" | "beside";
-export type ColourBy = "family" | "device" | "scope" | "dtype" | "structure";
 export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed";
 
 export interface Rect { x: number; y: number; w: number; h: number }
@@ -90,78 +84,11 @@ export interface Histogram { counts: number[]; low: number; high: number }
 
 export interface Hit { name: string; label: string; op: string; inside: string }
 
-/** Verb -> its arguments. */
-export interface Verbs {
-  pick: { names: string[]; mode: Mode };
-  unfold: { pane: PaneName; name: string };
-  fold: { pane: PaneName; name: string };
-  fold_all: { pane: PaneName };
-  details: { pane: PaneName; name: string };
-  mark_input: { tensor: string };
-  mark_output: { tensor: string };
-  unmark: { tensor: string };
-  clear_boundary: Record<string, never>;
-  boundary_of_picked: Record<string, never>;
-  add_leak: { tensor: string };
-  copy: { to: string | null; unmapped: Unmapped };
-  connect: { tensor: string; to: string; input: number };
-  set_policy: { step: number; variable: string; policy: Policy };
-  reroute: { old: string; to: string };
-  swap: { a: string; b: string };
-  bypass: { op: string };
-  detach: { names: string[]; side: "both" | "inputs" | "outputs" };
-  insert: { op: string; on: string; name: string | null };
-  remove: { names: string[]; stitch: boolean };
-  set_attr: { names: string[]; name: string; value: string };
-  set_device: { names: string[]; device: string };
-  add_control: { op: string; after: string };
-  remove_control: { op: string; after: string | null };
-  reroute_control: { old: string; to: string };
-  rename: { old: string; to: string };
-  collapse: { names: string[]; name: string | null };
-  inline: { names: string[] };
-  insert_copy: { names: string[]; on: string; to: string | null };
-  forward_edits: { to: string | null; until: string[]; assign: "leave" | "copy" };
-  find_like: { names: string[] };
-  replace: { names: string[]; by: string; external: "refuse" | "keep" };
-  undo: Record<string, never>;
-  redo: Record<string, never>;
-  apply: Record<string, never>;
-  find: { query: string };
-  reveal: { pane: PaneName; name: string };
-  outline_open: { name: string };
-  outline_close: { name: string };
-  cancel: Record<string, never>;
-  set_direction: { direction: Direction };
-  back: Record<string, never>;
-  forward: Record<string, never>;
-  save_view: { name: string | null; at: number[] };
-  show_view: { name: string };
-  forget_view: { name: string };
-  set_depth: { depth: number; pane: PaneName };
-  set_budget: { boxes: number };
-  show_aside: { kind: string; on: boolean };
-  hide_ops: { types: string[] };
-  set_training: { how: Training };
-  paint: { by: ColourBy };
-  fade: { keys: string[] };
-  look_inside: { name: string; function: string | null };
-  leave: Record<string, never>;
-  value: { name: string };
-}
+/** What looks like some boxes: how many places and ops, where in the picture, and what comes nearest to one more. */
+export interface Alike { count: number; ops: number; boxes: Record<string, number>; near: string }
 
-/** Verb -> what it answers, for the verbs that answer something. */
-export interface Results {
-  details: Details;
-  find: Found;
-  find_like: { count: number; ops: number; boxes: Record<string, number>; near: string };
-  save_view: string;
-  show_view: number[];
-  apply: { applied: string };
-  value: { rows: [string, string][]; histogram: Histogram | null };
-}
-
-export type Result<V extends keyof Verbs> = V extends keyof Results ? Results[V] : unknown;
+/** What a tensor holds. */
+export interface Numbers { rows: [string, string][]; histogram: Histogram | null }
 
 /** What anywidget gives us, as far as we use it. */
 export interface Model {

@@ -1,11 +1,12 @@
 import { expect, test, vi } from "vitest";
-import examples from "../../../../tests/widget/protocol_examples.json";
+import refusals from "../../../../tests/widget/protocol_examples.json";
 import { Api, Refused } from "../src/api";
+import { EXAMPLES } from "./examples";
 import { FakeModel } from "./fake";
 
-test.each(examples.valid)("$verb is sent as the protocol has it", example => {
+test.each(EXAMPLES)("$verb is sent as the protocol has it", example => {
   const model = new FakeModel(), api = new Api(model);
-  void api.call(example.verb as any, example.args as any);
+  void api.call(example.verb, example.args);
   expect(model.sent[0]).toEqual({ v: 1, id: expect.any(Number), verb: example.verb, args: example.args });
   expect(Number.isSafeInteger(model.sent[0].id)).toBe(true);
 });
@@ -22,7 +23,7 @@ test("an answer settles its own request", async () => {
   expect(changed).toHaveBeenCalledTimes(4);
 });
 
-test.each(examples.invalid.slice(0, 3))("a refusal has three parts", async ({ error }) => {
+test.each(refusals.invalid.slice(0, 3))("a refusal has three parts", async ({ error }) => {
   const model = new FakeModel(), api = new Api(model), asked = api.call("undo", {});
   model.emit("msg:custom", { v: 1, id: model.sent[0].id, ok: false, error });
   const refused: Refused = await asked.then(() => null, e => e) as any;

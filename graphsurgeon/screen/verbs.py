@@ -1,0 +1,359 @@
+"""Verbs: all that can be done on a screen, one entry each: the protocol, its types, the keys and the lists of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of argument.
+
+    Args:
+        words: what it is called in messages.
+        fits: whether a value, as JSON gives it, is one.
+        ts: its name in TypeScript.
+        samples: values that fit, for tests and examples.
+    """
+
+    words: str
+    fits: Callable[[Any], bool]
+    ts: str
+    samples: tuple[Any, ...]
+
+
+REQUIRED = object()
+"""Default of an argument that has none."""
+
+
+@dataclass(frozen=True)
+class Arg:
+    """One argument of a verb: its name, its kind, and what it is where it is not given."""
+
+    name: str
+    kind: Kind
+    default: Any = REQUIRED
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One thing that can be done on a screen: the method of `Screen` of this name.
+
+    Args:
+        name: of the method, and of the message that asks for it.
+        does: what it does, for people, as the second half of a sentence.
+        args: its arguments, as the method has them.
+        gesture: what the mouse does for it; empty where nothing does.
+        key: what is pressed for it, as people write it; empty where nothing is.
+        looks: it changes no graph and no plan: it may be done while a cell of the notebook runs, and inside a function.
+        outside: the names it is given are of the graph around a function, never of its inside.
+        answers: the TypeScript type of its result; empty where it has none.
+    """
+
+    name: str
+    does: str
+    args: tuple[Arg, ...] = ()
+    gesture: str = ""
+    key: str = ""
+    looks: bool = False
+    outside: bool = False
+    answers: str = ""
+
+    @property
+    def usage(self) -> str:
+        """How it is called.
+
+        Example:
+            >>> VERBS["pick"].usage
+            "pick(names, mode='set')"
+        """
+        parts = [arg.name if arg.default is REQUIRED else f"{arg.name}={arg.default!r}" for arg in self.args]
+        return f"{self.name}({', '.join(parts)})"
+
+    def examples(self) -> list[dict[str, Any]]:
+        """Returns arguments that fit, all of them given: one dict for each sample of the kinds.
+
+        Example:
+            >>> VERBS["set_direction"].examples()
+            [{'direction': 'LR'}, {'direction': 'TB'}]
+        """
+        most = max((len(arg.kind.samples) for arg in self.args), default=1)
+        return [{arg.name: arg.kind.samples[i % len(arg.kind.samples)] for arg in self.args} for i in range(most)]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a key does on the page.
+
+    Args:
+        action: what the page calls it.
+        keys: as the browser names them; Cmd counts as Ctrl.
+        show: how the list of keys writes them; empty where another entry has them.
+        does: what the list of keys says.
+        verb: the verb it asks for; empty where the page needs nobody for it.
+    """
+
+    action: str
+    keys: tuple[str, ...]
+    show: str = ""
+    does: str = ""
+    verb: str = ""
+
+
+def _one_of(*choices: str) -> Kind:
+    known = sorted(choices)
+    words = "one of " + ", ".join(repr(c) for c in known)
+    ts = " | ".join(f'"{c}"' for c in known)
+    return Kind(words, lambda value: isinstance(value, str) and value in choices, ts, tuple(known))
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number from 0; True and False are not."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+_HOSTILE = "</text><script>alert(1)</script>"
+TEXT = Kind("a text", lambda value: isinstance(value, str), "string", ("a/b", "a/b:0", _HOSTILE))
+TEXT_OR_NONE = Kind(
+    "a text or null", lambda value: value is None or isinstance(value, str), "string | null", ("grafted", None)
+)
+COUNT = Kind("a whole number from 0", is_count, "number", (0, 2))
+NAMES = Kind("a list of texts", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]))
+NUMBERS = Kind(
+    "a list of numbers",
+    lambda value: isinstance(value, list) and all(map(_is_number, value)),
+    "number[]",
+    ([0, -12.5, 0.75], []),
+)
+YES_OR_NO = Kind("true or false", lambda value: isinstance(value, bool), "boolean", (True, False))
+PANE = _one_of("source", "destination")
+MODE = _one_of("set", "add", "toggle")
+UNMAPPED = _one_of("placeholder", "keep", "include", "refuse")
+DIRECTION = _one_of("TB", "LR")
+ASSIGN = _one_of("copy", "leave")
+EXTERNAL = _one_of("keep", "refuse")
+SIDE = _one_of("both", "inputs", "outputs")
+TRAINING = _one_of("away", "beside", "scopes")
+COLOURS = _one_of("device", "dtype", "family", "scope", "structure")
+POLICY = _one_of("copy", "freeze", "initial", "share")
+ALIASES = {
+    "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Direction": DIRECTION, "Training": TRAINING,
+    "ColourBy": COLOURS, "Policy": POLICY,
+}  # fmt: skip
+"""Kinds that have a name of their own in TypeScript."""
+
+_pane = Arg("pane", PANE, "source")
+_name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)
+_old, _to = Arg("old", TEXT), Arg("to", TEXT)
+_scope = Arg("to", TEXT_OR_NONE, None)
+
+
+def _look(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> Verb:
+    return Verb(name, does, args, gesture, key, looks=True, answers=answers)
+
+
+def _edit(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> Verb:
+    return Verb(name, does, args, gesture, key, answers=answers)
+
+
+_ALL = (
+    # what is picked and unfolded
+    _look("pick", "pick boxes", _names, Arg("mode", MODE, "set"), gesture="click a box", key="Space"),
+    _look("unfold", "open a scope or series", _name, _pane, gesture="double click a scope", key="Enter"),
+    _look("fold", "close a scope or series", _name, _pane, gesture="double click its frame", key="Enter"),
+    _look("fold_all", "go back to the first picture", _pane, gesture="button"),
+    _look("reveal", "go to a box, wherever it is folded away", _name, _pane, gesture="click a hit", key="Enter"),
+    _look("outline_open", "open a row of the outline", _name, gesture="click its arrow"),
+    _look("outline_close", "close a row of the outline", _name, gesture="click its arrow"),
+    _look("details", "say all there is to know of a box", _name, _pane, gesture="click a box", answers="Details"),
+    _look("find", "find ops that fit a query", Arg("query", TEXT), gesture="search field", key="/", answers="Found"),
+    Verb(
+        "find_like", "find and pick all that looks like some boxes", (_names,), "menu", "e",
+        looks=True, outside=True, answers="Alike",
+    ),
+    _look("value", "fetch what a constant or variable holds", _name, gesture="button", answers="Numbers"),
+    _look("look_inside", "show the body of a function that an op calls", _name, Arg("function", TEXT_OR_NONE, None),
+          gesture="button"),
+    _look("leave", "go back from the body of a function", gesture="button"),
+    _look("cancel", "stop a layout that takes too long", gesture="button", key="Esc"),
+    # where one has been
+    _look("back", "go to where the picture was before", gesture="button", key=","),
+    _look("forward", "go to where it was before going back", gesture="button", key="."),
+    _look("save_view", "keep this view under a name", Arg("name", TEXT_OR_NONE, None), Arg("at", NUMBERS, ()),
+          gesture="menu", key="v", answers="string"),
+    _look("show_view", "go to a saved view", _name, gesture="menu", key="1 to 9", answers="number[]"),
+    _look("forget_view", "forget a saved view", _name, gesture="menu", key="v"),
+    # how it looks
+    _look("set_direction", "draw top to bottom or left to right", Arg("direction", DIRECTION), gesture="button"),
+    _look("set_depth", "open all scopes down to a depth", Arg("depth", COUNT), _pane, gesture="menu", key="s"),
+    _look("set_budget", "allow so many boxes", Arg("boxes", COUNT), gesture="menu", key="s"),
+    _look("show_aside", "draw helpers of one kind, or not", Arg("kind", TEXT), Arg("on", YES_OR_NO, True),
+          gesture="menu", key="s"),
+    _look("hide_ops", "put ops of some types away", Arg("types", NAMES), gesture="menu", key="s"),
+    _look("set_training", "show gradients and updates in scopes, beside, or not", Arg("how", TRAINING),
+          gesture="menu", key="g"),
+    _look("paint", "colour the boxes", Arg("by", COLOURS, "family"), gesture="menu", key="s"),
+    _look("fade", "let boxes of entries of the legend fade", Arg("keys", NAMES), gesture="click the legend"),
+    # the boundary
+    _edit("mark_input", "mark a boundary input", _tensor, gesture="menu", key="i"),
+    _edit("mark_output", "mark a boundary output", _tensor, gesture="menu", key="o"),
+    _edit("unmark", "take a tensor out of the boundary", _tensor, gesture="button"),
+    _edit("clear_boundary", "take all tensors out of the boundary", gesture="button"),
+    _edit("boundary_of_picked", "mark what enters and leaves what is picked", gesture="menu", key="Shift+B"),
+    _edit("add_leak", "make a leak a boundary input", _tensor, gesture="button"),
+    # the plan
+    _edit("copy", "copy the region, or what is picked", _scope, Arg("unmapped", UNMAPPED, "placeholder"),
+          gesture="menu", key="c"),
+    _edit("connect", "let an input of an op read a tensor", _tensor, _to, Arg("input", COUNT, 0),
+          gesture="menu", key="m, then m"),
+    _edit("set_policy", "say what becomes of a variable in a copy", Arg("step", COUNT), Arg("variable", TEXT),
+          Arg("policy", POLICY), gesture="list of variables"),
+    _edit("reroute", "let what reads one tensor read another", _old, _to, gesture="menu", key="r, then r"),
+    _edit("swap", "let the consumers of two tensors change places", Arg("a", TEXT), Arg("b", TEXT),
+          gesture="menu", key="e"),
+    _edit("bypass", "let what reads an op read its first input", Arg("op", TEXT), gesture="menu", key="e"),
+    _edit("detach", "cut boxes off", _names, Arg("side", SIDE, "both"), gesture="menu", key="e"),
+    _edit("insert", "put a new op behind a tensor", Arg("op", TEXT), Arg("on", TEXT), Arg("name", TEXT_OR_NONE, None),
+          gesture="menu", key="e"),
+    _edit("insert_copy", "put a copy of boxes behind a tensor", _names, Arg("on", TEXT), _scope,
+          gesture="menu", key="e"),
+    _edit("remove", "take boxes out", _names, Arg("stitch", YES_OR_NO, False), gesture="menu", key="Del"),
+    _edit("set_attr", "set an attribute of boxes", _names, _name, Arg("value", TEXT), gesture="menu", key="e"),
+    _edit("set_device", "place boxes on a device", _names, Arg("device", TEXT), gesture="menu", key="e"),
+    _edit("add_control", "let an op run after another", Arg("op", TEXT), Arg("after", TEXT), gesture="menu", key="e"),
+    _edit("remove_control", "let an op wait no longer", Arg("op", TEXT), Arg("after", TEXT_OR_NONE, None),
+          gesture="menu", key="e"),
+    _edit("reroute_control", "let what waits for an op wait for another", _old, _to, gesture="menu", key="e"),
+    _edit("rename", "give an op or a scope another name", _old, _to, gesture="menu", key="e"),
+    _edit("collapse", "make one call of boxes", _names, Arg("name", TEXT_OR_NONE, None), gesture="menu", key="e"),
+    _edit("inline", "put what calls compute in their place", _names, gesture="menu", key="e"),
+    _edit("replace", "put an op in the place of all that looks like some boxes", _names, Arg("by", TEXT),
+          Arg("external", EXTERNAL, "refuse"), gesture="menu", key="e"),
+    _edit("forward_edits", "make the edits so far on copies", _scope, Arg("until", NAMES, ()),
+          Arg("assign", ASSIGN, "leave"), gesture="menu", key="e"),
+    _edit("undo", "take back a step, or the last applied plan", gesture="button", key="Ctrl+Z"),
+    _edit("redo", "do again what was taken back", gesture="button", key="Ctrl+Shift+Z"),
+    _edit("apply", "apply the plan", gesture="button", key="Ctrl+Enter", answers="{ applied: string }"),
+)  # fmt: skip
+
+VERBS: dict[str, Verb] = {verb.name: verb for verb in _ALL}
+"""All verbs by name."""
+
+KEYS = (
+    Key("down", ("ArrowDown",), "Arrows", "move between boxes, along edges where there are any"),
+    Key("up", ("ArrowUp",)),
+    Key("left", ("ArrowLeft",)),
+    Key("right", ("ArrowRight",)),
+    Key("first", ("Home",), "Home, End", "first and last box"),
+    Key("last", ("End",)),
+    Key("pick", (" ",), "Space, click", "pick a box", "pick"),
+    Key("toggle", ("Ctrl+ ",), "Ctrl+Space, Ctrl+click", "add it or take it away; Shift+drag picks by a frame", "pick"),
+    Key("open", ("Enter",), "Enter, double click", "unfold a box, fold an open group", "unfold"),
+    Key("input", ("i",), "i", "mark the op's output as a boundary input", "mark_input"),
+    Key("output", ("o",), "o", "mark the op's output as a boundary output", "mark_output"),
+    Key("boundary", ("b",), "b", "go to the boundary: region and leaks"),
+    Key("around", ("Shift+B",), "Shift+B", "make the boundary of what is picked", "boundary_of_picked"),
+    Key("copy", ("c",), "c", "copy the region", "copy"),
+    Key("connect", ("m",), "m, then m", "connect: first the tensor, then the op that shall read it", "connect"),
+    Key("reroute", ("r",), "r, then r", "reroute: first the tensor, then the one its readers shall read", "reroute"),
+    Key("stitch", ("Delete",), "Del", "take it out, and stitch; Shift+Del: take it out, with nothing in its place",
+        "remove"),
+    Key("remove", ("Shift+Delete",), verb="remove"),
+    Key("edit", ("e",), "e", "all edits: bypass, insert, swap, rename, order, functions, all alike"),
+    Key("undo", ("Ctrl+z",), "Ctrl+Z", "take back a step", "undo"),
+    Key("redo", ("Ctrl+Shift+Z", "Ctrl+y"), "Ctrl+Shift+Z", "do it again", "redo"),
+    Key("apply", ("Ctrl+Enter",), "Ctrl+Enter", "apply the plan", "apply"),
+    Key("search", ("/",), "/", "search", "find"),
+    Key("seen", ("s",), "s", "what is shown: depth, helpers, hidden types"),
+    Key("train", ("g",), "g", "put gradients and updates away, or back", "set_training"),
+    Key("fit", ("f",), "f", "fit the picture"),
+    Key("in", ("+", "="), "+, \u2212, 0", "zoom; also Ctrl+wheel. Drag to pan"),
+    Key("out", ("-",)),
+    Key("actual", ("0",)),
+    Key("producer", ("p",), "p, n", "go to a producer, to a consumer (n: next), also into what is folded"),
+    Key("consumer", ("n",)),
+    Key("back", (",",), ", and .", "back and forward through where you have been", "back"),
+    Key("forward", (".",), verb="forward"),
+    Key("views", ("v",), "v, 1 to 9", "saved views: save, show, forget"),
+    Key("view", ("1", "2", "3", "4", "5", "6", "7", "8", "9"), verb="show_view"),
+    Key("map", ("w",), "w", "the map of the whole picture, in the corner"),
+    Key("menu", ("ContextMenu", "Shift+F10"), "right click", "all that can be done with a box"),
+    Key("escape", ("Escape",), "Esc", "cancel, clear", "cancel"),
+    Key("help", ("?",), "?", "this list"),
+)  # fmt: skip
+"""All keys of the page, in the order in which people are told of them."""
+
+
+def typescript() -> str:
+    """Returns the types and keys of the page: the source of its `table.ts`."""
+    out = ["// The verbs and the keys, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.",
+           'import type { Alike, Details, Found, Numbers } from "./types";', ""]  # fmt: skip
+    out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
+    out += ["", "/** Verb -> its arguments. */", "export interface Verbs {"]
+    for verb in VERBS.values():
+        fields = "; ".join(f"{arg.name}: {_ts(arg.kind)}" for arg in verb.args)
+        out.append(f"  {verb.name}: " + (f"{{ {fields} }};" if fields else "Record<string, never>;"))
+    out += ["}", "", "/** Verb -> what it answers, for the verbs that answer something. */"]
+    out += ["export interface Results {"]
+    out += [f"  {verb.name}: {verb.answers};" for verb in VERBS.values() if verb.answers]
+    out += ["}", "", "export type Action =", *_wrapped(key.action for key in KEYS)]
+    out += ["", "/** Action, its keys, how they are written, what they do. */"]
+    out += ["export const KEYS: [Action, string[], string, string][] = ["]
+    for key in KEYS:
+        pressed = ", ".join(map(_quoted, key.keys))
+        out.append(f"  [{_quoted(key.action)}, [{pressed}], {_quoted(key.show)}, {_quoted(key.does)}],")
+    return "\n".join([*out, "];", ""])
+
+
+def typescript_examples() -> str:
+    """Returns a message for each verb, with types: the source of the page's `tests/examples.ts`."""
+    out = ["// A few messages of each verb, written by tools/write_verbs.py; the compiler checks their types.",
+           'import type { Verbs } from "../src/table";', "",
+           "export type Example = { [V in keyof Verbs]: { verb: V; args: Verbs[V] } }[keyof Verbs];", "",
+           "export const EXAMPLES: Example[] = ["]  # fmt: skip
+    for verb in VERBS.values():
+        out += [f"  {{ verb: {_quoted(verb.name)}, args: {json.dumps(args)} }}," for args in verb.examples()]
+    return "\n".join([*out, "];", ""])
+
+
+def keys_table() -> str:
+    """Returns all keys as a Markdown table: key, what it does, the method of the screen that does the same."""
+    rows = ["| key | what it does | method of `ed.screen` |", "|---|---|---|"]
+    rows += [f"| {k.show} | {k.does} | {f'`{k.verb}`' if k.verb else ''} |" for k in KEYS if k.show]
+    return "\n".join(rows)
+
+
+def verbs_table() -> str:
+    """Returns all verbs as a Markdown table: what they do, by mouse, by key, as a method."""
+    rows = ["| what | by mouse | key | method of `ed.screen` |", "|---|---|---|---|"]
+    rows += [f"| {v.does} | {v.gesture} | {v.key} | `{v.usage}` |" for v in VERBS.values()]
+    return "\n".join(rows)
+
+
+def _ts(kind: Kind) -> str:
+    return next((alias for alias, known in ALIASES.items() if known is kind), kind.ts)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _wrapped(names: Iterable[str]) -> list[str]:
+    lines, line = [], "  "
+    for name in names:
+        if len(line) > 110:
+            lines.append(line.rstrip())
+            line = "  "
+        line += f'| "{name}" '
+    return [*lines, line.rstrip() + ";"]
