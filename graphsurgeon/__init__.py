@@ -19,7 +19,7 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
 from .applied import Applied
 from .breeding import crossover
 from .candidate import Candidate, candidate
-from .classic import copy_to_graph, copy_variable_to_graph, get_copied
+from .classic import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
 from .cluster import LocalCluster, local_cluster
 from .compare import Comparison, compare
 from .connecting import connect
@@ -89,6 +89,8 @@ __all__ = [
     "copy_variable_to_graph",
     "copy_to_graph",
     "get_copied",
+    "copy_op_to_graph",
+    "get_copied_op",
     # errors
     "SurgeryError",
     "OpenError",

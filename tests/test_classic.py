@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -220,7 +223,351 @@ def test_twenty_thousand_ops_in_a_row():
     assert len(to_graph.get_operations()) == 20_000
 
 
+# -- what an op was made for -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_training_op_brings_what_its_gradients_were_made_for(kind):
+    m = model(kind)
+    to_graph = tf.Graph()
+    gs.copy_to_graph(m.train, to_graph, namespace="N")
+    new_loss = gs.get_copied(m.loss, to_graph, namespace="N")
+    assert (new_loss.name, new_loss.graph) == ("N/loss:0", to_graph)
+    ops = [op for op in m.graph.get_operations() if op._original_op is not None]
+    assert m.loss.op in {op._original_op for op in ops}
+    copied = {op.name for op in to_graph.get_operations()}
+    held = [op for op in ops if f"N/{op.name}" in copied]
+    assert len(held) > 5
+    for op in held:
+        new = to_graph.get_operation_by_name(f"N/{op.name}")
+        assert new._original_op is to_graph.get_operation_by_name(f"N/{op._original_op.name}")
+    plain = [op for op in m.graph.get_operations() if op._original_op is None and f"N/{op.name}" in copied]
+    assert all(to_graph.get_operation_by_name(f"N/{op.name}")._original_op is None for op in plain)
+
+
+def test_an_op_made_for_another_that_was_copied_before_says_so():
+    m = model("ref", optimizer="sgd")
+    to_graph = tf.Graph()
+    gs.copy_to_graph(m.loss, to_graph, namespace="N")
+    gs.copy_to_graph(m.train, to_graph, namespace="N")
+    made_for_loss = [op for op in m.graph.get_operations() if op._original_op is m.loss.op]
+    loss = to_graph.get_operation_by_name("N/loss")
+    assert made_for_loss
+    assert all(to_graph.get_operation_by_name(f"N/{op.name}")._original_op is loss for op in made_for_loss)
+
+
+def test_long_rows_of_ops_made_for_each_other():
+    graph = tf.Graph()
+    with graph.as_default():
+        ops = [tf.constant(0.0, name="op0").op]
+        for i in range(1, 3_000):
+            ops.append(tf.constant(0.0, name=f"op{i}").op)
+            ops[-1]._original_op = ops[-2]
+    to_graph = tf.Graph()
+    last = gs.copy_to_graph(ops[-1], to_graph, namespace="N")
+    assert len(to_graph.get_operations()) == 3_000
+    assert last._original_op.name == "N/op2998"
+
+
+# -- names and orders of arguments -------------------------------------------------------------------------
+
+
+def test_a_text_in_the_place_of_variables_is_a_dictionary_without_names():
+    with tf.Graph().as_default():
+        x = tf1.placeholder(tf.float32, name="x")
+        y = tf.add(x, 3.0, name="y")
+    to_graph = tf.Graph()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        y1 = gs.copy_to_graph(y, to_graph, "CopiedOps")
+        x1 = gs.get_copied(x, to_graph, "CopiedOps")
+    assert (y1.name, x1.name, run(to_graph, y1, {x1: 5.0})) == ("y:0", "x:0", 8.0)
+    assert [str(w.message) for w in said] == [
+        f"{verb}('{name}', ..., 'CopiedOps'): a text in the place of copied_variables names no variables, so the copy "
+        "is one without a namespace. For one in 'CopiedOps', type namespace='CopiedOps'"
+        for verb, name in (("copy_to_graph", "y:0"), ("get_copied", "x:0"))
+    ]
+    assert {w.filename for w in said} == {__file__}
+    with pytest.warns(UserWarning, match="is one in the namespace 'M'"):
+        assert gs.copy_to_graph(y, to_graph, "CopiedOps", "M").name == "M/y:0"
+
+
+def test_a_text_is_the_namespace_where_a_copy_is_only_there():
+    with tf.Graph().as_default():
+        y = tf.constant(3.0, name="y")
+    to_graph = tf.Graph()
+    new = gs.copy_to_graph(y, to_graph, {}, "N")
+    assert gs.get_copied(y, to_graph, "N") is new
+    with pytest.warns(UserWarning, match="names no variables"), refuses(SelectionError, "there is no tensor 'y:0'"):
+        gs.get_copied(y, to_graph, "M")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_orders_are_understood_where_they_can_be_told_apart(kind):
+    m = model(kind, optimizer=None)
+    to_graph, copied = tf.Graph(), {}
+    w = gs.copy_variable_to_graph(m.w, to_graph, copied, "N")
+    assert list(copied) == ["N/net/w:0"]
+    y = gs.copy_to_graph(m.y, to_graph, "N", copied)
+    assert sorted(copied) == ["N/net/b:0", "N/net/w:0"]
+    assert gs.get_copied(m.y, to_graph, "N", copied) is y is gs.get_copied_op(m.y, to_graph, "N")
+    assert gs.get_copied_op(m.y, to_graph, copied, "N") is y
+    assert gs.get_copied_op(m.w, to_graph, "N") is w
+    assert gs.copy_op_to_graph(m.y, to_graph, "N") is y
+    assert gs.copy_op_to_graph(m.y, to_graph, copied, "N") is y
+    assert gs.copy_variable_to_graph(m.w, to_graph, scope="N") is w
+    assert len(to_graph.get_collection("variables")) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_variables_are_known_by_the_name_they_are_given(kind):
+    m = model(kind, optimizer="sgd")
+    to_graph = tf.Graph()
+    with to_graph.as_default():
+        mine = tf1.Variable(tf.ones([2, 3]), name="mine", use_resource=kind == "resource")
+    copied = {"N/net/w:0": mine}
+    train = gs.copy_to_graph(m.train, to_graph, copied, "N")
+    assert [v.op.name for v in to_graph.get_collection("variables")] == ["mine", "N/net/b", "N/global_step"]
+    assert not any(op.name.startswith("N/net/w") for op in to_graph.get_operations())
+    assert gs.get_copied(m.w, to_graph, copied, "N") is mine
+    assert gs.get_copied(m.w.op, to_graph, copied, "N") is mine.op
+    assert gs.get_copied(m.w.op.outputs[0], to_graph, copied, "N") is mine.op.outputs[0]
+    with to_graph.as_default(), tf1.Session() as session:
+        session.run(tf1.global_variables_initializer())
+        session.run(train, {gs.get_copied(k, to_graph, copied, "N"): v for k, v in m.feed().items()})
+        assert (session.run(mine) != 1.0).all()
+
+
+def test_one_dictionary_may_serve_several_graphs():
+    m, copied = model("ref", optimizer=None), {}
+    one, two = tf.Graph(), tf.Graph()
+    for graph in (one, two):
+        gs.copy_to_graph(m.y, graph, copied, "N")
+    for graph in (one, two):
+        assert gs.get_copied(m.w, graph, copied, "N").graph is graph
+
+
+def test_a_list_of_variables_counts_by_their_names_and_stays_as_it_is():
+    m = model("resource", optimizer=None)
+    to_graph = tf.Graph()
+    brought = [gs.copy_variable_to_graph(m.w, to_graph)]
+    gs.copy_op_to_graph(m.y, to_graph, brought)
+    assert len(brought) == 1
+    assert [v.op.name for v in to_graph.get_collection("variables")] == ["net/w", "net/b"]
+    assert gs.copy_op_to_graph(m.y, to_graph, iter(brought)) is gs.get_copied_op(m.y, to_graph, "", brought[0])
+
+
+def test_wrapped_results_are_the_ops_they_wrap():
+    with tf.Graph().as_default():
+        check = tf.debugging.Assert(tf.constant(True, name="is"), ["no"])
+        with tf.control_dependencies([check]):
+            y = tf.constant(1.0, name="y")
+    assert not issubclass(type(check), tf.Operation)
+    to_graph = tf.Graph()
+    new = gs.copy_to_graph(check, to_graph, namespace="N")
+    assert (type(new), new.name) == (tf.Operation, f"N/{check.name}")
+    assert gs.get_copied(check, to_graph, namespace="N") is new
+    assert gs.copy_to_graph(y, to_graph, namespace="N").op.control_inputs == [new]
+
+
+# -- computed again ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["context", "argument", "tensor", "both"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_copy_reads_again_after_the_variables_have_changed(kind, way):
+    m = model(kind, optimizer="sgd")
+    before = look(m.graph)["collections"]
+    variables = len(m.graph.get_collection("variables"))
+    with m.graph.as_default():
+        with tf.control_dependencies([m.train]):
+            then = tf.identity(1.0, name="then")
+        with tf.control_dependencies([m.train] if way in ("context", "both") else []):
+            after = {"context": None, "argument": [m.train], "tensor": then, "both": m.train}[way]
+            loss_after = gs.copy_to_graph(m.loss, m.graph, namespace="after", after=after)
+    assert loss_after.name == "after/loss:0"
+    assert len(m.graph.get_collection("variables")) == variables
+    assert look(m.graph)["collections"] == before
+    feed = m.feed()
+    for _ in range(3):
+        was, now = m.session.run([m.loss, loss_after], feed)
+        assert now < was
+        assert m.session.run(m.loss, feed) == now  # only one step was made
+    copied = {op.name for op in m.graph.get_operations() if op.name.startswith("after/")}
+    assert "after/x" not in copied
+    assert gs.copy_to_graph(m.loss, m.graph, namespace="after", after=m.train if after is None else after) is loss_after
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_computed_again_can_be_read_in_a_loop_and_in_a_function(kind):
+    graph = tf.Graph()
+    with graph.as_default(), tf1.variable_scope("", use_resource=kind == "resource"):
+        w = tf1.get_variable("w", [], initializer=tf1.ones_initializer())
+        tf1.disable_control_flow_v2()
+        try:
+            _, old = tf1.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a + w), (0, 0.0))
+        finally:
+            tf1.enable_control_flow_v2()
+        _, new = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a + w), (0, 0.0))
+        total = tf.add(old, new, name="total")
+        up = tf1.assign_add(w, 10.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = gs.copy_to_graph(total, graph, namespace="again", after=up)
+    with tf1.Session(graph=graph) as session:
+        session.run(w.initializer)
+        assert session.run(again) == 66.0
+        assert session.run(total) == 66.0
+
+
+def test_a_function_that_is_called_once_more_is_told():
+    graph = tf.Graph()
+    with graph.as_default():
+        w = tf1.get_variable("w", [], use_resource=True)
+        y = tf.function(lambda: w * 2.0)()
+        up = tf1.assign_add(w, 10.0)
+    with pytest.warns(UserWarning, match=r"calls a function once more; what that sets, it sets again") as said:
+        gs.copy_to_graph(y, graph, namespace="again", after=up)
+    assert {w.filename for w in said} == {__file__}
+
+
+def test_what_waits_already_keeps_waiting_and_batches_are_the_same():
+    graph = tf.Graph()
+    with graph.as_default():
+        w = tf1.get_variable("w", [], initializer=tf1.ones_initializer(), use_resource=True)
+        batch = tf1.data.make_one_shot_iterator(tf.data.Dataset.range(1, 5)).get_next()
+        counted = tf1.assign_add(tf1.get_variable("n", [], tf.int64, tf1.zeros_initializer()), 1).op
+        with tf.control_dependencies([counted]):
+            y = tf.multiply(w.read_value(), tf.cast(batch, tf.float32), name="y")
+        up = tf1.assign_add(w, 9.0)
+    again = gs.copy_to_graph(y, graph, namespace="again", after=[up.op])
+    waits = [set(op.control_inputs) for op in graph.get_operations() if op.name.startswith("again/")]
+    assert any({up.op, counted} <= found for found in waits)
+    with tf1.Session(graph=graph) as session:
+        session.run([v.initializer for v in graph.get_collection("variables")])
+        assert session.run(again) == 10.0
+        assert session.run(again) == 38.0
+
+
+def test_in_another_graph_the_context_does_not_count():
+    m = model("ref", optimizer=None)
+    to_graph = tf.Graph()
+    with to_graph.as_default(), tf.control_dependencies([tf.no_op("first")]):
+        new = gs.copy_to_graph(m.y, to_graph, namespace="N")
+    assert not any(op.control_inputs for op in to_graph.get_operations())
+    assert new.graph is to_graph
+
+
 # -- refusals ----------------------------------------------------------------------------------------------
+
+
+def again(m, thing=None, **options):
+    """Asks for a copy that is computed again."""
+    options = {"namespace": "again", "after": m.train} | options
+    return gs.copy_to_graph(m.loss if thing is None else thing, m.graph, **options)
+
+
+def other_graph(what="variable"):
+    """Something of another graph."""
+    with tf.Graph().as_default() as graph:
+        return tf1.get_variable("other", []) if what == "variable" else tf.no_op("other") if what == "op" else graph
+
+
+WRONG = {
+    # thing
+    "copy_variable_to_graph thing": (lambda m, g: gs.copy_variable_to_graph(m.y, g, "N"), ("not a tf.Variable",)),
+    "copy_to_graph thing": (lambda m, g: gs.copy_to_graph([m.y], g, {}, "N"), ("list is nothing of a graph",)),
+    "copy_to_graph eager": (lambda m, g: gs.copy_to_graph(np.float32(1), g), ("float32 is nothing of a graph",)),
+    "copy_op_to_graph thing": (lambda m, g: gs.copy_op_to_graph("y:0", g, []), ("str is nothing of a graph",)),
+    "get_copied thing": (lambda m, g: gs.get_copied("y:0", g), ("get_copied('y:0', ...)", "nothing of a graph")),
+    "get_copied_op thing": (lambda m, g: gs.get_copied_op(None, g), ("NoneType is nothing of a graph",)),
+    # graph
+    "copy_variable_to_graph graph": (lambda m, g: gs.copy_variable_to_graph(m.w, "g"), ("str is not a tf.Graph",)),
+    "copy_to_graph graph": (lambda m, g: gs.copy_to_graph(m.y, m.session), ("Session is not a tf.Graph",)),
+    "copy_op_to_graph graph": (lambda m, g: gs.copy_op_to_graph(m.y, gs.open(g), []), ("Editor is not a tf.Graph",)),
+    "get_copied graph": (lambda m, g: gs.get_copied(m.y, None), ("NoneType is not a tf.Graph", "session.graph")),
+    "get_copied_op graph": (lambda m, g: gs.get_copied_op(m.y, 3), ("int is not a tf.Graph",)),
+    # namespace
+    "copy_variable_to_graph namespace": (
+        lambda m, g: gs.copy_variable_to_graph(m.w, g, 3, {}), ("a namespace is a text, not a int: 3", "for none")),
+    "copy_variable_to_graph scope": (
+        lambda m, g: gs.copy_variable_to_graph(m.w, g, scope=None), ("a scope is a text, not a NoneType",)),
+    "copy_variable_to_graph both": (
+        lambda m, g: gs.copy_variable_to_graph(m.w, g, "N", scope="M"), ("both namespace='N' and scope='M'", "one of")),
+    "copy_to_graph namespace": (lambda m, g: gs.copy_to_graph(m.y, g, {}, 3), ("a namespace is a text, not a int",)),
+    "copy_to_graph dicts": (lambda m, g: gs.copy_to_graph(m.y, g, {}, {}), ("a namespace is a text, not a dict",)),
+    "copy_op_to_graph scope": (lambda m, g: gs.copy_op_to_graph(m.y, g, [], b"N"), ("text, not a bytes",)),
+    "copy_op_to_graph texts": (lambda m, g: gs.copy_op_to_graph(m.y, g, "N", 3), ("copied_variables is a int",)),
+    "get_copied namespace": (lambda m, g: gs.get_copied(m.y, g, {}, 3), ("a namespace is a text, not a int",)),
+    "get_copied_op scope": (lambda m, g: gs.get_copied_op(m.y, g, 3, []), ("a namespace is a text, not a int",)),
+    # variables
+    "copy_variable_to_graph variables": (
+        lambda m, g: gs.copy_variable_to_graph(m.w, g, "N", 3), ("copied_variables is a int", "Give a dict of name")),
+    "copy_variable_to_graph text": (
+        lambda m, g: gs.copy_variable_to_graph(m.w, g, "N", "M"), ("a text is given for variables", "'M'")),
+    "copy_to_graph variables": (lambda m, g: gs.copy_to_graph(m.y, g, 3, "N"), ("copied_variables is a int",)),
+    "copy_to_graph values of the dict": (
+        lambda m, g: gs.copy_to_graph(m.y, g, {"N/net/w:0": 3}, "N"), ("holds 'N/net/w:0': 3, not a variable",)),
+    "copy_to_graph keys of the dict": (
+        lambda m, g: gs.copy_to_graph(m.y, g, {3: m.w}, "N"), ("holds 3: 'net/w:0', not a variable of a graph",)),
+    "copy_to_graph read only": (
+        lambda m, g: gs.copy_to_graph(m.y, g, MappingProxyType({}), "N"), ("mappingproxy, to which", "Give a dict")),
+    "copy_op_to_graph variables": (
+        lambda m, g: gs.copy_op_to_graph(m.y, g, [m.y], "N"), ("holds 'net/y:0', not a variable of a graph",)),
+    "copy_op_to_graph names": (lambda m, g: gs.copy_op_to_graph(m.y, g, ["w"], "N"), ("holds 'w', not a variable",)),
+    "copy_op_to_graph tensor": (lambda m, g: gs.copy_op_to_graph(m.y, g, m.y, "N"), ("not a dict of variables",)),
+    "get_copied variables": (lambda m, g: gs.get_copied(m.y, g, 3, "N"), ("copied_variables is a int",)),
+    "get_copied_op variables": (lambda m, g: gs.get_copied_op(m.y, g, "N", [3]), ("holds 3, not a variable",)),
+    # values
+    "copy_variable_to_graph values": (
+        lambda m, g: gs.copy_variable_to_graph(m.w, g, "N", values=3), ("values=3 cannot give values", "session")),
+    "copy_to_graph values": (lambda m, g: gs.copy_to_graph(m.y, g, values="s"), ("values='s' cannot give values",)),
+    "copy_to_graph values, no variables": (
+        lambda m, g: gs.copy_to_graph(m.x, g, values=3), ("values=3 cannot give values",)),
+    "copy_op_to_graph values": (
+        lambda m, g: gs.copy_op_to_graph(m.y, g, [], values=tf1.Session(graph=g)), ("session of another graph",)),
+    # after
+    "after": (lambda m, g: again(m, after=3), ("after=3 is a int, not an op or tensor", "after=[train]")),
+    "after, in a list": (lambda m, g: again(m, after=[m.train, "w"]), ("after='w' is a str, not an op",)),
+    "after of another graph": (lambda m, g: again(m, after=other_graph("op")), ("must be of one graph",)),
+    "after in another graph": (
+        lambda m, g: gs.copy_to_graph(m.y, g, {}, "N", after=m.train), ("must be of one graph", "leave after out")),
+    "after a variable": (lambda m, g: again(m, m.w), ("a variable is not computed", "copy_to_graph(tensor")),
+    "after with values": (lambda m, g: again(m, values=m.session), ("reads the variables themselves",)),
+    "after without a namespace": (lambda m, g: again(m, namespace=""), ("needs a namespace",)),
+    "after, no variables": (lambda m, g: again(m, m.x), ("'x' depends on no variable",)),
+    "after, sets variables": (lambda m, g: again(m, m.train), ("sets a variable, and would do so again", "Choose a")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_arguments_of_a_wrong_kind_are_refused_before_anything_changes(case):
+    m, to_graph = model("ref"), tf.Graph()
+    with to_graph.as_default():
+        tf.constant(1.0, name="there")
+    before = look(m.graph), look(to_graph)
+    call, words = WRONG[case]
+    with refuses(PlanError, *words):
+        call(m, to_graph)
+    assert (look(m.graph), look(to_graph)) == before
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: tf1.Variable(tf.ones([2, 3]), use_resource=True), "its kind is resource, not reference"),
+        (lambda: tf1.Variable(tf.ones([2, 3], tf.int32), use_resource=False), "its dtype is int32, not float32"),
+        (lambda: tf1.Variable(tf.ones([3, 2]), use_resource=False), "its shape is (3, 2), not (2, 3)"),
+    ],
+)
+def test_variables_that_do_not_fit_are_refused(make, words):
+    m, to_graph = model("ref", optimizer=None), tf.Graph()
+    with to_graph.as_default():
+        mine = make()
+    before = look(to_graph)
+    with refuses(PlanError, "'Variable:0' is to stand for 'net/w'", words, "or leave it out"):
+        gs.copy_to_graph(m.y, to_graph, {"N/net/w:0": mine}, "N")
+    assert look(to_graph) == before
 
 
 def test_what_is_no_variable():

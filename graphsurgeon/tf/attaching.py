@@ -13,7 +13,7 @@ from . import functions
 from .control_flow import keep_contexts
 from .internals import PLAIN, TENSOR, collections_of, copy_handle_data, differently_shaped, same_shape
 from .items import entry, moved
-from .variables import rebuilt, take_slots, variable_objects
+from .variables import join_collection, rebuilt, take_slots, variable_objects
 
 
 def attach(copied: Copied, graph: Any, made: Any) -> None:
@@ -74,7 +74,7 @@ def _keep_collections(
                 found.append(new)
         # Only now: a copy inside one graph adds to the very lists it reads.
         if found:
-            graph.get_collection_ref(targets[was]).extend(found)
+            join_collection(graph, targets[was], found)
             made.collections += [(targets[was], new) for new in found]
 
 

@@ -28,7 +28,7 @@ from .importing import import_nodes
 from .internals import all_collections, first_line, names_in_use, outside_contexts
 from .progress import phase
 from .provenance import forget, keep
-from .variables import fetch
+from .variables import fetch, join_collection, same_entry
 
 tf1 = tf.compat.v1
 
@@ -230,7 +230,7 @@ def withdraw(made: Made, record: bytes = b"") -> None:
     with all_or_nothing(made.graph):
         for name, item in reversed(made.collections):
             items = lists.get(name, [])
-            at = next((i for i in range(len(items) - 1, -1, -1) if items[i] is item), None)
+            at = next((i for i in range(len(items) - 1, -1, -1) if same_entry(items[i], item)), None)
             if at is not None:
                 del items[at]
         for name in {name for name, _ in made.collections}:
@@ -244,7 +244,7 @@ def restore(made: Made, record: bytes = b"") -> None:
     with all_or_nothing(made.graph):
         keep(made.graph, record)
         for name, item in made.collections:
-            made.graph.add_to_collection(name, item)
+            join_collection(made.graph, name, [item])
 
 
 def differences(effect: Effect, after: Graph) -> list[str]:

@@ -19,7 +19,8 @@ from .internals import input_marks as input_marks
 from .internals import number_of as number_of
 from .internals import originals_of as originals_of
 from .internals import set_original as set_original
-from .variables import fetch, is_variable, rebuilt, variable_infos, variable_objects
+from .internals import waited_for as waited_for
+from .variables import fetch, is_variable, join_collection, rebuilt, variable_infos, variable_objects
 
 tf1 = tf.compat.v1
 
@@ -31,6 +32,16 @@ SymbolicTensor = TENSOR
 def is_variable_object(thing: Any) -> bool:
     """Returns whether something is a `tf.Variable` of a graph."""
     return bool(is_variable(thing)) and hasattr(thing, "op")
+
+
+def bare(thing: Any) -> Any:
+    """Returns the op or tensor inside of what TensorFlow wraps around results that must be used; else the thing.
+
+    `tf.debugging.Assert` and others give such a wrapper: it says that it is an op, and is another object than the op.
+    """
+    if issubclass(type(thing), Operation | Tensor) or not isinstance(thing, Operation | Tensor):
+        return thing
+    return thing.graph.as_graph_element(thing.name)
 
 
 def placeholder(graph: Any, dtype: Any, shape: Any = None, name: str | None = None) -> Any:
@@ -295,8 +306,8 @@ def join_collections(source: Any, graph: Any, made: Mapping[str, Any], rename: C
     """
     for key, items in collections_in(source).items():
         news = [made[item.op.name] for item in items if is_variable(item) and item.op.name in made]
-        for new in news:
-            graph.add_to_collection(rename(key), new)
+        if news:
+            join_collection(graph, rename(key), news)
 
 
 def variables_in(graph: Any) -> dict[str, Any]:

@@ -105,6 +105,11 @@ def set_original(op: Any, original: Any) -> None:
     op._original_op = original
 
 
+def waited_for(graph: Any) -> list[Any]:
+    """Returns the ops that a new op of a graph would wait for now, inside of `tf.control_dependencies`, in order."""
+    return sorted(getattr(graph, "_current_control_dependencies", list)(), key=number_of)
+
+
 def context_of(op: Any) -> Any:
     """Returns the loop or cond of TF1 that an op is in, or None."""
     return op._get_control_flow_context()

@@ -16,7 +16,7 @@ from ..core.graph import shape_text
 from ..core.state import VARIABLE_TYPES, VariableInfo
 from ..errors import PlanError, did_you_mean
 from .checkpoints import Stored, array_of
-from .internals import PLAIN, collections_of
+from .internals import PLAIN, all_collections, collections_of
 
 tf1 = tf.compat.v1
 _ASSIGN = frozenset({"Assign", "AssignVariableOp"})
@@ -136,6 +136,47 @@ def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str) -> Any:
     return new
 
 
+class OneEach(list[Any]):
+    """A collection with copied variables: an object that is added later over the same op takes the place of the copy.
+
+    In the days of `tf.contrib` a copy had no variables, so programs make an object over the ops of a copied one and put
+    it in the collections themselves. Two objects there would train the variable twice, and stop a `Saver`.
+    """
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        super().__init__(items)
+        self.copied: set[Any] = set()  # the ops of the copies
+
+    def append(self, item: Any) -> None:
+        """Adds an item; an object over a copied variable that is here already takes the place of that."""
+        op = _op_of(item)
+        places = [at for at, own in enumerate(self) if _op_of(own) is op] if op in self.copied else []
+        if places:
+            self[places[0]] = item
+        else:
+            super().append(item)
+
+
+def join_collection(graph: Any, name: str, items: Sequence[Any]) -> None:
+    """Adds copies to a collection of a graph; one with variables holds one object for each from then on."""
+    lists = all_collections(graph)
+    held, copied = lists.setdefault(name, []), {_op_of(item) for item in items} - {None}
+    if copied:
+        held = lists[name] = held if isinstance(held, OneEach) else OneEach(held)
+        held.copied |= copied
+    held.extend(items)
+
+
+def same_entry(item: Any, other: Any) -> bool:
+    """Returns whether two entries of collections are the same thing, or objects over the same variable."""
+    return item is other or (_op_of(item) is not None and _op_of(item) is _op_of(other))
+
+
+def _op_of(item: Any) -> Any:
+    """The op of a variable of a graph; None for anything else."""
+    return getattr(item, "op", None) if is_variable(item) else None
+
+
 def take_slots(graph: Any, names: Iterable[str]) -> None:
     """Takes the names of the slots among new variables: a later optimizer then makes its own beside them."""
     known = set(names)
@@ -161,10 +202,8 @@ def fetch(
 
     Raises:
         PlanError: a variable is not initialised, is not in the mapping or has another shape there, nothing in the
-            graph tells its value, or the session is of another graph.
+            graph tells its value, or `values` is neither a mapping nor a session of the graph.
     """
-    if not infos:
-        return {}
     if isinstance(values, Mapping):
         return {info.op: _given(values, info, graph, asked, info.op in later) for info in infos}
     if not hasattr(values, "run"):
@@ -175,6 +214,8 @@ def fetch(
             "values is a session of another graph: of another editor, or of the graph before a plan built it anew",
             "Give a session of the graph that is copied from; ed.session(session) makes one with the same values",
         )
+    if not infos:
+        return {}
     tensors = {info.op: value_of(graph, info, asked) for info in infos}
     with told_empty(infos, asked):
         return as_arrays(values.run(tensors))

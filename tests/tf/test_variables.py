@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon import graph_editor as ge
 from graphsurgeon.errors import PlanError
 from tests.graphs import KINDS, OPTIMIZERS, collections, keys, look, model, put
 from tests.refusal import refuses
@@ -57,9 +58,7 @@ def test_objects_in_their_collections(kind):
     assert dst.graph.get_collection("t/mine") == [done["net/y:0"], done["net/w"]]
     assert dst.graph.get_collection("losses") == [done["loss:0"]]
     assert dst.graph.get_collection("train_op") == [done["train"]]
-    assert set(keys(dst.graph)) == {
-        f"t/{k}" if k == "mine" else k for k in keys(m.graph)
-    }
+    assert set(keys(dst.graph)) == {f"t/{k}" if k == "mine" else k for k in keys(m.graph)}
 
 
 def test_trained_values_to_the_last_bit(kind):
@@ -325,6 +324,102 @@ def test_values_that_cannot_be_had(kind):
 def test_a_value_of_another_shape(kind):
     m = model(kind, optimizer=None)
     given = {"net/w": np.zeros([5, 3]), "net/b": np.zeros(3)}
-    refused(m, given, "the value of 'net/w' has shape (5, 3), but the variable has (2, 3)",
-            "Give a float32 array of shape (2, 3)")
+    refused(
+        m,
+        given,
+        "the value of 'net/w' has shape (5, 3), but the variable has (2, 3)",
+        "Give a float32 array of shape (2, 3)",
+    )
     refused(m, {"net/w": "words", "net/b": np.zeros(3)}, "the value of 'net/w' is no float32 array")
+
+
+def by_hand(graph, variable):
+    """Makes an object over the ops of a variable and registers it, as programs did when copies had no variables."""
+    with graph.as_default():
+        made = tf1.Variable(variable_def=variable.to_proto(), use_resource=variable.to_proto().is_resource)
+        tf1.add_to_collection(tf1.GraphKeys.GLOBAL_VARIABLES, made)
+        tf1.add_to_collections([tf1.GraphKeys.TRAINABLE_VARIABLES], made)
+    assert made is not variable
+    return made
+
+
+def copied_by(way, m):
+    """Copies a model into its own graph or another; returns the editor or None, the graph, and where things went."""
+    if way == "drop-in":
+        copied, info = ge.copy(ge.make_view(m.y.op, *ge.get_backward_walk_ops(m.y)), dst_scope="N")
+        return None, copied.graph, info.transformed
+    if way == "rebuilt":
+        ed = gs.open(m.graph)
+        done = ed.apply(ed.plan().copy(ed.select(name="net/y").ancestors(), to="N").rename("x", to="words"))
+        return ed, ed.graph, done.__getitem__
+    ed = gs.open(m.graph if way == "same graph" else tf.Graph())
+    done = ed.apply(ed.plan().copy(gs.open(m.graph).select(name="net/y").ancestors(), to="N"))
+    return ed, ed.graph, done.__getitem__
+
+
+@pytest.mark.parametrize("way", ["drop-in", "same graph", "other graph", "rebuilt"])
+def test_a_variable_made_by_hand_takes_the_place_of_the_copied_one(kind, way):
+    m = model(kind, optimizer=None)
+    ed, graph, moved = copied_by(way, m)
+    new = moved(m.y)
+    names = [v.op.name for v in all_of(graph)]
+    assert names[-2:] == ["N/net/w", "N/net/b"]
+    made = [by_hand(graph, moved(v)) for v in (m.b, m.w)]
+    with graph.as_default():
+        plain = tf1.get_variable("plain", [], use_resource=kind == "resource")
+        assert [v.op.name for v in tf1.global_variables()] == [*names, "plain"]
+        assert [v.op.name for v in tf1.trainable_variables()][-3:] == ["N/net/w", "N/net/b", "plain"]
+        assert tf1.global_variables()[-3:] == [made[1], made[0], plain]
+        tf1.train.Saver()
+        loss = tf.reduce_mean(tf.square(new - 1.0))
+        pairs = tf1.train.GradientDescentOptimizer(1.0).compute_gradients(loss)
+        assert [v.op.name for grad, v in pairs if grad is not None] == ["N/net/w", "N/net/b"]
+    if ed is not None and way != "rebuilt":
+        ed.undo()
+        assert [v.op.name for v in all_of(ed.graph)] == [n for n in names if not n.startswith("N/")] + ["plain"]
+        ed.redo()
+        by_hand(graph, moved(m.w))
+        assert sorted(v.op.name for v in all_of(ed.graph)) == sorted([*names, "plain"])
+
+
+def test_a_collection_of_variables_is_a_list_in_all_else():
+    m = model("ref", optimizer=None)
+    done = gs.open(m.graph).apply(gs.open(m.graph).plan().copy(gs.open(m.graph).select(), to="N"))
+    w, b = done[m.w], done[m.b]
+    with m.graph.as_default():
+        held = tf1.get_collection_ref("trainable_variables")
+        assert held == [m.w, m.b, w, b]
+        held.append(m.y)
+        held.append(m.y)
+        assert held == [m.w, m.b, w, b, m.y, m.y]
+        del held[1:3]
+        held += [m.b]
+        other = by_hand(m.graph, b)
+        assert held == [m.w, other, m.y, m.y, m.b]
+        held[:] = [w, b]
+        other = by_hand(m.graph, b)
+        new = tf1.get_variable("new", [])
+        assert held == [w, other, new]
+        held[:] = [m.y] * 3
+        held.append(w)
+        assert held == [m.y] * 3 + [w]
+        tf1.train.export_meta_graph()
+
+
+def test_of_variables_that_are_no_copies_nothing_is_asked_but_their_op():
+    m, asked = model("ref", optimizer=None), []
+    gs.open(m.graph).apply(gs.open(m.graph).plan().copy(gs.open(m.graph).select(), to="N"))
+
+    class Counting(type(m.w)):
+        @property
+        def op(self):
+            asked.append(1)
+            return super().op
+
+    with m.graph.as_default():
+        made = [Counting(variable_def=v.to_proto()) for v in (m.w, m.b)] * 500
+    asked.clear()
+    held = m.graph.get_collection_ref("variables")
+    for variable in made:
+        held.append(variable)
+    assert len(held) == 4 + len(asked) == 4 + len(made)
