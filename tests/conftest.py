@@ -118,6 +118,7 @@ def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     A failed test leaves a screenshot in build/screenshots.
     """
     context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
+    context.set_default_timeout(120_000)
     page = context.new_page()
     page.errors, page.blocked = [], []
 

@@ -38,6 +38,8 @@ _CONNECTED = """() => {
     const panel = window.jupyterapp?.shell.currentWidget;
     return panel?.context?.sessionContext?.session?.kernel?.connectionStatus === 'connected';
 }"""
+OPENING = 240_000
+"""Milliseconds after which it is pointless to wait for JupyterLab."""
 _RUN_ALL = """() => {
     window.ranAll = '';
     window.jupyterapp.commands.execute('notebook:run-all-cells')
@@ -126,7 +128,7 @@ class Server:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/{path}", method=method)
         request.add_header("Authorization", f"token {self.token}")
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=20) as answer:
+        with opener.open(request, timeout=120) as answer:
             body = answer.read()
         return json.loads(body) if body else None
 
@@ -136,7 +138,7 @@ class Server:
         client = BlockingKernelClient(connection_file=str(file))
         client.load_connection_file()
         client.start_channels()
-        client.wait_for_ready(timeout=60)
+        client.wait_for_ready(timeout=240)
         return client
 
     def stop(self) -> None:
@@ -162,17 +164,17 @@ class Opened:
         self.kernel: str = sessions[0]["kernel"]["id"]
         self.client = server.client(self.kernel)
 
-    def ask(self, expression: str, timeout: float = 60) -> Any:
+    def ask(self, expression: str, timeout: float = 240) -> Any:
         """Returns the value of a Python expression in the notebook's kernel."""
         return ask(self.client, expression, timeout)
 
-    def run(self, code: str, timeout: float = 120) -> None:
+    def run(self, code: str, timeout: float = 240) -> None:
         """Runs code in the notebook's kernel, beside its cells; an error there is an error here."""
         content = self.client.execute(code, reply=True, timeout=timeout, store_history=False)["content"]
         if content["status"] != "ok":
             raise RuntimeError("\n".join(content.get("traceback", [content["status"]])))
 
-    def run_all(self, timeout: float = 120) -> None:
+    def run_all(self, timeout: float = 240) -> None:
         """Runs all cells by command and waits for the last; a cell that raises fails the test."""
         self.page.evaluate(_RUN_ALL)
         self.page.wait_for_function("() => window.ranAll", timeout=timeout * 1000)
@@ -190,7 +192,7 @@ class Opened:
 
 
 def open_notebook(
-    page: Any, server: Server, cells: list[str], name: str = "", run: bool = True, timeout: float = 120
+    page: Any, server: Server, cells: list[str], name: str = "", run: bool = True, timeout: float = 240
 ) -> Opened:
     """Writes a notebook, opens it in the server's own interface, and runs all its cells.
 
@@ -207,7 +209,7 @@ def open_notebook(
     return open_file(page, server, name, run, timeout)
 
 
-def open_file(page: Any, server: Server, name: str, run: bool = True, timeout: float = 120) -> Opened:
+def open_file(page: Any, server: Server, name: str, run: bool = True, timeout: float = 240) -> Opened:
     """Opens a notebook that lies in the server's folder, and runs all its cells.
 
     Args:
@@ -218,9 +220,9 @@ def open_file(page: Any, server: Server, name: str, run: bool = True, timeout: f
         timeout: seconds for all the cells together.
     """
     page.goto(server.page_of(name), wait_until="domcontentloaded")
-    page.wait_for_function("() => window.jupyterapp?.restored", timeout=90_000)
-    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
-    page.wait_for_function(_CONNECTED, timeout=90_000)
+    page.wait_for_function("() => window.jupyterapp?.restored", timeout=OPENING)
+    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=OPENING)
+    page.wait_for_function(_CONNECTED, timeout=OPENING)
     opened = Opened(page, server, name)
     if run:
         opened.run_all(timeout)
@@ -234,7 +236,7 @@ def write_notebook(path: Path, cells: list[str]) -> None:
     nbformat.write(nbformat.v4.new_notebook(cells=code, metadata={"kernelspec": kernel}), path)
 
 
-def ask(client: BlockingKernelClient, expression: str, timeout: float = 60) -> Any:
+def ask(client: BlockingKernelClient, expression: str, timeout: float = 240) -> Any:
     """Returns the value of a Python expression in a kernel, as JSON has it: tuples and sets come as lists."""
     dumped = f"__import__('json').dumps({expression}, default=sorted)"
     answer = client.execute(

@@ -83,6 +83,29 @@ def test_the_path_check_sees_one():
     assert not MACHINE.search("https://example.org/home/ann/x, docs/home/ann/x, ./home/ann/x")
 
 
+#: A test that waits for a time, or looks at a clock.
+TIMES = re.compile(r"wait_for_timeout\(|\bsleep\((?!0\))|\b(?:perf_counter|monotonic|process_time)(?:_ns)?\(")
+
+
+def test_tests_wait_for_conditions_and_look_at_no_clock():
+    folder = ROOT / "tests"
+    allowed = {folder / "until.py", folder / "test_house.py", folder / "tf" / "fuzzing.py"}
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}"
+        for path in sorted({*folder.rglob("*.py")} - allowed)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if TIMES.search(line)
+    ]
+    hint = "wait with tests/until.py, count with tests/cost.py, measure in benchmarks/"
+    assert not found, "\n".join([hint, *found])
+
+
+def test_the_clock_check_sees_one():
+    for text in ("page.wait_for_timeout(60)", "time.sleep(0.5)", "sleep(1)", "time.perf_counter()", "monotonic_ns()"):
+        assert TIMES.search(text), text
+    assert not TIMES.search("time.sleep(0); until(lambda: done)")
+
+
 def test_node_packages_come_from_the_public_registry():
     for lock in PACKAGE.glob("widget/frontend/package-lock.json"):
         packages = json.loads(lock.read_text()).get("packages", {})

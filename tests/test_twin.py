@@ -13,6 +13,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from tests.graphs import KINDS, look, model, put
 from tests.refusal import refuses
+from tests.until import until
 
 tf1 = tf.compat.v1
 X = np.float32([[1, 2], [3, 4]])
@@ -554,21 +555,23 @@ def test_an_opened_object_is_held_by_nobody():
 def test_no_update_takes_half_a_step_of_a_training_in_another_thread(same):
     m = model()
     twin = gs.duplicate(net(m), values=m.session, graph=m.graph if same else None)
-    log = []
+    log, updating = [], threading.Event()
 
     def train():
         with twin.training():
             put(m.w, 1.0, m.session)
             log.append("half")
-            time.sleep(0.2)
+            updating.wait()
+            for _ in range(10_000):  # the other thread has its turns, and must not use them
+                time.sleep(0)
             put(m.b, 1.0, m.session)
             log.append("whole")
 
     put(m.w, 0.0, m.session), put(m.b, 0.0, m.session)
     thread = threading.Thread(target=train)
     thread.start()
-    while not log:
-        time.sleep(0.001)
+    until(lambda: log)
+    updating.set()
     twin.update()
     assert log == ["half", "whole"]
     assert {float(v.flat[0]) for v in twin.run([twin[m.w], twin[m.b]])} == {1.0}

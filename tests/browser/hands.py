@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
+
+from tests.until import until
 
 #: First cell of each notebook. TensorFlow's log lines do not belong into a picture of it.
 IMPORTS = (
@@ -44,6 +47,39 @@ def box(page: Any, name: str, pane: str = "source") -> Any:
 def fit(page: Any) -> None:
     """Brings the whole picture into sight."""
     page.get_by_role("button", name="Fit the picture").click()
+
+
+def painted(page: Any) -> None:
+    """Waits until what the page has been told so far is on screen: sizes are observed and drawn within two frames."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+class Traffic:
+    """What the widgets of a page ask the kernel, and how many answers came; begins before the page is opened.
+
+    Args:
+        page: the Playwright page.
+    """
+
+    def __init__(self, page: Any) -> None:
+        self.page, self.asked, self._answers = page, [], 0
+        page.on("websocket", self._listen)
+
+    def _listen(self, socket: Any) -> None:
+        socket.on("framesent", lambda frame: self.asked.extend(re.findall(r'"verb":\s*"(\w+)"', _text(frame))))
+        socket.on("framereceived", self._count)
+
+    def _count(self, frame: Any) -> None:
+        self._answers += len(re.findall(r'"ok":\s*(?:true|false)', _text(frame)))
+
+    def settle(self) -> None:
+        """Waits until everything that was asked is answered and on screen."""
+        # asking the page lets the events of its sockets in
+        until(lambda: painted(self.page) or self._answers >= len(self.asked))
+
+
+def _text(frame: Any) -> str:
+    return frame if isinstance(frame, str) else bytes(frame).decode(errors="replace")
 
 
 def said(page: Any, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.hands import BUILD, IMPORTS, box, said, shot
-from tests.lab import open_notebook
+from tests.lab import OPENING, open_file, open_notebook
 from tests.until import until
 
 CELLS = [f"{IMPORTS}\n{BUILD}", "gs.open(build(), title='small')"]
@@ -31,7 +31,7 @@ def test_a_dead_kernel_leaves_the_picture_and_a_sentence(page: Any, lab: Any) ->
     box(page, "y").focus()
     page.keyboard.press("f")
     # the cells run again answer again
-    opened.client.wait_for_ready(timeout=60)
+    opened.client.wait_for_ready(timeout=240)
     opened.run_all()
     box(page, "x").click()
     said(page, "1 op picked")
@@ -61,14 +61,13 @@ def test_a_reopened_notebook_shows_the_picture(page: Any, lab: Any) -> None:
     page.errors.clear()
     # a copy that this machine has not signed, as it comes by mail or from a repository
     (lab.root / "received.ipynb").write_text(file.read_text().replace("build", "make"))
-    page.goto(lab.page_of("received.ipynb"))
-    page.wait_for_function("() => window.jupyterapp?.restored", timeout=90_000)
-    page.wait_for_selector(".jp-OutputArea-output", timeout=90_000)
-    page.wait_for_timeout(1500)
-    shot(page, "received")
+    received = open_file(page, lab, "received.ipynb", run=False)
     picture = page.locator(".jp-OutputArea-output img[alt*='ops']")
+    picture.wait_for()
+    until(lambda: picture.evaluate("image => image.complete && image.getBoundingClientRect().width > 50"))
+    shot(page, "received")
     assert picture.count() == 1
-    assert picture.bounding_box()["width"] > 50
+    received.close()
 
 
 def test_a_notebook_saved_with_its_widgets_is_drawn_again_without_running_it(page: Any, lab: Any) -> None:
@@ -80,8 +79,8 @@ def test_a_notebook_saved_with_its_widgets_is_drawn_again_without_running_it(pag
     opened.close()
     page.errors.clear()
     page.goto(lab.page_of("kept.ipynb"))
-    page.wait_for_function("() => window.jupyterapp?.restored", timeout=90_000)
-    box(page, "net/").wait_for(timeout=90_000)
+    page.wait_for_function("() => window.jupyterapp?.restored", timeout=OPENING)
+    box(page, "net/").wait_for(timeout=OPENING)
     assert page.locator(".gs-box").count() >= 4
     box(page, "x").click()
     page.wait_for_function(

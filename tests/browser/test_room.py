@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from tests.browser.hands import box, shot
+from tests.browser.hands import box, painted, shot
 from tests.tf2 import tf1
 from tests.widget.page import WidgetPage
 
@@ -35,7 +35,7 @@ def test_bars_and_legend_stay_in_cells_of_all_widths(page: Any, width: int) -> N
     ed.screen.set_depth(1)
     ed.paint("device")
     WidgetPage(page, ed.screen)
-    page.wait_for_timeout(100)
+    painted(page)
     shot(page, f"room-{width}")
     assert page.locator(".gs-legend-entry").count() == 9
     assert page.locator(".gs-legend-entry").last.is_visible()

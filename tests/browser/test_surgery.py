@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import IMPORTS, apply, box, fit, shot, table
+from tests.browser.hands import IMPORTS, apply, box, fit, painted, shot, table
 from tests.lab import open_notebook
 from tests.until import until
 
@@ -64,7 +64,7 @@ def test_copy_a_block_by_hand(page: Any, lab: Any, corpus: Any) -> None:
     assert counts["variables"] == 28
     check_preview(page, notebook)
     before = notebook.ask("len(ed.graph.get_operations())")
-    page.wait_for_timeout(300)
+    painted(page)
     shot(page, "4_preview")
 
     # apply, and prove it in Python

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 import pytest
@@ -19,7 +18,6 @@ def test_no_spoilt_file_does_harm(group):
         need("corpus")
     counts: Counter[str] = Counter()
     harm = []
-    start = time.perf_counter()
     for result in results(group, 0, COUNTS[group]):
         counts[result.outcome] += 1
         if not result.allowed:
@@ -27,7 +25,6 @@ def test_no_spoilt_file_does_harm(group):
                 f"python -m tests.tf.fuzzing {group} {result.number}: after {result.seconds:.1f} s {result.outcome}; "
                 f"what was done: {result.story}"
             )
-        assert time.perf_counter() - start < 240, f"only {result.number} of {COUNTS[group]} in 4 minutes"
     assert not harm, "\n".join(harm)
     assert sum(counts.values()) == COUNTS[group]
     assert all(counts[outcome] >= COUNTS[group] // 50 for outcome in ("copied", "OpenError")), counts

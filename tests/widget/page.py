@@ -16,6 +16,7 @@ _MODEL = """async ([esm, css, state]) => {
   const style = document.createElement("style"); style.textContent = css; document.head.append(style);
   const view = (await import(URL.createObjectURL(new Blob([esm], {type: "text/javascript"})))).default;
   const heard = {}, sent = [];
+  window.answered = 0;
   const model = {
     get: name => state[name],
     on: (event, call) => (heard[event] ||= []).push(call),
@@ -38,6 +39,7 @@ _ANSWER = """([state, reply]) => setTimeout(() => {
   for (const name in all) if (JSON.stringify(all[name]) !== JSON.stringify(model.get(name))) changed[name] = all[name];
   model.put(changed);
   model.emit("msg:custom", reply);
+  window.answered += 1;
 })"""
 _RUN_AXE = """() => axe.run("main", {
   resultTypes: ["violations"], rules: {"label-content-name-mismatch": {enabled: true}},
@@ -56,7 +58,6 @@ class WidgetPage:
 
     def __init__(self, page: Any, screen: Any, answered: bool = True, dark: bool = False) -> None:
         self.page, self.widget, self.answered = page, GraphWidget(screen), answered
-        page.set_default_timeout(8000)
         page.set_content("<!doctype html><body style='margin:8px'></body>")
         if dark:
             page.evaluate(
@@ -75,6 +76,12 @@ class WidgetPage:
         reply = self.widget._on_message(self.widget, message, [], tell=False)
         state = {name: getattr(self.widget, name) for name in _SHOWN}
         self.page.evaluate(_ANSWER, [json.dumps(state), reply])
+
+    def settle(self, verb: str = "") -> None:
+        """Waits until every message that was sent is answered; with a verb, one of it among them."""
+        self.page.wait_for_function(
+            "verb => (!verb || sent.some(m => m.verb === verb)) && answered === sent.length", arg=verb
+        )
 
     @property
     def sent(self) -> list[tuple[str, dict[str, Any]]]:

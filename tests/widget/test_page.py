@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.browser.hands import painted
 from tests.widget.fake_screen import HOSTILE, FakeScreen
 
 BOX = "() => document.querySelector('.gs-layer-boxes .gs-item[aria-label*=\"%s\"]').getBoundingClientRect().toJSON()"
-
-
-def settle(shown, verb=None):
-    """Waits until every message is answered; with a verb, until one of it has been sent."""
-    if verb:
-        shown.page.wait_for_function("verb => sent.some(m => m.verb === verb)", arg=verb)
-    shown.page.wait_for_timeout(60)
 
 
 def marked(screen=None):
@@ -30,7 +24,7 @@ def marked(screen=None):
 def test_click_picks_and_inspects(widget_page):
     shown = widget_page()
     shown.item("softmax2").click()
-    settle(shown)
+    shown.settle()
     assert shown.sent == [
         ("pick", {"names": ["softmax2"], "mode": "set"}),
         ("details", {"pane": "source", "name": "softmax2"}),
@@ -55,11 +49,11 @@ def test_ctrl_click_toggles(widget_page):
     shown = widget_page()
     shown.item("softmax2").click()
     shown.item("images").click(modifiers=["Control"])
-    settle(shown)
+    shown.settle()
     assert shown.widget._screen.picked == ["softmax2", "images"]
     assert shown.page.locator(".gs-box.gs-picked").count() == 2
     shown.item("images").click(modifiers=["Control"])
-    settle(shown)
+    shown.settle()
     assert shown.widget._screen.picked == ["softmax2"]
 
 
@@ -105,7 +99,7 @@ def test_shift_drag_picks_what_the_frame_touches(widget_page):
     mouse.move(b["x"] + b["width"] + 8, b["y"] + b["height"] + 6, steps=5)
     mouse.up()
     shown.page.keyboard.up("Shift")
-    settle(shown, "pick")
+    shown.settle("pick")
     assert set(shown.widget._screen.picked) == {"images", "keep_prob"}
 
 
@@ -135,21 +129,21 @@ def test_keys_from_boundary_to_apply(widget_page):
     shown.page.keyboard.press("Tab")
     shown.item("split").focus()
     press("i")
-    settle(shown, "mark_input")
+    shown.settle("mark_input")
     shown.item("softmax2").focus()
     press("o")
-    settle(shown, "mark_output")
+    shown.settle("mark_output")
     assert shown.page.locator(".gs-summary").inner_text().replace("\n", " ").startswith("▷ 1 in ◁ 1 out")
     press("c")
-    settle(shown, "copy")
+    shown.settle("copy")
     assert shown.page.locator(".gs-pane-destination").is_visible()
     shown.page.locator('.gs-pane-source .gs-item[aria-label^="softmax2"]').focus()
     press("Control+z")
-    settle(shown, "undo")
+    shown.settle("undo")
     press("Control+Shift+Z")
-    settle(shown, "redo")
+    shown.settle("redo")
     press("Control+Enter")
-    settle(shown, "apply")
+    shown.settle("apply")
     verbs = [verb for verb, _ in shown.sent]
     assert verbs == ["mark_input", "mark_output", "copy", "undo", "redo", "apply"]
     assert shown.widget._screen.applied == "1 steps applied"
@@ -161,7 +155,7 @@ def test_the_output_chosen_in_the_inspector_is_the_one_marked(widget_page):
     shown.page.get_by_role("radio", name=":1").check()
     shown.item("split").focus()
     shown.page.keyboard.press("i")
-    settle(shown, "mark_input")
+    shown.settle("mark_input")
     assert shown.sent[-1] == ("mark_input", {"tensor": "split:1"})
 
 
@@ -176,7 +170,7 @@ def test_m_and_m_connect_and_ask_for_the_input(widget_page):
     shown.page.locator('.gs-pane-destination .gs-item[aria-label*="grafted/head/MatMul"]').focus()
     shown.page.keyboard.press("m")
     shown.page.get_by_role("menuitem").nth(1).click()
-    settle(shown, "connect")
+    shown.settle("connect")
     assert shown.sent[-1] == ("connect", {"tensor": "scale:0", "to": "grafted/head/MatMul", "input": 1})
 
 
@@ -189,7 +183,7 @@ def test_apply_asks_when_there_are_warnings(widget_page):
     assert "initial values only" in dialog.inner_text()
     assert shown.sent == []
     dialog.get_by_role("button", name="Apply").click()
-    settle(shown, "apply")
+    shown.settle("apply")
     assert shown.sent == [("apply", {})]
 
 
@@ -199,7 +193,7 @@ def test_what_becomes_of_a_variable_is_chosen_in_its_row(widget_page):
     first = shown.page.get_by_role("combobox", name="What becomes of head/weights")
     assert first.input_value() == "copy"
     first.select_option("freeze")
-    settle(shown, "set_policy")
+    shown.settle("set_policy")
     assert shown.sent[-1] == ("set_policy", {"step": 0, "variable": "head/weights", "policy": "freeze"})
     assert shown.page.get_by_role("combobox", name="What becomes of head/weights").input_value() == "freeze"
 
@@ -211,7 +205,7 @@ def test_search_reveals(widget_page):
     shown.page.keyboard.type("Dropout")
     shown.page.wait_for_selector(".gs-hit")
     shown.page.keyboard.press("Enter")
-    settle(shown, "reveal")
+    shown.settle("reveal")
     assert ("reveal", {"pane": "source", "name": "mixed/b/Dropout"}) in shown.sent
     shown.page.wait_for_function("() => document.activeElement.getAttribute('aria-label')?.includes('mixed/b/Dropout')")
 
@@ -220,7 +214,7 @@ def test_a_leak_becomes_an_input_by_its_button(widget_page):
     shown = widget_page(marked())
     shown.page.get_by_role("tab", name="Boundary").click()
     shown.page.get_by_role("button", name="Add as input keep_prob:0").click()
-    settle(shown, "add_leak")
+    shown.settle("add_leak")
     assert shown.page.locator(".gs-tag-leak").count() == 0
 
 
@@ -228,7 +222,7 @@ def test_a_refused_verb_is_said(widget_page):
     shown = widget_page()
     shown.item("images").focus()
     shown.page.keyboard.press("Control+z")
-    settle(shown, "undo")
+    shown.settle("undo")
     assert "there is nothing to take back" in shown.page.locator(".gs-status-text").inner_text()
 
 
@@ -253,7 +247,7 @@ def test_hostile_names_stay_text(widget_page):
               .dispatchEvent(new MouseEvent('click', {bubbles: true}))""",
             names.index(name),
         )
-        settle(shown)
+        shown.settle()
     for tab in ("Warnings", "Steps", "New ops", "Boundary"):
         shown.page.get_by_role("tab", name=tab).click()
     found = shown.page.evaluate(
@@ -273,7 +267,7 @@ def test_axe(widget_page, axe, dark):
     shown = widget_page(screen, dark=dark)
     shown.page.get_by_role("button", name="Fit the picture").click()
     shown.item("images").click()
-    settle(shown)
+    shown.settle()
     assert shown.axe() == []
     for tab in ("Boundary", "Warnings", "Steps", "Variables", "Code"):
         shown.page.get_by_role("tab", name=tab).click()
@@ -356,7 +350,7 @@ def test_an_op_is_inserted_by_keys_alone(widget_page):
     shown.page.keyboard.press("Tab")
     shown.page.keyboard.type("gate")
     shown.page.keyboard.press("Enter")
-    settle(shown, "insert")
+    shown.settle("insert")
     assert shown.sent[-1] == ("insert", {"op": "Relu", "on": "images:0", "name": "gate"})
     assert shown.page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("images")
 
@@ -393,7 +387,7 @@ def test_arrows_follow_edges(widget_page):
 def test_panes_become_tabs_in_a_narrow_cell(widget_page, width, both):
     shown = widget_page(marked())
     shown.page.set_viewport_size({"width": width, "height": 800})
-    shown.page.wait_for_timeout(100)
+    painted(shown.page)
     assert shown.page.locator(".gs-pane-source").is_visible()
     assert shown.page.locator(".gs-pane-destination").is_visible() == both
     if not both:
@@ -404,17 +398,17 @@ def test_panes_become_tabs_in_a_narrow_cell(widget_page, width, both):
 def test_in_a_narrow_cell_the_preview_comes_to_the_front_and_keeps_the_keyboard(widget_page):
     shown = widget_page()
     shown.page.set_viewport_size({"width": 760, "height": 800})
-    shown.page.wait_for_timeout(100)
+    painted(shown.page)
     for name, key in (("split", "i"), ("softmax2", "o")):
         shown.item(name).focus()
         shown.page.keyboard.press(key)
-    settle(shown, "mark_output")
+    shown.settle("mark_output")
     shown.page.keyboard.press("c")
-    settle(shown, "copy")
+    shown.settle("copy")
     assert shown.page.locator(".gs-pane-destination").is_visible()
     assert shown.page.evaluate("() => !!document.activeElement.closest('.gs-pane-destination')")
     shown.page.keyboard.press("Control+z")
-    settle(shown, "undo")
+    shown.settle("undo")
     assert shown.page.locator(".gs-pane-source").is_visible()
     assert shown.page.evaluate("() => !!document.activeElement.closest('.gs-pane-source')")
 
@@ -480,7 +474,7 @@ def test_a_double_click_on_what_marks_a_box_unfolds_it(widget_page):
     assert shown.page.evaluate(words, name) == before
     at = share.bounding_box()
     shown.page.mouse.dblclick(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
-    settle(shown, "unfold")
+    shown.settle("unfold")
     assert shown.sent[-1] == ("unfold", {"pane": "source", "name": name})
 
 
@@ -498,7 +492,7 @@ def test_two_views_of_one_widget_are_in_step_and_closing_one_leaves_the_other(wi
     assert shown.page.evaluate(listeners) == alone
     assert shown.page.evaluate("second.childElementCount") == 0
     shown.item("images").click()
-    settle(shown)
+    shown.settle()
     assert shown.widget._screen.picked == ["images"]
 
 
