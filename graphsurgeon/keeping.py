@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
 from .core.graph import Graph
+from .core.plan import tensor_name
 from .core.reports import Restored, Saved
 from .errors import PlanError
 
@@ -134,10 +135,14 @@ class Keeping:
         names: Mapping[str, str] | Applied | None = None,
         device: str | Mapping[str, str] = "keep",
         tags: str | Iterable[str] = ("serve",),
+        feeds: Mapping[Any, Any] | None = None,
+        verify: bool = True,
     ) -> Saved:
         """Writes the graph, or a part of it, with its values, as plain TensorFlow reads it; the graph stays as it is.
 
-        What undone plans have left behind stays out. The file is there whole, or not at all.
+        What undone plans have left behind stays out. The file is there whole, or not at all: before it takes its
+        name, plain TensorFlow opens it again and runs its outputs, and they are compared with those of this graph.
+        What writes, draws from a queue or asks a file is not run; the report names it.
 
         Args:
             path: where to. Its suffix says the format, where `format` does not.
@@ -154,14 +159,17 @@ class Keeping:
             names: for a checkpoint: name to write -> variable, as in `restore`.
             device: as in `Plan.copy`: ``clear`` for a file that runs anywhere.
             tags: of a SavedModel.
+            feeds: tensor -> array, for the run that proves the file; tensors that are not given get random numbers
+                where their dtype and shape allow it.
+            verify: False writes the file without opening it again: for a graph so large that one run more counts.
 
         Returns:
-            what was written, and what to mind.
+            what was written, what was run of it, and what to know before it is used.
 
         Raises:
             SelectionError: a tensor is not there.
-            PlanError: the format is not known or does not go with an argument, a variable has no value, or what is
-                asked cannot be written so. No file has changed then.
+            PlanError: the format is not known or does not go with an argument, a variable has no value, what is
+                asked cannot be written so, or TensorFlow does not run what was written. No file has changed then.
 
         Example:
             >>> import os, tempfile, tensorflow as tf, graphsurgeon as gs
@@ -179,7 +187,7 @@ class Keeping:
         _refuse_odd(f"save({path!r})", path=path, names=names, signatures=signatures, tags=tags)
         request = Request(
             path, format, outputs, inputs, signatures, freeze, under, _renames(names), device, tags,
-            self.inputs, self.outputs, self.starters,
+            self.inputs, self.outputs, self.starters, {tensor_name(k): v for k, v in (feeds or {}).items()}, verify,
         )  # fmt: skip
         given = self.session if values is None else values_of(values)
         return save(self.snapshot, self.orphans, self.void, given, request)

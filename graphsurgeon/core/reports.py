@@ -88,7 +88,8 @@ class Saved:
         ops: number of ops in the file.
         variables: names of the variables whose values are in it.
         left: number of ops of the graph that are not in it.
-        notes: what to know before it is used.
+        notes: what to know before it is used, and what of it could not be run, and why.
+        proof: what was run of it, before it took its name; empty where that was not wanted.
     """
 
     path: str
@@ -97,13 +98,14 @@ class Saved:
     variables: tuple[str, ...] = ()
     left: int = 0
     notes: Sequence[str] = ()
+    proof: str = ""
 
     def __repr__(self) -> str:
         held = many(len(self.variables), "variable")
         ops = f"{many(self.ops, 'op')}, " if self.ops else ""
         lines = [f"{self.path!r}: {self.format.replace('_', ' ')}, {ops}{held}"]
         lines += [f"  {many(self.left, 'op')} left out"] if self.left else []
-        lines += [f"  {note}" for note in self.notes]
+        lines += [f"  {note}" for note in (self.proof, *self.notes) if note]
         return "\n".join(lines)
 
 

@@ -41,9 +41,13 @@ class Exported:
     tensors: dict[str, str]
     notes: list[str] = field(default_factory=list)
 
+    def name(self, tensor: str) -> str:
+        """Returns what a tensor of the old graph is called here."""
+        return self.tensors.get(tensor, tensor)
+
     def tensor(self, name: str) -> Any:
         """Returns what has become of a tensor of the old graph."""
-        return self.graph.get_tensor_by_name(self.tensors.get(name, name))
+        return self.graph.get_tensor_by_name(self.name(name))
 
     def left(self, base: Graph, orphans: frozenset[str]) -> int:
         """Returns how many ops of the old graph stayed behind: not those that are here, or fed here as they were there.

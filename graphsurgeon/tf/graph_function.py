@@ -127,7 +127,7 @@ def graph_function(
     asked = f"function(outputs={_shown(outputs)})"
     if not _tensors(outputs):
         raise PlanError(asked, "no outputs are given", "Name the tensors to return: outputs='softmax:0'")
-    part = _part(base, _named(inputs), _tensors(outputs), asked)
+    part = _part(base, arguments(inputs), _tensors(outputs), asked)
     infos = [base.state.variables[base.names[i]] for i in part.variables]
     with eager():
         given = values() if callable(values) and infos else values
@@ -172,8 +172,8 @@ def _tensors(things: Any) -> list[str]:
     return [tensor_name(item) for item in items if item is not None]
 
 
-def _named(inputs: Any) -> dict[str, str]:
-    """Argument name -> tensor name; without names, those of the ops."""
+def arguments(inputs: Any) -> dict[str, str]:
+    """Returns argument name -> tensor name, as a function has them; without names, those of the ops."""
     tensors = _tensors(inputs)
     names = list(inputs) if isinstance(inputs, Mapping) else [t.partition(":")[0] for t in tensors]
     out: dict[str, str] = {}

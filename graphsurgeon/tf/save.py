@@ -19,11 +19,13 @@ from ..core.state import VariableInfo
 from ..errors import PlanError
 from .carrying import batches, stream
 from .exporting import Exported, exported, meta_graph, named, small_enough, trained, with_saver
-from .graph_function import function_module
+from .graph_function import arguments, function_module
+from .proving import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
+from .resources import starters
 from .restoring import saved_names, slices
 from .savedmodel import write_saved_model
 from .variables import fetch, variable_infos
-from .writing import beside, put_folder, write_checkpoint, write_file
+from .writing import beside, put_checkpoint, put_folder, read_back, write_checkpoint
 
 FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2")
 _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "": "saved_model"}
@@ -31,7 +33,7 @@ _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "
 
 @dataclass(frozen=True)
 class Request:
-    """What `Editor.save` was asked for; see there."""
+    """What `Editor.save` was asked for; see there. `feeds` is by tensor name."""
 
     path: Any
     format: str | None
@@ -46,6 +48,8 @@ class Request:
     own_inputs: Mapping[str, str]
     own_outputs: Mapping[str, str]
     starters: tuple[list[str], Mapping[str, str]]
+    feeds: Mapping[str, Any]
+    verify: bool
 
     @property
     def asked(self) -> str:
@@ -92,10 +96,12 @@ class Request:
             "outputs": self.outputs is not None and (kind == "checkpoint" or self.signatures is not None),
             "inputs": self.inputs is not None and (kind == "checkpoint" or self.signatures is not None),
             "device": self.device != "keep" and kind in ("checkpoint", "saved_model_tf2"),
+            "feeds": bool(self.feeds) and (kind == "checkpoint" or not self.verify),
         }
         for name, hit in wrong.items():
             if hit:
                 beside_ = "signatures" if self.signatures is not None and model else f"the format {kind!r}"
+                beside_ = "verify=False" if name == "feeds" and not self.verify else beside_
                 raise PlanError(self.asked, f"{name}= does not go with {beside_}", f"Leave {name}= out")
         how = "Name the tensors to save" + ("" if model else "; leave outputs= out to save the whole graph")
         if self.outputs is not None and not named(self.outputs):
@@ -133,6 +139,8 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
     """
     kind, path = request.kind, os.fspath(request.path)
     request.refuse(kind)
+    for name in request.feeds:
+        base.tensor(name, request.asked)
     if kind == "checkpoint":
         return _checkpoint(base, path, values, request, void)
     signatures = request.all_signatures if kind.startswith("saved_model") else {}
@@ -149,30 +157,65 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
         raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
     also = request.starters[0] if kind == "saved_model" else []
     made = exported(base, orphans, starts, ends, frozen, request.device, request.asked, also)
-    if kind == "graph_def":
-        return _graph_def(made, path, request, made.left(base, orphans))
     left = made.left(base, orphans)
+    calls = _calls(base, orphans, request, signatures)
+    if kind == "graph_def":
+        return _graph_def(base, made, path, values, request, left, calls)
     kept = trained(made.graph, void)
     saver = with_saver(made.graph, kept)
     parts = slices(made.graph)
     keys = {op: (parts[op].name, parts[op].spec) if op in parts else (op, "") for op in kept}
     infos = [base.state.variables[op] for op in kept]
-    if kind == "meta_graph":
-        prefix = path.removesuffix(".meta")
-        meta = meta_graph(made.graph, saver, request.asked)
-        if infos:
-            write_checkpoint(prefix, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
-        write_file(prefix + ".meta", meta.SerializeToString(), request.asked)
-        path = prefix + ".meta"
-    else:
-        with beside(path, request.asked) as folder:
+    asked = request.asked
+    with beside(path, asked) as folder:
+        if kind == "meta_graph":
+            path = path.removesuffix(".meta")
+            new = os.path.join(folder, os.path.basename(path))
+            meta = meta_graph(made.graph, saver, asked)
+            if infos:
+                write_checkpoint(new, read(base, values, infos, asked), keys, _total(infos), asked)
+            with open(new + ".meta", "wb") as out:
+                out.write(meta.SerializeToString())
+            file = meta_graph_file(new + ".meta", base, calls, made.name)
+        else:
             new = os.path.join(folder, "model")
-            meta = write_saved_model(made, new, signatures, request.tags, saver, base, request.starters, request.asked)
+            meta = write_saved_model(made, new, signatures, request.tags, saver, base, request.starters, asked)
             if infos:
                 inner = os.path.join(new, "variables", "variables")
-                write_checkpoint(inner, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
-            put_folder(new, path, request.asked)
-    return Saved(path, kind, len(meta.graph_def.node), tuple(kept), left, made.notes)
+                write_checkpoint(inner, read(base, values, infos, asked), keys, _total(infos), asked)
+            tags = [request.tags] if isinstance(request.tags, str) else list(request.tags)
+            file = saved_model_file(new, base, calls, made.name, tags)
+        source = Source(base, _live(values) if infos or request.freeze or not callable(values) else None, asked)
+        proof = _proof(base, calls, file, source, request, kept)
+        if kind == "meta_graph":
+            if infos:
+                put_checkpoint(new, path)
+            path += ".meta"
+            os.replace(new + ".meta", path)
+        else:
+            put_folder(new, path, asked)
+    return Saved(path, kind, len(meta.graph_def.node), tuple(kept), left, [*made.notes, *proof.notes], proof.said)
+
+
+def _calls(base: Graph, orphans: frozenset[str], request: Request, signatures: Any) -> Any:
+    """What is run to prove a file: its signatures, or what was asked for, or the last of all that has no effects."""
+    if signatures:
+        return signatures
+    outputs, inputs = named(request.outputs), named(request.inputs)
+    if not outputs:
+        own = request.own_outputs.values()
+        outputs = named(list(own)) if own and all(t.partition(":")[0] in base.index for t in own) else {}
+        outputs, inputs = outputs or sinks(base, orphans), {}
+    return {"": (inputs, outputs)} if outputs else {}
+
+
+def _proof(
+    base: Graph, calls: Any, file: Any, source: Source, request: Request, kept: Iterable[str] | None = None
+) -> Proof:
+    """Opens what was written and runs it beside the source, unless that is not wanted."""
+    if not request.verify:
+        return Proof("", ["not opened again: verify=False"])
+    return prove(base, calls, file, source, request.feeds, request.asked, None if kept is None else frozenset(kept))
 
 
 def _live(values: Any) -> Any:
@@ -223,21 +266,40 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, void: fro
         raise PlanError(request.asked, f"{some(clash)} would all be called {twice!r}", "Give them other names=")
     infos = [known[op] for op in wanted]
     prefix = path.removesuffix(".index")
-    write_checkpoint(prefix, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
-    return Saved(prefix, "checkpoint", 0, tuple(wanted))
+    with beside(prefix, request.asked) as folder:
+        new = os.path.join(folder, "values")
+        write_checkpoint(new, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
+        if request.verify:
+            read_back(new, [key for key, _ in keys.values()], request.asked)
+        put_checkpoint(new, prefix)
+    notes = [] if request.verify else ["not opened again: verify=False"]
+    return Saved(prefix, "checkpoint", 0, tuple(wanted), 0, notes, "read again by TensorFlow" * request.verify)
 
 
-def _graph_def(made: Exported, path: str, request: Request, left: int) -> Saved:
+def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Request, left: int, calls: Any) -> Saved:
     graph_def = small_enough(made.graph.as_graph_def(), request.asked)
     plain = path.removesuffix(".gz")
     text = plain.endswith((".pbtxt", ".txt"))
     data = text_format.MessageToString(graph_def).encode() if text else graph_def.SerializeToString()
-    write_file(path, gzip.compress(data) if path.endswith(".gz") else data, request.asked)
     held = list(variable_infos(made.graph))
     notes = list(made.notes)
     if held:
         notes.append(f"the values of {many(len(held), 'variable')} are not in it: freeze=True keeps them as constants")
-    return Saved(path, "graph_def", len(graph_def.node), (), left, notes)
+    fills = {table: names for table, names in starters(made.graph).items()
+             if "Table" in made.graph.get_operation_by_name(table).type}  # fmt: skip
+    starts = [name for found in fills.values() for name in found]
+    if fills:
+        notes.append(f"to be run first: {some(starts)}, to fill {some(list(fills))}")
+    with beside(path, request.asked) as folder:
+        new = os.path.join(folder, os.path.basename(path))
+        with open(new, "wb") as out:
+            out.write(gzip.compress(data) if path.endswith(".gz") else data)
+        # A GraphDef has no values: where none are given, both sides get the initial ones.
+        source = Source(base, _live(values) if request.freeze or not callable(values) else None, request.asked)
+        file = graph_def_file(new, base, calls, made.name, starts, source if held else None)
+        proof = _proof(base, calls, file, source, request)
+        os.replace(new, path)
+    return Saved(path, "graph_def", len(graph_def.node), (), left, [*notes, *proof.notes], proof.said)
 
 
 def _module(base: Graph, path: str, values: Any, request: Request, signatures: Any) -> Saved:
@@ -247,5 +309,9 @@ def _module(base: Graph, path: str, values: Any, request: Request, signatures: A
     with beside(path, request.asked) as folder:
         new = os.path.join(folder, "model")
         tf.saved_model.save(module, new, signatures=served)
+        calls = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
+        source = Source(base, _live(values) if module.variables or not callable(values) else None, request.asked)
+        proof = _proof(base, calls, served_file(new, calls), source, request)
         put_folder(new, path, request.asked)
-    return Saved(path, "saved_model_tf2", 0, tuple(v.name.removesuffix(":0") for v in module.variables))
+    names = tuple(v.name.removesuffix(":0") for v in module.variables)
+    return Saved(path, "saved_model_tf2", 0, names, 0, proof.notes, proof.said)

@@ -40,15 +40,6 @@ def beside(path: str, asked: str) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_file(path: str, data: bytes, asked: str) -> None:
-    """Writes a file whole, or leaves what is there."""
-    with beside(path, asked) as folder:
-        new = os.path.join(folder, "file")
-        with open(new, "wb") as out:
-            out.write(data)
-        os.replace(new, path)
-
-
 def put_folder(new: str, path: str, asked: str) -> None:
     """Puts a new folder where a path says; only a SavedModel or an empty folder gives way to it.
 
@@ -95,7 +86,22 @@ def write_checkpoint(
             bar.step(sum(np.asarray(value).nbytes for value in batch.values()))
         with _saying(asked), eager():
             tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=shards, destination_prefix=whole, delete_old_dirs=False)
-        _put(whole, prefix)
+        put_checkpoint(whole, prefix)
+
+
+def read_back(prefix: str, keys: Iterable[str], asked: str) -> None:
+    """Reads the values of a checkpoint, one by one, as TensorFlow does: it knows their checksums.
+
+    Raises:
+        PlanError: one is not there, or damaged.
+    """
+    try:
+        reader = tf.train.load_checkpoint(prefix)
+        for key in dict.fromkeys(keys):
+            reader.get_tensor(key)
+    except (tf.errors.OpError, ValueError, RuntimeError, IndexError) as error:
+        wrong = f"TensorFlow does not read what was written: {first_line(error)}"
+        raise PlanError(asked, wrong, "Write it again, where there is room for it") from error
 
 
 @contextmanager
@@ -106,7 +112,7 @@ def _saying(asked: str) -> Iterator[None]:
         raise PlanError(asked, f"TensorFlow cannot write it: {first_line(error)}", "Choose another path") from error
 
 
-def _put(whole: str, prefix: str) -> None:
+def put_checkpoint(whole: str, prefix: str) -> None:
     """Moves the files of a checkpoint to their place, the index last; shards of one that was there go."""
     before = set(glob.glob(glob.escape(prefix) + ".data-*-of-*"))
     with suppress(FileNotFoundError):
