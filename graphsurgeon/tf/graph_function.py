@@ -20,14 +20,13 @@ from ..core.walks import backward
 from ..errors import PlanError
 from .copying import carry_out
 from .eager import eager, note_use
-from .internals import op_definition
+from .internals import first_line, op_definition
 from .read import snapshot
 from .variables import fetch
 
 tf1 = tf.compat.v1
 
 _TABLES = frozenset({"HashTable", "HashTableV2"})
-_FILLS = frozenset({"InitializeTable", "InitializeTableV2"})
 _LIVE = FEED_TYPES | {
     "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2",
     "MutableDenseHashTable", "MutableDenseHashTableV2", "Iterator", "IteratorV2", "OneShotIterator",
@@ -135,7 +134,7 @@ def graph_function(
         arrays = fetch(given, [i for i in infos if i.op not in held], base.owner, "function(values=...)")
         held.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
         held = {info.op: held[info.op] for info in infos}
-        tables = {base.names[i]: _table(base, i, values, asked) for i in part.tables}
+        tables = {base.names[i]: _table(base, i, asked) for i in part.tables}
         specs = [_spec(base, key, tensor) for key, tensor in part.inputs.items()]
 
         def call(*args: Any) -> Any:
@@ -280,20 +279,32 @@ def _variable(info: VariableInfo, value: Any, base: Graph) -> Any:
     return tf.Variable(value, trainable=trainable, name=info.op, dtype=info.dtype, shape=shape)
 
 
-def _table(base: Graph, number: int, values: Any, asked: str) -> Any:
-    """Returns a table with the content of one of the graph, computed from what fills it there."""
+def _table(base: Graph, number: int, asked: str) -> Any:
+    """Returns a table with the content of one of the graph: what fills it there is run once, in a graph of its own."""
     name = base.names[number]
-    fills = [i for i in base.consumers.row(number).tolist() if base.types[i] in _FILLS]
-    given = values() if callable(values) else values
-    if len(fills) != 1 or not hasattr(given, "run"):
-        raise PlanError(
-            asked,
-            f"what table {name!r} holds is not known: no InitializeTable op fills it, or values= is no session",
-            "Make the result of its lookup an input instead; open a SavedModel with signature=",
-        )
-    fill = base.owner.get_operation_by_name(base.names[fills[0]])
-    keys, content = given.run([fill.inputs[1], fill.inputs[2]])
-    types = (fill.inputs[1].dtype, fill.inputs[2].dtype)
+    fills = [op for op in base.state.starters.get(name, ()) if op in base.index]
+    instead = "Make the result of its lookup an input instead"
+    if not fills:
+        raise PlanError(asked, f"what table {name!r} holds is not known: no op fills it", instead)
+    needed = backward(base, base.mask([base.index[fills[0]]]))
+    plan = Plan(Graph.of([], owner=object())).copy(
+        Selection(base, needed, Query("select")), to="", variables="initial", collections="none"
+    )
+    if plan.effect.faults:
+        raise plan.effect.faults[0].error()
+    graph = carry_out(plan.effect, tf.Graph(), lambda values: values).graph
+    holder = graph.get_operation_by_name(name)
+    types = holder.get_attr("key_dtype"), holder.get_attr("value_dtype")
+    read = tf.raw_ops.LookupTableExportV2 if holder.outputs[0].dtype == tf.resource else tf.raw_ops.LookupTableExport
+    with graph.as_default():
+        export = read(table_handle=holder.outputs[0], Tkeys=types[0], Tvalues=types[1])
+    try:
+        with tf1.Session(graph=graph) as session:
+            session.run(graph.get_operation_by_name(fills[0]))
+            keys, content = session.run([export.keys, export.values])
+    except tf.errors.OpError as error:
+        wrong = f"what table {name!r} holds is not known: {fills[0]!r} does not run: {first_line(error)}"
+        raise PlanError(asked, wrong, instead) from error
     default = "" if types[1] == tf.string else tf.zeros([], types[1])  # unused: each lookup brings its own
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, content, *types), default)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,7 @@ from ..errors import PlanError
 from .carrying import batches, stream
 from .exporting import Exported, exported, meta_graph, named, small_enough, trained, with_saver
 from .graph_function import arguments, function_module
+from .internals import first_line
 from .proving import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .resources import starters
 from .restoring import saved_names, slices
@@ -308,10 +311,45 @@ def _module(base: Graph, path: str, values: Any, request: Request, signatures: A
     module, served = function_module(base, signatures, values)
     with beside(path, request.asked) as folder:
         new = os.path.join(folder, "model")
-        tf.saved_model.save(module, new, signatures=served)
+        notes = _write_module(module, new, served, base, request.asked)
         calls = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
         source = Source(base, _live(values) if module.variables or not callable(values) else None, request.asked)
         proof = _proof(base, calls, served_file(new, calls), source, request)
         put_folder(new, path, request.asked)
     names = tuple(v.name.removesuffix(":0") for v in module.variables)
-    return Saved(path, "saved_model_tf2", 0, names, 0, proof.notes, proof.said)
+    return Saved(path, "saved_model_tf2", 0, names, 0, [*notes, *proof.notes], proof.said)
+
+
+def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str) -> list[str]:
+    """Writes a module; returns what to know of it.
+
+    Raises:
+        PlanError: TensorFlow does not write it.
+    """
+    overridden = sorted({node.attr["_gradient_op_type"].s.decode() for node in base.nodes
+                         if "_gradient_op_type" in getattr(node, "attr", ())})  # fmt: skip
+    log = logging.getLogger("absl")  # where TensorFlow prints the whole stack of what is caught here
+    silent, log.disabled = log.disabled, log.disabled or bool(overridden)
+    try:
+        with _saying(asked):
+            tf.saved_model.save(module, folder, signatures=served)
+            return []
+    except PlanError:
+        if not overridden:
+            raise
+    finally:
+        log.disabled = silent
+    with _saying(asked):
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+        tf.saved_model.save(module, folder, signatures=served, options=options)
+    return [f"the gradient registered as {some(overridden)} is not in it, for TensorFlow cannot trace it: register it "
+            "again where the model is loaded, before it is differentiated"]  # fmt: skip
+
+
+@contextmanager
+def _saying(asked: str) -> Iterator[None]:
+    how = "Save it as TF1 does: format='saved_model'"
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, tf.errors.OpError) as error:
+        raise PlanError(asked, f"TensorFlow does not write it: {first_line(error)}", how) from error

@@ -13,6 +13,7 @@ from ..core.state import VARIABLE_TYPES
 from ..errors import OpenError
 from .carrying import assign
 from .checkpoints import Checkpoint, Stored, refuse_incomplete
+from .sessions import fill_tables
 from .variables import variable_infos
 
 tf1 = tf.compat.v1
@@ -46,6 +47,8 @@ class CheckpointValues:
 
     def __init__(self, graph: Any, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
         self._graph, self._saver, self._prefix, self._meta, self._folder = graph, saver, prefix, meta, folder
+        tables = graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS) if meta is None else []
+        self._tables = [op.name for op in tables]
 
     def fill(self, session: Any) -> None:
         """Restores all variables of the checkpoint into `session`, then runs the model's own init op.
@@ -159,9 +162,9 @@ class CheckpointValues:
         return True
 
     def start(self, session: Any) -> None:
-        """Runs the init op of a SavedModel, which fills its tables."""
-        if self._meta is None:
-            return
+        """Runs what fills the tables: the init op of a SavedModel; the initialisers that a MetaGraph lists."""
+        graph = session.graph
+        fill_tables(session, [graph.get_operation_by_name(name) for name in self._tables if _has(graph, name)])
         for name in self.starters:
             session.run(session.graph.get_operation_by_name(name), self.asset_feeds)
 
