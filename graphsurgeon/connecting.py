@@ -111,7 +111,26 @@ def connect(
         raise PlanError(f"{asked}, {faults[0].asked}", faults[0].wrong + more, faults[0].instead)
     applied = destination.apply(plan)
     applied.notes += [note for model in order for note in _as_it_lies(model)]
+    fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
+    destination.inputs = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
+    destination.outputs = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
+    destination.ends = tuple(destination.inputs.values()), tuple(destination.outputs.values())
     return destination
+
+
+def _ends_of(models: list[_Model], taken: Mapping[str, Any], side: str, made: Editor) -> dict[str, str]:
+    """The inputs or outputs of graphs that were joined: those that no other graph feeds or reads.
+
+    Each keeps its name; where two have the same, the names of their graphs go before.
+    """
+    found = [
+        (model.name, key, under(model.name, tensor))
+        for model in models
+        for key, tensor in getattr(model.editor, side).items()
+        if tensor not in taken[model.name] and under(model.name, tensor.partition(":")[0]) in made.snapshot.index
+    ]
+    keys = [key for _, key, _ in found]
+    return {key if keys.count(key) == 1 else f"{name}_{key}".replace("/", "_"): tensor for name, key, tensor in found}
 
 
 def _starts(pairs: Mapping[Any, Any]) -> list[Any]:

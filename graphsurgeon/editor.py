@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,8 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         self.inputs, self.outputs = dict(inputs or {}), dict(outputs or {})
         self.ends = (tuple(self.inputs.values()), tuple(self.outputs.values()))  # shown wherever they lie
         self.served: tuple[str, str] | None = None  # folder and signature of a SavedModel of TF2, opened as it lies
+        self.packed: Callable[[Sequence[Any]], Any] | None = None  # makes of `outputs` what the opened function returns
+        self._results = tuple(self.outputs)
         self.title = title
         self._code = code
         self._session = session

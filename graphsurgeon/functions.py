@@ -18,6 +18,8 @@ class Functions:
     inputs: dict[str, str]
     outputs: dict[str, str]
     title: str
+    packed: Any
+    _results: tuple[str, ...]
     _code: str
     _log: Log
     _session: Any
@@ -43,7 +45,8 @@ class Functions:
             inputs: the tensors that become arguments, by name or object: one, several, or a dict of argument name ->
                 tensor. An argument has the dtype and static shape of its tensor. Default: those of the function that
                 was opened.
-            outputs: the tensors it returns: one gives a tensor, several a list, a dict a dict.
+            outputs: the tensors it returns: one gives a tensor, several a list, a dict a dict. Default: those of the
+                function that was opened, put together as that returns them.
             values: where its variables' values come from: a session, an editor, or a mapping of variable name to
                 array. Default: `session()`.
             name: what to call it.
@@ -73,7 +76,8 @@ class Functions:
 
         given = values_of(values) if values is not None else self.session
         takes, gives = self.inputs if inputs is None else inputs, self.outputs if outputs is None else outputs
-        return graph_function(self.snapshot, takes, gives, given, name)
+        same = outputs is None and tuple(gives) == self._results
+        return graph_function(self.snapshot, takes, gives, given, name, packed=self.packed if same else None)
 
     def inlined(self, *calls: Any) -> Editor:
         """Returns an editor of a new graph in which function calls are replaced by what they compute.
@@ -108,5 +112,6 @@ class Functions:
         shown = ", ".join(repr(op_name(call)) for call in calls)
         values = SessionValues(self.session, self._values, self.void)
         editor = Editor(made.graph, self.title, f"{self._code}.inlined({shown})", None, values, self.inputs, moved)
+        editor.packed = self.packed
         editor._log.follows = (self._log, moment(), f".inlined({shown})")
         return editor

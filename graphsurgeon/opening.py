@@ -64,4 +64,5 @@ def open(
     if any(found.ends):
         editor.ends = found.ends
     editor.served = found.served
+    editor.packed = found.packed
     return editor.inlined() if inline else editor

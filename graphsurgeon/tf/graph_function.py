@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,7 +105,13 @@ def function_module(base: Graph, signatures: Mapping[str, tuple[Any, Any]], valu
 
 
 def graph_function(
-    base: Graph, inputs: Any, outputs: Any, values: Any, name: str = "function", shared: dict[str, Any] | None = None
+    base: Graph,
+    inputs: Any,
+    outputs: Any,
+    values: Any,
+    name: str = "function",
+    shared: dict[str, Any] | None = None,
+    packed: Callable[[Sequence[Any]], Any] | None = None,
 ) -> GraphFunction:
     """Returns a TF2 callable that computes `outputs` from `inputs` as a graph does.
 
@@ -117,6 +123,7 @@ def graph_function(
             that gives a session; it is called only where there are variables.
         name: what to call it.
         shared: variables of functions made before, by op name: it uses these, and adds its own.
+        packed: makes of the results what is returned; default: as `outputs` is.
 
     Raises:
         SelectionError: a tensor is not there.
@@ -139,7 +146,7 @@ def graph_function(
 
         def call(*args: Any) -> Any:
             found = _copied(base, part, args, held, tables)
-            return _packed(outputs, found)
+            return _packed(outputs, found) if packed is None else packed(found)
 
         loops = bool((part.mask & base.typed(("Enter", "RefEnter"))).any())
         plain = re.sub(r"\W", "_", name)

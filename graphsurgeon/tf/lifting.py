@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,14 @@ class Lifted:
         values: where the values of its variables and tables come from.
         inputs: argument -> name of its placeholder's tensor.
         outputs: result -> name of its tensor.
+        packed: makes of the results, in that order, what the function returns.
     """
 
     graph: Any
     values: OpenedValues
     inputs: dict[str, str]
     outputs: dict[str, str]
+    packed: Callable[[Sequence[Any]], Any]
 
 
 def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Lifted:
@@ -79,7 +82,15 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
         values,
         {t.op.name: t.name for t in arguments},
         {key: moved.get(t.name, t.name) for key, t in _results(concrete)},
+        partial(_packed, concrete.structured_outputs),
     )
+
+
+def _packed(structure: Any, results: Sequence[Any]) -> Any:
+    """What a function returns, made of its results."""
+    left = iter(results)
+    flat = [None if item is None else next(left) for item in tf.nest.flatten(structure, expand_composites=True)]
+    return tf.nest.pack_sequence_as(structure, flat, expand_composites=True)
 
 
 def _results(concrete: Any) -> list[tuple[str, Any]]:

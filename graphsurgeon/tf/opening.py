@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ class Opened:
         inputs, outputs: of a function: argument or result -> name of its tensor.
         ends: names of the tensors that all signatures of a file feed and fetch.
         served: the folder of a SavedModel of TF2, and which of its signatures can be opened for its ops.
+        packed: of a function: makes of its results what it returns.
     """
 
     graph: Any
@@ -54,6 +56,7 @@ class Opened:
     outputs: dict[str, str] = field(default_factory=dict)
     ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     served: tuple[str, str] | None = None
+    packed: Callable[[Sequence[Any]], Any] | None = None
 
 
 def opened(
@@ -109,7 +112,9 @@ def _from_trace(found: Trace, asked: str, flat: bool = False) -> Opened:
         # A signature is one call of the function that was saved: its ops are what people want to see.
         found_inside = unwrapped(graph, outputs.values())
         graph, outputs = found_inside.graph, {key: found_inside.tensors[name] for key, name in outputs.items()}
-    return Opened(graph, found.title, found.code, None, lifted.values, lifted.inputs, outputs)
+    return Opened(
+        graph, found.title, found.code, None, lifted.values, lifted.inputs, outputs, packed=lifted.packed
+    )
 
 
 def _short(thing: Any) -> str:

@@ -203,15 +203,23 @@ def _functions(module: Any) -> dict[str, Any]:
 
 
 def is_keras(thing: Any) -> bool:
-    """Returns whether this is a Keras model or layer; does not import Keras."""
-    keras = sys.modules.get("keras")
-    layer = getattr(keras, "Layer", None)
-    return isinstance(layer, type) and isinstance(thing, layer)
+    """Returns whether this is a model or layer of Keras, or of its predecessor `tf_keras`; imports neither."""
+    return _keras_of(thing) is not None
+
+
+def _keras_of(thing: Any) -> Any:
+    """The package whose layer this is: `keras`, or `tf_keras`, which is Keras 2; None where it is not one."""
+    for name in ("keras", "tf_keras"):
+        package = sys.modules.get(name)
+        layer = getattr(package, "Layer", None) or getattr(getattr(package, "layers", None), "Layer", None)
+        if isinstance(layer, type) and isinstance(thing, layer):
+            return package
+    return None
 
 
 def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
     asked = f"open({type(model).__name__} {model.name!r})"
-    backend = sys.modules["keras"].backend.backend()
+    backend = _keras_of(model).backend.backend()
     if backend != "tensorflow":
         raise OpenError(
             asked,
@@ -224,18 +232,22 @@ def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
 
     call = tf.function(lambda *args: model(*args, training=training), autograph=False)
     concrete = _traced(call, specs, {}, asked)
-    named = [(v.value, v.path) for v in model.variables if isinstance(v.value, tf.Variable)]
+    held = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
+    named = [(variable, name) for variable, name in held if isinstance(variable, tf.Variable)]
     code = "gs.open(model, training=True)" if training else "gs.open(model)"
     return Trace(concrete, model.name, code, named, (model, call))
 
 
 def _keras_specs(model: Any, asked: str) -> tuple[Any, ...]:
-    inputs = getattr(model, "_inputs_struct", None)
+    inputs = getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None))
     if inputs is None:
         inputs = getattr(model, "inputs", None)
         inputs = inputs[0] if isinstance(inputs, list) and len(inputs) == 1 else inputs
     if inputs is not None and not (isinstance(inputs, list) and not inputs):
         return (tf.nest.map_structure(lambda t: tf.TensorSpec(t.shape, t.dtype, name=t.name), inputs),)
+    saved = model.save_spec() if hasattr(model, "save_spec") else None  # Keras 2 keeps what a model was called with
+    if saved is not None:
+        return tuple(saved[0])
     # A subclassed model keeps the shapes it was built with; the first axis is that of the batch.
     shapes = getattr(model, "_build_shapes_dict", None) or {}
     kept = list(shapes.values())
