@@ -4,8 +4,6 @@ WORKERS ?= 2
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
-# It measures seconds, so it runs with nothing beside it.
-ALONE := tests/browser/test_large.py
 LAB_OPTIONS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 # TensorFlow's start-up log is noise here; its warnings still show.
@@ -28,9 +26,7 @@ lab: $(VENV)/lab
 test: $(VENV)/test check
 	@tools/setup.sh chromium
 	@tools/setup.sh frontend
-	$(PY) -m pytest -q --no-tensorflow tests/core
-	$(PY) -m pytest -q $(ALONE)
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore $(ALONE)
+	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/test
 	$(PY) -m ruff check .

@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from tests.corpus import Corpus, open_corpus
 from tests.lab import Server
-from tests.needs import ROOT, need
+from tests.needs import ROOT, corpus_folder, need
 from tests.words import words
 
 _CHROMIUM = [
@@ -59,12 +59,31 @@ class _NoTensorFlow:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks the browser tests; with two workers they start first, since together they take longest."""
+    """Marks what needs a browser or the corpus; without a corpus its tests are left out, except in CI.
+
+    With two workers the browser tests start first, since together they take longest.
+    """
     for item in items:
-        if _BROWSER_FIXTURES & set(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if _BROWSER_FIXTURES & fixtures:
             item.add_marker("browser")
+        if "corpus" in fixtures:
+            item.add_marker("corpus")
+    if _without_corpus():
+        items[:] = [item for item in items if item.get_closest_marker("corpus") is None]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if _without_corpus():
+        terminalreporter.write_line(
+            "The tests on real graphs were left out: GRAPHSURGEON_CORPUS names no folder that holds some."
+        )
+
+
+def _without_corpus() -> bool:
+    return corpus_folder() is None and os.environ.get("CI") != "true"
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -80,12 +80,12 @@ class Corpus:
 
 
 def open_corpus() -> Corpus:
-    """Returns the corpus; without one the test is skipped, or fails in CI."""
+    """Returns the corpus; without one the test fails in CI, and elsewhere it is not there."""
     return Corpus(need("corpus"))
 
 
 def corpus_ids(where: Callable[[Item], bool] = lambda item: True) -> list[str]:
-    """Returns ids to parametrise with; without a corpus a stand-in, so that the test can say so.
+    """Returns ids to parametrise with; without a corpus a stand-in, so that in CI the test can say so.
 
     Example:
         >>> @pytest.mark.parametrize("id", corpus_ids(lambda item: item["n_ops"] < 500))  # doctest: +SKIP

@@ -37,7 +37,6 @@ _FIND: dict[str, tuple[Callable[[], str | None], str]] = {
     ),
     "corpus": (corpus_folder, "set GRAPHSURGEON_CORPUS to the folder that holds its manifest.json"),
     "front end": (_front_end, "install Node, then: tools/setup.sh frontend"),
-    "dot": (lambda: _program("GRAPHSURGEON_DOT", "dot"), "apt-get install graphviz"),
 }
 
 
@@ -45,7 +44,7 @@ def need(what: str, optional: bool = False) -> str:
     """Returns the path of `what`; where it is missing the test is skipped, and with CI=true it fails.
 
     Args:
-        what: "chromium", "corpus", "front end" or "dot".
+        what: "chromium", "corpus" or "front end".
         optional: True when CI need not have it either.
     """
     find, remedy = _FIND[what]

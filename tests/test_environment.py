@@ -6,6 +6,7 @@ import ast
 import importlib.metadata
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -137,6 +138,35 @@ def test_wheel_holds_the_widget_and_not_its_sources(tmp_path):
     assert not [n for n in names if "frontend" in n or "node_modules" in n]
     static = [p.name for p in (ROOT / "graphsurgeon" / "widget" / "static").glob("*") if p.is_file()]
     assert {f"graphsurgeon/widget/static/{name}" for name in static} <= set(names)
+
+
+def program(path: Path, *lines: str) -> None:
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("may", [True, False], ids=["may install", "may not"])
+def test_make_test_installs_node_where_it_may(tmp_path, may):
+    copy, programs = tmp_path / "a path/tools", tmp_path / "programs"
+    front_end = copy.parent / "graphsurgeon/widget/frontend"
+    for folder in (copy, programs, front_end / "node_modules"):
+        folder.mkdir(parents=True)
+    shutil.copy(ROOT / "tools" / "setup.sh", copy)
+    (front_end / "package-lock.json").write_text("{}")
+    for name in ("sh", "dirname", "touch", "cp", "env"):
+        (programs / name).symlink_to(shutil.which(name))
+    program(programs / "made", f'echo npm "$@" >> "{tmp_path}/log"')
+    program(programs / "id", f"echo {0 if may else 1000}")
+    program(programs / "apt-get", f'echo "$@" >> "{tmp_path}/log"; cp "{programs}/made" "{programs}/npm"')
+    command = ["sh", str(copy / "setup.sh"), "frontend"]
+    done = subprocess.run(command, env={"PATH": str(programs)}, check=True, capture_output=True, text=True)
+    assert (front_end / "node_modules/.graphsurgeon").exists() == may
+    if may:
+        log = (tmp_path / "log").read_text()
+        assert "install -y -qq --no-install-recommends nodejs npm" in log
+        assert log.endswith("npm ci --silent --no-audit --no-fund\n")
+    else:
+        assert "No npm: the front end is neither rebuilt nor tested. Install it: sudo apt-get install" in done.stdout
 
 
 def test_make_lab_saves_widgets_with_their_notebook(tmp_path):

@@ -52,7 +52,10 @@ set_up_chromium() {
 set_up_frontend() {
     cd "$(dirname "$0")/../graphsurgeon/widget/frontend"
     [ -f package-lock.json ] || return 0
-    command -v npm >/dev/null 2>&1 || { say "No npm: the front end is neither rebuilt nor tested. Install it: sudo apt-get install nodejs npm"; return 0; }
+    command -v npm >/dev/null 2>&1 || {
+        say "Installing Node for the tests of the front end."
+        debian nodejs npm || { say "No npm: the front end is neither rebuilt nor tested. Install it: sudo apt-get install nodejs npm"; return 0; }
+    }
     [ node_modules/.graphsurgeon -nt package-lock.json ] && return
     npm ci --silent --no-audit --no-fund
     touch node_modules/.graphsurgeon

@@ -1,4 +1,4 @@
-"""Two processes collect the same tests: workers that share the suite compare the names, in their order."""
+"""The suite itself: every process collects the same tests under names of words; what it needs, what it leaves out."""
 
 from __future__ import annotations
 
@@ -23,17 +23,34 @@ PROCESSES = [
 ]
 
 
+def run(*arguments: str, **environment: str) -> list[str]:
+    """Returns the lines that a pytest of its own prints, which must succeed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments]
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    done = subprocess.run(command, cwd=ROOT, env=clean | environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout.splitlines()
+
+
 @cache
 def collected() -> list[list[str]]:
     """Returns the names that each process collects; it takes seconds, so that the second starts at another time."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    runs = [
-        subprocess.run(command, cwd=ROOT, env=clean | process, capture_output=True, text=True) for process in PROCESSES
-    ]
-    for run in runs:
-        assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
-    return [[line for line in run.stdout.splitlines() if "::" in line] for run in runs]
+    return [[line for line in run("--collect-only", **process) if "::" in line] for process in PROCESSES]
+
+
+def test_the_core_does_without_tensorflow():
+    assert re.fullmatch(r"\d+ passed in .*", run("--no-tensorflow", "tests/core")[-1])
+
+
+def test_without_real_graphs_their_tests_are_left_out_and_the_run_says_so(tmp_path):
+    files = ["tests/view/test_first_picture.py", "tests/tf/test_fuzz.py", "tests/tf/test_inferring.py"]
+    lines = run("--collect-only", *files, GRAPHSURGEON_CORPUS=str(tmp_path), CI="")
+    names = [line for line in lines if "::" in line]
+    assert "tests/tf/test_fuzz.py::test_no_spoilt_file_does_harm[own]" in names
+    assert not [name for name in names if "no-corpus" in name or "real" in name]
+    assert "The tests on real graphs were left out: GRAPHSURGEON_CORPUS names no folder that holds some." in lines
+    in_ci = run("--collect-only", *files, GRAPHSURGEON_CORPUS=str(tmp_path), CI="true")
+    assert [name for name in in_ci if "no-corpus" in name]
 
 
 def test_every_process_collects_the_same_tests_in_the_same_order():
