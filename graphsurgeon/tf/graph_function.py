@@ -138,7 +138,8 @@ def graph_function(
     with eager():
         given = values() if callable(values) and infos else values
         held = {} if shared is None else shared
-        arrays = fetch(given, [i for i in infos if i.op not in held], base.owner, "function(values=...)")
+        wanted = [i for i in infos if i.op not in held]
+        arrays = fetch(given, wanted, base.owner, "function(values=...)") if not callable(given) else {}
         held.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
         held = {info.op: held[info.op] for info in infos}
         tables = {base.names[i]: _table(base, i, asked) for i in part.tables}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import logging
+import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,7 +189,7 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
             tags = [request.tags] if isinstance(request.tags, str) else list(request.tags)
             file = saved_model_file(new, base, calls, made.name, tags)
         source = Source(base, _live(values) if infos or request.freeze or not callable(values) else None, asked)
-        proof = _proof(base, calls, file, source, request, kept)
+        proof = _proof(base, calls, file, source, request, None if request.freeze else kept)
         if kind == "meta_graph":
             if infos:
                 put_checkpoint(new, path)
@@ -328,17 +328,14 @@ def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str
     """
     overridden = sorted({node.attr["_gradient_op_type"].s.decode() for node in base.nodes
                          if "_gradient_op_type" in getattr(node, "attr", ())})  # fmt: skip
-    log = logging.getLogger("absl")  # where TensorFlow prints the whole stack of what is caught here
-    silent, log.disabled = log.disabled, log.disabled or bool(overridden)
+    # TensorFlow prints the whole stack of what is caught here.
     try:
-        with _saying(asked):
+        with _saying(asked), redirect_stderr(io.StringIO()) if overridden else nullcontext():
             tf.saved_model.save(module, folder, signatures=served)
             return []
     except PlanError:
         if not overridden:
             raise
-    finally:
-        log.disabled = silent
     with _saying(asked):
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         tf.saved_model.save(module, folder, signatures=served, options=options)
