@@ -11,7 +11,7 @@ import numpy as np
 
 from .boundary import Tensor
 from .closure import Closure
-from .graph import Edges, Graph, Ints, Mask, TensorInfo
+from .graph import Edges, Graph, Ints, TensorInfo
 from .naming import under
 from .reports import some
 from .state import QUEUE_TYPES, TABLE_TYPES, VariableInfo
@@ -181,7 +181,6 @@ class Copied:
         turned: source op number -> the op type its copy has: readers of variables that are frozen or replaced.
         key: what goes before the names of state and of loops, so that the copy has its own.
         role: ``copy``; ``slice`` for what a `forward` step makes again, ``graft`` for what was built for the plan.
-        loose: source ops whose copies may have outputs of other shapes.
     """
 
     step: CopyStep
@@ -199,7 +198,6 @@ class Copied:
     turned: Mapping[int, str] = field(default_factory=dict)
     key: str = ""
     role: str = "copy"
-    loose: Mask | None = None
 
     @property
     def source(self) -> Graph:

@@ -17,6 +17,7 @@ from .hazards import hazards
 from .placement import put_copy
 from .plan import Plan
 from .removal import finish_removal
+from .shapes import Foreseen
 from .steps import ConnectStep, CopyStep, Fault
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def resolve(plan: Plan) -> Effect:
             _connect(effect, step)
     finish_removal(effect)
     _settle(effect)
+    if effect.after is not plan.base and effect.after.outputs_of is not None:
+        effect.after = replace(effect.after, outputs_of=Foreseen(effect))
     _note_unread(effect)
     _note_idle(effect)
     if not effect.faults:

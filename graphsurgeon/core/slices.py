@@ -149,7 +149,7 @@ class ForwardStep(EditStep):
             put_copy(effect, step)
             if effect.faults:
                 return
-            copied = replace(effect.copies[-1], role="slice", loose=unlike[:size])
+            copied = replace(effect.copies[-1], role="slice")
             effect.copies[-1] = copied
             # What is shared, and keeps its seed or gradient, is said for copies that are asked for.
             effect.warnings = [w for w in effect.warnings if w in before or "tf.custom_gradient" in w or "seed" in w]

@@ -8,26 +8,33 @@ import numpy as np
 import tensorflow as tf
 
 from ..core.copied import Copied
-from ..core.policies import value_info
 from . import functions
 from .control_flow import keep_contexts
-from .internals import PLAIN, TENSOR, collections_of, copy_handle_data, differently_shaped, same_shape
+from .internals import PLAIN, TENSOR, collections_of, copy_handle_data, differently_shaped
 from .items import entry, moved
 from .variables import join_collection, rebuilt, take_slots, variable_objects
 
+_HANDLES = (tf.resource, tf.variant)
 
-def attach(copied: Copied, graph: Any, made: Any) -> None:
-    """Gives the copy what Python keeps beside the nodes: shapes, gradients, variables, collections."""
+
+def attach(copied: Copied, graph: Any, made: Any, loose: Any = None) -> None:
+    """Gives the copy what Python keeps beside the nodes: shapes, gradients, variables, collections.
+
+    Args:
+        copied: the copy.
+        graph: the destination.
+        made: what the plan has made so far.
+        loose: a mask of the ops after the plan whose shapes are what TensorFlow infers, as their inputs have others.
+    """
     source = copied.source.owner
     types, numbers = copied.source.types, copied.ops.tolist()
     old, new = source.get_operations(), made.live
     pairs = [(old[i], new[name]) for i, name in zip(numbers, copied.names, strict=True)]
-    if not _shapes_changed(copied, graph):
-        # The shape of a constant is in its node.
-        loose = copied.loose
-        fixed = [(pair, i) for pair, i in zip(pairs, numbers, strict=True) if types[i] != "Const"]
-        _keep_shapes([pair for pair, i in fixed if loose is None or not loose[i]])
-    _keep_handles(copied, graph, [(old[i], new[copied.renamed(old[i].name)]) for i in _fed(copied)])
+    same = list(zip(pairs, numbers, strict=True))
+    if loose is not None and loose.any():
+        same = [pair for pair, other in zip(same, loose[copied.place[copied.ops]].tolist(), strict=True) if not other]
+    _keep_shapes([pair for pair, i in same if types[i] != "Const"])  # the shape of a constant is in its node
+    _keep_handles(copied, graph, [pair for pair, _ in same])
     functions.keep_gradients(pairs)
     _keep_guards(source, graph, pairs)
     _keep_callbacks(copied, source, graph)
@@ -119,23 +126,14 @@ def _keep_callbacks(copied: Copied, source: Any, graph: Any) -> None:
         graph._py_funcs_used_in_graph = [*getattr(graph, "_py_funcs_used_in_graph", []), *held]
 
 
-def _shapes_changed(copied: Copied, graph: Any) -> bool:
-    """Whether a replaced input has another static shape: then the copy's own shapes are the right ones."""
-    held = {copied.source.index[s.info.op]: value_info(s.info).shape for s in copied.closure.substitutes}
-    for (op, port), (name, new_port) in copied.external.items():
-        new = graph.get_operation_by_name(name).outputs[new_port]
-        if op in held:  # what a variable holds has the shape of the variable, not of its handle
-            if new.shape.as_proto() != tf.TensorShape(held[op]).as_proto():
-                return True
-        elif not same_shape(copied.source.owner.get_operation_by_name(copied.source.names[op]).outputs[port], new):
-            return True
-    return False
-
-
 def _keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
-    """Shapes set by hand (`set_shape`) are not in the nodes: set them on the copies too."""
+    """Shapes set by hand (`set_shape`) are not in the nodes: set them on the copies too.
+
+    A shape that contradicts what TensorFlow infers of the copy was no longer true of the original.
+    """
     for old, new in differently_shaped(pairs):
-        new.set_shape(old.shape)
+        if new.shape.is_compatible_with(old.shape):
+            new.set_shape(old.shape)
 
 
 def _fed(copied: Copied) -> list[int]:
@@ -147,13 +145,19 @@ def _fed(copied: Copied) -> list[int]:
 
 
 def _keep_handles(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> None:
-    """Says of resources that come in by a placeholder what they hold: TensorFlow has no attribute for it."""
-    comes = [(old.outputs[0], new.outputs[0]) for old, new in pairs]
+    """Says of resources that come in by a placeholder what they hold: TensorFlow has no attribute for it.
+
+    Nor can it have inferred it of what reads them.
+    """
+    old, find = copied.source.owner.get_operations(), graph.get_operation_by_name
+    comes = [(old[i].outputs[0], find(copied.renamed(old[i].name)).outputs[0]) for i in _fed(copied)]
     for p in copied.placeholders:
         comes.append((copied.source.owner.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
-    for old, new in comes:
-        if old.dtype in (tf.resource, tf.variant):
-            copy_handle_data(old, new)
+    if any(was.dtype in _HANDLES for was, _ in comes):
+        comes = [both for was, new in pairs for both in zip(was.outputs, new.outputs, strict=True)] + comes
+    for was, new in comes:
+        if was.dtype in _HANDLES:
+            copy_handle_data(was, new)
 
 
 def _keep_guards(source: Any, graph: Any, pairs: list[tuple[Any, Any]]) -> None:

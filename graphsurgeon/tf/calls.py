@@ -7,7 +7,7 @@ from typing import Any
 from ..core.graph import Graph
 from ..core.state import FEED_TYPES
 from .functions import BRANCHING, CALLS, definition, reachable, referred
-from .internals import op_definition, op_finder
+from .internals import context_of, op_definition, op_finder
 
 #: Stateful ops that change nothing that lasts: a result need not wait for them.
 _HARMLESS = frozenset(
@@ -69,7 +69,7 @@ class Calls:
         if any(n.attr["_gradient_op_type"].s.startswith(b"CustomGradient") for n in inner.node_def
                if "_gradient_op_type" in n.attr):  # fmt: skip
             return f"its function {name!r} holds a tf.custom_gradient, which would be lost", "Leave this call as it is"
-        around = node.name in self.base.index and op_finder(self.base.owner)(node.name)._get_control_flow_context()
+        around = node.name in self.base.index and context_of(op_finder(self.base.owner)(node.name))
         if around:
             return f"{node.name!r} is inside a while_loop or cond of TF1", "Leave this call as it is"
         return None

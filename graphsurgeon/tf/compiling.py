@@ -13,6 +13,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ..core.copied import Copied, NewConstant, NewOp
 from ..core.effect import Effect
 from ..core.graph import Graph
+from ..core.shapes import frontier
 from . import nodes
 from .editing import arranged, change_node
 from .functions import BRANCHING, Library, rename_calls
@@ -64,6 +65,33 @@ def compiled(
     graph_def.library.function.extend(library.renamed)
     graph_def.library.gradient.extend(library.gradients)
     return graph_def, *_from_outside(effect, graph)
+
+
+def tell_shapes(effect: Effect, graph_def: Any, loose: Any) -> list[Any]:
+    """Writes the static shapes of originals into nodes that others read whose shapes TensorFlow is to infer anew.
+
+    What was told of a tensor (`set_shape`) is in no node, and what reads it can only know of it while it is imported.
+    All other shapes are set on the copies afterwards, which costs less.
+
+    Args:
+        effect: what is written.
+        graph_def: the nodes; they are changed.
+        loose: a mask of the ops after the plan whose shapes are inferred anew.
+
+    Returns:
+        the nodes that were changed.
+    """
+    told: list[Any] = []
+    known, first = frontier(effect.after, loose), effect.plan.base.size
+    for copied in effect.copies if known.any() else ():
+        live = copied.source.owner.get_operations()
+        for number in copied.ops[known[copied.place[copied.ops]]].tolist():
+            shapes = [tensor.shape.as_proto() for tensor in live[number].outputs]
+            node = graph_def.node[int(copied.place[number]) - first]
+            if shapes and number not in copied.turned:
+                node.attr["_output_shapes"].list.shape.extend(shapes)
+                told.append(node)
+    return told
 
 
 def _wire(new: list[Any], after: Graph, first: int) -> None:

@@ -1,22 +1,28 @@
-"""Control flow of TF1: the contexts of ``while_loop`` and ``cond``, without which a copy has no gradient."""
+"""Control flow of TF1: the contexts of ``while_loop`` and ``cond``, without which a copy has no gradient.
+
+TensorFlow writes these two as protos. What else it puts ops in, as the context of a function that XLA compiles, is
+carried over as the Python object it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tensorflow.core.protobuf import control_flow_pb2
 from tensorflow.python.ops import control_flow_ops
 
 from ..core.copied import Copied
-from .internals import contexts_of
+from .internals import context_of, contexts_of, outermost_context, outside_contexts
 
 
 def context_ops(graph: Any) -> tuple[frozenset[str], ...]:
     """Returns for each outermost control-flow context the names of the ops it is made of, pivots included."""
     found: dict[int, set[str]] = {}
     for op in graph.get_operations():
-        context = op._get_control_flow_context()
+        context = context_of(op)
         if context is None:
             continue
         names = {op.name}
@@ -29,7 +35,7 @@ def context_ops(graph: Any) -> tuple[frozenset[str], ...]:
             if context.outer_context is None:
                 break
             context = context.outer_context
-        found.setdefault(id(context), set()).update(names)
+        found.setdefault(id(outermost_context(op)), set()).update(names)
     return tuple(frozenset(names) for names in found.values())
 
 
@@ -45,27 +51,101 @@ def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> t
         id of an outermost context -> the one of the copy; and the names of those that could not be given, because
         the copy has only a part of them.
     """
-    if not copied.source.state.contexts:
-        return {}, []
     tops: dict[int, Any] = {}
     for context in contexts_of(old for old, _ in pairs):
         while context.outer_context is not None:
             context = context.outer_context
         tops[id(context)] = context
-    rename = _Renamer(copied)
-    made, missed = {}, []
-    with graph.as_default():
+    if not tops:
+        return {}, []
+    carrier = _Carrier(copied, graph)
+    with graph.as_default(), outside_contexts(graph):
         for context in tops.values():
-            if not hasattr(context, "to_control_flow_context_def"):
-                missed.append(str(context.name))
-                continue
-            proto = control_flow_pb2.ControlFlowContextDef()
-            context.to_control_flow_context_def(proto)
-            if _moved(proto, rename):
-                made[id(context)] = control_flow_ops.from_control_flow_context_def(proto)
-            else:
-                missed.append(str(context.name))
-    return made, missed
+            carrier.carry(context)
+    for old, new in pairs if carrier.objects else ():
+        context = carrier.objects.get(id(old._get_control_flow_context()))
+        if context is not None:
+            new._set_control_flow_context(context)
+    return {key: carrier.made[key] for key in tops if key in carrier.made}, carrier.missed
+
+
+@contextmanager
+def written_alone(contexts: Iterable[Any]) -> Iterator[None]:
+    """Lays nested contexts aside that TensorFlow has no proto of: it can then write those around them."""
+    with ExitStack() as back:
+        todo = list(contexts)
+        while todo:
+            context = todo.pop()
+            nested = context._nested_contexts
+            todo += nested
+            if not all(map(_has_proto, nested)):
+                context._nested_contexts = [inner for inner in nested if _has_proto(inner)]
+                back.callback(setattr, context, "_nested_contexts", nested)
+        yield
+
+
+def _has_proto(context: Any) -> bool:
+    return hasattr(context, "to_proto")
+
+
+class _Carrier:
+    """Makes the contexts of a copy; the graph's own context is the one around what is made."""
+
+    def __init__(self, copied: Copied, graph: Any) -> None:
+        self._rename, self._graph, self._source = _Renamer(copied), graph, copied.source.owner
+        self.made: dict[int, Any] = {}
+        self.objects: dict[int, Any] = {}
+        self.missed: list[str] = []
+
+    def carry(self, old: Any) -> None:
+        """Makes the like of a context, and of all that are nested in it."""
+        if not _has_proto(old):
+            self._carry_object(old)
+            return
+        proto = control_flow_pb2.ControlFlowContextDef()
+        with written_alone([old]):
+            old.to_control_flow_context_def(proto)
+        if _moved(proto, self._rename):
+            self._pair(old, control_flow_ops.from_control_flow_context_def(proto))
+        else:
+            self.missed.append(str(old.name))
+
+    def _pair(self, old: Any, new: Any) -> None:
+        self.made[id(old)] = new
+        written = [inner for inner in old._nested_contexts if _has_proto(inner)]
+        for inner, found in zip(written, list(new._nested_contexts), strict=True):
+            self._pair(inner, found)
+        self._inside(new, (inner for inner in old._nested_contexts if not _has_proto(inner)))
+
+    def _inside(self, new: Any, nested: Iterable[Any]) -> None:
+        around = self._graph._get_control_flow_context()
+        try:
+            self._graph._set_control_flow_context(new)
+            for inner in nested:
+                self.carry(inner)
+        finally:
+            self._graph._set_control_flow_context(around)
+
+    def _carry_object(self, old: Any) -> None:
+        """Copies a context that TensorFlow has no proto of; what it holds of the graph becomes that of the copy."""
+        new = copy.copy(old)
+        for key, value in vars(old).items():
+            if getattr(value, "graph", None) is self._source:
+                name = self._rename(value.name)
+                if name is None:
+                    self.missed.append(str(old.name))
+                    return
+                setattr(new, key, self._graph.as_graph_element(name))
+        moved = {name: self._rename(name) for name in old._values}
+        new._values = {name for name in moved.values() if name is not None}
+        outside = ((self._rename(name), self._rename(thing.name)) for name, thing in old._external_values.items())
+        new._external_values = {a: self._graph.as_graph_element(b) for a, b in outside if a and b}
+        new._context_stack, new._nested_contexts = [], []
+        new._outer_context = around = self._graph._get_control_flow_context()
+        if around is not None:
+            around._nested_contexts.append(new)
+        self.made[id(old)] = self.objects[id(old)] = new
+        self._inside(new, old._nested_contexts)
 
 
 class _Renamer:

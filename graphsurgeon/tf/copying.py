@@ -16,6 +16,7 @@ from ..core.effect import Effect
 from ..core.fitting import axis_text
 from ..core.graph import Graph
 from ..core.plan import Fault
+from ..core.shapes import unsure
 from ..core.state import VariableInfo
 from ..core.steps import CopyStep
 from ..core.walks import backward
@@ -23,7 +24,7 @@ from ..errors import PlanError
 from . import custom_gradients, functions
 from .atomic import all_or_nothing
 from .attaching import attach
-from .compiling import compiled
+from .compiling import compiled, tell_shapes
 from .importing import import_nodes
 from .internals import all_collections, first_line, names_in_use, outside_contexts
 from .progress import phase
@@ -97,13 +98,15 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
     library = functions.library(effect.copies, graph)
     gradients = [custom_gradients.registered(copied) for copied in effect.copies]
     names = [{moved.source: moved.name for moved in moves} for moves in gradients]
+    loose = unsure(effect)
     graph_def, tensors, controls = compiled(effect, graph, library, made.frozen, names)
+    told = tell_shapes(effect, graph_def, loose)
     made.frozen = {}
     # 2. One import.
     phase(f"importing {len(graph_def.node):,} nodes")
     with functions.added(library, graph):
         try:
-            made.live = import_nodes(graph, graph_def, tensors, controls, within=_scope_in_use(effect))
+            made.live = _imported(graph, graph_def, tensors, controls, _scope_in_use(effect), told)
         except Exception as error:
             raise _refusal(error, effect) from error
     # 3. What Python holds beside the nodes.
@@ -112,10 +115,23 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
     made.ops = list(made.live)
     _reserve(graph, effect)
     for copied, moves in zip(effect.copies, gradients, strict=True):
-        attach(copied, graph, made)
+        attach(copied, graph, made, loose)
         custom_gradients.settle(copied, graph, made.variables, moves)
     made.live = {}
     return made
+
+
+def _imported(graph: Any, graph_def: Any, tensors: Any, controls: Any, within: str, told: list[Any]) -> dict[str, Any]:
+    """Imports nodes, some of which are told shapes; without these, where they contradict what TensorFlow infers."""
+    try:
+        return import_nodes(graph, graph_def, tensors, controls, within=within)
+    except Exception:
+        if not told:
+            raise
+    finally:
+        for node in told:  # no node of a graph holds them
+            del node.attr["_output_shapes"]
+    return import_nodes(graph, graph_def, tensors, controls, within=within)
 
 
 def _scope_in_use(effect: Effect) -> str:

@@ -14,7 +14,15 @@ from .carrying import assign
 from .functions import adopt
 from .importing import import_nodes
 from .internals import MARKS_INPUTS as MARKS_INPUTS
-from .internals import TENSOR, context_of, function_names, names_in_use, outside_contexts, same_shape
+from .internals import (
+    TENSOR,
+    context_of,
+    function_names,
+    names_in_use,
+    outermost_context,
+    outside_contexts,
+    same_shape,
+)
 from .internals import input_marks as input_marks
 from .internals import number_of as number_of
 from .internals import originals_of as originals_of
@@ -87,13 +95,13 @@ def is_name_taken(graph: Any, name: str) -> bool:
 def whole_contexts(ops: Iterable[Any]) -> list[Any]:
     """Returns the ops that are missing where a part of a TF1 loop or cond is given, in order of creation."""
     given = list(ops)
-    wanted = {id(_outermost(op)) for op in given} - {id(None)}
+    wanted = {id(outermost_context(op)) for op in given} - {id(None)}
     if not wanted:
         return []
     graph, have = given[0].graph, {id(op) for op in given}
     found = {}
     for op in graph.get_operations():
-        context = _outermost(op)
+        context = outermost_context(op)
         if context is None or id(context) not in wanted:
             continue
         found[id(op)] = op
@@ -107,13 +115,6 @@ def whole_contexts(ops: Iterable[Any]) -> list[Any]:
         for tensor in op.outputs:
             found.update({id(c): c for c in tensor.consumers() if c.type in ("Merge", "RefMerge", "Exit", "RefExit")})
     return sorted((op for key, op in found.items() if key not in have), key=number_of)
-
-
-def _outermost(op: Any) -> Any:
-    context = context_of(op)
-    while context is not None and context.outer_context is not None:
-        context = context.outer_context
-    return context
 
 
 def in_context(op: Any) -> bool:

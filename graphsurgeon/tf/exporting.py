@@ -17,9 +17,11 @@ from ..core.selection import Query, Selection, select
 from ..core.state import VariableInfo
 from ..core.walks import backward
 from ..errors import PlanError
+from .control_flow import written_alone
 from .copying import carry_out
 from .freezing import Unfreezable, frozen_graph_def
-from .importing import LIMIT
+from .importing import LIMIT, import_nodes
+from .internals import differently_shaped
 from .resources import starters
 from .variables import fetch, rebuilt, variable_infos, variable_objects
 
@@ -234,10 +236,29 @@ def small_enough(proto: Any, asked: str) -> Any:
     return proto
 
 
+def nodes_of(graph: Any, asked: str) -> Any:
+    """Returns the GraphDef of an exported graph, with the static shapes that TensorFlow would not infer of its nodes.
+
+    Raises:
+        PlanError: it is too large for a file.
+    """
+    made = small_enough(graph.as_graph_def(), asked)
+    again = tf.Graph()
+    found = import_nodes(again, made)
+    pairs = [(op, found[op.name]) for op in graph.get_operations()]
+    told = {old.op.name for old, new in differently_shaped(pairs) if new.shape.is_compatible_with(old.shape)}
+    for node in made.node if told else ():
+        if node.name in told:
+            shapes = [tensor.shape.as_proto() for tensor in graph.get_operation_by_name(node.name).outputs]
+            node.attr["_output_shapes"].list.shape.extend(shapes)
+    return made
+
+
 def meta_graph(graph: Any, saver: Any, asked: str) -> Any:
     """Returns the MetaGraphDef of an exported graph; raises PlanError where it is too large for a file."""
     small_enough(graph.as_graph_def(), asked)
-    with graph.as_default():
+    contexts = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
+    with graph.as_default(), written_alone(contexts):
         return tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
 
 

@@ -42,7 +42,7 @@ def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]
         for at, b in enumerate(new.outputs):
             dims, unknown = shape = b._shape
             # A shape that is wholly known cannot have been made more so by hand.
-            if (unknown or -1 in dims) and old.outputs[at]._shape != shape:
+            if (unknown or None in dims) and old.outputs[at]._shape != shape:
                 out.append((old.outputs[at], b))
     return out
 
@@ -111,8 +111,24 @@ def waited_for(graph: Any) -> list[Any]:
 
 
 def context_of(op: Any) -> Any:
-    """Returns the loop or cond of TF1 that an op is in, or None."""
-    return op._get_control_flow_context()
+    """Returns the loop or cond of TF1 that an op is in, or None.
+
+    The context of a function that XLA compiles is none: it holds nothing together, and several calls share it.
+    """
+    return next(_contexts_around(op), None)
+
+
+def outermost_context(op: Any) -> Any:
+    """Returns the outermost loop or cond of TF1 that an op is in, or None."""
+    return next(reversed(list(_contexts_around(op))), None)
+
+
+def _contexts_around(op: Any) -> Iterator[Any]:
+    context = op._get_control_flow_context()
+    while context is not None:
+        if getattr(context, "_pivot", None) is not None:
+            yield context
+        context = context.outer_context
 
 
 def rewiring_works() -> bool:

@@ -15,7 +15,6 @@ from ..core.effect import Effect
 from ..core.graph import Graph
 from ..core.plan import Plan
 from ..core.selection import select
-from ..core.slices import reshaped
 from .copying import Made, carry_out
 from .elements import collections_in
 from .variables import is_variable
@@ -34,12 +33,11 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
     base = effect.plan.base
     whole = Plan(Graph.of([], owner=object())).copy(select(base), to="", variables="initial", collections="keep")
     less = len(effect.removed)
-    loose = _loose(effect)
     moved = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
     both = Effect(
         plan=replace(effect.plan, base=whole.base),
         after=effect.after,
-        copies=[*(replace(without(c, effect.removed), loose=loose) for c in whole.effect.copies), *moved],
+        copies=[*(without(c, effect.removed) for c in whole.effect.copies), *moved],
         connections=effect.connections,
         added=effect.added,
         replaced=effect.replaced,
@@ -78,12 +76,3 @@ def _keep_order(graph: Any, old: Any, renamed: dict[str, str]) -> None:
 def _place(rank: dict[str, int], renamed: dict[str, str], variable: Any) -> int:
     name = variable.op.name
     return rank.get(renamed.get(name, name), len(rank))
-
-
-def _loose(effect: Effect) -> Any:
-    """The ops of the base whose shapes may be others after the plan: a mask, or None for none."""
-    unlike = reshaped(effect)
-    if not unlike.any():
-        return None
-    base, index = effect.plan.base, effect.after.index
-    return np.array([name in index and bool(unlike[index[name]]) for name in base.names], np.bool_)

@@ -20,7 +20,7 @@ from ..core.sizes import variable_bytes
 from ..core.state import VariableInfo
 from ..errors import PlanError
 from .carrying import batches, stream
-from .exporting import Exported, exported, meta_graph, named, small_enough, trained, with_saver
+from .exporting import Exported, exported, meta_graph, named, nodes_of, trained, with_saver
 from .graph_function import arguments, function_module
 from .internals import first_line
 from .proving import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
@@ -280,7 +280,7 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, void: fro
 
 
 def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Request, left: int, calls: Any) -> Saved:
-    graph_def = small_enough(made.graph.as_graph_def(), request.asked)
+    graph_def = nodes_of(made.graph, request.asked)
     plain = path.removesuffix(".gz")
     text = plain.endswith((".pbtxt", ".txt"))
     data = text_format.MessageToString(graph_def).encode() if text else graph_def.SerializeToString()

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.ops import control_flow_ops
 
 import graphsurgeon as gs
+from graphsurgeon import graph_editor as ge
 from tests.graphs import tf1
 from tests.refusal import reads
 
@@ -178,3 +180,137 @@ def test_a_cut_between_writes_and_reads_of_an_array_is_refused():
     write = next(op.name for op in graph.get_operations() if op.type.startswith("TensorArrayWrite"))
     plan = ed.plan().copy(ed.select(inputs=[f"{write}:0"], outputs=["y:0"]), to="c", unmapped="placeholder")
     reads(plan.check()[0], "orders the writes and reads of a TensorArray", "Take the writes too, or cut after")
+
+
+def compiled_graph(where: str) -> Any:
+    """Two calls, from x to y, of one function that XLA compiles, alone or in a loop or cond of TF1."""
+    tf1.disable_control_flow_v2()
+
+    @tf.function(jit_compile=True)
+    def double(a: Any) -> Any:
+        return tf.nn.relu(a) * 2.0
+
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [3], name="x")
+        if where == "alone":
+            made = double(double(x))
+        elif where == "beside a loop":  # in one, TensorFlow makes of it what does not run
+            made = double(tf1.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * 2.0), (0, double(x)))[1])
+        else:
+            made = tf1.cond(tf.reduce_sum(x) > 0.0, lambda: double(double(x)), lambda: x)
+        tf.identity(made, name="y")
+    return graph
+
+
+def in_context(graph: Any, lead: str = "") -> dict[str, list[str]]:
+    """Returns for each op in a context the kinds of it and of those around it."""
+    found = {}
+    for op in graph.get_operations():
+        context, kinds = op._get_control_flow_context(), []
+        while context is not None:
+            kinds.append(type(context).__name__)
+            context = context.outer_context
+        if kinds and op.name.startswith(lead):
+            found[op.name.removeprefix(lead)] = kinds
+    return found
+
+
+def result(graph: Any, lead: str = "") -> Any:
+    with tf1.Session(graph=graph) as session:
+        return session.run(f"{lead}y:0", {f"{lead}x:0": X})
+
+
+COMPILED = {
+    "copy": lambda ed, folder: (copied_to_new(ed, "c"), "c/"),
+    "copy beside": lambda ed, folder: (ed.apply(ed.plan().copy(ed.select(), to="c")).graph, "c/"),
+    "insert": lambda ed, folder: (ed.apply(ed.plan().insert("Identity", on="x:0", name="t")).graph, ""),
+    "rebuild": lambda ed, folder: (ed.rebuild().graph, ""),
+    "save pb": lambda ed, folder: (reopened(ed, folder / "g.pb"), ""),
+    "save meta": lambda ed, folder: (reopened(ed, folder / "g.meta"), ""),
+    "drop-in": lambda ed, folder: (
+        ge.copy(ge.make_view(ed.graph.get_operations()), tf.Graph(), "c")[0].graph, "c/"
+    ),
+}  # fmt: skip
+
+
+def copied_to_new(ed: Any, to: str) -> Any:
+    into = gs.open(tf.Graph())
+    return into.apply(into.plan().copy(ed.select(), to=to)).graph
+
+
+def reopened(ed: Any, path: Any) -> Any:
+    ed.save(path)
+    return gs.open(path).graph
+
+
+@pytest.mark.parametrize("how", COMPILED)
+@pytest.mark.parametrize("where", ["alone", "beside a loop", "cond"])
+def test_functions_that_xla_compiles_go_along_with_their_context(where, how, tmp_path):
+    graph = compiled_graph(where)
+    wanted, around = result(graph), in_context(graph)
+    assert any("XLAControlFlowContext" in kinds for kinds in around.values())
+    new, lead = COMPILED[how](gs.open(graph), tmp_path)
+    np.testing.assert_array_equal(result(new, lead), wanted)
+    assert in_context(graph).items() >= around.items()  # the original has all of its own
+    if "save" not in how:  # no file holds them
+        found = {name: kinds for name, kinds in in_context(new, lead).items() if name in around}
+        assert found == around
+
+
+def test_a_call_that_xla_compiles_is_copied_without_the_others_of_that_function():
+    ed = gs.open(compiled_graph("alone"))
+    calls = [op.name for op in ed.graph.get_operations() if op.type == "PartitionedCall"]
+    into = gs.open(tf.Graph())
+    block = ed.select(inputs="x:0", outputs=f"{calls[0]}:0")
+    done = into.apply(into.plan().copy(block, to="c", unmapped="placeholder"))
+    assert done.made.ops == ["c/x", f"c/{calls[0]}"]
+    assert in_context(into.graph) == {f"c/{calls[0]}": ["XLAControlFlowContext"]}
+
+
+def test_a_call_that_xla_compiles_is_inlined():
+    ed = gs.open(compiled_graph("alone"))
+    wanted, calls = result(ed.graph), [op.name for op in ed.graph.get_operations() if op.type == "PartitionedCall"]
+    ed.apply(ed.plan().inline(calls[0]))
+    np.testing.assert_array_equal(result(ed.graph), wanted)
+    assert "Relu" in ed.snapshot.types
+
+
+@pytest.mark.parametrize("where", ["alone", "cond"])
+def test_gradients_go_through_copies_of_calls_that_xla_compiles(where):
+    graph = compiled_graph(where)
+    new = copied_to_new(gs.open(graph), "c")
+    slopes = []
+    for one, lead in ((graph, ""), (new, "c/")):
+        with one.as_default(), tf1.Session(graph=one) as session:
+            slope = tf1.gradients(one.get_tensor_by_name(f"{lead}y:0"), one.get_tensor_by_name(f"{lead}x:0"))
+            slopes.append(session.run(slope, {f"{lead}x:0": X}))
+    np.testing.assert_array_equal(slopes[0], slopes[1])
+
+
+def test_a_context_of_a_kind_that_nobody_knows_holds_what_the_copy_has():
+    class Around(control_flow_ops.XLAControlFlowContext):
+        def __init__(self, pivot: Any) -> None:
+            super().__init__()
+            self._pivot = pivot
+
+        def AddOp(self, op: Any) -> None:
+            self._values.update(t.name for t in op.outputs)
+
+    tf1.disable_control_flow_v2()
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [3], name="x")
+        around = Around(tf.no_op(name="pivot"))
+        around.Enter()
+        inside = tf.identity(tf1.cond(tf.reduce_sum(x) > 0.0, lambda: x * 2.0, lambda: x), name="inside")
+        around.Exit()
+        tf.identity(inside, name="y")
+    new = copied_to_new(gs.open(graph), "c")
+    context = new.get_operation_by_name("c/inside")._get_control_flow_context()
+    assert type(context) is Around
+    assert context is not around
+    assert context._pivot is new.get_operation_by_name("c/pivot")
+    assert "c/inside:0" in context._values
+    assert in_context(new, "c/") == in_context(graph)
+    part = gs.open(tf.Graph())
+    done = part.apply(part.plan().copy(gs.open(graph).select(name=["inside"]), to="c", unmapped="placeholder"))
+    assert done.made.missed in ([], [around.name])

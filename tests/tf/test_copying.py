@@ -334,8 +334,8 @@ def test_a_failure_after_the_import_takes_the_collections_back(monkeypatch):
     ed = gs.open(m.graph)
     before, real = collections(m.graph), copying.attach
 
-    def broken(copied, graph, made):
-        real(copied, graph, made)
+    def broken(*everything):
+        real(*everything)
         raise MemoryError("no more")
 
     monkeypatch.setattr(copying, "attach", broken)
