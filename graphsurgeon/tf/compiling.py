@@ -143,8 +143,8 @@ def _adapt(copied: Copied, new: list[Any], renamed: dict[str, str], everywhere: 
             rewrite(number, node)
 
 
-#: Attributes that name state, a loop, or a variable of one step.
-_KEYS = ("shared_name", "frame_name", "var_name")
+#: Attributes that name state, a loop, a variable of one step, or whose gradient a TensorArray gathers.
+_KEYS = ("shared_name", "frame_name", "var_name", "source")
 
 
 @cache
@@ -160,7 +160,7 @@ def _rekey(node: Any, prefix: bytes, name: str) -> None:
         shared = attributes["shared_name"]
         if shared.s or node.op == "VarHandleOp":
             shared.s = prefix + (shared.s or name.encode())
-    for key in ("frame_name", "var_name"):
+    for key in _KEYS[1:]:
         if key in attributes and attributes[key].s:
             attributes[key].s = prefix + attributes[key].s
 

@@ -314,3 +314,30 @@ def test_a_context_of_a_kind_that_nobody_knows_holds_what_the_copy_has():
     part = gs.open(tf.Graph())
     done = part.apply(part.plan().copy(gs.open(graph).select(name=["inside"]), to="c", unmapped="placeholder"))
     assert done.made.missed in ([], [around.name])
+
+
+def test_a_gradient_copied_without_its_forward_array_gathers_in_an_array_of_its_own():
+    tf1.disable_control_flow_v2()
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [3], name="x")
+        array = tf.TensorArray(tf.float32, 3, element_shape=[], name="array", clear_after_read=False).unstack(x)
+
+        def body(i: Any, a: Any) -> Any:
+            read = array.read(i)
+            return i + 1, a + read * read
+
+        y = tf1.while_loop(lambda i, a: i < 3, body, (0, 0.0), name="loop")[1]
+        tf.identity(tf1.gradients(y, x)[0], name="slope")
+    ed = gs.open(graph)
+    block = ed.select(scope="gradients") | ed.select(scope="loop") | ed.select(name="slope")
+    assert "array" not in block.names
+    ed.apply(ed.plan().copy(block, to="c", unmapped="keep", control="keep"))
+    sources: dict[str, set[bytes]] = {"c/": set(), "": set()}
+    for op in graph.get_operations():
+        if op.type.startswith("TensorArrayGrad"):
+            sources["c/" if op.name.startswith("c/") else ""].add(op.get_attr("source"))
+    assert sources == {"": {b"gradients"}, "c/": {b"c/gradients"}}
+    with tf1.Session(graph=graph) as session:
+        for _ in range(20):
+            for slope in session.run(["slope:0", "c/slope:0"], {"x:0": X}):
+                np.testing.assert_allclose(slope, 2 * X, rtol=1e-6)
