@@ -33,7 +33,7 @@ def attach(copied: Copied, graph: Any, made: Any, loose: Any = None) -> None:
     same = list(zip(pairs, numbers, strict=True))
     if loose is not None and loose.any():
         same = [pair for pair, other in zip(same, loose[copied.place[copied.ops]].tolist(), strict=True) if not other]
-    _keep_shapes([pair for pair, i in same if types[i] != "Const"])  # the shape of a constant is in its node
+    keep_shapes([pair for pair, i in same if types[i] != "Const"])  # the shape of a constant is in its node
     _keep_handles(copied, graph, [pair for pair, _ in same])
     functions.keep_gradients(pairs)
     _keep_guards(source, graph, pairs)
@@ -126,8 +126,8 @@ def _keep_callbacks(copied: Copied, source: Any, graph: Any) -> None:
         graph._py_funcs_used_in_graph = [*getattr(graph, "_py_funcs_used_in_graph", []), *held]
 
 
-def _keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
-    """Shapes set by hand (`set_shape`) are not in the nodes: set them on the copies too.
+def keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
+    """Sets on copies the shapes that were set by hand (`set_shape`), which are not in the nodes.
 
     A shape that contradicts what TensorFlow infers of the copy was no longer true of the original.
     """

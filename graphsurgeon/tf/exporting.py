@@ -17,6 +17,7 @@ from ..core.selection import Query, Selection, select
 from ..core.state import VariableInfo
 from ..core.walks import backward
 from ..errors import PlanError
+from .attaching import keep_shapes
 from .control_flow import written_alone
 from .copying import carry_out
 from .freezing import Unfreezable, frozen_graph_def
@@ -151,7 +152,9 @@ def frozen_graph(graph: Any, values: Mapping[str, Any], ends: Iterable[str]) -> 
     new = tf.Graph()
     with new.as_default():
         tf.import_graph_def(found, name="")
-    made = {op.name for op in new.get_operations()}
+    made = {op.name: op for op in new.get_operations()}
+    both = ((op, made[op.name]) for op in graph.get_operations() if op.name in made)
+    keep_shapes([(old, now) for old, now in both if len(old.outputs) == len(now.outputs)])
     for key, items in kept.items():
         for item in items:
             if item.name.partition(":")[0] in made:

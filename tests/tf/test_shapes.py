@@ -144,6 +144,22 @@ def test_what_was_told_is_told_of_what_is_made_of_the_whole(how, tmp_path):
     assert lost(before, new, lead) == {}
 
 
+@pytest.mark.parametrize("name", ["frozen.pb", "frozen"])
+def test_a_frozen_file_knows_what_was_told(name, tmp_path):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, None], name="x")
+        w = tf1.get_variable("w", initializer=tf.ones([8, 3]), use_resource=True)
+        y = tf.identity(x, name="y")
+        y.set_shape([None, 8])
+        tf.matmul(y, w, name="z")
+    with tf1.Session(graph=graph) as session:
+        session.run(w.initializer)
+        gs.open(session).save(tmp_path / name, inputs="x:0", outputs="z:0", freeze=True)
+    new = gs.open(tmp_path / name)
+    assert shape(new.tensor("y:0")) == (None, 8)
+    assert shape(new.tensor("z:0")) == (None, 3)
+
+
 @FEW
 @given(st.lists(st.tuples(st.integers(0, 5), NUMBER, NUMBER, st.integers(0, 3)), min_size=3, max_size=14))
 def test_random_graphs_with_shapes_told_at_random_are_copied_and_edited_with_them(tmp_path_factory, recipe):
