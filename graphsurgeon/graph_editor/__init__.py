@@ -24,6 +24,8 @@ from .match import OpMatcher, op_type
 from .reroute import (
     add_control_inputs,
     remove_control_inputs,
+    reroute_a2b_ts,
+    reroute_b2a_ts,
     reroute_inputs,
     reroute_ios,
     reroute_outputs,
@@ -91,6 +93,7 @@ from .util import (
     transform_tree,
 )
 
+matcher = OpMatcher
 ph = make_placeholder_from_dtype_and_shape
 sgv = make_view
 sgv_scope = make_view_from_scope
@@ -113,7 +116,7 @@ __all__ = [
     "SubGraphView", "make_view", "make_view_from_scope",
     # reroute
     "swap_ts", "reroute_ts", "swap_inputs", "reroute_inputs", "swap_outputs", "reroute_outputs", "swap_ios",
-    "reroute_ios", "remove_control_inputs", "add_control_inputs",
+    "reroute_ios", "reroute_a2b_ts", "reroute_b2a_ts", "remove_control_inputs", "add_control_inputs",
     # edit
     "detach_control_inputs", "detach_control_outputs", "detach_inputs", "detach_outputs", "detach", "connect", "bypass",
     # transform
@@ -123,7 +126,7 @@ __all__ = [
     # match
     "OpMatcher", "op_type",
     # aliases
-    "ph", "sgv", "sgv_scope",
+    "matcher", "ph", "sgv", "sgv_scope",
     # warnings
     "GraphEditorWarning",
 ]  # fmt: skip

@@ -157,11 +157,11 @@ class TransformerInfo:
         Raises:
             TypeError: it is something else.
         """
-        return transform_tree(original, lambda top: self._found(top, missing_fn))
+        return transform_tree(original, lambda top: self._found(elements.bare(top), missing_fn))
 
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """Returns what an op or tensor of the copy was before; arguments as for `transformed`."""
-        return transform_tree(transformed, lambda top: self._source(top, missing_fn))
+        return transform_tree(transformed, lambda top: self._source(elements.bare(top), missing_fn))
 
     def load_values(self, session: Any, source: Any = None) -> int:
         """Gives the new variables the values that the old ones have now; returns how many there are.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,18 +16,26 @@ __all__ = ["OpMatcher", "op_type"]
 def op_type(op_types: Any, op: Any = None) -> Any:
     """Returns a test for the types of ops; or, with an op, whether it passes.
 
+    A type stands for its later versions too: what made an ``Add`` in TF 1 makes an ``AddV2`` today.
+
     Args:
         op_types: a type, or several.
         op: an op, or None.
 
     Example:
-        >>> op_type(("Add", "AddV2")) is not None
-        True
+        >>> import tensorflow as tf
+        >>> with tf.Graph().as_default():
+        ...     total = tf.add(1.0, 2.0)
+        >>> total.op.type, op_type("Add", total.op), op_type(("Mul", "Sub"))(total.op)
+        ('AddV2', True, False)
     """
-    types = {op_types} if isinstance(op_types, str) else set(op_types)
-    if op is None:
-        return lambda candidate: candidate.node_def.op in types
-    return op.node_def.op in types
+    types = (op_types,) if isinstance(op_types, str) else tuple(op_types)
+
+    def test(candidate: Any) -> bool:
+        kind = candidate.node_def.op
+        return any(kind == wanted or re.fullmatch(r"V\d+", kind.removeprefix(wanted)) for wanted in types)
+
+    return test if op is None else test(op)
 
 
 class OpMatcher:
@@ -54,6 +63,7 @@ class OpMatcher:
         Raises:
             TypeError: it is no op.
         """
+        op = elements.bare(op)
         if not isinstance(op, elements.Operation):
             raise expected("an OpMatcher called", "a tf.Operation", op)
         if not all(test(op) for test in self.positive_filters):
@@ -135,7 +145,8 @@ def _test(positive_filter: Any) -> Callable[[Any], bool]:
         pattern = select.make_regex(positive_filter)
         return lambda op: pattern.search(op.name) is not None
     if isinstance(positive_filter, elements.Operation):
-        return lambda op: op is positive_filter
+        wanted = elements.bare(positive_filter)
+        return lambda op: op is wanted
     if positive_filter is True:
         return lambda op: True
     if callable(positive_filter):

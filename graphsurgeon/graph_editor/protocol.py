@@ -44,13 +44,14 @@ def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> tuple[list
     for op in ops:
         inputs = [_tensor(info, transformer, given, waiting, t, op) for t in op.inputs]
         new, outputs = transformer.transform_op_handler(info, op, inputs)
+        new = elements.bare(new)
         if new is op:
             raise WrongValue(f"transform_op_handler(info, {op.name!r})", "in-place transformation is not allowed",
                              "Return a new op")  # fmt: skip
         info.transformed_ops[op] = new
         transformer.assign_collections_handler(info, op, new)
         for t, t_ in zip(op.outputs, outputs, strict=False):
-            info.transformed_ts[t] = t_
+            info.transformed_ts[t] = t_ = elements.bare(t_)
             transformer.assign_collections_handler(info, t, t_)
     _close_loops(info, waiting)
     for op in ops:

@@ -15,7 +15,7 @@ from .faults import WrongValue, as_values, expected, some, tell
 
 __all__ = [
     "swap_ts", "reroute_ts", "swap_inputs", "reroute_inputs", "swap_outputs", "reroute_outputs", "swap_ios",
-    "reroute_ios", "remove_control_inputs", "add_control_inputs",
+    "reroute_ios", "reroute_a2b_ts", "reroute_b2a_ts", "remove_control_inputs", "add_control_inputs",
 ]  # fmt: skip
 
 
@@ -39,6 +39,16 @@ def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = Non
 def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
     """Lets the consumers of each tensor of `ts1` read the one of `ts0` instead; arguments as in `swap_ts`."""
     return _reroute("reroute_ts", ts0, ts1, False, can_modify, cannot_modify)
+
+
+def reroute_a2b_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+    """Does what `reroute_ts` does, under the name that it had in 2016."""
+    return reroute_ts(ts0, ts1, can_modify, cannot_modify)
+
+
+def reroute_b2a_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+    """Lets the consumers of each tensor of `ts0` read the one of `ts1` instead: a name of 2016."""
+    return reroute_ts(ts1, ts0, can_modify, cannot_modify)
 
 
 def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_modify: Any) -> int:
@@ -175,7 +185,7 @@ def remove_control_inputs(op: Any, cops: Any) -> None:
         TypeError: it is no op.
         ValueError: it does not wait for one of them.
     """
-    asked, cops = _control(op, cops, "remove_control_inputs")
+    op, asked, cops = _control(op, cops, "remove_control_inputs")
     missing = [cop.name for cop in cops if cop not in op.control_inputs]
     if missing:
         wrong = f"{missing[0]!r} is not a control_input of {op.name!r}"
@@ -198,7 +208,7 @@ def add_control_inputs(op: Any, cops: Any) -> None:
         TypeError: it is no op.
         ValueError: it waits for one of them already, or that one for it, or it is of another graph.
     """
-    asked, cops = _control(op, cops, "add_control_inputs")
+    op, asked, cops = _control(op, cops, "add_control_inputs")
     there = [cop.name for cop in cops if cop in op.control_inputs]
     if there:
         raise WrongValue(asked, f"{there[0]!r} is already a control_input of {op.name!r}", "Leave it out")
@@ -208,8 +218,9 @@ def add_control_inputs(op: Any, cops: Any) -> None:
         _tell_sessions(op.graph)
 
 
-def _control(op: Any, cops: Any, verb: str) -> tuple[str, list[Any]]:
+def _control(op: Any, cops: Any, verb: str) -> tuple[Any, str, list[Any]]:
+    op = elements.bare(op)
     if not isinstance(op, elements.Operation):
         raise expected(f"{verb}(...)", "a tf.Operation", op)
     cops = util.make_list_of_op(cops, allow_graph=False)
-    return f"{verb}({op.name!r}, [{some([c.name for c in cops])}])", list(dict.fromkeys(cops))
+    return op, f"{verb}({op.name!r}, [{some([c.name for c in cops])}])", list(dict.fromkeys(cops))

@@ -44,6 +44,16 @@ def make_regex(obj: Any) -> re.Pattern[str]:
     return re.compile(obj)
 
 
+def _get_input_ts(ops: Any) -> list[Any]:
+    """Returns the tensors that ops read, each once. Programs call this, whatever its name says."""
+    return inputs_of(util.make_list_of_op(ops))
+
+
+def _get_output_ts(ops: Any) -> list[Any]:
+    """Returns the tensors that ops compute. Programs call this, whatever its name says."""
+    return [t for op in util.make_list_of_op(ops) for t in op.outputs]
+
+
 def filter_ts(ops: Any, positive_filter: Any) -> list[Any]:
     """Returns the tensors that ops read or compute and that pass a test.
 
@@ -52,7 +62,7 @@ def filter_ts(ops: Any, positive_filter: Any) -> list[Any]:
         positive_filter: called with each tensor; True takes all.
     """
     ops = util.make_list_of_op(ops)
-    ts = util.concatenate_unique(inputs_of(ops), [t for op in ops for t in op.outputs])
+    ts = util.concatenate_unique(_get_input_ts(ops), _get_output_ts(ops))
     return ts if positive_filter is True else [t for t in ts if positive_filter(t)]
 
 

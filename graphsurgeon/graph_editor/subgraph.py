@@ -161,7 +161,7 @@ class SubGraphView:
 
     def _place(self, t: Any, listed: Sequence[Any], asked: str) -> int:
         for at, own in enumerate(listed):
-            if own is t:
+            if own is elements.bare(t):
                 return at
         names = ", ".join(own.name for own in listed[:6]) or "nothing"
         raise WrongValue(asked, f"can't find {getattr(t, 'name', t)!r} there", f"Listed are: {names}")
@@ -266,7 +266,7 @@ class SubGraphView:
 
     def is_passthrough(self, t: Any) -> bool:
         """Returns whether a tensor goes straight through."""
-        return any(t is own for own in self._passthrough_ts)
+        return any(elements.bare(t) is own for own in self._passthrough_ts)
 
     def __enter__(self) -> SubGraphView:
         return self

@@ -197,7 +197,7 @@ def _replacements(replacement_ts: Any, graph: Any) -> tuple[TensorMap, dict[str,
         raise expected("replacement_ts", "a dict of tensor to tensor", replacement_ts)
     tensors, variables = TensorMap(), {}
     for old, new in replacement_ts.items():
-        old = old.deref() if hasattr(old, "deref") else old
+        old = elements.bare(old.deref() if hasattr(old, "deref") else old)
         op = old.op if elements.is_variable_object(old) else None
         if op is None and not isinstance(old, elements.Tensor):
             raise expected("replacement_ts", "tensors or variables as keys", old)
@@ -229,6 +229,7 @@ def graph_replace(
         TypeError: a target is no tensor.
         ValueError: no target depends on what is replaced, or a replacement does not fit; the graph is as it was.
     """
+    target_ts = transform_tree(target_ts, elements.bare)
     targets = util.flatten_tree(target_ts)
     graph = util.get_unique_graph(targets, check_types=elements.Tensor)
     control_ios = util.ControlOutputs(graph)

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..tf.elements import Operation, SymbolicTensor, Tensor, is_variable_object
+from ..tf.elements import Operation, SymbolicTensor, Tensor, bare, is_variable_object
 from .faults import expected
 
 _LEAVES = (str, bytes, Operation, Tensor)
@@ -24,7 +24,7 @@ def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
         la.extend(dict(zip(map(id, fresh), fresh, strict=True)).values())
         return la
     seen = set(map(_key, la))
-    for item in fresh:
+    for item in map(bare, fresh):
         key = _key(item)
         if key not in seen:
             la.append(item)

@@ -104,10 +104,16 @@ def make_list_of_op(ops: Any, check_graph: bool = True, allow_graph: bool = True
             raise WrongType("make_list_of_op(graph)", "allow_graph is False: a tf.Graph is not taken here",
                             "Give ops: graph.get_operations()")  # fmt: skip
         return list(ops.get_operations())
-    found = list(ops) if is_iterable(ops) else [ops]
+    found = bare_list(ops)
     if found and check_graph:
         get_unique_graph(found, None if ignore_ts else elements.Operation)
     return found if all_are(found, (elements.Operation,)) else [x for x in found if isinstance(x, elements.Operation)]
+
+
+def bare_list(things: Any) -> list[Any]:
+    """Returns a new list of one thing, or of several, without what TensorFlow wraps around some ops and tensors."""
+    found = list(things) if is_iterable(things) else [things]
+    return found if all_are(found, (elements.Operation, elements.Tensor)) else list(map(elements.bare, found))
 
 
 def get_tensors(graph: Any) -> list[Any]:
@@ -139,7 +145,7 @@ def make_list_of_t(ts: Any, check_graph: bool = True, allow_graph: bool = True, 
             raise WrongType("make_list_of_t(graph)", "allow_graph is False: a tf.Graph is not taken here",
                             "Give tensors: get_tensors(graph)")  # fmt: skip
         return get_tensors(ts)
-    found = list(ts) if is_iterable(ts) else [ts]
+    found = bare_list(ts)
     if found and check_graph:
         get_unique_graph(found, None if ignore_ops else elements.Tensor)
     return found if all_are(found, (elements.Tensor,)) else [t for t in found if isinstance(t, elements.Tensor)]
@@ -191,7 +197,7 @@ class ControlOutputs:
 
     def get(self, op: Any) -> Any:
         """Returns the ops that wait for an op."""
-        return self._known.get(op, ())
+        return self._known.get(elements.bare(op), ())
 
     @property
     def graph(self) -> Any:

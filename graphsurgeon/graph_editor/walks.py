@@ -165,7 +165,7 @@ def _ops_of(tops: Any) -> list[Any]:
     """Ops; tensors stand for the ops that compute them."""
     if isinstance(tops, elements.Graph):
         return util.make_list_of_op(tops, allow_graph=False)
-    tops = list(tops) if util.is_iterable(tops) else [tops]
+    tops = util.bare_list(tops)
     util.get_unique_graph(tops, none_if_empty=True)
     return list(dict.fromkeys(top.op if isinstance(top, elements.Tensor) else top for top in tops))
 

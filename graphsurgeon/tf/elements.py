@@ -347,7 +347,7 @@ def same_shapes(some: Iterable[Any], others: Iterable[Any]) -> bool:
 def as_tensor(thing: Any, like: Any) -> Any:
     """Returns a value, array or variable as a tensor in the graph of another, with its dtype; a tensor as it is."""
     if isinstance(thing, tf.Tensor) and hasattr(thing, "graph"):
-        return thing
+        return bare(thing)
     with like.graph.as_default(), tf1.control_dependencies(None):
         dtype = None if like.dtype == tf.resource else like.dtype.base_dtype
         return tf.convert_to_tensor(thing, dtype)
