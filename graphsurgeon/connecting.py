@@ -99,8 +99,7 @@ def connect(
             source.given.add(tensor)
     order = _order(models, asked)
     _refuse_collections(models.values(), collections, asked)
-    code = f"gs.connect({dict(graphs)!r}, {dict(connections or {})!r})" if _plain(graphs, connections) else None
-    destination = _with_placeholders(inputs, models, title, code, asked)
+    destination = _with_placeholders(inputs, models, title, asked)
     _pass_through(models)
     plan = destination.plan()
     for model in order:
@@ -294,13 +293,8 @@ def _refuse_collections(models: Iterable[_Model], collections: str, asked: str) 
                 seen.setdefault(name, model.name)
 
 
-def _plain(graphs: Mapping[str, Any], connections: Mapping[Any, Any] | None) -> bool:
-    ends = [*(connections or {}).keys(), *(connections or {}).values()]
-    return all(isinstance(g, str) for g in graphs.values()) and all(isinstance(e, (str, list, tuple)) for e in ends)
-
-
 def _with_placeholders(
-    inputs: Mapping[Any, str] | Iterable[Any], models: dict[str, _Model], title: str, code: str | None, asked: str
+    inputs: Mapping[Any, str] | Iterable[Any], models: dict[str, _Model], title: str, asked: str
 ) -> Editor:
     """An editor of a new graph, with a placeholder for each new input."""
     from .tf.inputs import graph_with_placeholders
@@ -317,7 +311,10 @@ def _with_placeholders(
             raise PlanError(asked, wrong, f"Give it another: inputs={{{under(model.name, tensor)!r}: 'name'}}")
         wanted[name] = model.editor.tensor(tensor)
         _replace(model, tensor, "", f"{name}:0", asked)
-    return Editor(graph_with_placeholders(wanted, asked), title, code or "gs.open(graph)")
+    graph = graph_with_placeholders(wanted, asked)
+    written = graph.as_graph_def().SerializeToString(deterministic=True)  # a few placeholders can be code
+    code = f"gs.open(tf.compat.v1.GraphDef.FromString({written!r}))" if wanted else "gs.open(graph)"
+    return Editor(graph, title, code)
 
 
 def _several(things: Any) -> list[Any]:

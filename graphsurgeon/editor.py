@@ -59,7 +59,11 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         self._values = values
         self._snapshot = snapshot
         live = code in ("gs.open(graph)", "gs.open(session)")
-        self._log = Log(code, title, len(graph.get_operations()), live)
+        self._log = Log(code, title, len(graph.get_operations()), live, graph=weakref.ref(graph))
+        if session is not None:
+            self._log.session = weakref.ref(session)
+        if hasattr(values, "stored"):
+            self._log.stored = values.stored
         self._litter: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
         self._given: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
         self._screen: Screen | None = None
@@ -333,14 +337,19 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         with gc_paused():  # or a full collection of the graph just opened stands before its first picture
             return GraphWidget(self.screen)
 
-    def paint(self, values: Mapping[Any, float] | str, name: str = "value", how: str = "sum") -> Editor:
+    def paint(
+        self, values: Mapping[Any, float] | str, name: str = "value", how: str = "auto", scale: str = "auto"
+    ) -> Editor:
         """Colours the picture; returns this editor, so that the last line of a cell shows it.
 
         Args:
             values: a number for ops, by name or object; or ``family``, ``device``, ``scope``, ``dtype`` or
                 ``structure``.
             name: what the numbers are, with their unit, as ``"ms"``.
-            how: ``sum``, ``max`` or ``mean`` of the numbers in a folded scope.
+            how: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a folded scope; ``auto``: the sum,
+                or ``max`` where sums of many small numbers would hide the op with the largest one.
+            scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
+                colour of its own, and so has what is not finite; the legend says all of it.
 
         Example:
             ``ed.paint({"conv1/Conv2D": 3.2, "fc/MatMul": 0.4}, "ms")``
@@ -348,7 +357,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         if isinstance(values, str):
             self.screen.paint(values)
         else:
-            self.screen.paint(values=values, name=name, how=how)
+            self.screen.paint(values=values, name=name, how=how, scale=scale)
         return self
 
     def _repr_mimebundle_(self, **options: Any) -> Any:

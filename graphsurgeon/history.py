@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +95,9 @@ class Log:
         events: the entries, oldest first.
         follows: the log of the editor this one was made from, at which moment, and the call that made it.
         sessions: sessions that the editor gave.
+        graph: the live graph that was opened.
+        session: the session that was opened, if one was.
+        stored: gives the values of variables as they lie in the file that was opened, by op name.
     """
 
     code: str
@@ -104,6 +107,15 @@ class Log:
     events: list[Event] = field(default_factory=list)
     follows: tuple[Log, int, str] | None = None
     sessions: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
+    graph: weakref.ref[Any] = lambda: None  # type: ignore[assignment]
+    session: weakref.ref[Any] = lambda: None  # type: ignore[assignment]
+    stored: Callable[[], Mapping[str, Any] | None] = dict
+
+    def gives(self, graph: Graph) -> bool:
+        """Returns whether opening it again gives a graph as it is in a snapshot: nothing was added or applied."""
+        if self.follows is not None and self.follows[0].at(self.follows[1]):
+            return False
+        return graph.owner is self.graph() and (graph.size == self.size or (self.live and not self.events))
 
     def at(self, moment: int) -> list[Event]:
         """Returns what was in force at a moment, oldest first."""

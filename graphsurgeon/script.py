@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from .core.code import IMPORTS, arrays_code, plan_lines
+from .core.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
 from .core.copied import Copied
 from .core.graph import Graph
 from .core.plan import CopyStep
 from .core.rebuilding import RebuildStep
-from .core.selection import Query
+from .core.selection import Query, Selection
 from .core.sources import Sources
 from .errors import PlanError
 from .history import Event, Log, moment
 
 _ASKED = "to_code()"
-#: Names in the code that opens a graph which are no argument.
-_KNOWN = ("gs", "tf", "np")
 
 
 def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False) -> str:
@@ -60,10 +56,9 @@ class _Script:
         self.beside = beside
         self.saved: dict[str, Any] = {}
         self._lines: list[str] = []
-        self._arguments: dict[str, str] = {}
         self._open: list[tuple[Log, list[Event], str]] = []  # the editors so far, and what was done in each
-        self._names: set[str] = set(_KNOWN)
-        self._imports: list[str] = []
+        self._sources = Sources()
+        self._words: set[str] = set()
         self._event: Event | None = None
         self._main: Log | None = None
 
@@ -73,17 +68,18 @@ class _Script:
         added = _by_hand(log, log.at(moment()), snapshot)
         if added:
             self._lines.append(_told(added, "after that"))
-        about = [f"# {name}: {what}" for name, what in self._arguments.items()]
+        arguments = self._sources.parameters
+        about = [f"# {name}: {what}" for name, what in arguments.items()]
         body = [*about, *self._lines, f"return {word}"]
         whole = "\n".join(line for line in body if not line.startswith("#"))
         imports = ["import graphsurgeon as gs", *(line for mark, line in IMPORTS if mark in whole)]
-        imports = list(dict.fromkeys([*self._imports, *imports]))
+        imports = list(dict.fromkeys([*self._sources.imports, *imports]))
         if self.saved:
             imports = ["import os", "", *imports]
         count = len(log.at(moment()))
         head = [f'"""Does {count} step{"s" * (count != 1)} on {_plain(snapshot.title)} again."""', "", *imports, "", ""]
-        out = [*head, f"def redo({', '.join(self._arguments)}):", *("    " + line for line in body), ""]
-        if not self._arguments:
+        out = [*head, f"def redo({', '.join(arguments)}):", *("    " + line for line in body), ""]
+        if not arguments:
             out += ["", 'if __name__ == "__main__":', "    print(redo())", ""]
         return "\n".join(out)
 
@@ -103,18 +99,16 @@ class _Script:
         return word
 
     def _opened(self, log: Log) -> str:
-        word = self._free("ed" if log is self._main else "src")
+        word = "ed" if log is self._main else "src"
+        if word in self._words:
+            word += str(sum(known.startswith(word) for known in self._words) + 1)
+        self._words.add(word)
         if log.follows is not None:
             parent, when, call = log.follows
             self._lines.append(f"{word} = {self._at(parent, when)}{call}")
             return word
         code = "gs.open(tf.Graph())" if log.live and not log.size else log.code
-        names = {n.id for n in ast.walk(ast.parse(code, mode="eval")) if isinstance(n, ast.Name)}
-        for name in sorted(names - set(_KNOWN)):
-            free = self._free(name)
-            self._arguments[free] = f"{_live(name)}, opened as {log.title!r}"
-            code = re.sub(rf"\b{name}\b", free, code)
-        self._lines.append(f"{word} = {code}")
+        self._lines.append(f"{word} = {opening(code, log.title, self._sources)}")
         return word
 
     def _redo(self, log: Log, events: list[Event], word: str) -> None:
@@ -138,11 +132,9 @@ class _Script:
                 if isinstance(step, CopyStep):
                     self.of(step.selection.graph)
                     self._event = event
-            sources = Sources()
-            made, calls = plan_lines(plan, self, sources)
-            self._imports += [line for line in sources.imports if line not in self._imports]
-            self._arguments |= dict.fromkeys(sources.free, f"a function that step {event.number} uses")
-            functions = [line for text in sources.lines for line in text.split("\n")]
+            made, calls = plan_lines(plan, self, self._sources)
+            functions = [line for text in self._sources.lines for line in text.split("\n")]
+            self._sources.lines.clear()
             self._lines += [f"# step {event.number}", *functions, *made, *calls, f"{word}.apply(plan)"]
 
     def _refuse_undone(self, log: Log, event: Event) -> None:
@@ -186,9 +178,9 @@ class _Script:
         self._event = event
         return word
 
-    def query(self, step: CopyStep) -> Query:
-        """Returns how the ops of a copy are selected; by their names where the query could find others now."""
-        selection, log = step.selection, step.selection.graph.log
+    def query(self, selection: Selection) -> Query:
+        """Returns how ops are selected; by their names where the query could find others now."""
+        log = selection.graph.log
         if log is None or not log.events or _stable(selection.query):
             return selection.query
         return Query("names", tuple(selection.names))
@@ -197,22 +189,15 @@ class _Script:
         """Returns where the values of a copy come from."""
         assert self._event is not None
         given = step.values
-        log = getattr(getattr(given, "snapshot", None), "log", None)
+        copied = next(c for c in self._event.applied.effect.copies if c.step is step)
+        held = _held(copied, self._event.applied.made)
+        giver = _giver(given, step.selection.graph)
         # Where tables are filled, only the editor knows how.
         exact = bool(self.beside) and not getattr(given, "starters", ((), {}))[0]
-        if log is not None and not exact:
-            return self.of(given.snapshot)
-        if (
-            not exact
-            and hasattr(given, "run")
-            and step.selection.graph.log is not None
-            and _own(given, step.selection.graph.log)
-        ):
-            return self.of(step.selection.graph)
-        copied = next(c for c in self._event.applied.effect.copies if c.step is step)
-        arrays = given if isinstance(given, Mapping) else _held(copied, self._event.applied.made)
+        if giver is not None and not exact and _gives_again(giver.log, given, held):
+            return self.of(giver)
         about = f"{{variable: array}}, the values of step {self._event.number}"
-        return self._arrays({str(k): v for k, v in arrays.items()}, "values", about)
+        return self._arrays(dict(given) if isinstance(given, Mapping) else held, "values", about)
 
     def constants(self, step: CopyStep) -> str:
         """Returns the arrays that a copy takes for tensors."""
@@ -223,26 +208,18 @@ class _Script:
         text = arrays_code(arrays)
         if text:
             return text
-        word = self._free(wish)
+        word = self._sources.free(wish)
         if not self.beside:
-            shapes = ", ".join(f"{k!r} {np.asarray(v).dtype.name} {np.asarray(v).shape}" for k, v in arrays.items())
-            self._arguments[word] = f"{about}: {shapes}; ed.to_code('redo.py', arrays=True) writes them beside it"
+            more = "ed.to_code('redo.py', arrays=True) writes them beside it"
+            self._sources.parameters[word] = f"{about}: {shapes_text(arrays)}; {more}"
             return word
         keys = {name: f"{word}_{number}" for number, name in enumerate(arrays)}
-        self.saved.update({key: np.asarray(arrays[name]) for name, key in keys.items()})
+        self.saved.update({key: _array(arrays[name]) for name, key in keys.items()})
         place = f"os.path.join(os.path.dirname(os.path.abspath(__file__)), {self.beside!r})"
         if not any(line.startswith("arrays = ") for line in self._lines):
             self._lines.append(f"arrays = np.load({place})")
         self._lines.append(f"{word} = {{{', '.join(f'{name!r}: arrays[{key!r}]' for name, key in keys.items())}}}")
         return word
-
-    def _free(self, wish: str) -> str:
-        name, n = wish, 1
-        while name in self._names:
-            n += 1
-            name = f"{wish}{n}"
-        self._names.add(name)
-        return name
 
 
 def _stable(query: Query) -> bool:
@@ -257,8 +234,32 @@ def _stable(query: Query) -> bool:
     return query.verb in ("or", "and", "minus", "ancestors") and all(map(_stable, query.over))
 
 
-def _own(session: Any, log: Log) -> bool:
-    return log.live or session in log.sessions
+def _giver(given: Any, source: Graph) -> Graph | None:
+    """The graph whose editor gives values: an editor was given, or a session that one has given or opened."""
+    snapshot = getattr(given, "snapshot", None)
+    if getattr(snapshot, "log", None) is not None:
+        return snapshot
+    log = source.log
+    return source if log is not None and (given in log.sessions or given is log.session()) else None
+
+
+def _gives_again(log: Log, given: Any, held: Mapping[str, Any]) -> bool:
+    """Whether an editor that is opened again gives these values: those of its session, or as they lie in its file."""
+    if log.session() is not None and (given is log.session() or hasattr(given, "snapshot")):
+        return True
+    if all(hasattr(value, "read") for value in held.values()):
+        return True  # nobody had opened a session
+    stored = log.stored() or {}
+    return all(name in stored and _same(stored[name], value) for name, value in held.items())
+
+
+def _same(a: Any, b: Any) -> bool:
+    a, b = _array(a), _array(b)
+    return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value.read() if hasattr(value, "read") else value)
 
 
 def _held(copied: Copied, made: Any) -> dict[str, Any]:
@@ -284,10 +285,5 @@ def _told(added: list[str], when: str) -> str:
     return f"# {when}, {count} op{'s were' if count > 1 else ' was'} added by hand, {added[0]!r} first: add them here"
 
 
-def _live(name: str) -> str:
-    kinds = {"graph": "a live tf.Graph", "session": "a tf.compat.v1.Session", "graph_def": "a GraphDef"}
-    return kinds.get(name, f"what was given to gs.open as {name}")
-
-
 def _plain(title: str) -> str:
-    return title.replace("\\", "/").replace('"', "'")
+    return repr(title)[1:-1].replace("\\", "/").replace('"', "'")

@@ -161,8 +161,8 @@ class Undoing:
 
         The script has a function ``redo`` that opens each graph again, its own and those that were copied from, and
         applies the plans that are in force; undone ones are left out. What came from no file, as a live `tf.Graph`,
-        is an argument of ``redo``, and a comment says which. An editor that gave values gives those of its file: what
-        was trained since is written only with `arrays`.
+        is an argument of ``redo``, and a comment says which. An editor that gave the values of its file gives them
+        again; other values, as those that were trained since, are written as arrays.
 
         Args:
             path: where to write the script, if anywhere.
@@ -170,8 +170,7 @@ class Undoing:
                 an argument of ``redo`` too.
 
         Raises:
-            PlanError: ops were added to the graph beside the history, or a plan uses what an undone one has made;
-                `arrays` without a `path`.
+            PlanError: a plan uses what an undone one has made; `arrays` without a `path`.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf

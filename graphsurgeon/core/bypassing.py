@@ -48,11 +48,9 @@ class BypassStep(EditStep):
 
     def code_for(self, owner: str, sources: Sources) -> str:
         """Returns the call that adds it to a plan of the editor called `owner`."""
-        from .code import query_code
-
         what = repr(self.given) if isinstance(self.given, str) else repr(one_or_all(self.ops))
         if isinstance(self.given, Selection) and len(self.ops) != 1:
-            what = query_code(self.given.query, owner)
+            what = sources.selection(self.given)
         return f".bypass({what}{self._ends})"
 
     @property

@@ -52,11 +52,9 @@ class CollapseStep(EditStep):
 
     def code_for(self, owner: str, sources: Sources) -> str:
         """Returns the call that adds it to a plan of the editor called `owner`."""
-        from .code import query_code
-
         what = repr(self.given) if isinstance(self.given, str) else repr(one_or_all(self.ops))
         if isinstance(self.given, Selection):
-            what = query_code(self.given.query, owner)
+            what = sources.selection(self.given)
         return f".collapse({what}, name={self.name!r})"
 
     def carry(self, effect: Effect) -> None:

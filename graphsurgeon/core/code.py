@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -12,33 +12,42 @@ from .edits import EditStep
 from .graph import Graph
 from .rebuilding import RebuildStep
 from .renaming import RenameStep
-from .selection import Query
-from .sources import Sources
+from .selection import Query, Selection
+from .sources import MODULES, Sources, array_code
+from .sources import query_code as query_code
 from .steps import ConnectStep, CopyStep
 
 if TYPE_CHECKING:
     from .plan import Plan
 
-_SIGNS = {"or": "|", "and": "&", "minus": "-"}
-
 
 def plan_code(plan: Plan) -> str:
     """Returns Python source that opens the graphs, makes the plan and applies it.
 
-    A graph that was opened from a file is opened from it again; a live one is called ``graph``, ``source_graph``.
-    One opened with its session is called ``session``, ``source_session``, and so is a session given for values;
-    arrays too long to print are called ``values``, ``constants``. Functions are written out where their source is
-    known and needs nothing but modules; others are called by their names, or ``pattern``, ``replacement``.
+    A graph that was opened from a file is opened from it again. What cannot be written down is a variable that is to
+    be set first, and a comment says to what: a live graph is called ``graph``, ``source_graph``, a session
+    ``session``, arrays too long to print ``values``, ``constants``, an editor that has applied plans before ``ed``,
+    ``dst``, ``src``. Functions are written out where their source is known and needs nothing but modules; others are
+    called by their names, or ``pattern``, ``replacement``.
     """
-    names = _Names(plan)
-    if any(isinstance(step, RebuildStep) for step in plan.steps):
-        return "\n".join(["import graphsurgeon as gs", "", *names.openings, "", "done = ed.rebuild()", ""])
     sources = Sources()
-    made, calls = plan_lines(plan, names, sources)
-    needs = [line for line in _needs("\n".join([*made, *calls])) if line not in sources.imports]
-    head = [*sources.imports, "import graphsurgeon as gs", *needs, "", *names.openings, ""]
+    names = _Names(plan, sources)
+    if any(isinstance(step, RebuildStep) for step in plan.steps):
+        made: list[str] = []
+        calls = [f"done = {names.of(plan.base)}.rebuild()"]
+    else:
+        made, calls = plan_lines(plan, names, sources)
+        calls.append(f"done = {names.of(plan.base)}.apply(plan)")
+    needs = [
+        line
+        for line in _needs("\n".join([*names.openings, *sources.lines, *made, *calls]))
+        if line not in sources.imports
+    ]
+    head = [*sources.imports, "import graphsurgeon as gs", *needs, ""]
+    head += [f"# {name}: set it before this runs; {about}" for name, about in sources.parameters.items()]
+    head += [*names.openings, ""] if names.openings else [""] * bool(sources.parameters)
     head += [part for text in sources.lines for part in (text, "")]
-    return "\n".join([*head, *made, *calls, f"done = {names.of(plan.base)}.apply(plan)", ""])
+    return "\n".join([*head, *made, *calls, ""])
 
 
 def plan_lines(plan: Plan, names: Names, sources: Sources) -> tuple[list[str], list[str]]:
@@ -49,13 +58,13 @@ def plan_lines(plan: Plan, names: Names, sources: Sources) -> tuple[list[str], l
         names: says what graphs, values and arrays are called.
         sources: gets the functions that the plan uses.
     """
+    sources.of, sources.query = names.of, names.query
     lines: list[str] = []
     body = [f"{names.of(plan.base)}.plan()"]
     for number, step in enumerate(plan.steps):
         if isinstance(step, CopyStep):
             word = "block" if sum(isinstance(s, CopyStep) for s in plan.steps) == 1 else f"block{number + 1}"
-            owner = names.of(step.selection.graph)
-            lines.append(f"{word} = {query_code(names.query(step), owner)}")
+            lines.append(f"{word} = {sources.selection(step.selection)}")
             body.append(_copy_code(step, word, names, step.selection.graph.owner is plan.base.owner))
         elif isinstance(step, RenameStep) and step.values is not None:
             copied = step.copied_in(plan.effect)
@@ -90,8 +99,8 @@ class Names(Protocol):
     def of(self, graph: Graph) -> str:
         """Returns the variable that holds the editor of a graph."""
 
-    def query(self, step: CopyStep) -> Query:
-        """Returns how the ops of a copy are selected."""
+    def query(self, selection: Selection) -> Query:
+        """Returns how ops are selected."""
 
     def values(self, step: CopyStep) -> str:
         """Returns where the values of a copy come from, as code."""
@@ -105,61 +114,87 @@ class _Names:
 
     short = False
 
-    def __init__(self, plan: Plan) -> None:
-        self._by_owner: dict[int, str] = {}
-        copies = [s for s in plan.steps if isinstance(s, CopyStep)]
-        giving = [getattr(s.values, "snapshot", None) for s in copies]  # editors may give values, whatever their graph
-        graphs = [s.selection.graph for s in copies] + [g for g in giving if isinstance(g, Graph)]
-        sources = {id(g.owner): g for g in reversed(graphs)}
-        others = [g for key, g in reversed(sources.items()) if key != id(plan.base.owner)]
-        self._by_owner[id(plan.base.owner)] = "ed" if not others else "dst"
-        self.openings = [_opening(self.of(plan.base), plan.base, "graph")]
+    def __init__(self, plan: Plan, sources: Sources) -> None:
+        self._sources, self._by_owner = sources, dict[int, str]()
+        known = {id(g.owner): g for g in reversed(list(_graphs(plan)))}
+        others = [g for key, g in reversed(known.items()) if key != id(plan.base.owner)]
+        self.openings: list[str] = []
+        self._open("ed" if not others else "dst", plan.base, "")
         for number, graph in enumerate(others):
             suffix = "" if len(others) == 1 else str(number + 1)
-            self._by_owner[id(graph.owner)] = f"src{suffix}"
-            self.openings.append(_opening(f"src{suffix}", graph, f"source_graph{suffix}"))
+            self._open(f"src{suffix}", graph, suffix or " ")
+
+    def _open(self, word: str, graph: Graph, suffix: str) -> None:
+        """Opens a graph again, where that gives what the plan was made for."""
+        self._by_owner[id(graph.owner)] = word
+        if graph.log is not None and not graph.log.gives(graph):
+            about = f"the editor of {graph.title!r}, with all that was done before: {word}.to_code() does it again"
+            self._sources.parameters[word] = about
+            return
+        made = opening(graph.opened_by or "gs.open(graph)", graph.title, self._sources, suffix)
+        self.openings.append(f"{word} = {made}")
 
     def of(self, graph: Graph) -> str:
         return self._by_owner[id(graph.owner)]
 
-    def query(self, step: CopyStep) -> Query:
-        return step.selection.query
+    def query(self, selection: Selection) -> Query:
+        return selection.query
 
     def values(self, step: CopyStep) -> str:
-        return _values_code(step.values, self)
+        given = step.values
+        snapshot = getattr(given, "snapshot", None)
+        if isinstance(snapshot, Graph):
+            return self.of(snapshot)
+        if hasattr(given, "run"):
+            about = f"a tf.compat.v1.Session, which has the values for the copy of {step.selection.graph.title!r}"
+            return self._sources.parameter(given, "session", about)
+        return self._arrays(given, "values", "variable")
 
     def constants(self, step: CopyStep) -> str:
-        return arrays_code(dict(step.constants)) or "constants"
+        return self._arrays(dict(step.constants), "constants", "tensor")
+
+    def _arrays(self, arrays: Any, wish: str, key: str) -> str:
+        text = arrays_code(arrays) if isinstance(arrays, Mapping) else ""
+        about = f"{{{key}: array}}: {shapes_text(arrays)}" if isinstance(arrays, Mapping) else type(arrays).__name__
+        return text or self._sources.parameter(arrays, wish, about)
 
 
-def _opening(word: str, graph: Graph, live: str) -> str:
-    how = graph.opened_by
-    if how == "gs.open(session)":
-        return f"{word} = gs.open({live.replace('graph', 'session')})"
-    if how is None or how == "gs.open(graph)":
-        return f"{word} = gs.open({live})"
-    return f"{word} = {how}"
+def _graphs(plan: Plan) -> Iterator[Graph]:
+    """The graphs of what is copied, and of what is meant by other steps; then those of editors that give values."""
+    for step in plan.steps:
+        for chosen in (getattr(step, key, None) for key in ("selection", "given", "within")):
+            if isinstance(chosen, Selection):
+                yield chosen.graph
+    for step in plan.steps:
+        giving = getattr(getattr(step, "values", None), "snapshot", None)
+        if isinstance(giving, Graph):
+            yield giving
 
 
-def query_code(query: Query, owner: str) -> str:
-    """Returns the Python that makes a selection.
+#: What code calls a thing that `gs.open` was given, and what that is.
+_LIVE = {"graph": "a live tf.Graph", "session": "a tf.compat.v1.Session", "graph_def": "a GraphDef"}
 
-    Example:
-        >>> query_code(Query("or", (), (Query("select", (("op", "Neg"),)), Query("select", (("scope", "a"),)))), "ed")
-        "(ed.select(op='Neg') | ed.select(scope='a'))"
+
+def opening(code: str, title: str, sources: Sources, suffix: str = "") -> str:
+    """Returns the Python that opens a graph again, with a parameter for each name in it that code does not know.
+
+    Args:
+        code: how it was opened.
+        title: what the graph is called.
+        sources: gets the parameters.
+        suffix: of a source of copies: they are called ``source_graph`` and this.
     """
-    parts = [query_code(q, owner) for q in query.over]
-    if query.verb == "select":
-        return f"{owner}.select({', '.join(f'{key}={value!r}' for key, value in query.args)})"
-    if query.verb == "names":
-        return f"{owner}.select(name={list(query.args)!r})"
-    if query.verb in _SIGNS:
-        return f"({parts[0]} {_SIGNS[query.verb]} {parts[1]})"
-    if query.verb == "not":
-        return f"~{parts[0]}"
-    control = "" if query.args[0] else "control=False"
-    over = f"({parts[0]})" if query.over[0].verb == "not" else parts[0]
-    return f"{over}.{query.verb}({control})"
+    tree = ast.parse(code, mode="eval")
+    changed = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id not in MODULES:
+            wish = f"source_{node.id}{suffix.strip()}" if suffix else node.id
+            held = _LIVE.get(node.id, f"what was given to gs.open as {node.id}")
+            word = sources.free(wish)
+            sources.parameters[word] = f"{held}, opened as {title!r}"
+            changed |= word != node.id
+            node.id = word
+    return ast.unparse(tree) if changed else code
 
 
 def _copy_code(step: CopyStep, word: str, names: Names, same: bool) -> str:
@@ -182,24 +217,17 @@ def _copy_code(step: CopyStep, word: str, names: Names, same: bool) -> str:
     if step.seeds != "keep":
         args.append(f"seeds={step.seeds!r}")
     if step.reuse is not None:
-        args.append(f"reuse={dict(step.reuse)!r}")
+        args.append(f"reuse={_pairs(step.reuse)}")
     if step.constants:
         args.append(f"constants={names.constants(step)}")
     if step.names is not None:
-        args.append(f"names={dict(step.names)!r}")
+        args.append(f"names={_pairs(step.names)}")
     return f".copy({', '.join(args)})"
 
 
 def _device_code(device: str | tuple[tuple[str, str], ...]) -> str | dict[str, str]:
     rules = {} if isinstance(device, str) else dict(device)
     return rules["*"] if list(rules) == ["*"] else rules or str(device)
-
-
-def _values_code(values: Any, names: Names) -> str:
-    snapshot = getattr(values, "snapshot", None)
-    if isinstance(snapshot, Graph):
-        return names.of(snapshot)
-    return "session" if hasattr(values, "run") else "values"
 
 
 def arrays_code(arrays: Mapping[str, Any], most: int = 100) -> str:
@@ -213,36 +241,34 @@ def arrays_code(arrays: Mapping[str, Any], most: int = 100) -> str:
         >>> arrays_code({"w": np.array([1.0, 2.0]), "b": [1]}), arrays_code({"w": np.zeros(101)})
         ("{'w': [1.0, 2.0], 'b': [1]}", '')
     """
-    found = {name: np.asarray(value) for name, value in arrays.items()}
-    if sum(a.size for a in found.values()) > most:
+    found = {}
+    for name, value in arrays.items():
+        shape = getattr(value, "shape", None)
+        if shape is not None and _size(shape) > most:
+            return ""
+        found[_name(name)] = np.asarray(value.read() if hasattr(value, "read") else value)
+    texts = [array_code(array) for array in found.values()]
+    if None in texts or sum(array.size for array in found.values()) > most:
         return ""
-    return "{" + ", ".join(f"{name!r}: {literal(a)}" for name, a in found.items()) + "}"
+    return "{" + ", ".join(f"{name!r}: {text}" for name, text in zip(found, texts, strict=True)) + "}"
 
 
-def literal(value: Any) -> str:
-    """Returns a value as Python that makes it again: numbers, text, arrays, dtypes and shapes.
+def shapes_text(arrays: Mapping[str, Any]) -> str:
+    """Returns the names, dtypes and shapes of arrays, for a comment."""
+    read = {_name(name): value if hasattr(value, "shape") else np.asarray(value) for name, value in arrays.items()}
+    return ", ".join(f"{name!r} {np.dtype(a.dtype).name} {tuple(a.shape)}" for name, a in read.items())
 
-    Example:
-        >>> literal([1, "a"]), literal(np.array([1.5])), literal(np.array([np.inf], np.float32))
-        ("[1, 'a']", '[1.5]', "np.array([np.inf], 'float32')")
-    """
-    if isinstance(value, np.ndarray | np.generic):
-        array = np.asarray(value)
-        plain = repr(array.tolist())
-        if array.dtype.kind not in "fc" or bool(np.isfinite(array).all()):
-            return plain
-        words = {"nan": "np.nan", "inf": "np.inf"}
-        return f"np.array({re.sub('nan|inf', lambda found: words[found[0]], plain)}, {array.dtype.name!r})"
-    if isinstance(value, list | tuple):
-        inner = ", ".join(map(literal, value))
-        return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
-    if hasattr(value, "as_datatype_enum"):  # a dtype of TensorFlow, which is not imported here
-        return f"tf.{value.name}"
-    if hasattr(value, "as_list") and hasattr(value, "rank"):
-        return f"tf.TensorShape({value.as_list() if value.rank is not None else None})"
-    if isinstance(value, float) and not np.isfinite(value):
-        return f"float({str(value)!r})"
-    return repr(value)
+
+def _size(shape: Any) -> int:
+    return int(np.prod([int(n) for n in shape], dtype=np.int64))
+
+
+def _name(thing: Any) -> str:
+    return str(getattr(thing, "name", thing))
+
+
+def _pairs(names: Mapping[Any, Any]) -> str:
+    return repr({_name(old): _name(new) for old, new in names.items()})
 
 
 def _connect_code(step: ConnectStep) -> str:

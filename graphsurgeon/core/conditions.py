@@ -60,10 +60,16 @@ class Condition:
         if self.shape is None:
             return ""
         shape = outputs[0].shape if outputs else None
-        if shape is None or len(shape) != len(self.shape):
+        if shape is None:
+            return f"its rank is open, and the condition asks for {shape_text(self.shape)}: leave shape= out"
+        if len(shape) != len(self.shape):
             return f"its shape is {shape_text(shape)}, not {shape_text(self.shape)}"
-        if any(want is not None and want != have for want, have in zip(self.shape, shape, strict=True)):
+        pairs = list(zip(self.shape, shape, strict=True))
+        if any(want is not None and have is not None and want != have for want, have in pairs):
             return f"its shape is {shape_text(shape)}, not {shape_text(self.shape)}"
+        if any(want is not None and have is None for want, have in pairs):
+            ask = [None if have is None else want for want, have in pairs]
+            return f"its shape is {shape_text(shape)}, which leaves open what {shape_text(self.shape)} asks: ask {ask}"
         return ""
 
     def _wrong_value(self, op: OpView) -> str:

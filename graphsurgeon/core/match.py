@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, overload
 
@@ -19,6 +19,8 @@ from .selection import OpView, Query, Selection
 #: The search from one op gives up after so many steps; the whole search after so many for each op of the graph.
 STEPS, STEPS_PER_OP = 20_000, 200
 _STEPS_FOR_WHY = 100_000
+#: So many ops are tried to see whether a pattern of other ranks fits.
+_STARTS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,18 +157,21 @@ class Partial:
         of: how many ops the pattern has.
         stopped: the op of the pattern for which nothing fits.
         why: the reason, naming ops of the graph.
+        instead: what to type instead, where the function has inputs whose rank is open and that is why.
     """
 
     ops: Mapping[str, str]
     of: int
     stopped: str
     why: str
+    instead: str = ""
 
     def __str__(self) -> str:
+        more = f". {self.instead}" if self.instead else ""
         if not self.ops:
-            return f"nothing fits: {self.why}"
+            return f"nothing fits: {self.why}{more}"
         fit = f"{len(self.ops)} of {self.of} op{'s' * (self.of > 1)} fit{'s' * (len(self.ops) == 1)}"
-        return f"{fit}, and the search stopped at {self.stopped!r}: {self.why}"
+        return f"{fit}, and the search stopped at {self.stopped!r}: {self.why}{more}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,8 +301,24 @@ def match(
             search.taken[used[~shared[used]]] = True
             break
     found.sort(key=lambda match: match.numbers)
-    best = None if found else _best(graph, pattern, mask)
+    best = None if found else replace(_best(graph, pattern, mask), instead=_open_ranks(graph, pattern, mask))
     return Matches(graph, pattern, tuple(found), best, search.undecided)
+
+
+def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
+    """What to type where a function makes other ops for inputs whose rank is known, and these are in the graph."""
+    known = "" if pattern.ranked is None else "The ranks of its inputs are open, for which TensorFlow makes other ops"
+    there, first = set(graph.types), ""
+    for code, other in pattern.ranked() if pattern.ranked is not None else ():
+        if not all(other.kinds(p) & there for p in other.numbers):
+            continue
+        search = Search(graph, other, within)
+        root = search.best_root()
+        begun = search.starts(root)[:_STARTS]
+        if any(next(search.run(root, start, STEPS // 10), None) is not None for start in begun):
+            return f"{known}. Say them: {code}"
+        first = first or code
+    return f"{known}. Say them, as {first}" if first else ""
 
 
 def _best(graph: Graph, pattern: Pattern, within: Any) -> Partial:

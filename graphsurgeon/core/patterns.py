@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,6 +39,9 @@ class Pattern:
         outputs: name -> a tensor that others may read. Any other tensor of the pattern is an inner one.
         conditions: op number -> what the op must be.
         types: op number -> the op types that will do, where it is not its own alone.
+        made_of: what the pattern was made of, and the options, for code; None where something was added since.
+        ranked: of a function some of whose inputs have an open rank: gives what else it makes, with ranks that are
+            known, each with the code that says them; the next pattern each time.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"])])
@@ -52,6 +55,8 @@ class Pattern:
     outputs: Mapping[str, Tensor]
     conditions: Mapping[int, tuple[Condition, ...]] = field(default_factory=dict)
     types: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    made_of: tuple[Any, tuple[tuple[str, Any], ...]] | None = None
+    ranked: Callable[[], Iterator[tuple[str, Pattern]]] | None = None
 
     @classmethod
     def of(
@@ -197,7 +202,7 @@ class Pattern:
         types = dict(self.types)
         if type is not None:
             types[number] = frozenset([type] if isinstance(type, str) else type)
-        return replace(self, conditions=conditions, types=types)
+        return replace(self, conditions=conditions, types=types, made_of=None)
 
     @property
     def numbers(self) -> list[int]:

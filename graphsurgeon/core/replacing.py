@@ -57,22 +57,28 @@ class ReplaceStep(EditStep):
 
     def code_for(self, owner: str, sources: Sources) -> str:
         """Returns the call that adds it to a plan of the editor called `owner`; notes the functions it uses."""
-        from .code import query_code
-
-        first = self.words[0]
-        if isinstance(self.given, Selection):
-            first = query_code(self.given.query, owner)
-        elif callable(self.given):
-            sources.add(self.given, first)
+        within = [sources.selection(self.within)] if self.within is not None else []
+        what, options = self.given, self.options
+        if not isinstance(self.what, Pattern):  # matches: what looks like them, where they are
+            ops = sorted({i for one in self.what for i in one.numbers})
+            graph = self.what[0].graph if self.what else None
+            within = [f"{owner}.select(name={[graph.names[i] for i in ops]!r})"] if graph else []
+            what = self.what[0].pattern if self.what else ()
+        if isinstance(what, Pattern) and what.made_of is not None:
+            what, options = what.made_of
+        if isinstance(what, Selection):
+            first = sources.selection(what)
+        elif callable(what):
+            first = sources.word(what, self.words[0])
         else:
-            sources.free.append(first)
-        if not isinstance(self.by, str):
-            sources.add(self.by, self.words[1])
-        more = [f"{key}={option_code(value, sources)}" for key, value in self.options]
-        more += [f"within={query_code(self.within.query, owner)}"] if self.within is not None else []
+            about = f"the {type(what).__name__} to look for"
+            first = "[]" if what == () else sources.parameter(what, self.words[0], about)
+        by = repr(self.by) if isinstance(self.by, str) else sources.word(self.by, self.words[1])
+        more = [f"{key}={option_code(value, sources)}" for key, value in options]
+        more += [f"within={text}" for text in within]
         more += [f"external={self.external!r}"] if self.external != "refuse" else []
         more += [f"to={self.to!r}"] if self.to else []
-        return f".replace({', '.join([first, self._by, *more])})"
+        return f".replace({', '.join([first, by, *more])})"
 
     def carry(self, effect: Effect) -> None:
         """Builds the replacements, joins them, and takes out what nothing needs any more."""

@@ -28,7 +28,7 @@ from .grafts import Site, built, graft
 from .graph import TensorInfo
 from .naming import valid_scope
 from .rewiring import Edge
-from .sources import Sources
+from .sources import Sources, literal
 
 if TYPE_CHECKING:
     from .boundary import Tensor
@@ -174,12 +174,8 @@ class InsertStep(EditStep):
 
     def code_for(self, owner: str, sources: Sources) -> str:
         """Returns the call that adds it to a plan of the editor called `owner`; notes the function it uses."""
-        from .code import literal  # it knows plans, and plans know rewires
-
-        held = "".join(f", {key}={literal(value)}" for key, value in self.attributes)
-        if not isinstance(self.op, str):
-            sources.add(self.op, self.words[1])
-        what = repr(self.op) if isinstance(self.op, str) else self.words[1]
+        held = "".join(f", {key}={literal(value, sources)}" for key, value in self.attributes)
+        what = repr(self.op) if isinstance(self.op, str) else sources.word(self.op, self.words[1])
         return f".insert({what}, on={self.on!r}, name={self.name!r}{limits(self.only, self.but)}{held})"
 
     def carry(self, effect: Effect) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .devices import parts
 from .edits import EditStep, add_changes, fault, few, limits, numbers_of, one_or_all, touch
 from .rewiring import cycle_fault, order_fault, reordered, reordered_many
+from .sources import Sources, literal
 
 if TYPE_CHECKING:
     from .effect import Effect
@@ -34,9 +35,14 @@ class SetStep(EditStep):
         if self.device is not None:
             return f".set_device({one_or_all(self.ops)!r}, {self.device!r})"
         name, value = self.attributes[0]
-        from .code import literal  # it knows plans, and plans know settings
-
         return f".set_attr({one_or_all(self.ops)!r}, {name!r}, {literal(value)})"
+
+    def code_for(self, owner: str, sources: Sources) -> str:
+        """Returns the call that adds it to a plan; a value that is no code is a parameter."""
+        if self.device is not None:
+            return self.code
+        name, value = self.attributes[0]
+        return f".set_attr({one_or_all(self.ops)!r}, {name!r}, {literal(value, sources)})"
 
     def carry(self, effect: Effect) -> None:
         """Notes what is set."""

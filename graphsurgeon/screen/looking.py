@@ -156,7 +156,12 @@ class Looking:
     # -- in which colours -------------------------------------------------------------------------
 
     def paint(
-        self, by: str = "family", values: Mapping[Any, float] | None = None, name: str = "value", how: str = "sum"
+        self,
+        by: str = "family",
+        values: Mapping[Any, float] | None = None,
+        name: str = "value",
+        how: str = "auto",
+        scale: str = "auto",
     ) -> None:
         """Colours the boxes.
 
@@ -165,12 +170,15 @@ class Looking:
                 to be alike) or ``values``.
             values: a number for ops, by name or object: a time, a size, a norm of a gradient.
             name: what the numbers are, with their unit.
-            how: ``sum``, ``max`` or ``mean`` of the numbers in a fold.
+            how: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
+                ``max`` where sums of many small numbers would hide the op with the largest one.
+            scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
+                colour of its own, and so has what is not finite.
         """
         graph, numbers = self._graph("source"), {}
         for key, value in (values or {}).items():
             numbers[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = float(value)
-        self._paint = Paint("values" if values is not None else by, numbers, name, how)
+        self._paint = Paint("values" if values is not None else by, numbers, name, how, scale)
         self._faded = ()
         said = f"coloured by {name if values is not None else by}"
         if self._paint.by == "structure" and not self._draw("source")["legend"]["items"]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ from ..errors import SelectionError, did_you_mean
 from .read import snapshot
 
 tf1 = tf.compat.v1
+#: Ranks that are tried for inputs whose rank is open, the most frequent first, and so many combinations of them.
+_RANKS, _TRIES = (2, 4, 3, 1, 0, 5), 64
 
 
 def pattern_of(
@@ -44,6 +48,18 @@ def pattern_of(
     """
     asked = f"pattern({getattr(function, '__name__', 'function')})"
     specs = _specs(function, inputs or {}, asked)
+    made = _traced(function, specs, asked, attributes, constants)
+    open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
+    return replace(made, ranked=lambda: _ranked(function, specs, made, attributes, constants)) if open_ else made
+
+
+def _traced(
+    function: Callable[..., Any],
+    specs: Mapping[str, Any],
+    asked: str,
+    attributes: str | Iterable[str],
+    constants: str,
+) -> Pattern:
     graph = tf.Graph()
     with graph.as_default():
         given = {name: tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()}
@@ -65,6 +81,34 @@ def pattern_of(
         constants=constants,
         read=array_of,
     )
+
+
+def _ranked(
+    function: Callable[..., Any],
+    specs: Mapping[str, Any],
+    made: Pattern,
+    attributes: str | Iterable[str],
+    constants: str,
+) -> Iterator[tuple[str, Pattern]]:
+    """What a function makes of inputs whose rank is known, where that is other ops; each with the code that says so."""
+    open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
+    ranks = sorted(product(_RANKS, repeat=len(open_)), key=lambda those: len(set(those)))
+    seen = {_makes(made)}
+    for those in ranks[:_TRIES]:
+        known = {name: tf.TensorSpec([None] * n, specs[name].dtype) for name, n in zip(open_, those, strict=True)}
+        try:
+            pattern = _traced(function, {**specs, **known}, "pattern", attributes, constants)
+        except SelectionError:
+            continue
+        if _makes(pattern) not in seen:
+            seen.add(_makes(pattern))
+            said = [f"{n!r}: tf.TensorSpec({s.shape.as_list()}, tf.{s.dtype.name})" for n, s in known.items()]
+            yield f"inputs={{{', '.join(said)}}}", pattern
+
+
+def _makes(pattern: Pattern) -> Any:
+    graph = pattern.graph
+    return tuple((graph.types[i], tuple(graph.input_names(i))) for i in pattern.numbers)
 
 
 def array_of(node: Any) -> Any:
@@ -97,7 +141,11 @@ def as_pattern(
     made = _made(thing, inputs, attributes, constants, asked)
     for op, condition in (where or {}).items():
         made = made.where(op, **condition) if isinstance(condition, Mapping) else made.where(op, condition)
-    return made
+    if isinstance(thing, Pattern):
+        return made
+    given = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
+    default = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
+    return replace(made, made_of=(thing, tuple((key, held) for key, held in given.items() if held != default[key])))
 
 
 def _made(

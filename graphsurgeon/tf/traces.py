@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from ..core.sources import written
 from ..errors import OpenError, did_you_mean
 from .eager import eager, function_name, is_trackable, traces
 from .internals import first_line
@@ -63,7 +64,9 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
         return Trace(thing, _name(thing), "gs.open(function)")
     with eager():
         if isinstance(thing, _Function):
-            return _of_function(thing, signature, "open(function)")
+            found = _of_function(thing, signature, "open(function)")
+            found.code = f"gs.open(function{_signed(signature)})"
+            return found
         if is_keras(thing):
             return _of_keras(thing, signature, training)
         return _of_module(thing, signature, function)
@@ -95,8 +98,15 @@ def saved_trace(folder: str, signature: str, tags: Any = None) -> Trace:
         ) from error
     if signature not in loaded.signatures:
         raise OpenError(asked, f"it has no signature {signature!r}", _choices("signature", loaded.signatures))
-    code = f"gs.open({folder!r}, signature={signature!r})"
+    code = f"gs.open({folder!r}, signature={signature!r}" + (
+        f", tags={written(tags) or 'tags'})" if tags is not None else ")"
+    )
     return Trace(loaded.signatures[signature], os.path.basename(folder.rstrip("/")), code, keep=loaded)
+
+
+def _signed(signature: Any) -> str:
+    """The signature as an argument in code; where it cannot be written, one to be given."""
+    return "" if signature is None else f", signature={written(signature) or 'signature'}"
 
 
 def _name(concrete: Any) -> str:
@@ -181,7 +191,7 @@ def _of_module(module: Any, signature: Any, function: str | None) -> Trace:
     else:
         done = _of_function(found, signature, asked)
     done.title, done.keep = kind, module
-    done.code = f"gs.open(module, function={function!r})"
+    done.code = f"gs.open(module, function={function!r}{_signed(signature)})"
     return done
 
 
@@ -234,7 +244,7 @@ def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
     concrete = _traced(call, specs, {}, asked)
     held = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
     named = [(variable, name) for variable, name in held if isinstance(variable, tf.Variable)]
-    code = "gs.open(model, training=True)" if training else "gs.open(model)"
+    code = f"gs.open(model{_signed(signature)}{', training=True' * training})"
     return Trace(concrete, model.name, code, named, (model, call))
 
 

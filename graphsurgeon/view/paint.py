@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
-
-import numpy as np
 
 from ..core.graph import Graph
 from ..errors import LayoutError
@@ -22,8 +21,11 @@ from .tree import Tree
 
 WAYS = ("device", "dtype", "family", "scope", "structure", "values")
 """What boxes can be coloured by."""
-SUMS = ("max", "mean", "sum")
-"""How the numbers of the ops in a fold become one."""
+SUMS = ("auto", "max", "mean", "sum")
+"""How the numbers of the ops in a fold become one: ``auto`` is the sum, or where that would hide the op with the
+largest number among folds of many small ones, the largest."""
+SCALES = ("auto", "linear", "log")
+"""How numbers become colours: ``auto`` is logarithmic where the largest is a thousand times the smallest, or more."""
 HUES = (
     "#4E79A7", "#F28E2B", "#59A14F", "#B07AA1", "#C9A227", "#3AA6A0", "#E15759", "#9C755F", "#D37295", "#6B9E3F",
 )  # fmt: skip
@@ -31,6 +33,9 @@ HUES = (
 GREY = "#8A93A0"
 STEPS = ("#3B4CC0", "#4F8BC9", "#43A58C", "#C9A227", "#C8452F")
 """Colours of numbers, from the smallest to the largest."""
+ZERO, ODD = "#C9CDD3", "#B5179E"
+"""Colours of zero, and of what is no finite number."""
+_WIDE = 1000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +47,17 @@ class Paint:
         values: for ``values``: op name -> number; names that are not in a graph count for nothing.
         name: what the numbers are, with their unit.
         how: one of `SUMS`.
+        scale: one of `SCALES`.
     """
 
     by: str = "family"
     values: Mapping[str, float] = field(default_factory=dict)
     name: str = "value"
-    how: str = "sum"
+    how: str = "auto"
+    scale: str = "auto"
 
     def __post_init__(self) -> None:
-        for word, known, given in (("by", WAYS, self.by), ("how", SUMS, self.how)):
+        for word, known, given in (("by", WAYS, self.by), ("how", SUMS, self.how), ("scale", SCALES, self.scale)):
             if given not in known:
                 raise LayoutError(
                     f"paint({word}={given!r})", f"{given!r} is no such way", f"Choose one of {', '.join(known)}"
@@ -83,8 +90,7 @@ def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -
     if paint.by == "family":
         return {**placed, "legend": _families(placed["boxes"])}
     if paint.by == "values":
-        found, items = _numbers(scene, tree.graph, paint)
-        title = paint.name
+        found, items, title = _numbers(scene, tree.graph, paint)
     elif paint.by == "structure":
         found, items = _structure(scene, tree)
         title = "same structure" if items else ""
@@ -171,39 +177,115 @@ def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
     return found, items
 
 
-def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend]:
+@dataclass(frozen=True)
+class _Scale:
+    """Where numbers lie between the smallest and the largest; zero has no place where the scale is logarithmic."""
+
+    low: float
+    high: float
+    tiny: float  # the smallest size of a number; 0 where the scale is linear
+
+    @classmethod
+    def of(cls, numbers: Sequence[float], wish: str) -> _Scale:
+        """Makes the scale of some numbers."""
+        sizes = [abs(n) for n in numbers if n]
+        wide = bool(sizes) and max(sizes) >= _WIDE * min(sizes)
+        tiny = min(sizes) if sizes and (wish == "log" or (wish == "auto" and wide)) else 0.0
+        known = [_bent(n, tiny) for n in numbers if n or not tiny]
+        return cls(min(known, default=0.0), max(known, default=0.0), tiny)
+
+    @property
+    def _span(self) -> float:
+        return (self.high - self.low) or 1.0
+
+    def share(self, number: float) -> float:
+        """Returns how far up a number is, from 0 to 1."""
+        return (_bent(number, self.tiny) - self.low) / self._span
+
+    def step(self, number: float) -> int:
+        """Returns which of the colours a number has."""
+        return min(len(STEPS) - 1, int(self.share(number) * len(STEPS)))
+
+    def edges(self) -> list[float]:
+        """Returns the numbers at which colours change."""
+        places = [self.low + self._span * i / len(STEPS) for i in range(len(STEPS) + 1)]
+        return [_straight(place, self.tiny) for place in places]
+
+
+def _bent(number: float, tiny: float) -> float:
+    """A number on the scale: itself, or how many times it is ten times the smallest, by sign."""
+    return math.copysign(1 + math.log10(abs(number) / tiny), number) if tiny and number else number
+
+
+def _straight(place: float, tiny: float) -> float:
+    if not tiny:
+        return place
+    return math.copysign(tiny * 10 ** (abs(place) - 1), place) if abs(place) >= 1 else 0.0
+
+
+def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend, str]:
     held: list[list[float]] = [[] for _ in scene.boxes]
     for name, value in paint.values.items():
         op = graph.index.get(name)
         if op is None:
             continue
         at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.aside_box[op])
-        if at >= 0 and np.isfinite(value):
+        if at >= 0:
             held[at].append(float(value))
-    totals = [_total(values, paint.how) if values else None for values in held]
-    known = [t for t in totals if t is not None]
-    low, high = (min(known), max(known)) if known else (0.0, 0.0)
-    span = (high - low) or 1.0
-
-    def step(value: float) -> int:
-        return min(len(STEPS) - 1, int((value - low) / span * len(STEPS)))
+    how = paint.how if paint.how != "auto" else _how(held, paint.scale)
+    totals = [_total(values, how) if values else None for values in held]
+    known = [t for t in totals if t is not None and math.isfinite(t)]
+    scale = _Scale.of([t for t in known if t], paint.scale)
 
     found: list[dict[str, Any]] = []
-    for total in totals:
+    for total, values in zip(totals, held, strict=True):
         if total is None:
             found.append({"key": "c10", "colour": "", "bars": [], "told": ""})
             continue
-        at = step(total)
-        share = abs(total) / (max(abs(low), abs(high)) or 1.0)
-        told, bars = f"{figure(total, 4)} {paint.name}", [[STEPS[at], round(share, 4)]]
-        found.append({"key": f"c{at}", "colour": STEPS[at], "bars": bars, "told": told})
-    used = sorted({step(t) for t in known})
-    edges = [low + span * i / len(STEPS) for i in range(len(STEPS) + 1)]
-    ends = [f"{figure(a)} to {figure(b)}" for a, b in pairwise(edges)]
-    items = [{"key": f"c{i}", "text": ends[i], "colour": STEPS[i]} for i in used]
+        of = f" ({how} of {len(values)})" if len(values) > 1 and how != "sum" else ""
+        told = f"{figure(total, 4)} {paint.name}{of}"
+        if not math.isfinite(total):
+            found.append({"key": "odd", "colour": ODD, "bars": [[ODD, 1.0]], "told": told})
+        elif not total:
+            found.append({"key": "zero", "colour": ZERO, "bars": [], "told": told})
+        else:
+            at = scale.step(total)
+            share = abs(total) / max(map(abs, known)) if not scale.tiny else max(0.04, scale.share(total))
+            found.append({"key": f"c{at}", "colour": STEPS[at], "bars": [[STEPS[at], round(share, 4)]], "told": told})
+    ends = [f"{figure(a)} to {figure(b)}" for a, b in pairwise(scale.edges())]
+    used = sorted({scale.step(t) for t in known if t})
+    items: Legend = [{"key": f"c{i}", "text": ends[i], "colour": STEPS[i]} for i in used]
+    if 0.0 in known:
+        items.insert(0, {"key": "zero", "text": "0", "colour": ZERO})
+    if len(known) < sum(t is not None for t in totals):
+        items.append({"key": "odd", "text": "not finite", "colour": ODD})
     if any(t is None for t in totals):
         items.append({"key": "c10", "text": "no value", "colour": GREY})
-    return found, items
+    folds = any(len(values) > 1 for values in held)
+    words = [paint.name, f"{how} in each fold" if folds and how != "sum" else "", "log scale" if scale.tiny else ""]
+    return found, items, ", ".join(filter(None, words))
+
+
+def _how(held: Sequence[Sequence[float]], wish: str) -> str:
+    """The sum; or the largest, where the box of the op with the largest number would have one of the lowest colours."""
+    sizes = [max(map(abs, filter(math.isfinite, values)), default=0.0) for values in held]
+    sums = [abs(_total([v for v in values if math.isfinite(v)], "sum")) for values in held]
+    if not any(sizes):
+        return "sum"
+    scale = _Scale.of([total for total in sums if total], wish)
+    hit = sums[sizes.index(max(sizes))]
+    hidden = not hit or (hit < max(sums) and scale.step(hit) < len(STEPS) // 2)
+    return "max" if hidden else "sum"
+
+
+def _total(values: Sequence[float], how: str) -> float:
+    """One number for many; ``max`` is the one that is furthest from zero. What is not finite is not lost in it."""
+    odd = [value for value in values if not math.isfinite(value)]
+    if odd:
+        return odd[0]
+    if how == "max":
+        return max(values, key=abs)
+    return math.fsum(values) / (len(values) if how == "mean" else 1)
 
 
 def figure(value: float, digits: int = 3) -> str:
@@ -213,10 +295,6 @@ def figure(value: float, digits: int = 3) -> str:
         >>> figure(1536.2), figure(0.0482), figure(2.56e-9)
         ('1,540', '0.0482', '2.56e-09')
     """
-    return f"{float(f'{value:.{digits}g}'):,.10g}"
-
-
-def _total(values: Sequence[float], how: str) -> float:
-    if how == "max":
-        return max(values)
-    return sum(values) / (len(values) if how == "mean" else 1)
+    return (
+        f"{float(f'{value:.{digits}g}'):,.10g}" if math.isfinite(value) else {"nan": "NaN"}.get(str(value), str(value))
+    )

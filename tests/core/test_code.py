@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from graphsurgeon.core.code import query_code
@@ -133,7 +134,10 @@ def test_one_step_has_one_block_and_no_plan_has_none():
 def test_how_a_graph_was_opened():
     g = net(opened_by="gs.open('net.pb')")
     assert "ed = gs.open('net.pb')" in Plan(g).to_code()
-    assert "values=values" in Plan(g).copy(select(g), to="t", values={"net/w": 0}).to_code()
+    assert "values={'net/w': 0}" in Plan(g).copy(select(g), to="t", values={"net/w": 0}).to_code()
+    long = Plan(g).copy(select(g), to="t", values={"net/w": np.zeros([101], np.float32)}).to_code()
+    assert "# values: set it before this runs; {variable: array}: 'net/w' float32 (101,)\n" in long
+    assert "values=values" in long
 
     class Session:
         def run(self): ...

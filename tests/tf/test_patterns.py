@@ -9,7 +9,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.core.match import match
 from graphsurgeon.core.patterns import Pattern
-from graphsurgeon.errors import SelectionError
+from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.tf.patterns import array_of, is_pattern_function, pattern_of
 from tests.graphs import look
 from tests.refusal import refuses
@@ -181,3 +181,51 @@ def test_readers_outside_are_reported(reads):
             tf.exp(graph.get_tensor_by_name("layer0/BiasAdd:0"), name="spy")
     found = match(gs.open(graph).snapshot, pattern_of(dense, {"x": MATRIX, "w": MATRIX}))
     assert found[0].external == ((("layer0/BiasAdd:0", "spy", 0),) if reads == 2 else ())
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x, w: tf.matmul(x, w), "'x': tf.TensorSpec([None, None], tf.float32), 'w': tf.TensorSpec([None, None]"),
+        (dense, "'x': tf.TensorSpec([None, None], tf.float32), 'w': tf.TensorSpec([None, None], tf.float32), 'b': "),
+    ],
+    ids=["product", "layer"],
+)
+def test_open_ranks_are_told_where_they_are_why_nothing_fits(function, said):
+    found = find(function)
+    assert not found
+    about = "The ranks of its inputs are open, for which TensorFlow makes other ops. Say them: inputs={"
+    assert f"has no BatchMatMulV2. {about}{said}" in str(found.best) or f". {about}{said}" in str(found.best)
+    assert str(found.best) in str(found)
+    inputs = eval(found.best.instead.partition("Say them: ")[2].removeprefix("inputs="), {"tf": tf})
+    assert find(function, inputs=inputs)
+
+
+def test_open_ranks_are_not_blamed_for_anything_else():
+    assert find(lambda x: tf.exp(x)).best.instead == ""
+    assert find(lambda x, w: tf.matmul(x, w), inputs={"x": MATRIX, "w": MATRIX}).best is None
+    assert find(lambda x, w: tf.exp(tf.matmul(x, w))).best.instead == ""  # no Exp there, whatever the ranks
+    with tf.Graph().as_default() as graph:
+        tf.matmul(tf.zeros([2, 2]), tf.zeros([2, 2]))
+        tf.exp(1.0)
+    best = match(gs.open(graph).snapshot, pattern_of(lambda x, w: tf.exp(tf.matmul(x, w)))).best
+    assert "for which TensorFlow makes other ops. Say them, as inputs={'x': tf.TensorSpec([None, None]" in str(best)
+
+
+def test_replacing_what_open_ranks_keep_from_being_found_says_so():
+    ed = gs.open(net())
+    plan = ed.plan().replace(lambda x, w: tf.matmul(x, w), lambda x, w: tf.matmul(w, x))
+    with refuses(PlanError, "The ranks of its inputs are open, for which TensorFlow makes other ops. Say them: "):
+        ed.apply(plan)
+
+
+def test_a_shape_that_the_graph_leaves_open_is_told_with_what_to_ask():
+    with tf.Graph().as_default() as graph:
+        tf.exp(tf1.placeholder(tf.float32, name="any"), name="e")
+        tf.tanh(tf1.placeholder(tf.float32, [None, 3], name="row"), name="t")
+    ed = gs.open(graph)
+    best = ed.match(lambda x: tf.exp(x, name="e"), where={"e": {"shape": [2, 3]}}).best
+    assert "its rank is open, and the condition asks for (2, 3): leave shape= out" in str(best)
+    best = ed.match(lambda x: tf.tanh(x, name="t"), where={"t": {"shape": [2, 3]}}).best
+    assert "its shape is (?, 3), which leaves open what (2, 3) asks: ask [None, 3]" in str(best)
+    assert ed.match(lambda x: tf.tanh(x, name="t"), where={"t": {"shape": [None, 3]}})

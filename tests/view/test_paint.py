@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from graphsurgeon.core.graph import Graph, TensorInfo
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.view.dtypes import dtypes_of
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.paint import GREY, HUES, STEPS, Paint, painted
+from graphsurgeon.view.paint import GREY, HUES, ODD, STEPS, ZERO, Paint, painted
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import blend, to_svg
 from graphsurgeon.view.tree import Tree
@@ -69,11 +70,11 @@ def test_numbers_become_steps_and_bars():
     values = {name: float(i) for i, name in enumerate(graph.names)}
     shown = picture(graph, Paint("values", values, "ms"))
     boxes = [b["paint"] for b in shown["boxes"]]
-    assert {p["colour"] for p in boxes} <= set(STEPS)
+    assert {p["colour"] for p in boxes} <= {*STEPS, ZERO}
     assert all(p["told"].endswith(" ms") for p in boxes)
-    assert max(p["bars"][0][1] for p in boxes) == 1
+    assert max(share for p in boxes for _, share in p["bars"]) == 1
     assert shown["legend"]["title"] == "ms"
-    few = picture(graph, Paint("values", {"x": 2.0, "split": float("nan"), "gone": 1.0}, "ms"))
+    few = picture(graph, Paint("values", {"x": 2.0, "gone": 1.0}, "ms"))
     assert few["legend"]["items"][-1] == {
         "key": "c10",
         "text": "no value",
@@ -84,12 +85,95 @@ def test_numbers_become_steps_and_bars():
 
 def test_large_numbers_are_written_as_people_do():
     graph = Graph.of([("a", "Neg", []), ("b", "Neg", [])])
-    shown = picture(graph, Paint("values", {"a": 12345.6, "b": 1.5e-7}, "bytes"))
+    shown = picture(graph, Paint("values", {"a": 12345.6, "b": 1.5e-7}, "bytes", scale="linear"))
     assert [b["paint"]["told"] for b in shown["boxes"]] == ["12,350 bytes", "1.5e-07 bytes"]
     assert [i["text"] for i in shown["legend"]["items"]] == ["1.5e-07 to 2,470", "9,880 to 12,300"]
 
 
-@pytest.mark.parametrize(("how", "told"), [("sum", "6 ms"), ("max", "3 ms"), ("mean", "2 ms")])
+ROW = Graph.of([(name, "Neg", []) for name in "abcdefgh"])
+
+
+def colours(values: dict[str, float], graph: Graph = ROW, **about: str) -> dict[str, Any]:
+    """Returns the colour of each box that has a number, and the legend."""
+    shown = picture(graph, Paint("values", values, "ms", **about))
+    keys = {b["name"]: b["paint"]["key"] for b in shown["boxes"]}
+    assert {item["key"] for item in shown["legend"]["items"]} == set(keys.values())
+    entries = {item["key"]: (item["text"], item["colour"]) for item in shown["legend"]["items"]}
+    for box in shown["boxes"]:
+        assert box["paint"]["colour"] in (entries[box["paint"]["key"]][1], "")
+        assert not box["paint"]["told"] or box["paint"]["key"] != "c10"
+    return {"keys": keys, "entries": entries, "title": shown["legend"]["title"], "svg": to_svg(shown)}
+
+
+def test_zero_has_a_colour_of_its_own():
+    for small in (1.0, 1e-6, -1.0):
+        shown = colours({"a": 0.0, "b": small, "c": 5.0, "d": -0.0})
+        assert [shown["keys"][name] for name in "ad"] == ["zero", "zero"]
+        assert "zero" not in [shown["keys"][name] for name in "bce"]
+        assert shown["entries"]["zero"] == ("0", ZERO)
+        assert blend(ZERO, 0.45) in shown["svg"]
+        assert shown["keys"]["e"] == "c10"
+    assert set(colours(dict.fromkeys("abcdefgh", 0.0))["keys"].values()) == {"zero"}
+
+
+def test_wide_ranges_have_a_logarithmic_scale():
+    wide = colours({name: 10.0**n for n, name in enumerate("abcdef")})
+    assert [wide["keys"][name] for name in "abcdef"] == ["c0", "c1", "c2", "c3", "c4", "c4"]
+    assert wide["title"] == "ms, log scale"
+    assert "ms, log scale:" in wide["svg"]
+    assert [wide["entries"][f"c{i}"][0] for i in range(5)] == [
+        "1 to 10", "10 to 100", "100 to 1,000", "1,000 to 10,000", "10,000 to 100,000",
+    ]  # fmt: skip
+    assert colours({"a": 1.0, "b": 999.0})["title"] == "ms"
+    assert colours({"a": 1.0, "b": 1000.0})["title"] == "ms, log scale"
+    assert colours({"a": 1.0, "b": 1e6}, scale="linear")["title"] == "ms"
+    assert colours({"a": 1.0, "b": 2.0}, scale="log")["title"] == "ms, log scale"
+    assert colours({"a": 0.0}, scale="log")["title"] == "ms"
+
+
+def test_a_logarithmic_scale_of_both_signs_is_in_order_and_its_legend_is_true():
+    values = {"a": -1000.0, "b": -1.0, "c": 0.0, "d": 0.001, "e": 2.0, "f": 5000.0, "g": 1e-3, "h": -0.002}
+    shown = colours(values)
+    order = [shown["keys"][name] for name in sorted(values, key=values.__getitem__) if values[name]]
+    assert order == sorted(order)
+    for name, value in values.items():
+        text = shown["entries"][shown["keys"][name]][0]
+        if value:
+            low, high = (float(end.replace(",", "")) for end in text.split(" to "))
+            assert low * (1 + 1e-2 * (-1 if low > 0 else 1)) <= value <= high * (1 + 1e-2 * (1 if high > 0 else -1))
+
+
+def test_what_is_not_finite_is_seen_in_any_fold():
+    graph = Graph.of([("s/a", "Neg", []), ("s/b", "Neg", []), ("t", "Neg", []), ("u", "Neg", [])])
+    values = {"s/a": 1.0, "s/b": float("nan"), "t": float("-inf"), "u": 4.0}
+    for how in ("auto", "max", "mean", "sum"):
+        shown = colours(values, graph, how=how)
+        assert (shown["keys"]["s/"], shown["keys"]["t"], shown["keys"]["u"]) == ("odd", "odd", "c0")
+        assert shown["entries"]["odd"] == ("not finite", ODD)
+        assert "NaN ms" in shown["svg"]
+
+
+def test_a_single_hit_is_not_hidden_by_sums_of_many_small_numbers():
+    graph = Graph.of(
+        [(f"many/{i}", "Neg", []) for i in range(60)] + [(f"one/{i}", "Neg", []) for i in range(3)] + [("t", "Neg", [])]
+    )
+    values = {f"many/{i}": 0.1 for i in range(60)} | {"one/0": 1.0, "one/1": 0.0, "one/2": 0.0, "t": 0.3}
+    shown = colours(values, graph)
+    assert (shown["keys"]["one/"], shown["keys"]["many/"]) == ("c4", "c0")
+    assert shown["title"] == "ms, max in each fold"
+    assert "1 ms (max of 3)" in shown["svg"]
+    summed = colours(values, graph, how="sum")
+    assert (summed["keys"]["one/"], summed["keys"]["many/"], summed["title"]) == ("c0", "c4", "ms")
+    assert colours(values | {"one/0": 5.0}, graph)["title"] == "ms"  # seen in the sums as well
+    away = colours(values | {"one/0": 2.0, "one/1": -2.0}, graph)  # a sum of zero
+    assert away["title"] == "ms, max in each fold"
+    below = colours({"one/0": -3.0, "one/1": 1.0, "t": 1.0}, graph, how="max")
+    assert below["keys"]["one/"] == "c0"
+
+
+@pytest.mark.parametrize(
+    ("how", "told"), [("sum", "6 ms"), ("auto", "6 ms"), ("max", "3 ms (max of 3)"), ("mean", "2 ms (mean of 3)")]
+)
 def test_numbers_of_a_fold_become_one(how, told):
     graph = Graph.of([("s/a", "Neg", []), ("s/b", "Neg", []), ("s/c", "Neg", []), ("t", "Neg", [])])
     paint = Paint("values", {"s/a": 1.0, "s/b": 2.0, "s/c": 3.0}, "ms", how)
@@ -146,5 +230,7 @@ def test_hostile_devices_are_text():
 def test_ways_that_there_are_not():
     with refuses(LayoutError, "paint(by='colour'): 'colour' is no such way", "device, dtype, family, scope, structure"):
         Paint("colour")
-    with refuses(LayoutError, "paint(how='median'): 'median' is no such way", "max, mean, sum"):
+    with refuses(LayoutError, "paint(how='median'): 'median' is no such way", "auto, max, mean, sum"):
         Paint("values", {}, "ms", "median")
+    with refuses(LayoutError, "paint(scale='cubic'): 'cubic' is no such way", "auto, linear, log"):
+        Paint("values", {}, "ms", scale="cubic")
