@@ -195,9 +195,7 @@ def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Tw
         return twin
     if not _unread(applied):
         return twin.attach(session)
-    twin.session = session
-    start(session)
-    _begin(twin, SessionSource(session))
+    twin.begin(SessionSource(session), _unread(applied), session)
     return twin
 
 
@@ -247,7 +245,7 @@ def _apart(
     how, session = (opened, opened()) if graph is None else (None, there.session())
     twin = Twin(applied, pairs, source, how, session, None, asked.every, asked.tau, lambda session: None)
     if _unread(applied):
-        _begin(twin, source)
+        twin.begin(source, _unread(applied))
     elif source is not None:
         twin.update(1.0)
     return twin
@@ -261,14 +259,3 @@ def _read(plan: Plan) -> list[VariableInfo]:
 def _unread(applied: Applied) -> set[str]:
     """Those that start from initial values instead, by name."""
     return {v.was for v in applied.effect.variables if v.policy == "initial"}
-
-
-def _begin(twin: Twin, source: Any) -> None:
-    """Takes over values of the original for all variables but those that start from initial values."""
-    from .tf.links import feed
-
-    unread = _unread(twin.applied)
-    pairs = {name: pair for name, pair in twin._pairs.items() if name not in unread}
-    if pairs and source is not None:
-        feed(twin.session, source.newest(list(pairs.values()))[1], pairs)
-    twin._fresh = False  # a soft update goes from here, not at once all the way

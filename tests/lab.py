@@ -239,9 +239,7 @@ def write_notebook(path: Path, cells: list[str]) -> None:
 def ask(client: BlockingKernelClient, expression: str, timeout: float = 240) -> Any:
     """Returns the value of a Python expression in a kernel, as JSON has it: tuples and sets come as lists."""
     dumped = f"__import__('json').dumps({expression}, default=sorted)"
-    answer = client.execute(
-        "", user_expressions={"v": dumped}, reply=True, timeout=timeout, store_history=False
-    )
+    answer = client.execute("", user_expressions={"v": dumped}, reply=True, timeout=timeout, store_history=False)
     value = answer["content"]["user_expressions"]["v"]
     if value["status"] != "ok":
         raise RuntimeError(f"{expression}: {value['ename']}: {value['evalue']}")

@@ -159,8 +159,13 @@ WAITS = ([0, 1, 1], [("unary", "", 0, 0, 0, [])] * 3 + [
 @FEW
 @given(RECIPE, NUMBER, NUMBER, st.sampled_from(sorted(IDENTITY)), st.booleans())
 @example(WAITS, 69, 0, "rename", True)
-@example(([0], [("cond v2", "", 0, 0, 0, []), *[("unary", "", 0, n, 0, []) for n in (0, 0, 1)]]), 0, 0,
-         "remove and stitch", True)
+@example(
+    ([0], [("cond v2", "", 0, 0, 0, []), *[("unary", "", 0, n, 0, []) for n in (0, 0, 1)]]),
+    0,
+    0,
+    "remove and stitch",
+    True,
+)
 def test_edits_that_change_nothing_change_no_bit(recipe, a, b, kind, live):
     assume(all(step[0] != "random" for step in recipe[1]))
     made = built(recipe)
@@ -200,7 +205,8 @@ def test_ops_collapsed_to_a_call_and_inlined_again_give_the_same_bits(recipe, en
     allowed = (
         *REFUSALS,
         "while_loop or cond of TF1",
-        "nothing in it but", "is a reference variable",
+        "nothing in it but",
+        "is a reference variable",
         "nothing that comes out",
         "computed from itself",
     )

@@ -41,9 +41,7 @@ SAME = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-macos")}
 
 def project_packages() -> dict[str, str]:
     """Returns name -> bounds of everything pyproject.toml asks for, extras included."""
-    lines = PROJECT["dependencies"] + [
-        x for extra in PROJECT["optional-dependencies"].values() for x in extra
-    ]
+    lines = PROJECT["dependencies"] + [x for extra in PROJECT["optional-dependencies"].values() for x in extra]
     found = [Requirement(line) for line in lines]
     assert len({r.name for r in found}) == len(found), "a package stands twice in pyproject.toml"
     return {r.name: str(r.specifier) for r in found}
@@ -75,9 +73,7 @@ def test_same_packages_and_bounds():
 def test_environment_is_conda_forge_and_installs_this_checkout():
     assert ENVIRONMENT["channels"] == ["conda-forge", "nodefaults"]
     assert "graphviz" not in environment_packages()[0], "the C program is not needed"
-    assert "-e ." in [
-        entry for line in ENVIRONMENT["dependencies"] if isinstance(line, dict) for entry in line["pip"]
-    ]
+    assert "-e ." in [entry for line in ENVIRONMENT["dependencies"] if isinstance(line, dict) for entry in line["pip"]]
 
 
 def test_same_python():
@@ -123,9 +119,7 @@ def test_everything_imported_is_asked_for():
 
 def test_each_dependency_has_a_reason():
     page = (ROOT / "CONTRIBUTING.md").read_text()
-    rows = {
-        name for row in re.findall(r"^\| (`.+?) \|", page, re.M) for name in re.findall(r"`([\w-]+)`", row)
-    }
+    rows = {name for row in re.findall(r"^\| (`.+?) \|", page, re.M) for name in re.findall(r"`([\w-]+)`", row)}
     assert set(project_packages()) - rows == set(), "without a reason in CONTRIBUTING.md"
 
 

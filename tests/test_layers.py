@@ -94,9 +94,7 @@ def faults(path: Path, source: str) -> list[str]:
             if home and room != home:
                 said.append(f"{at}: only graphsurgeon/{home} imports {outside}; ask it from there")
             elif room in ("core", "errors") and outside not in sys.stdlib_module_names | CORE_USES:
-                said.append(
-                    f"{at}: {room} uses the standard library and {sorted(CORE_USES)} only, not {outside}"
-                )
+                said.append(f"{at}: {room} uses the standard library and {sorted(CORE_USES)} only, not {outside}")
             continue
         target = _room_of_import(module, name)
         if room in PUBLIC_ONLY and any(part.startswith("_") for part in [*module.split("."), name]):
@@ -108,13 +106,9 @@ def faults(path: Path, source: str) -> list[str]:
             continue
         if target in LATE.get(room, set()):
             if not late:
-                said.append(
-                    f"{at}: {room} imports {target} inside functions only, so that importing stays light"
-                )
+                said.append(f"{at}: {room} imports {target} inside functions only, so that importing stays light")
             continue
-        said.append(
-            f"{at}: {room} does not import {target}; it may import {sorted(MAY[room] - {room}) or 'nothing'}"
-        )
+        said.append(f"{at}: {room} does not import {target}; it may import {sorted(MAY[room] - {room}) or 'nothing'}")
     if room in PUBLIC_ONLY:
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and _private(node):

@@ -24,7 +24,7 @@ READERS = {"ReadVariableOp": "Identity", "ResourceGather": "Gather", "ResourceGa
            "VariableShape": "Shape"}  # fmt: skip
 _ASKS = frozenset({"VarIsInitializedOp", "IsVariableInitialized"})
 #: Ops that change a reference variable; everything else only reads it.
-_REF_WRITERS = ("Assign", "Scatter", "Apply", "SparseApply", "CountUpTo", "StridedSliceAssign", "Ref", "DestroyTemp")
+REF_WRITERS = ("Assign", "Scatter", "Apply", "SparseApply", "CountUpTo", "StridedSliceAssign", "Ref", "DestroyTemp")
 
 
 def is_tensor(policy: str) -> bool:
@@ -94,7 +94,7 @@ def substituted(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple[li
             writers = [graph.names[i] for i in users if i not in readers]
         else:
             readers = {}
-            writers = [graph.names[i] for i in users if graph.types[i].startswith(_REF_WRITERS)]
+            writers = [graph.names[i] for i in users if graph.types[i].startswith(REF_WRITERS)]
         found.append(Substitute(info, how if is_tensor(how) else "", readers, tuple(dict.fromkeys(writers))))
     return found, gone & mask
 
@@ -150,7 +150,7 @@ def writes(kind: str) -> bool:
         >>> writes("Assign"), writes("Identity")
         (True, False)
     """
-    return kind.startswith(_REF_WRITERS) and kind != "ScatterNd"
+    return kind.startswith(REF_WRITERS) and kind != "ScatterNd"
 
 
 def _can_turn(graph: Graph, op: int) -> bool:

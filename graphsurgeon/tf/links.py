@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from ..core.policies import READERS
+from ..core.policies import REF_WRITERS
 from ..core.state import VariableInfo
 from ..errors import PlanError
 from .checkpoints import array_of
 from .eager import eager, variable_data
 from .followed import Wanted
+from .observed import LOOKS
 from .trickle import set_values
-from .variables import fetch, variable_objects
+from .variables import fetch, value_of, variable_objects
 
 tf1 = tf.compat.v1
 
-#: Ops that only look at a resource variable; of a reference variable, everything that is no writer only looks.
-_LOOKS = frozenset({*READERS, "VarIsInitializedOp"})
-_REF_WRITERS = ("Assign", "Scatter", "Apply", "SparseApply", "CountUpTo", "StridedSliceAssign", "Ref", "DestroyTemp")
 _HASH_APART = 1 << 20
 
 
@@ -84,8 +83,8 @@ def _written(graph: Any, info: VariableInfo) -> bool:
     users = graph.get_operation_by_name(info.op).outputs[0].consumers()
     others = [op for op in users if op.name != info.initializer]
     if info.resource:
-        return any(op.type not in _LOOKS for op in others)
-    return any(op.type.startswith(_REF_WRITERS) for op in others)
+        return any(op.type not in LOOKS for op in others)
+    return any(op.type.startswith(REF_WRITERS) for op in others)
 
 
 # -- in one session -----------------------------------------------------------------------------------------
@@ -152,19 +151,25 @@ def _set(graph: Any, info: VariableInfo, value: Any) -> Any:
 # -- between sessions ---------------------------------------------------------------------------------------
 
 
+#: What to be in while some ops read the original.
+Alone = Callable[[Sequence[Any]], AbstractContextManager[None]]
+
+
 class SessionSource:
     """Another session, in which the original runs."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
 
-    def newest(self, pairs: Sequence[Pair]) -> tuple[str, dict[str, Any]]:
-        """Returns the values of now, in one fetch: of one moment, where no other thread runs something that sets them.
+    def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]]:
+        """Returns the values of now, in one fetch, between two steps.
 
         Raises:
-            PlanError: a variable has no value there.
+            PlanError: a variable has no value there, or steps go on for too long.
         """
-        return "its session", fetch(self.session, [p.old for p in pairs], self.session.graph, "update()")
+        graph, infos = self.session.graph, [p.old for p in pairs]
+        with alone([value_of(graph, info, "update()") for info in infos]):
+            return "its session", fetch(self.session, infos, graph, "update()")
 
 
 class ObjectSource:
@@ -177,16 +182,28 @@ class ObjectSource:
     def __init__(self, handles: Mapping[str, Any]) -> None:
         self.handles = handles
 
-    def newest(self, pairs: Sequence[Pair]) -> tuple[str, dict[str, Any]]:
-        """Returns the values of now, one variable after another."""
-        out = {}
-        with eager():
-            for name in (p.old.op for p in pairs):
-                data = variable_data(self.handles[name])
-                assert data is not None, name
-                read = tf.raw_ops.ReadVariableOp(resource=self.handles[name], dtype=data[0])
-                out[name] = np.array(array_of(read.numpy()))
+    def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]]:
+        """Returns the values of now, one variable after another.
+
+        Raises:
+            PlanError: another thread changes them meanwhile, or steps go on for too long.
+        """
+        names = [p.old.op for p in pairs]
+        with alone([]), eager():
+            out = {name: np.array(self._value(name)) for name in names}
+            for name in names:
+                if _digest(self._value(name)) != _digest(out[name]):
+                    raise PlanError(
+                        "update()",
+                        f"variable {name!r} changed while the values were read: another thread trains the object",
+                        "Train it with twin.train(lambda: model.train_on_batch(x, y)), or in `with twin.training():`",
+                    )
         return "the object", out
+
+    def _value(self, name: str) -> Any:
+        data = variable_data(self.handles[name])
+        assert data is not None, name
+        return array_of(tf.raw_ops.ReadVariableOp(resource=self.handles[name], dtype=data[0]).numpy())
 
 
 class MappingSource:
@@ -195,7 +212,7 @@ class MappingSource:
     def __init__(self, values: Mapping[str, Any], graph: Any) -> None:
         self.values, self.graph = values, graph
 
-    def newest(self, pairs: Sequence[Pair]) -> tuple[str, dict[str, Any]]:
+    def newest(self, pairs: Sequence[Pair], _alone: Alone) -> tuple[str, dict[str, Any]]:
         """Returns the arrays, by variable.
 
         Raises:
@@ -210,7 +227,7 @@ class FolderSource:
     def __init__(self, folder: Any) -> None:
         self.folder = folder
 
-    def newest(self, pairs: Sequence[Pair]) -> tuple[str, dict[str, Any]] | None:
+    def newest(self, pairs: Sequence[Pair], _alone: Alone) -> tuple[str, dict[str, Any]] | None:
         """Returns the values of the newest whole checkpoint; None where the last one taken is the newest.
 
         Raises:
@@ -264,6 +281,11 @@ def feed(session: Any, values: Mapping[str, Any], pairs: Mapping[str, Pair], opt
                 feeds[info.initial_value] = todo.pop(name)
                 ops.append(session.graph.get_operation_by_name(info.initializer))
         set_values(session, ops, feeds, options)
+
+
+def setters(session: Any, pairs: Mapping[str, Pair]) -> list[Any]:
+    """Returns the ops by which `feed` sets copies."""
+    return [session.graph.get_operation_by_name(pair.new.initializer) for pair in pairs.values()]
 
 
 def current(session: Any, pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -133,6 +133,7 @@ class SessionValues:
 @placed(lambda: tf1.Session(graph=tf.Graph()), "session()")
 def settle(session: Any, graph: Any, made: Made) -> None:
     """Gives the variables that a plan has made their values in `session`."""
+
     # Values come first: an initial value may be computed from a variable that has one.
     def give(infos: list[Any], once: bool) -> None:
         values = {info.op: made.values[info.op] for info in infos}

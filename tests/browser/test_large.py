@@ -53,4 +53,3 @@ def test_a_picture_to_click_and_silent_looking(page: Any, lab: Any, corpus: Any)
     until(lambda: painted(page) or traffic.asked)
     assert traffic.asked[0] == "pick", f"looking around asked the kernel: {traffic.asked}"
     notebook.close()
-

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from graphsurgeon.core.door import Door
+from graphsurgeon.core import door as doors
+from graphsurgeon.core.door import BusyError, Door, entered
 from graphsurgeon.errors import PlanError
 from tests.refusal import refuses
 from tests.until import until
@@ -58,7 +59,7 @@ def test_a_reader_goes_in_again_while_a_writer_waits():
     with door.reading():
         writer = threading.Thread(target=write)
         writer.start()
-        until(lambda: door._waiting)
+        until(lambda: doors._queue)
         with door.reading():  # would wait for the writer, who waits for us
             assert not done.is_set()
     writer.join()
@@ -91,7 +92,7 @@ def test_readers_are_not_kept_out_by_a_writer_that_comes_again_and_again():
     writes = 0
     while not stop.is_set():
         with door.writing():
-            until(lambda: door._queued or stop.is_set())
+            until(lambda: doors._queue or stop.is_set())
         writes += 1
     thread.join()
     assert len(seen) == 20
@@ -101,7 +102,7 @@ def test_readers_are_not_kept_out_by_a_writer_that_comes_again_and_again():
 def test_a_reader_that_gives_up_leaves_no_place_behind(monkeypatch):
     door = Door()
     with door.writing():
-        monkeypatch.setattr(door._changed, "wait_for", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        monkeypatch.setattr(doors._changed, "wait_for", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         thread = threading.Thread(target=lambda: _interrupted(door))
         thread.start()
         thread.join()
@@ -109,8 +110,87 @@ def test_a_reader_that_gives_up_leaves_no_place_behind(monkeypatch):
     with door.writing():
         pass
     assert not door.is_reader()
+    assert not doors._queue
 
 
 def _interrupted(door):
     with pytest.raises(KeyboardInterrupt), door.reading():
         pass
+
+
+def waiting(count):
+    """Waits until so many requests wait."""
+    until(lambda: len(doors._queue) == count)
+
+
+def inside(done, *args, **options):
+    """A thread that goes through doors and says so."""
+
+    def work():
+        with entered(*args, **options):
+            done.append(options or "beside")
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_several_doors_are_taken_at_once_and_none_is_held_while_another_is_waited_for():
+    one, other, done = Door(), Door(), []
+    with entered([other]):
+        both = inside(done, alone=[one, other])
+        waiting(1)
+        assert one._alone is None  # not held
+        with entered(alone=[one]):  # who is inside of a door waits for nobody who only waits
+            assert not done
+    both.join(10)
+    assert done == [{"alone": [one, other]}]
+
+
+def test_who_came_first_goes_in_first():
+    door, done = Door(), []
+    with entered([door]):
+        threads = [inside(done, alone=[door])]
+        waiting(1)
+        threads.append(inside(done, [door]))
+        waiting(2)
+        assert not done
+    for thread in threads:
+        thread.join(10)
+    assert done == [{"alone": [door]}, "beside"]
+
+
+def test_who_may_need_others_inside_gets_them_inside_though_a_writer_came_first():
+    door, done = Door(), []
+    with entered([door], open_ended=True):
+        writer = inside(done, alone=[door])
+        waiting(1)
+        inside(done, [door]).join(10)
+        assert done == ["beside"]
+    writer.join(10)
+    assert done == ["beside", {"alone": [door]}]
+
+
+def test_waiting_ends_in_time():
+    door = Door()
+    with entered([door]):
+        failed = []
+
+        def work():
+            try:
+                with entered(alone=[door], timeout=0.01):
+                    pass
+            except BusyError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join(10)
+        assert len(failed) == 1
+    assert not doors._queue
+
+
+def test_a_thread_that_is_inside_may_be_alone_there_when_nobody_else_is():
+    door = Door()
+    with entered([door]), entered(alone=[door]):
+        assert door.is_alone()

@@ -52,9 +52,7 @@ def test_live_graphs():
     space = execute(plan, graph=tf.Graph(), source_graph=m.graph, session=m.session)
     assert same(space["dst"].graph, dst.graph)
     feed = {"t/x:0": X}
-    np.testing.assert_array_equal(
-        space["dst"].session().run("t/net/y:0", feed), dst.session().run("t/net/y:0", feed)
-    )
+    np.testing.assert_array_equal(space["dst"].session().run("t/net/y:0", feed), dst.session().run("t/net/y:0", feed))
 
 
 def test_one_graph_edited():

@@ -213,9 +213,7 @@ def test_loops_and_calls():
         with tf.GradientTape() as other:
             want = loop(x)
         assert y.numpy() == want.numpy()
-        np.testing.assert_allclose(
-            tape.gradient(y, f.trainable_variables)[0], other.gradient(want, loop.w), rtol=1e-6
-        )
+        np.testing.assert_allclose(tape.gradient(y, f.trainable_variables)[0], other.gradient(want, loop.w), rtol=1e-6)
 
 
 def test_a_table_comes_along(tmp_path):

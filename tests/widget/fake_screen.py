@@ -123,8 +123,14 @@ class FakeScreen:
             "outline": {"rows": self._rows()},
             "views": {"back": len(self.past), "forward": 0, "saved": list(self.views)},
             "look": {
-                "shown": [], "hidden": [], "training": "scopes", "by": "family", "name": "", "faded": [],
-                "budget": 200, "inside": [],
+                "shown": [],
+                "hidden": [],
+                "training": "scopes",
+                "by": "family",
+                "name": "",
+                "faded": [],
+                "budget": 200,
+                "inside": [],
             },
             "theme": self.theme,
         }

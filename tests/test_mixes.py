@@ -1,0 +1,346 @@
+"""Nobody sees old and new values of a duplicate together, whoever trains, updates and reads, in which thread ever."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from benchmarks.hammer import PLACES, hammer
+from graphsurgeon.core import door as doors
+from graphsurgeon.errors import PlanError
+from graphsurgeon.tf import observed
+from tests.graphs import KINDS, model, put
+from tests.refusal import reads, refuses
+from tests.until import until
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Target -> device of a cluster of two tasks."""
+    with gs.local_cluster(2) as cluster:
+        yield cluster.workers
+
+
+def not_enough(seen):
+    """Whether more is to come: counted, not timed."""
+    return seen.steps < 40 or seen.updates < 10 or seen.reads < 20
+
+
+@pytest.mark.parametrize(("place", "kind"), [(p, k) for p in PLACES for k in KINDS[: 1 if p == "checkpoints" else 2]])
+def test_no_mix_is_seen_while_all_run_at_once(place, kind, request):
+    targets = request.getfixturevalue("workers") if place.startswith("cluster") else {}
+    seen = hammer(place, kind == "resource", not_enough, targets)
+    assert seen.mixes == 0
+    assert len(seen.numbers) > 3
+    assert max(seen.numbers) == seen.steps + (place == "checkpoints")
+
+
+def halves(kind, middle):
+    """A step that sets one variable, calls a function, and sets the other; and what reads both."""
+    graph = tf.Graph()
+    with graph.as_default(), tf1.variable_scope("", use_resource=kind == "resource"):
+        w, v = (tf1.get_variable(name, initializer=0.0) for name in "wv")
+        with tf.control_dependencies([w.assign_add(1.0)]), tf.control_dependencies([tf1.py_func(middle, [], [])]):
+            step = tf.group(v.assign_add(1.0), name="step")
+        both = tf.stack([w.value(), v.value()], name="both")
+        session = tf1.Session(graph=graph)
+        session.run([w.initializer, v.initializer])
+    return session, step, both
+
+
+@contextmanager
+def unprotected(monkeypatch, protected):
+    """Takes the observation of sessions away, where it is asked for."""
+    with monkeypatch.context() as patch:
+        if not protected:
+            patch.setattr(observed, "_replace", lambda *_: lambda: None)
+        yield
+
+
+@pytest.mark.parametrize("protected", [True, False])
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_each_step_somebody_updates_and_it_waits(kind, same, protected, monkeypatch):
+    """With the protection taken out, each single step is seen half."""
+    seen, updated, asked, stop = [], threading.Semaphore(0), threading.Semaphore(0), threading.Event()
+
+    def middle():
+        asked.release()
+        until(lambda: doors._queue or updated.acquire(blocking=False) or stop.is_set())
+
+    session, step, both = halves(kind, middle)
+    with unprotected(monkeypatch, protected):
+        twin = gs.duplicate(gs.open(session).select(outputs=both), values=session, graph=session if same else None)
+
+        def update():
+            while asked.acquire() and not stop.is_set():
+                twin.update()
+                seen.append(twin.run(twin[both]).tolist())
+                updated.release()
+
+        thread = threading.Thread(target=update)
+        thread.start()
+        try:
+            for number in range(1, 11):
+                session.run(step)
+                until(lambda number=number: len(seen) == number)
+                while updated.acquire(blocking=False):
+                    pass
+        finally:
+            stop.set()
+            asked.release()
+            thread.join(30)
+        twin.close()
+    wanted = [[n, n if protected else n - 1] for n in range(1, 11)]
+    assert seen == wanted
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_step_under_way_when_the_duplicate_is_made_is_waited_for(same, monkeypatch):
+    begun, waited = threading.Event(), threading.Event()
+
+    def middle():
+        begun.set()
+        assert waited.wait(30)
+
+    session, step, both = halves("resource", middle)
+    thread = threading.Thread(target=session.run, args=(step,))
+    thread.start()
+    assert begun.wait(30)
+    monkeypatch.setattr(observed, "_pause", waited.set)
+    twin = gs.duplicate(gs.open(session).select(outputs=both), values=session, graph=session if same else None)
+    assert twin.run(twin[both]).tolist() == [1, 1]
+    thread.join(30)
+    twin.close()
+
+
+@pytest.mark.parametrize("protected", [True, False])
+@pytest.mark.parametrize("same", [True, False])
+def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, protected, monkeypatch):
+    """An update that stops between two variables lets nobody see that."""
+    from graphsurgeon.tf import links
+
+    m = model("resource", optimizer=None)
+    block = gs.open(m.session).select(inputs=[m.x], outputs=[m.y])
+    seen, threads = [], []
+    with unprotected(monkeypatch, protected):
+        twin = gs.duplicate(block, values=m.session)
+        other = gs.duplicate(gs.open(twin.session).select(), values=twin.session, graph=twin.session if same else None)
+        session, both = twin.session, [twin["net/w"], twin["net/b"]]
+        real = links.feed
+
+        def slow(session, values, pairs, options=None):
+            for name, value in values.items():
+                real(session, {name: value}, pairs)
+                if not threads:
+                    threads.append(threading.Thread(target=read))
+                    threads[0].start()
+                    until(lambda: doors._queue or seen)
+
+        def read():
+            seen.append({float(array.flat[0]) for array in session.run(both)})
+
+        put(m.w, 5.0, m.session)
+        put(m.b, 5.0, m.session)
+        monkeypatch.setattr(links, "feed", slow)
+        twin.update()
+        threads[0].join(30)
+        monkeypatch.setattr(links, "feed", real)
+        other.update()
+        assert {float(array.flat[0]) for array in other.run([other["net/w"], other["net/b"]])} == {5.0}
+        other.close(), twin.close()
+    assert (seen == [{5.0}]) is protected
+
+
+def test_train_is_the_way_to_step():
+    m = model("resource", "sgd")
+    twin = gs.duplicate(m.session)
+    before = twin.run(m.w)
+    loss, _ = twin.train([m.loss, m.train], m.feed())
+    assert loss > 0
+    np.testing.assert_array_equal(twin.run(m.w), before)
+    twin.update()
+    np.testing.assert_array_equal(twin.run(m.w), m.session.run(m.w))
+    beside = gs.duplicate(m.session, graph=m.session)
+    beside.train("train", m.feed())
+    assert not np.array_equal(beside.run(beside[m.w]), m.session.run(m.w))
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_several_runs_are_one_step_inside_training(same):
+    m = model()
+    block = gs.open(m.session).select(inputs=[m.x], outputs=[m.y])
+    twin = gs.duplicate(block, values=m.session, graph=m.session if same else None)
+    half = threading.Event()
+
+    def train():
+        with twin.training() as session:
+            assert session is m.session
+            put(m.w, 1.0, session)
+            half.set()
+            until(lambda: doors._queue)
+            put(m.b, 1.0, session)
+
+    put(m.w, 0.0, m.session), put(m.b, 0.0, m.session)
+    thread = threading.Thread(target=train)
+    thread.start()
+    assert half.wait(30)
+    twin.update()
+    assert {float(v.flat[0]) for v in twin.run([twin[m.w], twin[m.b]])} == {1.0}
+    thread.join(30)
+    with twin.training():
+        assert twin.update().number == 3  # the thread that trains may update
+    for asked, train in (("training()", twin.training), ("train(...)", lambda: twin.train(m.w))):
+        said = refuses(PlanError, asked, "this thread is reading", "outside of `with reading()`")
+        with said, twin.reading(), train():
+            pass
+
+
+def test_an_update_that_gets_no_moment_says_so():
+    m = model()
+    twin = gs.duplicate(m.session)
+    inside, out = threading.Event(), threading.Event()
+
+    def train():
+        with twin.training():
+            inside.set()
+            assert out.wait(30)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    assert inside.wait(30)
+    with refuses(PlanError, "update()", "for 0.01 s there was no moment without a step", "twin.update(timeout=600)"):
+        twin.update(timeout=0.01)
+    out.set()
+    thread.join(30)
+    assert twin.update().number == 2
+
+
+def test_the_original_that_is_not_here_cannot_be_trained(tmp_path):
+    m = model()
+    block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
+    with refuses(PlanError, "train(...)", "no session to train in", "twin.attach(session)"):
+        gs.duplicate(block).train(m.train)
+    with refuses(PlanError, "train(...)", "no session to train in", "twin.attach(session)"):
+        gs.duplicate(block, graph=m.graph).train(m.train)
+    follower = gs.duplicate(block).follow(tmp_path)
+    with refuses(PlanError, "training()", "in another program", "twin.attach(session)"), follower.training():
+        pass
+    values = {"net/w": np.ones([2, 3]), "net/b": np.zeros(3)}
+    with refuses(PlanError, "train(...)", "nowhere: its values were given", "twin.attach(session)"):
+        gs.duplicate(block, values=values).train(m.train)
+
+
+def test_a_keras_model_that_another_thread_trains():
+    import keras
+
+    net = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(2), keras.layers.Dense(1)])
+    twin = gs.duplicate(net)
+    source = twin._source
+    assert twin.train(lambda: net.variables[0].assign([[1.0, 1.0], [1.0, 1.0]])) is not None
+    assert len(twin.update().changed) == 1
+    with refuses(PlanError, "train(...)", "an object of Python", "twin.train(lambda: model.train_on_batch(x, y))"):
+        twin.train(net.variables[0])
+    read, count = source._value, []
+
+    def disturbed(name):
+        count.append(name)
+        if len(count) == 3:  # between two reads
+            net.variables[0].assign_add([[1.0, 1.0], [1.0, 1.0]])
+        return read(name)
+
+    source._value = disturbed
+    with pytest.raises(PlanError) as caught:
+        twin.update()
+    reads(caught.value, "update()", "changed while the values were read", "another thread", "twin.train(lambda: ")
+    assert twin.update()
+
+
+def test_a_queue_that_is_full_holds_up_nobody():
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("w", initializer=0.0)
+        epoch = tf1.get_local_variable("epoch", initializer=0)
+        queue = tf.queue.FIFOQueue(1, tf.float32)
+        with tf.control_dependencies([epoch.assign_add(1)]):
+            fill = queue.enqueue(1.0)
+        step = w.assign_add(queue.dequeue()).op
+        session = tf1.Session(graph=graph)
+        session.run([w.initializer, epoch.initializer])
+    twin = gs.duplicate(session)
+    session.run(fill)
+    filling = threading.Thread(target=session.run, args=(fill,))
+    filling.start()
+    until(lambda: session.run(epoch) == 2)  # it waits now
+    twin.update(timeout=30)
+    session.run(step), session.run(step)
+    filling.join(30)
+    twin.update()
+    assert twin.run(w) == 2.0
+
+
+def test_a_step_that_waits_for_another_step_gets_it_though_an_update_waits():
+    with tf.Graph().as_default() as graph:
+        w, v = (tf1.get_variable(name, initializer=0.0) for name in "wv")
+        token = tf.queue.FIFOQueue(1, tf.float32)
+        waits = w.assign_add(token.dequeue()).op
+        with tf.control_dependencies([v.assign_add(1.0)]):
+            gives = token.enqueue(1.0)
+        session = tf1.Session(graph=graph)
+        session.run([w.initializer, v.initializer])
+    twin = gs.duplicate(session)
+    threads = [threading.Thread(target=session.run, args=(waits,)), threading.Thread(target=twin.update)]
+    threads[0].start()
+    until(lambda: twin._original._inside)
+    threads[1].start()
+    until(lambda: doors._queue)
+    session.run(gives)
+    for thread in threads:
+        thread.join(30)
+    assert twin.run([w, v]) == [1.0, 1.0]
+
+
+def test_twins_of_one_another_wait_for_one_another_and_never_for_good():
+    m = model("resource", "sgd")
+    first = gs.duplicate(m.session)
+    second = gs.duplicate(gs.open(first.session).select(), values=first.session)
+    back = gs.duplicate(gs.open(second.session).select(), values=second.session, graph=second.session, to="back")
+    stop = threading.Event()
+
+    def again(work):
+        while not stop.is_set():
+            work()
+
+    works = [lambda: m.session.run(m.train, m.feed()), first.update, second.update,
+             lambda: second.run(second["net/b"]), lambda: first.session.run(first["net/b"])]  # fmt: skip
+    threads = [threading.Thread(target=again, args=(work,), daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    for _ in range(50):
+        back.update()
+    stop.set()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_a_session_is_as_it_was_when_nobody_follows_it():
+    import gc
+
+    m = model()
+    before = set(vars(m.session))
+    twins = [gs.duplicate(m.session), gs.duplicate(m.session, graph=m.session)]
+    assert set(vars(m.session)) > before
+    twins[0].close()
+    twins[1].close()
+    assert set(vars(m.session)) == before
+    twins = [gs.duplicate(m.session)]
+    del twins
+    gc.collect()
+    assert set(vars(m.session)) == before
