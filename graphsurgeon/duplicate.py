@@ -47,6 +47,7 @@ def duplicate(
     unmapped: str | None = None,
     control: str | None = None,
     variables: str | Mapping[str, Any] = "copy",
+    trainable: bool = False,
     target: str = "",
     config: Any = None,
     patience: float = 10.0,
@@ -61,13 +62,16 @@ def duplicate(
         to: its name scope. Default: ``twin`` in the graph of the original, else none: all names are kept.
         values: the session in which the original runs, or an editor: where updates come from. Default: the source's
             own, if it has one (a selection has none); else nothing until `Twin.attach`, `Twin.hook` or `Twin.follow`.
-            A Keras model, `tf.Module` or function gives the values that its variables have at each update, one after
-            another: update between its steps. A mapping of variable name to array is taken over once.
+            A Keras model, `tf.Module` or function gives the values that its variables have at each update: train it
+            by `Twin.train`, or update in the thread that trains it. A mapping of variable name to array is taken over
+            once.
         every: how many calls of `Twin.step`, or runs under `Twin.hook`, make one update.
         tau: how far an update goes: 1 copies, 0.005 moves a two-hundredth of the way (a target network).
         inputs, unmapped, control, variables: as in `Plan.copy`. Tensors that enter the selection are kept in the
             graph of the original, and become placeholders in another one, unless told otherwise. Variables under
             ``initial`` start from their initial values, whatever the original has, and follow from the first update on.
+        trainable: the variables of the duplicate are among those that an optimizer trains by itself, if their originals
+            are. Default: they only follow.
         target: in which cluster the copy has its session: ``"grpc://host:port"`` of a `tf.distribute.Server`.
         config: a `tf.compat.v1.ConfigProto` for that session.
         patience: how long to wait for the cluster, in seconds.
@@ -99,7 +103,8 @@ def duplicate(
     _refuse_shared(block, inputs, variables)
     same = graph is not None and getattr(graph, "graph", graph) is editor.graph
     own = _running(editor, graph if same and values is None and hasattr(graph, "graph") else values)
-    rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device}
+    rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device,
+             "trainable": trainable}  # fmt: skip
     asked = _Asked(device, to, every, tau, rules, target, config, patience)
     if same:
         return _beside(editor, block, own, asked)

@@ -616,3 +616,31 @@ def test_a_twin_of_a_twin_is_told_what_to_type(place):
     assert len(second.variables) == len(twin.variables) == 2
     if place != "later":
         np.testing.assert_array_equal(second.run(second[twin[m.w]]), m.session.run(m.w))
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_variables_of_a_duplicate_are_not_trained_by_an_optimizer_unless_asked(kind, same):
+    m = model(kind, optimizer=None)
+    place = {"graph": m.session} if same else {}
+    for trainable in (False, True):
+        twin = gs.duplicate(net(m), values=m.session, trainable=trainable, **place)
+        there = [v.op.name for v in twin.graph.get_collection(tf1.GraphKeys.TRAINABLE_VARIABLES)]
+        assert [name for name in twin.variables if name in there] == (twin.variables if trainable else [])
+        assert {twin[m.w].trainable, twin[m.b].trainable} == {trainable}
+        assert twin[m.w].op.name in [v.op.name for v in twin.graph.get_collection("variables")]
+    with m.graph.as_default():
+        learn = tf1.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(m.y))
+    before = twin.run([twin[m.w], twin[m.b]])
+    m.session.run(learn, {m.x: X})
+    np.testing.assert_array_equal(twin.run(twin[m.w]), before[0])
+
+
+def test_the_code_of_a_plan_says_that_nothing_is_to_be_trained():
+    m = model("resource", optimizer=None)
+    ed = gs.open(m.session)
+    plan = ed.plan().copy(ed.select(scope="net"), to="still", unmapped="keep", trainable=False)
+    assert "trainable=False" in plan.to_code()
+    assert "trainable" not in ed.plan().copy(ed.select(scope="net"), to="still", unmapped="keep").to_code()
+    done = ed.apply(plan)
+    assert "still/net/w" not in [v.op.name for v in done.graph.get_collection("trainable_variables")]

@@ -222,6 +222,8 @@ def _copy_code(step: CopyStep, word: str, names: Names, same: bool) -> str:
         args.append(f"constants={names.constants(step)}")
     if step.names is not None:
         args.append(f"names={_pairs(step.names)}")
+    if not step.trainable:
+        args.append("trainable=False")
     return f".copy({', '.join(args)})"
 
 

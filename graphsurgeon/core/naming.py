@@ -22,6 +22,9 @@ COLLECTIONS_KEPT = frozenset(
 )  # fmt: skip
 
 
+#: Those that optimizers look in for what they are to train.
+TRAINABLE_LISTS = frozenset({"trainable_variables", "trainable_resource_variables"})
+
 #: Of these a graph may hold one entry: a trainer that finds two gives up.
 SINGLES = frozenset({"global_step", "init_op", "local_init_op", "ready_op", "ready_for_local_init_op"})
 

@@ -22,7 +22,7 @@ from .copied import (
 )
 from .fitting import shapes_differ
 from .graph import Graph, Mask, TensorInfo
-from .naming import COLLECTIONS_KEPT, SINGLES, VARIABLE_LISTS, placeholder_name, under
+from .naming import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
 from .naming import taken as is_taken
 from .policies import policies, reference_faults, rule_faults, substitute_faults, value_info
 from .preflight import custom_gradients, far_places, preflight_faults, seeded
@@ -180,6 +180,8 @@ def _collections(copied: Copied, mask: Mask, effect: Effect) -> list[NewEntries]
     made, whole = {v.was for v in copied.variables}, bool(step.selection.mask.all())
     out = []
     for name, entries in graph.state.collections.items():
+        if name in TRAINABLE_LISTS and not step.trainable:
+            continue
         count = 0
         for entry in entries:
             number = graph.index.get(entry.name.partition(":")[0])

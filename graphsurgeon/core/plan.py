@@ -81,6 +81,7 @@ class Plan(Editing):
         reuse: Mapping[str, str] | None = None,
         constants: Mapping[str, Any] | None = None,
         names: Mapping[str, str] | None = None,
+        trainable: bool = True,
     ) -> Plan:
         """Adds a copy of a selection, of this graph or another, under a name scope.
 
@@ -107,6 +108,7 @@ class Plan(Editing):
             constants: source tensor -> array: a constant of that value takes its place.
             names: source op -> the full name of its copy, and source tensor -> that of its placeholder, where it is
                 not ``to/`` and the old name; given (even empty), the scope may be in use.
+            trainable: false keeps the new variables out of the list of those that an optimizer trains by itself.
 
         Raises:
             PlanError: an argument is not one of its allowed values. All else is found by `check`.
@@ -129,7 +131,7 @@ class Plan(Editing):
         pairs = tuple((tensor_name(_of(a, source, asked)), tensor_name(_of(b, base, asked))) for a, b in given)
         step = CopyStep(
             selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, rules,
-            seeds, reuse, tuple((constants or {}).items()), names,
+            seeds, reuse, tuple((constants or {}).items()), names, bool(trainable),
         )  # fmt: skip
         return replace(self, steps=(*self.steps, step))
 

@@ -44,6 +44,7 @@ class CopyStep:
     reuse: Mapping[str, str] | None = None  # source op -> op of the destination that is its copy already
     constants: tuple[tuple[str, Any], ...] = ()  # source tensor -> array that takes its place
     names: Mapping[str, str] | None = None  # source op, or tensor that gets a placeholder -> full name of the new op
+    trainable: bool = True
 
     @property
     def text(self) -> str:

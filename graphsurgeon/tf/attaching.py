@@ -43,7 +43,7 @@ def attach(copied: Copied, graph: Any, made: Any, loose: Any = None) -> None:
     originals = variable_objects(source)
     with graph.as_default():
         for variable in copied.variables:
-            new = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to)
+            new = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to, copied.step.trainable)
             if new is not None:
                 made.variables[variable.name] = new
     take_slots(graph, made.variables)

@@ -104,7 +104,7 @@ def _info_of_op(op: Any) -> VariableInfo:
     )
 
 
-def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str) -> Any:
+def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str, trainable: bool = True) -> Any:
     """Returns a `tf.Variable` object over ops that a copy has made; adds no op.
 
     Args:
@@ -112,6 +112,7 @@ def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str) -> Any:
         made: what the variable is made of there.
         original: its object in the source, or None where no collection held one.
         scope: the scope of the copy, for the names under which slices are saved.
+        trainable: it is trainable if its original is.
 
     Returns:
         the variable, or None where the parts that an object needs are missing.
@@ -127,6 +128,7 @@ def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str) -> Any:
         proto.initial_value_name = made.initial_value
         proto.snapshot_name = made.snapshot
         proto.is_resource = made.resource
+        proto.trainable = proto.trainable and trainable
         if proto.HasField("save_slice_info_def") and scope:
             proto.save_slice_info_def.full_name = f"{scope}/{proto.save_slice_info_def.full_name}"
         new = kind.from_proto(proto)

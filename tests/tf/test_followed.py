@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.errors import OpenError
+from graphsurgeon.errors import OpenError, PlanError
 from graphsurgeon.tf.followed import CheckpointFolder, Wanted
 from tests.graphs import KINDS, model, put
 from tests.needs import ROOT
@@ -294,8 +294,8 @@ def test_partitioned_variables_are_read_by_their_slices(tmp_path):
 
 def test_it_follows_by_itself_and_keeps_what_went_wrong(trained):
     _m, save, twin = trained
-    save(1.0, global_step=1)
     twin.follow(os.path.dirname(save(1.0, global_step=1)), seconds=0.02)
+    until(lambda: "1 update" in repr(twin))
     until(lambda: b_of(twin) == [1, 1, 1])
     break_off(save(2.0, global_step=2), ".data", 0.5)
     until(lambda: twin.trouble is not None)
@@ -487,3 +487,33 @@ def test_the_format_of_before_2016_is_not_followed(trained, tmp_path, sharded):
         tf1.train.Saver(write_version=1, sharded=sharded).save(m.session, str(tmp_path / "old"))
     with refuses(OpenError, "'old", "is in the format of before 2016", "without write_version=1"):
         twin.update()
+
+
+def test_a_follower_answers_nothing_before_its_first_checkpoint(trained, tmp_path):
+    _m, save, twin = trained
+    for run in (twin.run, twin.session.run):
+        with refuses(
+            PlanError, "run(...)", f"no checkpoint in {str(tmp_path)!r} yet", "follow(folder, values='initial')"
+        ):
+            run(twin["net/b"])
+    assert not twin.update()
+    with refuses(PlanError, "run(...)", "no checkpoint in"), twin.reading():
+        pass
+    save(3.0, global_step=1)
+    twin.update()
+    assert b_of(twin) == [3, 3, 3]
+    twin.follow(tmp_path / "..")  # it has values now, and keeps them
+    assert b_of(twin) == [3, 3, 3]
+
+
+def test_a_follower_answers_before_its_first_checkpoint_where_that_is_asked_for(trained, tmp_path):
+    m, _, twin = trained
+    assert twin.follow(tmp_path, values="initial").run(twin["net/b"]).tolist() == [0, 0, 0]
+    with refuses(PlanError, "follow(values='zero')", "the folder gives the values", "Choose 'initial'"):
+        twin.follow(tmp_path, values="zero")
+    block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
+    assert b_of(gs.duplicate(block, values=m.session).follow(tmp_path)) == [0, 0, 0]
+    assert b_of(gs.duplicate(block, variables="initial").follow(tmp_path)) == [0, 0, 0]
+    some = gs.duplicate(block, variables={"net/b": "initial"}).follow(tmp_path)
+    with refuses(PlanError, "run(...)", "no checkpoint in"):
+        b_of(some)

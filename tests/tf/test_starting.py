@@ -47,7 +47,7 @@ def test_a_new_session_initialises_first_what_others_need(kind, edit, want):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("edit", [reads, waits, handles])
-def test_values_are_carried_first_to_what_others_wait_for(kind, edit):
+def test_values_are_carried_first_to_what_others_until(kind, edit):
     graph = chain(kind)
     ed = gs.open(graph)
     with tf1.Session(graph=graph) as session:
