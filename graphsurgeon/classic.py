@@ -491,7 +491,10 @@ def _brought(request: _Request, source: Any, destination: Any) -> dict[str, str]
         variable = request.known.get(f"{under(request.scope, info.op)}:0")
         if variable is None:
             continue
-        own = there.state.variables[variable.op.name]
+        own = there.state.variables.get(variable.op.name)
+        if own is None:
+            wrong = f"{variable.name!r} is to stand for {info.op!r}, but is held outside of the graph"
+            raise PlanError(request.asked, wrong, "Give a variable of the graph, or leave it out: then it is copied")
         for what, has, wants in (
             ("kind", "resource" if own.resource else "reference", "resource" if info.resource else "reference"),
             ("dtype", own.dtype, info.dtype),
@@ -545,7 +548,7 @@ def _waits(request: _Request, after: Any, values: Any) -> list[str]:
     if why:
         how = "Type copy_to_graph(tensor, graph, namespace='again', after=[train])"
         raise PlanError(f"{request.asked[:-4]}after={given[0].name!r})", why, how)
-    return list(dict.fromkeys(op.name for op in given))
+    return [op.name for op in sorted(set(given), key=elements.number_of)]
 
 
 def _again(request: _Request, source: Any, wanted: str) -> tuple[Selection, list[str]]:

@@ -368,6 +368,10 @@ def test_wrapped_results_are_the_ops_they_wrap():
     assert (type(new), new.name) == (tf.Operation, f"N/{check.name}")
     assert gs.get_copied(check, to_graph, namespace="N") is new
     assert gs.copy_to_graph(y, to_graph, namespace="N").op.control_inputs == [new]
+    ed = gs.open(y.graph)
+    done = ed.apply(ed.plan().copy(ed.select(name=[check]).ancestors(), to="M"))
+    assert (type(done[check]), done[check].name) == (tf.Operation, f"M/{check.name}")
+    assert ed.plan().add_control("is", after=check).check()[0].wrong.startswith("that makes a cycle")
 
 
 # -- computed again ----------------------------------------------------------------------------------------

@@ -157,6 +157,40 @@ print([v.name for v in tf.global_variables()])
 print([v.name for v in tf.trainable_variables()], [v is tf.trainable_variables()[2 + i] for i, v in enumerate(copied)])
 """
 
+#: The part between an input and an output is computed again from another input, with the same weights.
+SAME_WEIGHTS = """
+import numpy as np
+from graphsurgeon import graph_editor
+
+tf.set_random_seed(1)
+
+
+def f():
+    with tf.variable_scope("f"):
+        x = tf.placeholder(tf.float32, (None, 4), name="x")
+        h = x
+        for name in ("dense_1", "dense_2"):
+            with tf.variable_scope(name):
+                h = tf.tanh(tf.matmul(h, tf.get_variable("kernel", [4, 4])) + tf.get_variable("bias", [4]))
+        return x, h
+
+
+x, y = f()
+new_x = tf.placeholder(x.dtype, x.get_shape(), name="x_copy")
+new_y = graph_editor.graph_replace(y, {x: new_x}, src_scope="f", dst_scope="new_f")
+print(new_y.op.name.split("/")[:2], len(tf.global_variables()))
+
+loss = tf.reduce_mean(tf.square(new_y - 1.0))
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    data = np.ones((2, 4))
+    before = sess.run(y, {x: data})
+    sess.run(train, {new_x: data})
+    after, new = sess.run([y, new_y], {x: data, new_x: data})
+    print(np.array_equal(after, new), np.array_equal(before, after))
+"""
+
 
 def run(program):
     """Runs a program in a process of its own; returns what it prints and what it says beside."""
@@ -197,4 +231,11 @@ def test_two_nets(head):
     assert said[:3] == ["True", "True", "True"]
     assert said[3] == "['net/W:0', 'net/c:0', 'copy/net/W:0', 'copy/net/c:0']"
     assert said[4] == "['net/W:0', 'net/c:0', 'copy/net/W:0', 'copy/net/c:0'] [True, True]"
+    assert "UserWarning" not in beside
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_the_same_weights_with_another_input(head):
+    said, beside = run(HEADS[head] + SAME_WEIGHTS)
+    assert said == ["['new_f', 'dense_2'] 4", "True False"]
     assert "UserWarning" not in beside
