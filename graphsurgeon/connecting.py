@@ -65,6 +65,8 @@ def connect(
 
     Returns:
         an `Editor` of a new graph; its `session()` has all trained values. The plan that made it is in its `history`.
+        Where the graphs are opened functions or models, its `inputs` and `outputs` are theirs, but for what was
+        connected; where two have the same name, those of their graphs go before.
 
     Raises:
         OpenError: a graph cannot be read.
@@ -110,10 +112,11 @@ def connect(
         raise PlanError(f"{asked}, {faults[0].asked}", faults[0].wrong + more, faults[0].instead)
     applied = destination.apply(plan)
     applied.notes += [note for model in order for note in _as_it_lies(model)]
-    fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
-    destination.inputs = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
-    destination.outputs = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
-    destination.ends = tuple(destination.inputs.values()), tuple(destination.outputs.values())
+    if any(model.editor.inputs or model.editor.outputs for model in order):
+        fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
+        destination.inputs = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
+        destination.outputs = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
+        destination.ends = tuple(destination.inputs.values()), tuple(destination.outputs.values())
     return destination
 
 

@@ -255,3 +255,26 @@ def test_a_checkpoint_without_a_shard(tmp_path):
 def test_what_is_proposed_can_be_typed(names, connections, kind, words):
     with refuses(kind, *words):
         gs.connect(dict(zip(names, (net("ref", 2, 3, 1), net("ref", 3, 1, 5)), strict=True)), connections)
+
+
+def test_inputs_and_outputs_of_what_is_joined_are_kept(tmp_path):
+    vector = tf.TensorSpec([None, 2], tf.float32, name="x")
+    first = tf.function(lambda x: {"y": x * 2.0, "sum": tf.reduce_sum(x)}).get_concrete_function(vector)
+    second = tf.function(lambda x, scale: {"y": x * scale}).get_concrete_function(
+        vector, tf.TensorSpec([], tf.float32, name="scale")
+    )
+    a, b = gs.open(first), gs.open(second)
+    sup = gs.connect({"a": a, "b": b}, {f"a/{a.outputs['y']}": "b/x:0"})
+    assert sup.inputs == {"x": "a/x:0", "scale": "b/scale:0"}
+    assert sup.outputs == {"sum": f"a/{a.outputs['sum']}", "y": f"b/{b.outputs['y']}"}
+    sup.save(tmp_path / "served", format="saved_model_tf2")
+    f = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
+    got = f(x=tf.constant([[1.0, 2.0]]), scale=tf.constant(3.0))
+    assert (got["y"].numpy().tolist(), float(got["sum"])) == ([[6.0, 12.0]], 3.0)
+    # Beside each other, the names of the graphs keep equal ones apart.
+    both = gs.connect({"a": a, "b": b})
+    assert both.inputs == {"a_x": "a/x:0", "b_x": "b/x:0", "scale": "b/scale:0"}
+    assert set(both.outputs) == {"a_y", "sum", "b_y"}
+    # What takes the place of an input is one.
+    fed = gs.connect({"a": a}, inputs={"a/x:0": "rows"})
+    assert fed.inputs == {"rows": "rows:0"}

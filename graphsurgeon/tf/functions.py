@@ -67,6 +67,8 @@ def library(copies: Iterable[Copied], graph: Any) -> Library:
         # The gradient function of a branch that gets a name of its own gets one too.
         gradients = {getattr(known[name], "grad_func_name", None) for name in reachable(branches, known)}
         branches |= {name for name in gradients if name is not None and name in known}
+        gradients = {getattr(known[name], "grad_func_name", None) for name in reachable(called, known)}
+        called |= {name for name in gradients if name is not None and name in known}
         if is_traced(graph):
             # What is traced runs eagerly: its functions must be known there, under names that nobody else has.
             foreign = {name for name in called if not is_eager(known[name])}

@@ -76,6 +76,7 @@ def prove(
     source: Source,
     feeds: Mapping[str, Any],
     asked: str,
+    instead: str,
     kept: frozenset[str] | None = None,
 ) -> Proof:
     """Opens a file, runs its calls and compares what comes out with the source.
@@ -87,6 +88,7 @@ def prove(
         source: runs the graph that was saved.
         feeds: tensor -> array; tensors that are not given get random numbers where dtype and shape allow it.
         asked: the request, for messages.
+        instead: what to type where TensorFlow does not run the file.
         kept: the variables whose values are in the file; None: all that it needs.
 
     Raises:
@@ -94,7 +96,7 @@ def prove(
     """
     proof, made_up, sizes, equal = Proof("opened again by TensorFlow"), dict[str, None](), set[int](), 0
     with ExitStack() as opened:
-        with _refusing(asked, "open"):
+        with _refusing(asked, "open", instead):
             run = opened.enter_context(file)
         opened.callback(source.close)
         for key, (ins, outs) in calls.items():
@@ -111,7 +113,7 @@ def prove(
             except _Mute as mute:
                 proof.notes.append(f"not run: {name} {mute}")
                 continue
-            with _refusing(asked, "run"):
+            with _refusing(asked, "run", instead):
                 got = run(key, given)
             for tensor in part.outputs:
                 far = _apart(want[tensor], got[tensor], part.random)
@@ -132,15 +134,14 @@ def prove(
 
 
 @contextmanager
-def _refusing(asked: str, what: str) -> Iterator[None]:
+def _refusing(asked: str, what: str, instead: str) -> Iterator[None]:
     try:
         yield
     except (*_ERRORS, NotImplementedError, AttributeError, OSError) as error:
         raise PlanError(
             asked,
             f"TensorFlow does not {what} what was written: {first_line(error)}",
-            "Choose other outputs, or keep the variables: save a .meta file or a SavedModel; "
-            "verify=False writes the file as it is",
+            f"{instead}; verify=False writes the file as it is",
         ) from error
 
 
@@ -338,11 +339,11 @@ class Source:
         return self._own
 
 
-def fill(session: Any, starters: Sequence[str]) -> None:
+def fill(session: Any, starters: Sequence[str], paths: Mapping[str, str] | None = None) -> None:
     """Runs what fills tables; one that is filled already stays as it is."""
     for name in starters:
         with suppress(tf.errors.FailedPreconditionError):
-            session.run(session.graph.get_operation_by_name(name))
+            session.run(session.graph.get_operation_by_name(name), paths)
 
 
 def config(base: Graph) -> Any:
@@ -461,13 +462,22 @@ def _run(
 
 
 @contextmanager
-def meta_graph_file(path: str, base: Graph, calls: Calls, moved: Callable[[str], str]) -> Iterator[Run]:
-    """Opens a MetaGraph with the checkpoint beside it; see `graph_def_file`."""
+def meta_graph_file(
+    path: str, base: Graph, calls: Calls, moved: Callable[[str], str], starters: Sequence[str], paths: Mapping[str, str]
+) -> Iterator[Run]:
+    """Opens a MetaGraph with the checkpoint beside it; see `graph_def_file`.
+
+    Args:
+        path, base, calls, moved: as there.
+        starters: ops that must run first, beside those that fill the tables it lists.
+        paths: what these are fed.
+    """
     with tf.Graph().as_default() as graph, tf1.Session(graph=graph, config=config(base)) as session:
         saver = tf1.train.import_meta_graph(path, clear_devices=True)
         if saver is not None:
             saver.restore(session, path.removesuffix(".meta"))
         fill(session, [op.name for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)])
+        fill(session, starters, {name: path for name, path in paths.items() if _has(graph, name.partition(":")[0])})
         yield lambda key, feeds: _run(session, calls[key][1], feeds, moved)
 
 

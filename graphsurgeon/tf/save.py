@@ -31,6 +31,12 @@ from .variables import fetch, variable_infos
 from .writing import beside, put_checkpoint, put_folder, read_back, write_checkpoint
 
 FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2")
+_INSTEAD = {
+    "graph_def": "Choose other outputs, or keep the variables: save a .meta file or a SavedModel",
+    "meta_graph": "Choose other outputs, or save a SavedModel: format='saved_model'",
+    "saved_model": "Choose other outputs, or save a .meta file",
+    "saved_model_tf2": "Save it as TF1 does: format='saved_model'",
+}
 _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "": "saved_model"}
 
 
@@ -179,7 +185,11 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
                 write_checkpoint(new, read(base, values, infos, asked), keys, _total(infos), asked)
             with open(new + ".meta", "wb") as out:
                 out.write(meta.SerializeToString())
-            file = meta_graph_file(new + ".meta", base, calls, made.name)
+            there = {op.name for op in made.graph.get_operations()}
+            first = [name for name in request.starters[0] if name in there]
+            if first:
+                made.notes.append(f"to be run first: {some(first)}, as in the SavedModel that this graph is from")
+            file = meta_graph_file(new + ".meta", base, calls, made.name, first, request.starters[1])
         else:
             new = os.path.join(folder, "model")
             meta = write_saved_model(made, new, signatures, request.tags, saver, base, request.starters, asked)
@@ -218,7 +228,8 @@ def _proof(
     """Opens what was written and runs it beside the source, unless that is not wanted."""
     if not request.verify:
         return Proof("", ["not opened again: verify=False"])
-    return prove(base, calls, file, source, request.feeds, request.asked, None if kept is None else frozenset(kept))
+    held = None if kept is None else frozenset(kept)
+    return prove(base, calls, file, source, request.feeds, request.asked, _INSTEAD[request.kind], held)
 
 
 def _live(values: Any) -> Any:

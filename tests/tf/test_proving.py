@@ -354,3 +354,24 @@ def test_a_differentiated_loop_in_a_cond_of_tf1(end, path, tmp_path):
     report = gs.open(made).save(tmp_path / path, outputs=end)
     assert "1 output as before" in report.proof
     assert gs.open(made).save(tmp_path / "f.pb", outputs=end, freeze=True).proof == report.proof
+
+
+def test_a_function_with_a_gradient_function_goes_into_every_format(tmp_path):
+    """TensorFlow's export asks for both among the Python objects of the graph."""
+    from tensorflow.python.framework.function import Defun
+
+    @Defun(tf.float32, tf.float32)
+    def slope(x, dy):
+        return dy * 3.0 * x
+
+    @Defun(tf.float32, grad_func=slope)
+    def triple(x):
+        return x * 3.0
+
+    with tf.Graph().as_default() as made:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        tf.identity(triple(x), name="y")
+    ed = gs.open(made.as_graph_def())
+    for path, options in FORMATS:
+        report = ed.save(tmp_path / path, inputs={"x": "x:0"}, outputs={"y": "y:0"}, **options)
+        assert report.proof == "opened again by TensorFlow: 1 output as before on random values for x:0"
