@@ -160,7 +160,7 @@ def _running(editor: Editor, values: Any) -> Any:
     """The session in which the original runs, or arrays; None where nobody knows of any."""
     if values is not None and not (isinstance(values, Editor) and not _has_values(values)):
         return values_of(values)
-    return editor.session() if _has_values(editor) else None
+    return editor.values_session() if _has_values(editor) else None
 
 
 def _has_values(editor: Editor) -> bool:

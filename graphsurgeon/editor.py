@@ -19,6 +19,7 @@ from .exporting import Exporting
 from .functions import Functions
 from .history import Event, Log, late_failure
 from .keeping import Keeping, source_of
+from .ledger import Ledger
 from .origins import Origins
 from .summary import summary
 from .undoing import Undoing
@@ -65,7 +66,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         if hasattr(values, "stored"):
             self._log.stored = values.stored
         self._litter: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
-        self._given: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
+        self._ledger = Ledger(graph, values)
         self._screen: Screen | None = None
         self._screens: weakref.WeakSet[Screen] = weakref.WeakSet()
 
@@ -213,6 +214,8 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
                     left = self._left(before).items()
                     about |= {"before": before, "carried": {op: n for op, n in left if op in effect.after.index}}
                 event = Event.of(number, applied, time.perf_counter() - start, **about)
+                if made.graph is not before:
+                    self._ledger.moved(before, made.graph, made.origins)
             # From here on it is done: nothing may fail after this line.
             self._add(event)
         except BaseException as error:
@@ -264,40 +267,52 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
     # -- running ----------------------------------------------------------------------------------
 
     def session(self, session: Any = None, config: Any = None) -> Any:
-        """Returns a session that sees all edits, with the values the copies are to have.
+        """Returns a session that sees all edits, with all values.
+
+        One rule says what a variable holds, also after `undo`, `redo` and `rebuild`: it keeps the value it last had in
+        any session of this editor, whatever it is called now, and also where a plan had taken it out for a while. One
+        that no session has held yet gets what its plan gave it, else what the file holds that was opened, else its
+        initial value. So variables that TensorFlow code has added to `graph` are initialised by the next call, and
+        what holds a value is never initialised. `history` tells what came from where.
 
         Args:
-            session: a session to bring up to date. One of an older graph (before a materialised plan) stays as
-                it is: its values are carried into a new one. Default: the one this editor has, else a new one,
-                with values from the checkpoint the graph was opened with, or else initial values.
+            session: a session to bring up to date. One of an older graph (before a plan that builds the graph anew)
+                stays as it is: its values are carried into a new one. Default: the one this editor has, else a new one.
             config: a `tf.compat.v1.ConfigProto` for a new session.
-        """
-        from .tf.sessions import fresh, renewed, settle
 
+        Raises:
+            PlanError: a value cannot be read or set, a device is not there, or a table cannot be filled.
+            OpenError: the file with the values cannot be read.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     w = tf.compat.v1.get_variable("w", initializer=10.0)
+            ...     learn, y = w.assign_add(32.0), tf.identity(w, name="y")
+            >>> ed = gs.open(graph)
+            >>> _ = ed.session().run(learn)
+            >>> done = ed.apply(ed.plan().rename("w", to="v"))
+            >>> print(ed.session().run("y:0"))
+            42.0
+            >>> print(ed.history[0].values)
+            1 variable keeps its value ('w' as 'v')
+        """
+        return self._handed_over(session, config)
+
+    def values_session(self) -> Any:
+        """Returns what `session` returns, to read values from: in a session of the caller's nothing is initialised."""
+        return self._handed_over(None, None, initialise=False)
+
+    def _handed_over(self, session: Any, config: Any, initialise: bool = True) -> Any:
         own = session if session is not None else self._session
         live = [event for event in self._events if not event.undone]
-        if own is None:
-            made = frozenset(name for e in live for name in e.applied.made.ops) | self.orphans
-            late = frozenset(name for e in live for name in e.applied.made.infos) | self.orphans
-            own = fresh(self.graph, self._values, config, skip=late, later=made)
-        elif own.graph is not self.graph:
-            old, seen = own, self._given.get(own, set())
-            pending = [e for e in self._events if e.applied is not None and e.number not in seen]
-            late = frozenset(name for e in pending for name in e.applied.made.infos)
-            skip = late | frozenset(self._left(old.graph)) | self.orphans
-            own = renewed(old, self.graph, config, skip, self._values)
-            # What a plan has made before keeps the values of now; what is new here gets those of the plan.
-            there = frozenset(op.name for op in old.graph.get_operations())
-            self._given[own] = {e.number for e in live if e.number in seen and there.issuperset(e.applied.made.infos)}
-        given = self._given.setdefault(own, set())
-        for event in live:
-            if event.number not in given:
-                settle(own, self.graph, event.applied.made)
-                given.add(event.number)
-        self._log.sessions.add(own)
-        if session is None or self._session is None:
-            self._session = own
-        return own
+        new, handover = self._ledger.session(self.graph, own, config, live, self._left, initialise)
+        if self._events and str(handover):
+            max(self._events, key=lambda event: event.turns[-1]).values = str(handover)
+        self._log.sessions.add(new)
+        if session is None or self._session is None or session is self._session:
+            self._session = new
+        return new
 
     @property
     def void(self) -> frozenset[str]:
@@ -306,8 +321,9 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
 
         if self._values is None:
             return frozenset()  # a session of the caller's may have got values in any way
-        held, known = self._values.covered(), self.snapshot.state.variables.values()
-        missing = [v for v in known if v.op not in held]
+        known = self.snapshot.state.variables
+        held = self._ledger.filed(self.graph, known)
+        missing = [v for v in known.values() if v.op not in held]
         return frozenset(v.op for v in missing if not v.initializer or must_be_fed(self.graph, v))
 
     @property

@@ -34,6 +34,9 @@ class Functions:
         def session(self) -> Any:
             """Returns a session with all values."""
 
+        def values_session(self) -> Any:
+            """Returns the session that has the values."""
+
         @property
         def void(self) -> frozenset[str]:
             """Names of variables that nothing gives a value."""
@@ -74,7 +77,7 @@ class Functions:
         from .keeping import values_of
         from .tf.graph_function import graph_function
 
-        given = values_of(values) if values is not None else self.session
+        given = values_of(values) if values is not None else self.values_session
         takes, gives = self.inputs if inputs is None else inputs, self.outputs if outputs is None else outputs
         same = outputs is None and tuple(gives) == self._results
         return graph_function(self.snapshot, takes, gives, given, name, packed=self.packed if same else None)

@@ -35,6 +35,7 @@ class Event:
         record: what the graph keeps of it, so that provenance is saved with it.
         names: the ops it made.
         turns: the moments, counted over all editors, at which it was done, undone, done again …
+        values: where the variables of a session got their values after it was done, undone or done again; a sentence.
     """
 
     number: int
@@ -49,6 +50,7 @@ class Event:
     record: bytes = b""
     names: frozenset[str] = frozenset()
     turns: list[int] = field(default_factory=lambda: [next(_CLOCK)])
+    values: str = ""
 
     @classmethod
     def of(cls, number: int, applied: Applied, seconds: float, **about: Any) -> Event:
@@ -77,6 +79,7 @@ class Event:
 
     def __repr__(self) -> str:
         state = " (undone)" if self.undone else ""
+        state += f"; {self.values}" if self.values else ""
         less = f", {self.counts['removed']} removed" if self.counts.get("removed") else ""
         lost = self.applied.warnings if self.applied is not None else []
         mind = f"; mind: {'; '.join(lost)}" if lost else ""
@@ -130,6 +133,11 @@ def moment() -> int:
 class History(list[Event]):
     """The applied plans, oldest first; printed, a table.
 
+    Below a plan stands where variables got their values when `session` was asked for after it, or after its undo or
+    redo, by one rule: a variable keeps the value it last had in any session of the editor, whatever it is called now,
+    and also where a plan had taken it out for a while; one that no session has held yet gets what its plan gave it,
+    else what the file holds that was opened, else its initial value.
+
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
         >>> with tf.Graph().as_default() as graph:
@@ -167,11 +175,12 @@ class History(list[Event]):
         cells = self._cells(times)
         wide = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
         right = [k not in ("when", "what", "state") for k in cells[0]]
-        lines = (
-            "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, wide, right, strict=True))
-            for row in cells
-        )
-        return "\n".join(line.rstrip() for line in lines)
+        lines = []
+        for row, event in zip(cells, [None, *self], strict=True):
+            filled = (cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, wide, right, strict=True))
+            lines.append("  ".join(filled).rstrip())
+            lines += [f"{' ' * wide[0]}  {event.values}"] if event is not None and event.values else []
+        return "\n".join(lines)
 
     def _cells(self, times: bool) -> list[list[str]]:
         rows = self.table()
@@ -189,7 +198,10 @@ class History(list[Event]):
         if not self:
             return f"<pre>{escape(self.text())}</pre>"
         head, *rows = ([escape(cell) for cell in row] for row in self._cells(True))
-        body = "".join("<tr><td>" + "</td><td>".join(row) + "</td></tr>" for row in rows)
+        more = f'<tr><td></td><td colspan="{len(head) - 1}">'
+        told = [f"{more}{escape(event.values)}</td></tr>" if event.values else "" for event in self]
+        cells = ("<tr><td>" + "</td><td>".join(row) + "</td></tr>" for row in rows)
+        body = "".join(row + below for row, below in zip(cells, told, strict=True))
         return f"<table><thead><tr><th>{'</th><th>'.join(head)}</th></tr></thead><tbody>{body}</tbody></table>"
 
 

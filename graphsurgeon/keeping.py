@@ -51,6 +51,9 @@ class Keeping:
         def session(self, session: Any = None, config: Any = None) -> Any:
             """Returns a session with all values."""
 
+        def values_session(self) -> Any:
+            """Returns the session that has the values."""
+
     @property
     def has_values(self) -> bool:
         """Whether the variables have values of their own, from a session, a file or a plan: not only initial ones."""
@@ -119,7 +122,8 @@ class Keeping:
                 "Leave session= out, or give ed.session(session)",
             )
         rules = [but] if isinstance(but, str) else list(but)
-        return restore(given, checkpoint, under=under, names=_renames(names), but=rules, partial=partial)
+        about: dict[str, Any] = {"under": under, "names": _renames(names), "but": rules, "partial": partial}
+        return restore(given, checkpoint, **about, orphans=self.orphans)
 
     def save(
         self,
@@ -189,7 +193,7 @@ class Keeping:
             path, format, outputs, inputs, signatures, freeze, under, _renames(names), device, tags,
             self.inputs, self.outputs, self.starters, {tensor_name(k): v for k, v in (feeds or {}).items()}, verify,
         )  # fmt: skip
-        given = self.session if values is None else values_of(values)
+        given = self.values_session if values is None else values_of(values)
         return save(self.snapshot, self.orphans, self.void, given, request)
 
 
@@ -217,7 +221,7 @@ def _renames(names: Any) -> dict[str, str]:
 
 def values_of(values: Any) -> Any:
     """Returns what a request's `values` gives: an editor stands for its session."""
-    return values.session() if isinstance(values, Keeping) else values
+    return values.values_session() if isinstance(values, Keeping) else values
 
 
 def source_of(values: Any) -> Any:
@@ -227,4 +231,4 @@ def source_of(values: Any) -> Any:
     if not isinstance(values, Keeping):
         return values
     stored = values.stored()
-    return values.session() if stored is None else (stored, values.session)
+    return values.values_session() if stored is None else (stored, values.values_session)

@@ -77,7 +77,8 @@ class Undoing:
         """Takes the last applied plan back.
 
         An appended copy leaves the collections, pictures and saves (its ops stay in TensorFlow's graph as orphans);
-        a materialised plan gives the graph from before back.
+        a materialised plan gives the graph from before back. The next `session` has the values of now: a variable
+        keeps the value it last had in any session of this editor, whatever it was called there.
 
         Raises:
             PlanError: there is nothing to undo.
@@ -99,6 +100,9 @@ class Undoing:
 
     def redo(self) -> Event:
         """Does the plan that was undone last again.
+
+        The next `session` has the values of now: a variable keeps the value it last had in any session of this editor,
+        also one that the plan makes; it gets what the plan gives it only where no session has held it yet.
 
         Raises:
             PlanError: there is nothing to redo.
@@ -134,8 +138,8 @@ class Undoing:
         """Builds a clean graph: all that has a role, without orphans, and makes it the graph of this editor.
 
         Every op that stays keeps its name, its variables and its place in collections; the old graph stays as it is.
-        `session` hands the values over. An orphan that something reads stays, with what it needs. It is one more
-        step of the history: `undo` gives the old graph back.
+        `session` hands the values over, by the rule that is written there. An orphan that something reads stays, with
+        what it needs. It is one more step of the history: `undo` gives the old graph back.
 
         Returns:
             an `Applied`: ``done[old]`` is the new op, tensor or variable, ``done.original(new)`` the old one.

@@ -347,13 +347,19 @@ def test_a_session_of_its_own_is_initialised():
     assert ed.session(config=tf1.ConfigProto()) is session
 
 
-def test_values_of_an_older_session_that_are_missing():
+@pytest.mark.parametrize("anew", [False, True])
+def test_what_a_session_has_never_held_is_initialised_and_told(anew):
     m = model("ref", optimizer=None)
     empty = tf1.Session(graph=m.graph)
+    put(m.b, 7, empty)
     ed = gs.open(empty)
-    ed.apply(ed.plan().connect("net/y:0", to="SquaredDifference", input=1))
-    with refuses(PlanError, "session(old): variable 'net/", "' has no value in the session given"):
-        ed.session()
+    plan = ed.plan()
+    beside = plan.copy(ed.select(name="net/y"), to="t", unmapped="keep")
+    ed.apply(plan.connect("net/y:0", to="SquaredDifference", input=1) if anew else beside)
+    new = ed.session()
+    np.testing.assert_array_equal(new.run("net/w:0"), m.session.run(m.w))  # a constant initialiser
+    np.testing.assert_array_equal(new.run("net/b:0"), np.full([3], 7))
+    assert ed.history[0].values.endswith("1 variable starts from its initial value: net/w")
 
 
 # -- two graphs, and what a plan says ---------------------------------------------------------------------

@@ -15,7 +15,7 @@ from .renaming import RenameStep
 from .selection import Query, Selection
 from .sources import MODULES, Sources, array_code
 from .sources import query_code as query_code
-from .steps import ConnectStep, CopyStep
+from .steps import INITIAL, ConnectStep, CopyStep
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -66,7 +66,7 @@ def plan_lines(plan: Plan, names: Names, sources: Sources) -> tuple[list[str], l
             word = "block" if sum(isinstance(s, CopyStep) for s in plan.steps) == 1 else f"block{number + 1}"
             lines.append(f"{word} = {sources.selection(step.selection)}")
             body.append(_copy_code(step, word, names, step.selection.graph.owner is plan.base.owner))
-        elif isinstance(step, RenameStep) and step.values is not None:
+        elif isinstance(step, RenameStep) and step.values is not None and step.values != INITIAL:
             copied = step.copied_in(plan.effect)
             held = copied is not None and bool(copied.variables)  # without variables there is nothing to give
             body.append(step.code_with(names.values(copied.step) if copied is not None and held else ""))

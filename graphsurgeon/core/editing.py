@@ -164,11 +164,13 @@ class Editing(Grafting):
     def rename(self: Self, old: str, *, to: str, values: Any = None) -> Self:
         """Gives an op, or a name scope with all in it, another name: a copy has that name, and the old one goes.
 
+        Its variables keep the values they hold: `session` hands them over, and back again after an undo.
+
         Args:
             old: the name of an op or scope.
             to: the new name, which must be free.
-            values: where the values of variables in it come from, as in `copy`; without it they start from initial
-                values.
+            values: other values for its variables: ``"initial"`` resets them; else as in `copy`. An undo brings back
+                what they held before.
         """
         return self.added(RenameStep(self.named(old, f"rename({_text(old)!r})").strip("/"), str(to).strip("/"), values))
 

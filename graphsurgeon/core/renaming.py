@@ -12,7 +12,7 @@ from .placement import put_copy
 from .rewiring import reordered_many
 from .selection import Query, Selection
 from .sources import Sources
-from .steps import CopyStep
+from .steps import INITIAL, CopyStep
 from .swapping import readers
 
 if TYPE_CHECKING:
@@ -41,8 +41,11 @@ class RenameStep(EditStep):
 
     def code_for(self, owner: str, sources: Sources) -> str:
         """Returns the call that adds it to a plan of the editor called `owner`."""
-        word = "session" if hasattr(self.values, "run") else owner if hasattr(self.values, "snapshot") else "values"
-        return self.code_with(word if self.values is not None else "")
+        if self.values is None or self.values == INITIAL:
+            return self.code_with("" if self.values is None else repr(INITIAL))
+        return self.code_with(
+            "session" if hasattr(self.values, "run") else owner if hasattr(self.values, "snapshot") else "values"
+        )
 
     def code_with(self, values: str) -> str:
         """Returns the call that adds it to a plan, with code that says where values come from, or none."""
@@ -86,8 +89,9 @@ class RenameStep(EditStep):
             fault(effect, self.asked, wrong, "Rename first, and change it by its new name")
             return
         step = CopyStep(
-            Selection(base, mask, Query("names", held)), "", unmapped="keep", control="keep", values=self.values,
-            collections="keep", names=names,
+            Selection(base, mask, Query("names", held)), "", unmapped="keep", control="keep",
+            variables=(("*", "initial" if self.values == INITIAL else "copy"),),
+            values=None if self.values == INITIAL else self.values, collections="keep", names=names,
         )  # fmt: skip
         faults, joins = len(effect.faults), len(effect.connections)
         put_copy(effect, step)

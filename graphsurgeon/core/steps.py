@@ -27,6 +27,10 @@ class Fault:
         return str(self.error())
 
 
+#: As `values`: initial values are wanted, whatever the variables hold.
+INITIAL = "initial"
+
+
 @dataclass(frozen=True)
 class CopyStep:
     """Copy a selection under a name scope; see `Plan.copy`."""

@@ -103,17 +103,14 @@ class Revising:
         self._edit(lambda plan: plan.reroute_control(old, to=to), text)
 
     def rename(self, old: str, to: str) -> None:
-        """Gives an op, or a name scope with all in it, another name; variables keep values that are known.
+        """Gives an op, or a name scope with all in it, another name; its variables keep their values.
 
         Args:
             old: its name.
             to: the new name, which must be free.
         """
-        here, known = self.destination, self.draft.base.state.variables.values()
-        some = any(f"{v.op}/".startswith(f"{str(old).strip('/')}/") for v in known)
-        values = here if some and (here._values is not None or here._session is not None) else None
         text = f"{str(old).strip('/')} will be called {str(to).strip('/')}"
-        self._edit(lambda plan: plan.rename(old, to=to, values=values), text)
+        self._edit(lambda plan: plan.rename(old, to=to), text)
 
     def collapse(self, names: Sequence[str], name: str | None = None) -> None:
         """Makes one function call of all ops of boxes.

@@ -117,7 +117,9 @@ class _Setter:
             # Of a large reference variable TensorFlow makes a copy, which the next one would not wait for.
             # Of an unknown shape any value may come, and such a run takes the shape of the initial one.
             size, dims = variable_bytes(info), shape_from(info.shape)
+            # What TensorFlow has once taken for a constant may not be fed in such a run.
             fits = (info.resource or size <= _LITTLE) and dims is not None and None not in dims
+            fits = fits and session.graph.is_feedable(session.graph.get_tensor_by_name(self._place(info)))
             if fits and self._place(info) not in self._once:
                 self._once[self._place(info)] = info.op
                 ops.append(session.graph.get_operation_by_name(info.initializer))

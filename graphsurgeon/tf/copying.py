@@ -45,6 +45,7 @@ class Made:
         live: name -> new op; dropped once all that Python keeps is there.
         variables: new variable op name -> `tf.Variable` object, where it could be built.
         carried: the same for variables of the old graph, in a materialised one.
+        origins: in a graph built anew, variable -> the variable of the old graph that it is.
         infos: new variable op name -> what it is made of, in names of the destination.
         values: new variable op name -> the value it is to get: an array, or a `Stored` that is read when it is needed.
         frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
@@ -60,6 +61,7 @@ class Made:
     live: Mapping[str, Any] = field(default_factory=dict)
     variables: dict[str, Any] = field(default_factory=dict)
     carried: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
     infos: dict[str, VariableInfo] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
     frozen: dict[str, Any] = field(default_factory=dict)

@@ -47,12 +47,26 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
     _keep_order(made.graph, base.owner, _renamed(effect))
     # Variables of the base keep the values their session has: they are not the plan's to set.
     own = {v.name for c in effect.copies for v in c.variables}
-    made.initial = [name for name in made.initial if name in own]
+    made.origins = _origins(effect)
+    made.initial = [name for name in made.initial if name in own and name not in made.origins]
     made.infos = {name: info for name, info in made.infos.items() if name in own}
     made.ops = effect.new_names
     made.carried = {name: v for name, v in made.variables.items() if name not in own}
     made.variables = {name: v for name, v in made.variables.items() if name in own}
     return made
+
+
+def _origins(effect: Effect) -> dict[str, str]:
+    """Variable of the new graph -> the variable of the old one that it is: those that stay, and those that are renamed.
+
+    What was renamed with values of its own, or with initial ones, is another variable.
+    """
+    base = effect.plan.base
+    stay = {name: name for name in base.state.variables if base.index[name] not in effect.removed}
+    renamed = _renamed(effect)
+    kept = [v for c in effect.copies if c.step.values is None or getattr(c.step.values, "graph", None) is base.owner
+            for v in c.variables if v.policy == "copy" and v.name in renamed]  # fmt: skip
+    return stay | {v.name: v.was for v in kept}
 
 
 def _renamed(effect: Effect) -> dict[str, str]:

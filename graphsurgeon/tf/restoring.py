@@ -98,6 +98,7 @@ def restore(
     but: Iterable[str] = (),
     partial: bool = False,
     fresh: bool = False,
+    orphans: Iterable[str] = (),
 ) -> Restored:
     """Sets the variables of a session from a checkpoint, each through its own initialiser; adds no op.
 
@@ -107,6 +108,7 @@ def restore(
         under, names: see `saved_names`.
         but: names or patterns of variables that stay as they are.
         partial: variables that the checkpoint does not have stay as they are; without it they are a fault.
+        orphans: ops without a role; a variable among them is none of those to restore.
         fresh: nobody uses the session yet, so that a failure may leave it half set.
 
     Raises:
@@ -115,7 +117,8 @@ def restore(
     """
     asked = f"restore({str(place)!r}" + (f", under={under!r})" if under else ")")
     graph, checkpoint = session.graph, Checkpoint(place, asked)
-    infos = variable_infos(graph)
+    gone = frozenset(orphans)
+    infos = {op: info for op, info in variable_infos(graph).items() if op not in gone}
     held = {op: info for op, info in infos.items() if not any(fnmatchcase(op, rule) for rule in but)}
     wanted = saved_names(graph, held.values(), under, dict(names or {}), asked)
     found, missing = matched(checkpoint, wanted, graph)

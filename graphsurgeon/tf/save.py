@@ -151,7 +151,7 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
     for name in request.feeds:
         base.tensor(name, request.asked)
     if kind == "checkpoint":
-        return _checkpoint(base, path, values, request, void)
+        return _checkpoint(base, path, values, request, void | orphans)
     signatures = request.all_signatures if kind.startswith("saved_model") else {}
     if kind == "saved_model_tf2":
         return _module(base, path, values, request, signatures)

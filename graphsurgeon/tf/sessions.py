@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
 
 from ..core.state import VariableInfo
 from ..errors import PlanError
-from .carrying import assign, carry, unsettable
+from .carrying import assign, carry, stream, unsettable
 from .copying import Made
-from .starting import initialise, start
-from .variables import value_of, variable_infos
+from .starting import start
+from .variables import closed_told, value_of, variable_infos
 
 tf1 = tf.compat.v1
 TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
@@ -47,34 +48,118 @@ def placed(session: Callable[[], Any], asked: str) -> Iterator[None]:
         ) from error
 
 
-@placed(lambda: tf1.Session(graph=tf.Graph()), "session()")
-def fresh(graph: Any, values: Any, config: Any, skip: frozenset[str], later: frozenset[str] = frozenset()) -> Any:
-    """Returns a new session, its variables filled from `values`, all others initialised.
+def new_session(graph: Any, config: Any = None) -> Any:
+    """Returns a new session of a graph; of an empty one where it is None."""
+    return tf1.Session(graph=tf.Graph() if graph is None else graph, config=config)
+
+
+def holding(session: Any, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
+    """Returns the names of the variables that hold a value in a session; those that nothing reads may hold one.
 
     Args:
-        graph: the live graph.
-        values: a `Values`, or None for initial values.
-        config: a ConfigProto or None.
-        skip: variables that get their values later.
-        later: ops that fill tables later.
+        session: the session.
+        infos: the variables, of its graph.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: the session is closed.
     """
-    session = tf1.Session(graph=graph, config=config)
-    found = variable_infos(graph)
-    infos = {name: info for name, info in found.items() if name not in skip}
-    late = [info for name, info in found.items() if name in skip]
-    try:
-        if values is None:
-            initialise(session, graph, infos.values(), late)
-            fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name not in later])
+    reads, held = {}, set()
+    for info in infos:
+        try:
+            reads[info.op] = value_of(session.graph, info, asked).op
+        except PlanError:
+            held.add(info.op)
+    todo = [list(reads)] if reads else []
+    while todo:  # one run where all hold a value, as they mostly do; a run that fails does not say for how many
+        names = todo.pop()
+        try:
+            with closed_told(asked):
+                session.run([reads[name] for name in names])
+        except tf.errors.FailedPreconditionError:
+            half = len(names) // 2
+            todo += [part for part in (names[:half], names[half:]) if half and part]
         else:
-            values.fill(session)
-            held = values.covered()
-            # A saver may leave variables out, as the slots of an optimizer: these start anew.
-            initialise(session, graph, [i for name, i in infos.items() if i.collections and name not in held], late)
-    except BaseException:
-        session.close()  # nobody has it yet: what it holds is given back at once
-        raise
-    return session
+            held.update(names)
+    return frozenset(held)
+
+
+@dataclass
+class Due:
+    """What the variables of a session are to get.
+
+    Args:
+        session: the session.
+        asked: the request, for messages.
+        old: the session that others are carried from.
+        fresh: nobody has the session yet.
+        pairs: (variable of `old`, variable).
+        arrays: variable -> its value, an array or what a checkpoint stores.
+        initial: variables that are initialised.
+    """
+
+    session: Any
+    asked: str
+    old: Any = None
+    fresh: bool = False
+    pairs: list[tuple[VariableInfo, VariableInfo]] = field(default_factory=list)
+    arrays: dict[VariableInfo, Any] = field(default_factory=dict)
+    initial: list[VariableInfo] = field(default_factory=list)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all these variables."""
+        return frozenset(info.op for info in (*(new for _, new in self.pairs), *self.arrays, *self.initial))
+
+
+def give(due: Due, helped: Sequence[VariableInfo]) -> None:
+    """Gives variables what they are to get.
+
+    Args:
+        due: what that is.
+        helped: variables that may be initialised too, where one of the others needs them.
+
+    Raises:
+        PlanError: a value cannot be read or set.
+    """
+    if not due.names:
+        return
+    mute = [info.op for info in due.arrays if not info.initializer]
+    if mute:
+        raise unsettable(mute, due.asked)
+    session, graph = due.session, due.session.graph
+
+    def put(infos: list[VariableInfo], once: bool) -> None:
+        wanted = {info.op for info in infos}
+        pairs = [pair for pair in due.pairs if pair[1].op in wanted]
+        arrays = {info: value for info, value in due.arrays.items() if info.op in wanted}
+        if pairs:
+            carry(due.old, session, pairs, due.asked, in_one_run=once and due.fresh)
+        if arrays:
+            known = {info.op: info for info in arrays}
+            values = {info.op: value for info, value in arrays.items()}
+            assign(session, graph, values, known, "setting variables", in_one_run=once and due.fresh)
+
+    given = [*(new for _, new in due.pairs), *due.arrays]
+    start(session, graph, due.initial, given, put, due.asked, helped)
+
+
+def read_all(session: Any, infos: Sequence[VariableInfo]) -> dict[str, Any]:
+    """Returns the values of variables that hold one, by op name; without those that no op reads."""
+    able = []
+    for info in infos:
+        with suppress(PlanError):
+            value_of(session.graph, info, "session(old)")
+            able.append(info)
+    return {name: value for batch in stream(session, able, "session(old)") for name, value in batch.items()}
+
+
+def read_if_open(session: Any, info: VariableInfo) -> Any:
+    """Returns what a variable holds in a session; None where that cannot be told, as of a closed one."""
+    try:
+        return read_all(session, [info]).get(info.op)
+    except PlanError:
+        return None
 
 
 class SessionValues:
@@ -113,7 +198,7 @@ class SessionValues:
         if self._inner is not None:
             self._inner.start(session)
         else:
-            fill_tables(session, session.graph.get_collection(TABLES))
+            fill_tables(session)
 
     @property
     def starters(self) -> list[str]:
@@ -130,41 +215,31 @@ class SessionValues:
         return self._names
 
 
-@placed(lambda: tf1.Session(graph=tf.Graph()), "session()")
+@placed(lambda: new_session(None), "session()")
 def settle(session: Any, graph: Any, made: Made) -> None:
-    """Gives the variables that a plan has made their values in `session`."""
+    """Gives the variables that a plan has made, in a graph that is still the same, their values in `session`."""
+    arrays = {made.infos[name]: value for name, value in made.values.items()}
+    give(Due(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), [])
+    fill_made(session, made)
 
-    # Values come first: an initial value may be computed from a variable that has one.
-    def give(infos: list[Any], once: bool) -> None:
-        values = {info.op: made.values[info.op] for info in infos}
-        assign(session, graph, values, made.infos, "setting the variables of the copies")
 
-    # A later plan may have taken some out, or renamed them, which makes others of them.
-    there = {name for name, info in made.infos.items() if _has(graph, info.op) and _has(graph, info.initializer)}
-    given = [made.infos[name] for name in made.values if name in there]
-    start(session, graph, [made.infos[name] for name in made.initial if name in there], given, give, "session()")
+def fill_made(session: Any, made: Made) -> None:
+    """Fills the tables that a plan has made."""
     # Later plans may have built the graph anew: the op of that name is meant, where it is still there.
-    names = {op.name for name, op in made.collections if name == TABLES}
-    filled = [op for op in graph.get_collection(TABLES) if op.name in names]
-    fill_tables(session, filled)
+    graph, names = session.graph, {op.name for name, op in made.collections if name == TABLES}
+    fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name in names])
     for name, feeds in made.starters:
         with suppress(KeyError, tf.errors.FailedPreconditionError):  # taken out, or filled already
             session.run(graph.get_operation_by_name(name), feeds)
 
 
-def _has(graph: Any, op: str) -> bool:
-    with suppress(KeyError, ValueError):
-        return not op or graph.get_operation_by_name(op) is not None
-    return False
-
-
-def fill_tables(session: Any, starters: list[Any]) -> None:
-    """Runs the initialisers of tables, one by one; a table that is filled already stays as it is.
+def fill_tables(session: Any, starters: Iterable[Any] | None = None) -> None:
+    """Runs the initialisers of tables, one by one, by default all; a table that is filled already stays as it is.
 
     Raises:
         PlanError: one does not run, as its file is not there.
     """
-    for starter in starters:
+    for starter in session.graph.get_collection(TABLES) if starters is None else starters:
         try:
             session.run(starter)
         except tf.errors.FailedPreconditionError:
@@ -179,65 +254,37 @@ def fill_tables(session: Any, starters: list[Any]) -> None:
             ) from error
 
 
-@placed(lambda: tf1.Session(graph=tf.Graph()), "session(old)")
-def renewed(old: Any, graph: Any, config: Any, skip: frozenset[str] = frozenset(), source: Any = None) -> Any:
-    """Returns a session of `graph` with the values that variables of the same names have in `old`.
+def set_bare(
+    old: Any, new: Any, pairs: Sequence[tuple[VariableInfo, VariableInfo]], source: Any, filed: frozenset[str]
+) -> frozenset[str]:
+    """Sets variables that no op of the graph initialises, as those of a SavedModel of TF2.
 
     Args:
-        old: a session of another graph.
-        graph: the live graph.
-        config: a ConfigProto or None.
-        skip: variables that get no value here, or get it later.
-        source: a `Values`, where the values of the old session came from files: it knows how tables are filled, and
-            how variables without an initialiser are set.
+        old: the session that holds their values.
+        new: the session that gets them.
+        pairs: (variable of the old graph, variable of the new one).
+        source: a `Values` that may be able to move what it has restored.
+        filed: names of the new variables that this source has restored.
+
+    Returns:
+        the names of the variables that were set.
 
     Raises:
-        PlanError: a variable of the old session has no value, or no op sets it here.
+        PlanError: no op sets one of them.
     """
-    session = tf1.Session(graph=graph, config=config)
-    before, found = variable_infos(old.graph), variable_infos(graph)
-    now = {name: info for name, info in found.items() if name not in skip}
-    both = [info for name, info in now.items() if name in before and info.initializer]
-    bare = [before[name] for name in before if name in now and not now[name].initializer]
-
-    def give(infos: list[Any], once: bool) -> None:
-        carry(old, session, [(before[i.op], i) for i in infos], "session(old)", in_one_run=once)
-
-    try:
-        _set_bare(old, session, bare, source)
-        _start(session, source)
-        fresh = [info for name, info in now.items() if name not in before]
-        later = [info for name, info in found.items() if name in skip]
-        start(session, graph, fresh, both, give, "session(old)", later)
-        fill_tables(session, graph.get_collection(TABLES))
-    except BaseException:
-        session.close()  # nobody has it yet: what it holds is given back at once
-        raise
-    return session
-
-
-def _set_bare(old: Any, new: Any, bare: list[VariableInfo], source: Any) -> None:
-    """Sets variables that no op of the graph initialises, as those of a SavedModel of TF2."""
-    done = source.move(old, new) if bare and hasattr(source, "move") else frozenset()
-    lost = [info.op for info in bare if info.op not in done and _has_value(old, info)]
+    done = filed if pairs and hasattr(source, "move") and source.move(old, new) else frozenset()
+    lost = [info.op for _, info in pairs if info.op not in done]
     if lost:
         how = (
             "Undo what cuts the ops that restore them, or gives these other variables (leave them out: but=[...]); "
             "or copy with values=..., which makes initialisers"
         )
         raise PlanError("session(old)", unsettable(lost, "").wrong, how)
+    return done
 
 
-def _start(session: Any, source: Any) -> None:
+def run_starters(session: Any, source: Any) -> None:
     """Runs what the file wants run once, as what fills its tables; what an edit has taken out, or feeds, is left."""
     for name in getattr(source, "starters", ()):
         with suppress(KeyError, tf.errors.OpError):
             session.run(session.graph.get_operation_by_name(name), source.asset_feeds)
-
-
-def _has_value(session: Any, info: VariableInfo) -> bool:
-    try:
-        session.run(value_of(session.graph, info, "session(old)").op)
-    except (tf.errors.OpError, PlanError):
-        return False
-    return True

@@ -49,7 +49,8 @@ def go_on(session: Any, handle: str, feeds: Mapping[Any, Any]) -> None:
 def set_values(session: Any, initializers: Sequence[Any], feeds: Mapping[str, Any], options: Any = None) -> None:
     """Runs initialisers in one run, each with a value in the place of its initial one.
 
-    A variable of an unknown shape may get a value of another shape than it began with: `Session.run` refuses that.
+    A variable of an unknown shape may get a value of another shape than it began with, and what TensorFlow has once
+    taken for a constant may be fed too: `Session.run` refuses both.
 
     Args:
         session: the session.
@@ -58,8 +59,9 @@ def set_values(session: Any, initializers: Sequence[Any], feeds: Mapping[str, An
         options: as for `Session.run`.
     """
     graph = session.graph
-    static = {name: graph.get_tensor_by_name(name).shape for name in feeds}
-    odd = {name for name, value in feeds.items() if not static[name].is_compatible_with(np.shape(value))}
+    fed = {name: graph.get_tensor_by_name(name) for name in feeds}
+    odd = {name for name, value in feeds.items()
+           if not (fed[name].shape.is_compatible_with(np.shape(value)) and graph.is_feedable(fed[name]))}  # fmt: skip
     if not odd:
         session.run(list(initializers), feeds, options=options)
         return

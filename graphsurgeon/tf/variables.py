@@ -240,7 +240,8 @@ def told_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
         PlanError: so it is.
     """
     try:
-        yield
+        with closed_told(asked):
+            yield
     except tf.errors.FailedPreconditionError as error:
         # The longest name that is there as a word of its own: "w" is in "w/Adam" too, and "a" in "value".
         text = f" {getattr(error, 'message', error)} "
@@ -252,6 +253,13 @@ def told_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
             f"variable {name!r} has no value in the session given",
             f"Initialise or restore it there first: session.run(variable.initializer){else_}",
         ) from error
+
+
+@contextmanager
+def closed_told(asked: str) -> Iterator[None]:
+    """Says in our words that a session was closed; raises PlanError then."""
+    try:
+        yield
     except RuntimeError as error:
         if "closed Session" not in str(error):
             raise

@@ -140,10 +140,12 @@ def test_a_variable_that_has_grown_is_carried_restored_and_transferred(tmp_path,
     assert copy.session().run("a/now:0").tolist() == [1, 2]
 
 
-def test_a_source_without_values_is_named_and_its_new_session_closed():
+def test_a_session_that_is_closed_is_named():
     m = model("ref")
-    with refuses(PlanError, "session(old)", "has no value in the session given"):
-        gs.open(model("ref").graph).session(tf1.Session(graph=m.graph))
+    closed = tf1.Session(graph=m.graph)
+    closed.close()
+    with refuses(PlanError, "session(old)", "the session that has the values is closed", "Give one that is open"):
+        gs.open(model("ref").graph).session(closed)
 
 
 def test_memory_above_both_sets_of_values():

@@ -1,0 +1,308 @@
+"""Ledger: the values that the variables of an editor hold, through all its graphs and sessions."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .core.reports import many, some
+
+if TYPE_CHECKING:
+    from .core.state import VariableInfo
+    from .history import Event
+
+    _Orphans = Callable[[Any], Iterable[str]]
+
+
+@dataclass
+class Handover:
+    """Where the variables of a session got their values.
+
+    Args:
+        carried: variable -> what it was called in the session that held it.
+        planned: variables that got what a plan gave them.
+        initial: variables that start from their initial values.
+
+    Example:
+        >>> print(Handover({"v": "w", "b": "b"}, ["t/w"], []))
+        2 variables keep their values ('w' as 'v'); 1 variable gets what a plan gave it: t/w
+    """
+
+    carried: dict[str, str] = field(default_factory=dict)
+    planned: list[str] = field(default_factory=list)
+    initial: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        renamed = [f"{old!r} as {new!r}" for new, old in self.carried.items() if old != new]
+        parts = []
+        if self.carried:
+            one = len(self.carried) == 1
+            kept = f"{many(len(self.carried), 'variable')} keep{'s its value' if one else ' their values'}"
+            parts.append(kept + (f" ({some(renamed)})" if renamed else ""))
+        for names, single, plural in (
+            (self.planned, "gets what a plan gave it", "get what a plan gave them"),
+            (self.initial, "starts from its initial value", "start from their initial values"),
+        ):
+            if names:
+                what = single if len(names) == 1 else plural
+                parts.append(f"{many(len(names), 'variable')} {what}: {some(names)}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """What a variable held in the last session that had it, when the editor went on to another graph."""
+
+    session: weakref.ref[Any]
+    info: VariableInfo
+    value: Any
+
+    def read(self) -> Any:
+        """Returns the value: that of now where the session is still open, for somebody may have gone on with it."""
+        from .tf.sessions import read_if_open
+
+        session = self.session()
+        now = None if session is None else read_if_open(session, self.info)
+        return self.value if now is None else now
+
+
+class Ledger:
+    """Knows which variable of one graph is which of another, and what gives it its value.
+
+    The rule: a variable keeps the value it last had in any session of the editor, whatever it is called now, and also
+    where a plan had taken it out for a while. One that no session has held yet gets what its plan gave it, else what
+    the file holds that was opened, else its initial value.
+
+    Args:
+        graph: the graph as it was opened.
+        source: the values of the file that was opened, a `tf.values.Values`; None where there is none.
+    """
+
+    def __init__(self, graph: Any, source: Any) -> None:
+        self._opened, self._source = weakref.ref(graph), source
+        self._numbers = itertools.count()
+        self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary({graph: {}})
+        self._left: dict[int, _Left] = {}
+        self._held: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
+        self._settled: weakref.WeakKeyDictionary[Any, frozenset[int]] = weakref.WeakKeyDictionary()
+        self._made: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._ever: frozenset[int] = frozenset()  # steps whose values a session has got
+
+    def moved(self, before: Any, after: Any, names: Mapping[str, str]) -> None:
+        """Notes that a plan has built a graph anew.
+
+        Args:
+            before, after: the graphs.
+            names: variable of the new graph -> the variable of the old one that it is.
+        """
+        self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
+
+    def filed(self, graph: Any, names: Iterable[str]) -> frozenset[str]:
+        """Returns which variables of a graph, given by name, have a value in the file that was opened."""
+        opened, covered = self._opened(), self._source.covered() if self._source is not None else frozenset()
+        if graph is opened or opened is None:
+            return covered & frozenset(names)
+        numbers = {self._id(opened, name) for name in covered}
+        return frozenset(name for name in names if self._id(graph, name) in numbers)
+
+    def session(
+        self, graph: Any, own: Any, config: Any, events: Iterable[Event], orphans: _Orphans, initialise: bool = True
+    ) -> tuple[Any, Handover]:
+        """Returns a session of a graph in which every variable has the value that the rule gives it.
+
+        Args:
+            graph: the graph.
+            own: the session to go on from, of this graph or another; None for none.
+            config: a ConfigProto for a new session.
+            events: the steps that are in force.
+            orphans: gives the names of the orphans of a graph.
+            initialise: variables that `own` has never held start from their initial values, else they have none where
+                `own` is a session of the caller's.
+
+        Returns:
+            `own` itself where it is a session of `graph`, else a new one; and where the values came from.
+
+        Raises:
+            PlanError: a value cannot be read or set, or a table not be filled; a session that is new is closed then.
+        """
+        from .tf.sessions import new_session, placed
+
+        events, opened = list(events), self._opened()
+        if own is None and self._source is not None and graph is not opened and self._stored() is None:
+            # Only a session of the graph as it was opened can tell what its values were.
+            there = [event for event in events if event.applied.graph is opened]
+            with closing(self.session(opened, None, config, there, orphans)[0]) as first:
+                return self.session(graph, first, config, events, orphans)
+        initialise = initialise or own is None or own in self._made
+        asked = "session()" if own is None or own.graph is graph else "session(old)"
+        with placed(lambda: own if own is not None else new_session(None, config), asked):
+            if own is not None and own.graph is graph:
+                return own, self._brought_up_to_date(own, events, orphans, asked, initialise)
+            new = new_session(graph, config)
+            self._made.add(new)
+            try:
+                return new, self._begun(new, own, events, orphans, asked, initialise)
+            except BaseException:
+                new.close()  # nobody has it yet: what it holds is given back at once
+                raise
+
+    # -- the parts --------------------------------------------------------------------------------
+
+    def _brought_up_to_date(
+        self, own: Any, events: list[Event], orphans: _Orphans, asked: str, initialise: bool
+    ) -> Handover:
+        """Gives variables of an open session what they have never held, or what a plan gives them."""
+        from .tf.sessions import Due, fill_made, give, holding
+        from .tf.variables import variable_infos
+
+        pending = [event for event in events if event.number not in self._settled.get(own, ())]
+        if not pending and self._seen.get(own) == own.graph.version:
+            return Handover()
+        infos, gone = variable_infos(own.graph), frozenset(orphans(own.graph))
+        due, report = Due(own, asked), Handover()
+        held = self._held.get(own, frozenset())
+        wanted = [info for name, info in infos.items() if name not in gone]
+        held |= holding(own, [info for info in wanted if info.op not in held], asked)
+        self._decide(due, report, wanted, held, events, pending, {})
+        if not initialise:
+            due.initial, report.initial = [], []
+        give(due, [infos[name] for name in gone if name in infos])
+        for event in pending:
+            fill_made(own, event.applied.made)
+        self._done(own, held | due.names, events, initialise)
+        return report
+
+    def _begun(
+        self, new: Any, old: Any, events: list[Event], orphans: _Orphans, asked: str, initialise: bool
+    ) -> Handover:
+        """Gives the variables of a new session their values, those of the old one first."""
+        from .tf.sessions import Due, fill_made, fill_tables, give, holding, run_starters, set_bare
+        from .tf.variables import variable_infos
+
+        graph, source = new.graph, self._source
+        infos, gone = variable_infos(graph), frozenset(orphans(graph))
+        wanted = [info for name, info in infos.items() if name not in gone]
+        due, report = Due(new, asked, old, fresh=True), Handover()
+        held: frozenset[str] = frozenset()
+        before: dict[int, VariableInfo] = {}
+        known = frozenset() if old is None else self._settled.get(old, frozenset())
+        if old is not None:
+            before = self._before(old, graph, frozenset(orphans(old.graph)), asked)
+            bare = [(before[n], i) for i in wanted if not i.initializer and (n := self._id(graph, i.op)) in before]
+            held = set_bare(old, new, bare, source, self.filed(graph, [info.op for _, info in bare]))
+            run_starters(new, source)
+        elif source is not None and graph is self._opened():
+            source.fill(new)
+            held = source.covered() & infos.keys()
+            if getattr(source, "starters", ()):  # what the file wants run once may have set more
+                held |= holding(new, [info for info in wanted if info.op not in held], asked)
+        for event in events:
+            if event.number in known:
+                fill_made(new, event.applied.made)
+        self._decide(due, report, wanted, held, events, events, before)
+        if not initialise:
+            due.initial, report.initial = [], []
+        give(due, [infos[name] for name in gone if name in infos])
+        if old is None and graph is not self._opened():
+            run_starters(new, source)
+        fill_tables(new)
+        for event in events:
+            if event.number not in known:
+                fill_made(new, event.applied.made)
+        held |= due.names
+        if old is not None:
+            self._leave(old, before, {self._id(graph, name) for name in held})
+        self._done(new, held, events, initialise)
+        return report
+
+    def _decide(
+        self,
+        due: Any,
+        report: Handover,
+        wanted: Iterable[VariableInfo],
+        held: frozenset[str],
+        events: list[Event],
+        pending: list[Event],
+        before: Mapping[int, VariableInfo],
+    ) -> None:
+        """Says, by the rule, where each variable of a session gets its value from."""
+        from .tf.variables import must_be_fed
+
+        graph = due.session.graph
+        planned, again = self._planned(events), self._planned(pending)
+        first = self._planned([event for event in pending if event.number not in self._ever])
+        filed: dict[int, Any] | None = None
+        for info in wanted:
+            name, number = info.op, self._id(graph, info.op)
+            if name in held and number not in again:
+                continue
+            if number in first or (number in planned and number not in before and number not in self._left):
+                due.arrays[info] = planned[number]
+                report.planned.append(name)
+            elif number in before and info.initializer:
+                due.pairs.append((before[number], info))
+                report.carried[name] = before[number].op
+            elif number in self._left and info.initializer:
+                due.arrays[info] = self._left[number].read()
+                report.carried[name] = self._left[number].info.op
+            elif info.initializer:
+                filed = self._stored() or {} if filed is None else filed
+                if number in filed:
+                    due.arrays[info] = filed[number]
+                elif not must_be_fed(graph, info):
+                    due.initial.append(info)
+                    report.initial.append(name)
+
+    def _planned(self, events: Iterable[Event]) -> dict[int, Any]:
+        """Variable -> the value that the steps give it; an array, or what a checkpoint stores."""
+        made = [event.applied.made for event in events]
+        return {self._id(one.graph, name): value for one in made for name, value in one.values.items()}
+
+    def _stored(self) -> dict[int, Any] | None:
+        """Variable -> its value in the file that was opened, unread; None where only a session can tell."""
+        stored = self._source.stored() if hasattr(self._source, "stored") else None
+        return None if stored is None else {self._id(self._opened(), name): value for name, value in stored.items()}
+
+    def _before(self, old: Any, graph: Any, gone: frozenset[str], asked: str) -> dict[int, VariableInfo]:
+        """Variable -> what it is in an older session that holds its value."""
+        from .tf.sessions import holding
+        from .tf.variables import variable_infos
+
+        infos = variable_infos(old.graph)
+        held = self._held.get(old, frozenset()) & infos.keys()
+        held |= holding(old, [info for name, info in infos.items() if name not in held and name not in gone], asked)
+        self._held[old] = held
+        if old.graph in self._ids:
+            return {self._id(old.graph, name): infos[name] for name in held}
+        return {self._id(graph, name): infos[name] for name in held}  # a graph of somebody else: by name
+
+    def _leave(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
+        """Keeps what an old session holds and the new one does not, as long as an undo or a redo can want it."""
+        from .tf.sessions import read_all
+
+        alive = {number for names in self._ids.values() for number in names.values()}
+        lost = {number: info for number, info in before.items() if number in alive - now}
+        values = read_all(old, list(lost.values()))
+        there = weakref.ref(old)
+        self._left = {number: left for number, left in self._left.items() if number in alive - now}
+        self._left |= {n: _Left(there, info, values[info.op]) for n, info in lost.items() if info.op in values}
+
+    def _done(self, session: Any, held: frozenset[str], events: list[Event], whole: bool) -> None:
+        numbers = frozenset(event.number for event in events)
+        self._held[session] = held
+        self._settled[session] = self._settled.get(session, frozenset()) | numbers
+        if whole:
+            self._seen[session] = session.graph.version
+        self._ever |= numbers
+
+    def _id(self, graph: Any, name: str) -> int:
+        """The number of a variable: the same in all graphs in which it is."""
+        ids = self._ids.setdefault(graph, {})
+        if name not in ids:
+            ids[name] = next(self._numbers)
+        return ids[name]
