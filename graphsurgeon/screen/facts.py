@@ -103,7 +103,7 @@ def value_of(editor: Editor, name: str) -> Any:
     try:
         return session.run(held.snapshot or f"{name}:0")
     except Exception as error:
-        from ..tf.internals import first_line
+        from ..tf.words import words_of
 
         how = "Run its initialiser in ed.session(), or open the graph with its checkpoint"
-        raise SelectionError(asked, f"its value cannot be read: {first_line(error)}", how) from error
+        raise SelectionError(asked, f"its value cannot be read: {words_of(error)}", how) from error

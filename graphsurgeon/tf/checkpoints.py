@@ -16,8 +16,8 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ..errors import OpenError, did_you_mean
 from .eager import eager
-from .internals import first_line
 from .progress import Progress
+from .words import words_of
 
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -249,6 +249,6 @@ def _stamp(prefix: str) -> tuple[int, int]:
 def _damaged(prefix: str, asked: str, error: Exception) -> OpenError:
     return OpenError(
         asked,
-        f"the checkpoint {prefix!r} is damaged or half written: {first_line(error)}",
+        f"the checkpoint {prefix!r} is damaged or half written: {words_of(error)}",
         "Take the one before, or write it again",
     )

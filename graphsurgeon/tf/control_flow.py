@@ -62,6 +62,7 @@ def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> t
     with graph.as_default(), outside_contexts(graph):
         for context in tops.values():
             carrier.carry(context)
+    carrier.keep_gradient_loops()
     for old, new in pairs if carrier.objects else ():
         context = carrier.objects.get(id(old._get_control_flow_context()))
         if context is not None:
@@ -88,6 +89,13 @@ def _has_proto(context: Any) -> bool:
     return hasattr(context, "to_proto")
 
 
+class _GradientLoop:
+    """What TensorFlow asks of the state of a gradient's loop once it is built."""
+
+    def __init__(self, forward: Any) -> None:
+        self.forward_context = forward
+
+
 class _Carrier:
     """Makes the contexts of a copy; the graph's own context is the one around what is made."""
 
@@ -96,6 +104,7 @@ class _Carrier:
         self.made: dict[int, Any] = {}
         self.objects: dict[int, Any] = {}
         self.missed: list[str] = []
+        self._loops: list[tuple[Any, Any]] = []
 
     def carry(self, old: Any) -> None:
         """Makes the like of a context, and of all that are nested in it."""
@@ -112,10 +121,20 @@ class _Carrier:
 
     def _pair(self, old: Any, new: Any) -> None:
         self.made[id(old)] = new
+        if getattr(old, "_grad_state", None):
+            self._loops.append((old, new))
         written = [inner for inner in old._nested_contexts if _has_proto(inner)]
         for inner, found in zip(written, list(new._nested_contexts), strict=True):
             self._pair(inner, found)
         self._inside(new, (inner for inner in old._nested_contexts if not _has_proto(inner)))
+
+    def keep_gradient_loops(self) -> None:
+        """Says of loops that compute the gradient of others that they do: TensorFlow refuses to differentiate them.
+
+        It would get them wrong, and its protos do not say which they are.
+        """
+        for old, new in self._loops:
+            new._grad_state = _GradientLoop(self.made.get(id(old._grad_state.forward_context)))
 
     def _inside(self, new: Any, nested: Iterable[Any]) -> None:
         around = self._graph._get_control_flow_context()

@@ -25,11 +25,12 @@ from . import custom_gradients, functions
 from .atomic import all_or_nothing
 from .attaching import attach
 from .compiling import compiled, tell_shapes
-from .importing import import_nodes
-from .internals import all_collections, first_line, names_in_use, outside_contexts
+from .importing import import_nodes, say_where_made
+from .internals import all_collections, names_in_use, outside_contexts
 from .progress import phase
 from .provenance import forget, keep
 from .variables import fetch, join_collection, same_entry
+from .words import words_of
 
 tf1 = tf.compat.v1
 
@@ -115,6 +116,7 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
     phase("shapes, variables, collections")
     made.nodes = graph_def.node
     made.ops = list(made.live)
+    say_where_made(made.live.values())
     _reserve(graph, effect)
     for copied, moves in zip(effect.copies, gradients, strict=True):
         attach(copied, graph, made, loose)
@@ -175,7 +177,7 @@ def trial(effect: Effect) -> list[Fault]:
         b = effect.after.info(*effect.after.tensor(new))  # it may be made by an earlier step
         assert a is not None
         assert b is not None
-        why = f"{axis_text(b.shape, a.shape)}. TensorFlow says: {first_line(error)}"
+        why = f"{axis_text(b.shape, a.shape)}. TensorFlow says: {words_of(error)}"
         faults.append(
             Fault(
                 f"copy(to={copied.step.to!r}, inputs={{{old!r}: {new!r}}})",
@@ -291,7 +293,7 @@ def differences(effect: Effect, after: Graph) -> list[str]:
 def _refusal(error: Exception, effect: Effect) -> PlanError:
     texts = [step.text for step in effect.plan.steps] or ["the plan"]
     text = "; ".join(texts[:2]) + (f"; and {len(texts) - 2} more steps" if len(texts) > 2 else "")
-    said = first_line(error)
+    said = words_of(error)
     named = re.search(r"\{\{node ([^}]+)\}\}", said)
     edited = any(not isinstance(step, CopyStep) for step in effect.plan.steps)
     where = (f"op {named[1]!r}" if named[1] in effect.after.index else "an op inside a function") if named else "them"

@@ -18,8 +18,8 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ..errors import OpenError, did_you_mean
 from .checkpoints import array_of
-from .internals import first_line
 from .progress import Progress
+from .words import words_of
 
 #: The last bytes of every index file: the table format's own mark.
 _MAGIC = bytes.fromhex("57fb808b247547db")
@@ -190,7 +190,7 @@ def _lacks(prefix: str) -> str:
         dtypes = reader.get_variable_to_dtype_map()
         shapes = reader.get_variable_to_shape_map()
     except _UNREADABLE as error:
-        return f"its index cannot be read: {first_line(error)}"
+        return f"its index cannot be read: {words_of(error)}"
     least = sum(int(np.prod(shape)) * dtypes[name].size for name, shape in shapes.items() if dtypes[name].size)
     there = sum(os.path.getsize(m.string) for m in shards if int(m[2]) == count)
     return "" if there >= least else f"its data has {there} bytes, and needs {least}"
@@ -207,7 +207,7 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
         shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
         keys, several = _keys(reader, shapes)
     except _UNREADABLE as error:
-        raise _DamagedError(f"its index cannot be read: {first_line(error)}") from error
+        raise _DamagedError(f"its index cannot be read: {words_of(error)}") from error
     name = os.path.basename(prefix)
     missing = [w for w in wanted if w.key not in keys]
     if missing:
@@ -239,7 +239,7 @@ def _read_one(reader: Any, key: str, want: Wanted) -> Any:
     try:
         value = array_of(reader.get_tensor(key))
     except _UNREADABLE as error:
-        raise _DamagedError(f"{want.key!r} cannot be read: {first_line(error)}") from error
+        raise _DamagedError(f"{want.key!r} cannot be read: {words_of(error)}") from error
     if want.offset and want.shape is not None:
         value = value[tuple(slice(o, o + (n or 0)) for o, n in zip(want.offset, want.shape, strict=True))]
     return value

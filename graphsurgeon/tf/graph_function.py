@@ -20,9 +20,10 @@ from ..core.walks import backward
 from ..errors import PlanError
 from .copying import carry_out
 from .eager import eager, note_use
-from .internals import first_line, op_definition
+from .internals import op_definition
 from .read import snapshot
 from .variables import fetch
+from .words import words_of
 
 tf1 = tf.compat.v1
 
@@ -156,8 +157,7 @@ def graph_function(
         try:
             function.get_concrete_function()
         except (ValueError, TypeError, tf.errors.OpError) as error:
-            lines = str(getattr(error, "message", error)).strip().splitlines() or [type(error).__name__]
-            wrong = f"TensorFlow refuses the function: {lines[-1]}"
+            wrong = f"TensorFlow refuses the function: {words_of(error)}"
             raise PlanError(asked, wrong, "Choose other boundaries") from error
     return made
 
@@ -311,7 +311,7 @@ def _table(base: Graph, number: int, asked: str) -> Any:
             session.run(graph.get_operation_by_name(fills[0]))
             keys, content = session.run([export.keys, export.values])
     except tf.errors.OpError as error:
-        wrong = f"what table {name!r} holds is not known: {fills[0]!r} does not run: {first_line(error)}"
+        wrong = f"what table {name!r} holds is not known: {fills[0]!r} does not run: {words_of(error)}"
         raise PlanError(asked, wrong, instead) from error
     default = "" if types[1] == tf.string else tf.zeros([], types[1])  # unused: each lookup brings its own
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, content, *types), default)

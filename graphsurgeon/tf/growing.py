@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import PlanError
-from .internals import first_line
+from .words import words_of
 
 tf1 = tf.compat.v1
 
@@ -101,7 +101,7 @@ def _call(function: Callable[..., Any], args: list[Any], like: Any) -> Any:
         out = function(*args)
     except (TypeError, ValueError, tf.errors.OpError) as error:
         raise PlanError(
-            f"functions=[{name}]", f"it does not take such tensors: {first_line(error)}", "Leave it out"
+            f"functions=[{name}]", f"it does not take such tensors: {words_of(error)}", "Leave it out"
         ) from error
     same = getattr(out, "dtype", None) == like.dtype and out.shape.is_compatible_with(like.shape)
     if not same:

@@ -6,12 +6,16 @@ What is private here was tried on TF 2.16 to 2.21. Where a name is missing, `raw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.framework import c_api_util, ops
+from tensorflow.python.util import tf_stack
 
 from ..core.collector import gc_paused
 from .chunks import constants_apart, without_far_places
@@ -23,6 +27,9 @@ try:
     from tensorflow.python.client import pywrap_tf_session as c_api
 except ImportError:  # pragma: no cover - a TensorFlow without the C bindings under this name
     c_api = None
+
+#: Where the code is that a caller of this package does not see: its modules, and what they are decorated with.
+_OURS = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, contextlib.__file__)
 
 _NEEDED = (
     "TF_ImportGraphDefOptionsSetPrefix", "TF_ImportGraphDefOptionsSetUniquifyNames",
@@ -161,6 +168,18 @@ def adopt_ops(graph: Any) -> None:
     """Makes the Python ops of nodes that TensorFlow holds already: an import may be cut short between the two."""
     if hasattr(graph, "new_operations"):
         _wrap_new(graph)
+
+
+def say_where_made(ops: Iterable[Any]) -> None:
+    """Gives new ops the line of the caller's code as the place where they were made: messages of errors print it."""
+    if not hasattr(c_api, "TF_SetOpStackTrace") or not hasattr(tf_stack, "extract_stack"):
+        return
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        level, frame = level + 1, frame.f_back
+    stack, say = tf_stack.extract_stack(stacklevel=level), c_api.TF_SetOpStackTrace
+    for op in ops:
+        say(op._c_op, stack)
 
 
 #: What `Operation._init` uses. Where it is just this, ops are made below without a call into Python for each.

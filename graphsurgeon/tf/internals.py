@@ -13,6 +13,7 @@ from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_hand
 from tensorflow.python.util import deprecation
 
 from ..core.provenance import COLLECTION
+from .words import words_of as first_line  # noqa: F401  its name elsewhere
 
 tf1 = tf.compat.v1
 
@@ -192,12 +193,6 @@ def flops(op: Any) -> int | None:
         with deprecation.silence():
             return int(ops.get_stats_for_node_def(op.graph, op.node_def, "flops").value) or None
     return None
-
-
-def first_line(error: BaseException) -> str:
-    """Returns the first line of what TensorFlow says of an error; the rest is its own stack."""
-    lines = str(getattr(error, "message", error)).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def names_in_use(graph: Any) -> dict[str, int]:

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from ..core.grafts import Site
 from ..errors import PlanError
-from .internals import first_line, op_definition
+from .internals import op_definition
+from .words import words_of
 
 _FUNCTION = "or give a Python function: plan.replace(..., lambda x: ...)"
 
@@ -52,7 +53,7 @@ def maker(kind: str, site: Site, asked: str) -> Callable[..., Any]:
         try:
             return make(**named)
         except (TypeError, ValueError) as error:
-            wrong = f"TensorFlow makes no {kind!r} of {', '.join(names)}: {first_line(error)}"
+            wrong = f"TensorFlow makes no {kind!r} of {', '.join(names)}: {words_of(error)}"
             raise PlanError(asked, wrong, f"Choose an op type for these dtypes and shapes, {_FUNCTION}") from error
 
     return make_op

@@ -17,11 +17,12 @@ from ..errors import OpenError, nearest
 from . import files
 from .dangers import refuse_deadly
 from .importing import import_nodes
-from .internals import first_line, known_op
+from .internals import known_op
 from .lifting import lift
 from .traces import Trace, is_traceable, saved_trace, trace
 from .unwrapping import unwrapped
 from .values import CheckpointValues, Values, asset_files
+from .words import words_of
 
 tf1 = tf.compat.v1
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
@@ -224,7 +225,7 @@ def imported(graph_def: Any, asked: str, meta: Any = None) -> Any:
                 for item in function.from_library(graph_def.library):
                     item.add_to_graph(graph)
     except Exception as error:
-        message = first_line(error)
+        message = words_of(error)
         raise OpenError(asked, f"TensorFlow refuses the graph: {message}", "Mend it where it was made") from error
     made: dict[bytes, Any] = {}
     if meta is not None:
@@ -235,7 +236,7 @@ def imported(graph_def: Any, asked: str, meta: Any = None) -> Any:
                 except Exception as error:
                     raise OpenError(
                         asked,
-                        f"collection {name!r} is damaged: {first_line(error)}",
+                        f"collection {name!r} is damaged: {words_of(error)}",
                         "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections",
                     ) from error
     return graph

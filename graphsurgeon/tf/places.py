@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from ..core.devices import parts
 from ..errors import PlanError
-from .internals import first_line
+from .words import words_of
 
 tf1 = tf.compat.v1
 
@@ -43,7 +43,7 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
             "config=tf.compat.v1.ConfigProto(device_filters=['/job:worker/task:0'])",
         ) from error
     except (tf.errors.OpError, ValueError, TypeError) as error:
-        raise PlanError(asked, first_line(error), "Give 'grpc://host:port' of a tf.distribute.Server") from error
+        raise PlanError(asked, words_of(error), "Give 'grpc://host:port' of a tf.distribute.Server") from error
 
 
 def new_graph() -> Any:

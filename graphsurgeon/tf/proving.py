@@ -27,9 +27,10 @@ from ..errors import PlanError
 from .carrying import assign
 from .eager import eager
 from .functions import BRANCHING, CALLS, definition, reachable, referred
-from .internals import first_line, op_definition
+from .internals import op_definition
 from .starting import initialise
 from .variables import fetch
+from .words import words_of
 
 tf1 = tf.compat.v1
 
@@ -140,7 +141,7 @@ def _refusing(asked: str, what: str, instead: str) -> Iterator[None]:
     except (*_ERRORS, NotImplementedError, AttributeError, OSError) as error:
         raise PlanError(
             asked,
-            f"TensorFlow does not {what} what was written: {first_line(error)}",
+            f"TensorFlow does not {what} what was written: {words_of(error)}",
             f"{instead}; verify=False writes the file as it is",
         ) from error
 
@@ -354,7 +355,7 @@ def config(base: Graph) -> Any:
 
 
 def _why(error: BaseException | None) -> str:
-    return error.wrong if isinstance(error, PlanError) else first_line(error) if error is not None else "no size fits"
+    return error.wrong if isinstance(error, PlanError) else words_of(error) if error is not None else "no size fits"
 
 
 def _random(tensor: Any, size: int, plain: bool) -> Any:

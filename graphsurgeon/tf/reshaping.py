@@ -14,7 +14,8 @@ from tensorflow.core.framework import graph_pb2
 from ..errors import PlanError
 from .elements import adopt_functions
 from .importing import import_nodes
-from .internals import copy_handle_data, first_line, number_of
+from .internals import copy_handle_data, number_of
+from .words import words_of
 
 tf1 = tf.compat.v1
 
@@ -69,7 +70,7 @@ def inferred(ops: list[Any], reads: Reads, asked: str) -> list[tuple[Any, Any]]:
     except Exception as error:
         raise PlanError(
             asked,
-            f"what is computed from the new tensor does not fit: TensorFlow says: {first_line(error)}",
+            f"what is computed from the new tensor does not fit: TensorFlow says: {words_of(error)}",
             "Nothing was changed; choose a tensor of a shape that fits",
         ) from error
     return [(t, new.shape) for op in ops for t, new in zip(op.outputs, made[op.name].outputs, strict=True)]

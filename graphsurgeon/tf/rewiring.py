@@ -19,17 +19,10 @@ from ..core.fitting import axis_text
 from ..core.graph import Graph as Snapshot
 from ..core.graph import TensorInfo
 from ..errors import PlanError
-from .internals import (
-    context_of,
-    first_line,
-    number_of,
-    rewiring_works,
-    same_shape,
-    set_control_inputs,
-    set_input,
-)
+from .internals import context_of, number_of, rewiring_works, same_shape, set_control_inputs, set_input
 from .read import tensor_info
 from .reshaping import downstream, inferred, known, reshape
+from .words import words_of
 
 tf1 = tf.compat.v1
 
@@ -135,7 +128,7 @@ def connect(changes: Sequence[tuple[Any, int, Any]], asked: str) -> int:
         for edge in reversed(done):
             set_input(edge.op, edge.input, edge.was)
         wrong = f"TensorFlow refuses {edges[len(done)].now.name!r} as an input of {edges[len(done)].op.name!r}: "
-        raise PlanError(asked, wrong + first_line(error), "Nothing was changed; choose another tensor") from error
+        raise PlanError(asked, wrong + words_of(error), "Nothing was changed; choose another tensor") from error
     _note(graph, tuple(done), backward)
     journal(graph).unsure = reshape(*changed)
     return len(done)

@@ -22,12 +22,12 @@ from ..errors import PlanError
 from .carrying import batches, stream
 from .exporting import Exported, exported, meta_graph, named, nodes_of, trained, with_saver
 from .graph_function import arguments, function_module
-from .internals import first_line
 from .proving import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .resources import starters
 from .restoring import saved_names, slices
 from .savedmodel import write_saved_model
 from .variables import fetch, variable_infos
+from .words import words_of
 from .writing import beside, put_checkpoint, put_folder, read_back, write_checkpoint
 
 FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2")
@@ -360,4 +360,4 @@ def _saying(asked: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, tf.errors.OpError) as error:
-        raise PlanError(asked, f"TensorFlow does not write it: {first_line(error)}", how) from error
+        raise PlanError(asked, f"TensorFlow does not write it: {words_of(error)}", how) from error

@@ -16,6 +16,7 @@ from .carrying import assign, carry, stream, unsettable
 from .copying import Made
 from .starting import start
 from .variables import closed_told, value_of, variable_infos
+from .words import remedy
 
 tf1 = tf.compat.v1
 TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
@@ -23,19 +24,22 @@ TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
 
 @contextmanager
 def placed(session: Callable[[], Any], asked: str) -> Iterator[None]:
-    """Says in our words when an op asks for a device that is not there.
+    """Says in our words when what runs needs what is not there: a device, a kernel, a file, a value to be fed.
 
     Args:
         session: gives the session, once there is one.
         asked: the request, for messages.
 
     Raises:
-        PlanError: a device is not there; those that are there are named.
+        PlanError: one of these is not there; of devices, those that are there are named.
     """
     try:
         yield
-    except tf.errors.InvalidArgumentError as error:
+    except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError, tf.errors.UnimplementedError) as error:
         text = str(error.message)
+        found = remedy(error)
+        if found is not None:
+            raise PlanError(asked, *found) from error
         if "Cannot assign a device for operation" not in text:
             raise
         op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", r"assigned to (\S+) but"))

@@ -13,6 +13,7 @@ from ..core.reports import some
 from ..core.state import VARIABLE_TYPES, VariableInfo
 from ..errors import PlanError
 from .variables import must_be_fed
+from .words import words_of
 
 _EMPTY = re.compile(r"(?:uninitialized value|[Ff]ind variable|resource variable) ([^\s'\"]+?)[.,]?(?:\s|$)")
 
@@ -139,10 +140,9 @@ def _stuck(graph: Any, infos: Sequence[VariableInfo], needs: dict[str, set[str]]
     circle = [i for i in infos if needs[i.op] & layer]
     wanting = circle or [i for i in infos if named in needs[i.op]] or [i for i in infos if needs[i.op]]
     if not wanting:
-        line = str(error.message).strip().splitlines()[0]
         names = some([repr(i.op) for i in infos])
         instead = "Open a session of this graph, run there what is missing, and give it: ed.session(session)"
-        return PlanError(asked, f"{names} cannot be initialised: {line}", instead)
+        return PlanError(asked, f"{names} cannot be initialised: {words_of(error)}", instead)
     info = wanting[0]
     known = needs[info.op] & layer if circle else needs[info.op]
     initializer = graph.get_operation_by_name(info.initializer)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from ..core.sources import written
 from ..errors import OpenError, did_you_mean
 from .eager import eager, function_name, is_trackable, traces
-from .internals import first_line
+from .words import words_of
 
 _Concrete = tf.types.experimental.ConcreteFunction
 _Function = tf.types.experimental.PolymorphicFunction
@@ -92,7 +92,7 @@ def saved_trace(folder: str, signature: str, tags: Any = None) -> Trace:
         with eager():
             loaded = tf.saved_model.load(os.fspath(folder), tags=tags)
     except Exception as error:  # whatever TensorFlow finds wrong with the files
-        message = first_line(error)
+        message = words_of(error)
         raise OpenError(
             asked, f"TensorFlow cannot load it: {message}", "Open it without signature=, as one graph"
         ) from error

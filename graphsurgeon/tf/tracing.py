@@ -14,9 +14,10 @@ from ..core.grafts import Piece, Site
 from ..core.graph import Graph
 from ..errors import PlanError
 from .importing import import_nodes
-from .internals import all_collections, copy_handle_data, first_line, function_names, op_definition
+from .internals import all_collections, copy_handle_data, function_names, op_definition
 from .makers import maker
 from .read import snapshot
+from .words import words_of
 
 tf1 = tf.compat.v1
 #: Where the placeholders stand; no op of this scope goes anywhere.
@@ -158,7 +159,7 @@ class _Bench:
             except PlanError:
                 raise
             except Exception as error:
-                said = f"{type(error).__name__}: {first_line(error)}"
+                said = f"{type(error).__name__}: {words_of(error)}"
                 raise PlanError(
                     self.asked, f"calling the function for {site.scope!r} fails: {said}", "See what it is given"
                 ) from error

@@ -15,6 +15,7 @@ from .carrying import assign
 from .checkpoints import Checkpoint, Stored, refuse_incomplete
 from .sessions import fill_tables
 from .variables import variable_infos
+from .words import remedy, words_of
 
 tf1 = tf.compat.v1
 #: So many bytes take about a second to restore.
@@ -66,12 +67,8 @@ class CheckpointValues:
             try:
                 session.run(session.graph.get_operation_by_name(self._saver.restore_op_name), feed)
             except tf.errors.OpError as error:
-                line = str(error.message).strip().splitlines()[0]
-                raise OpenError(
-                    asked,
-                    f"the checkpoint does not restore: {line}",
-                    "Give the checkpoint of this very graph",
-                ) from error
+                wrong, instead = remedy(error) or (words_of(error), "Give the checkpoint of this very graph")
+                raise OpenError(asked, f"the checkpoint does not restore: {wrong}", instead) from error
         self.start(session)
 
     def _fill_apart(self, session: Any) -> bool:

@@ -15,8 +15,8 @@ import tensorflow as tf
 
 from ..errors import PlanError
 from .eager import eager
-from .internals import first_line
 from .progress import Progress
+from .words import words_of
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def read_back(prefix: str, keys: Iterable[str], asked: str) -> None:
         for key in dict.fromkeys(keys):
             reader.get_tensor(key)
     except (tf.errors.OpError, ValueError, RuntimeError, IndexError) as error:
-        wrong = f"TensorFlow does not read what was written: {first_line(error)}"
+        wrong = f"TensorFlow does not read what was written: {words_of(error)}"
         raise PlanError(asked, wrong, "Write it again, where there is room for it") from error
 
 
@@ -109,7 +109,7 @@ def _saying(asked: str) -> Iterator[None]:
     try:
         yield
     except (tf.errors.OpError, OSError, ValueError) as error:
-        raise PlanError(asked, f"TensorFlow cannot write it: {first_line(error)}", "Choose another path") from error
+        raise PlanError(asked, f"TensorFlow cannot write it: {words_of(error)}", "Choose another path") from error
 
 
 def put_checkpoint(whole: str, prefix: str) -> None:

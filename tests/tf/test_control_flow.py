@@ -341,3 +341,39 @@ def test_a_gradient_copied_without_its_forward_array_gathers_in_an_array_of_its_
         for _ in range(20):
             for slope in session.run(["slope:0", "c/slope:0"], {"x:0": X}):
                 np.testing.assert_allclose(slope, 2 * X, rtol=1e-6)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["a copy", "a copy of a copy"])
+def test_a_gradient_of_a_gradient_through_a_loop_is_refused_as_in_the_original(again):
+    tf1.disable_control_flow_v2()
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        y = tf1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * x), (0, x), name="loop")[1]
+        tf.identity(tf1.gradients(y, x)[0], name="slope")
+    new, lead = copied_to_new(gs.open(graph), "c"), "c/"
+    if again:
+        new, lead = copied_to_new(gs.open(new), "d"), "d/c/"
+    for one, scope in ((graph, ""), (new, lead)):
+        slope, x = (one.get_tensor_by_name(f"{scope}{name}:0") for name in ("slope", "x"))
+        with one.as_default(), pytest.raises(TypeError, match="Second-order gradient for while loops not supported"):
+            tf1.gradients(slope, x)
+        with one.as_default(), tf1.Session(graph=one) as session:  # the first one is as it was
+            assert session.run(slope, {x: 2.0}) == 32.0
+
+
+def test_copies_know_the_line_of_code_that_made_them():
+    ed = gs.open(compiled_graph("beside a loop"))
+    new = copied_to_new(ed, "c")
+    for op in new.get_operations():
+        last = op.traceback[-1]
+        assert (last.filename, last.name) == (__file__, "copied_to_new")
+
+
+def test_an_input_from_a_loop_that_tensorflow_refuses_is_refused_in_its_words():
+    tf1.disable_control_flow_v2()
+    with tf.Graph().as_default() as graph:
+        tf1.while_loop(lambda a: a < 3.0, lambda a: tf.multiply(a, 2.0, name="inside"), [tf.constant(1.0)], name="loop")
+    new = copied_to_new(gs.open(graph), "c")
+    inside = new.get_tensor_by_name("c/loop/inside:0")
+    with new.as_default(), pytest.raises(ValueError, match="Cannot use 'c/loop/inside' as input to"):
+        tf1.while_loop(lambda b: b < 3.0, lambda b: b + inside, [tf.constant(1.0)])

@@ -1,0 +1,62 @@
+"""Words: what TensorFlow itself says of an error, without its stacks; and what to do about it, where that is known."""
+
+from __future__ import annotations
+
+import re
+
+#: What stands around the words: headings of stacks, their lines, and the ops that an error went through.
+_AROUND = re.compile(
+    r"""Graph\ execution\ error:?$ | Detected\ at\ node\ | Node:\ ' | File\ " | \[\[.*\]\]$ | Traceback\ \(most\ recent
+    | Original\ stack\ trace\ for | Errors\ may\ have\ originated | Input\ Source\ operations | Stack\ trace\ for\ op
+    | \d+\ root\ error\(s\)\ found | \d+\ successful\ operations | \d+\ derived\ errors\ ignored""",
+    re.VERBOSE,
+)
+_NUMBER = re.compile(r"\(\d+\) (?:[A-Z_]+: )?")
+_NODE = re.compile(r"\s*\[\[[^\n]*?\]\]$")
+
+
+def words_of(error: BaseException) -> str:
+    r"""Returns what an error says, on one line: all of its own words, each once, and none of TensorFlow's stacks.
+
+    Example:
+        >>> words_of(ValueError("Graph execution error:\n\nNode: 'y'\nit is not there\n\t [[{{node y}}]]"))
+        'it is not there'
+    """
+    found: list[str] = []
+    in_stack = False
+    for line in str(getattr(error, "message", error)).strip().splitlines():
+        text = line.strip()
+        if text.startswith("Original stack trace for"):
+            break  # what follows is where the op was made, with lines of that code
+        if text.endswith("(most recent call last):"):
+            in_stack = True
+        elif text and not line[0].isspace() and not text.startswith("File "):
+            in_stack = False
+        if text and not in_stack and not _AROUND.match(text):
+            found.append(_NODE.sub("", _NUMBER.sub("", text, count=1) if _NUMBER.match(text) else text))
+    return " ".join(dict.fromkeys(text for text in found if text)) or type(error).__name__
+
+
+def remedy(error: BaseException) -> tuple[str, str] | None:
+    """Returns what is wrong and what to do, for what can be told of an error; None for any other.
+
+    Args:
+        error: what TensorFlow raised while it ran something.
+    """
+    said = words_of(error)
+    kernel = re.search(r"No (?:OpKernel was registered to support Op|registered) '([^']+)'", said)
+    if kernel:
+        return (
+            f"this TensorFlow has no kernel for the op type {kernel[1]!r}: {said}",
+            f"Run it where there is one, or leave these ops out: ed.select(op={kernel[1]!r}) lists them",
+        )
+    fed = re.search(r"You must feed a value for placeholder tensor '([^']+)'", said)
+    if fed:
+        return (
+            f"what is run needs a value for the placeholder {fed[1]!r}",
+            f"Run it in a session of your own that feeds {fed[1] + ':0'!r}, and give that session",
+        )
+    path = re.search(r"([^\s;:(]+)\s?; No such file or directory", said)
+    if path:
+        return f"the file {path[1]!r} is not there", "Put the file there, or let what reads it read another"
+    return None
