@@ -344,3 +344,26 @@ def test_a_session_is_as_it_was_when_nobody_follows_it():
     del twins
     gc.collect()
     assert set(vars(m.session)) == before
+
+
+def test_a_session_that_is_followed_no_more_is_freed_at_once():
+    """Not when Python next collects garbage: what is left of a cluster's session hangs when the cluster is gone."""
+    import gc
+    import weakref
+
+    m = model("resource", optimizer=None)
+    block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
+    twin = gs.duplicate(block, values=m.session, graph=m.graph)
+    twin.update()
+    other = tf1.Session(graph=m.graph)
+    with m.graph.as_default():
+        other.run(tf1.global_variables_initializer())
+    gone = weakref.ref(m.session)
+    gc.collect()
+    gc.disable()
+    try:
+        del m.session
+        twin.attach(other)
+        assert gone() is None
+    finally:
+        gc.enable()

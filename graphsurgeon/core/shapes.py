@@ -174,5 +174,3 @@ class Foreseen:
     def _original(self, number: int) -> bool:
         """Whether the shapes of an op are told from those of an original: one that is new has only its own."""
         return self._effect.mode != "append" or number >= self._effect.first
-
-

@@ -163,7 +163,7 @@ class Observing:
         """
         end = None if timeout is None else time.monotonic() + timeout
         while self._under_way:
-            stacks = {id(frame) for top in sys._current_frames().values() for frame in _stack(top)}
+            stacks = {id(frame) for stack in _stacks() for frame in stack}
             self._under_way = [frame for frame in self._under_way if id(frame) in stacks]
             if self._under_way:
                 if end is not None and time.monotonic() > end:
@@ -369,9 +369,9 @@ def _under_way(session: Any) -> Iterator[tuple[Any, Sequence[Any] | None]]:
     A thread that has looked up a method before it was replaced comes by another one that was, or is in it by now.
     """
     theirs = {getattr(getattr(type(session), name, None), "__code__", None) for name in _RUNS}
-    for thread, top in sys._current_frames().items():
+    for stack in _stacks():
         found: tuple[Any, Sequence[Any] | None] | None = None
-        for frame in _stack(top) if thread != threading.get_ident() else ():
+        for frame in stack:
             ours = frame.f_code.co_filename == __file__ and frame.f_code.co_name.startswith("observed_")
             if not ours and frame.f_code not in theirs:
                 continue
@@ -385,11 +385,17 @@ def _under_way(session: Any) -> Iterator[tuple[Any, Sequence[Any] | None]]:
             yield found
 
 
-def _stack(frame: Any) -> Iterator[Any]:
-    """A frame and those that have called it."""
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
+def _stacks() -> list[list[Any]]:
+    """The frames of each other thread, from the inside out."""
+    tops = sys._current_frames()
+    # A frame that holds itself is freed late, with all that its function knows: a session is to end at once.
+    tops.pop(threading.get_ident(), None)
+    out = []
+    for top in tops.values():
+        out.append([top])
+        while out[-1][-1].f_back is not None:
+            out[-1].append(out[-1][-1].f_back)
+    return out
 
 
 _RUNS = ("_do_run", "_call_tf_sessionrun", "run", "partial_run")

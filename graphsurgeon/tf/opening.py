@@ -113,9 +113,7 @@ def _from_trace(found: Trace, asked: str, flat: bool = False) -> Opened:
         # A signature is one call of the function that was saved: its ops are what people want to see.
         found_inside = unwrapped(graph, outputs.values())
         graph, outputs = found_inside.graph, {key: found_inside.tensors[name] for key, name in outputs.items()}
-    return Opened(
-        graph, found.title, found.code, None, lifted.values, lifted.inputs, outputs, packed=lifted.packed
-    )
+    return Opened(graph, found.title, found.code, None, lifted.values, lifted.inputs, outputs, packed=lifted.packed)
 
 
 def _short(thing: Any) -> str:

@@ -69,9 +69,7 @@ def folded(
     return items
 
 
-def _alike(
-    graph: Graph, items: list[Item], signature: NDArray[np.uint64]
-) -> list[tuple[str, list[tuple[int, int]]]]:
+def _alike(graph: Graph, items: list[Item], signature: NDArray[np.uint64]) -> list[tuple[str, list[tuple[int, int]]]]:
     """Returns (stem, [(number, place)]) of items with the same stem and the same ops inside."""
     found: dict[tuple[object, ...], list[tuple[int, int]]] = defaultdict(list)
     stems, names = set(), {item.leaf for item in items}
