@@ -8,7 +8,7 @@ check, preview, apply, read back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from benchmarks.graphs import tf1
 from benchmarks.rows import Row, in_turns, seconds
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.core.plan import Plan
+from graphsurgeon.core.selection import select
 from graphsurgeon.core.walks import edge_rows
 
 IMPORT, PASS = "tf.import_graph_def", "one pass over the edges"
@@ -28,6 +29,7 @@ IMPORT, PASS = "tf.import_graph_def", "one pass over the edges"
 def rows() -> Iterator[Row]:
     """Yields a row for each kind of edit, for patterns of some sizes, and for a replacement at three sizes."""
     yield from _plans(mesh(SIZE))
+    yield from _steps()
     graph = blocks(SIZE, 2_000)
     yield from _applied(graph)
     yield from _patterns(graph)
@@ -56,6 +58,55 @@ def _plans(graph: Graph) -> Iterator[Row]:
         yield Row(f"plan and check a {name}, 100,000 ops, absolute", ours, None, 0.05)
     ours = seconds(lambda: Plan(graph).reroute(f"op{middle}:0", to="op5:0").forward(to="new").check(), 2)
     yield Row("plan and check a forward slice of 50,000 ops", ours, None, 0.5)
+
+
+def _steps() -> Iterator[Row]:
+    """Plans of many steps, each with everything: plan, check, preview, text, code, apply, undo."""
+    steps: dict[str, Callable[[Plan, int], Plan]] = {
+        "insert": lambda plan, k: plan.insert("Identity", on=f"b0/n{k}:0", name=f"new{k}"),
+        "connect": lambda plan, k: plan.connect("x:0", to=f"b0/n{k}"),
+        "reroute": lambda plan, k: plan.reroute(f"b0/n{k}:0", to="x:0"),
+        "rename": lambda plan, k: plan.rename(f"b0/n{k}", to=f"other{k}"),
+        "set_attr": lambda plan, k: plan.set_attr(f"b0/n{k}", "_mark", k),
+        "remove": lambda plan, k: plan.remove(f"b0/n{k}", stitch=True),
+        "copy": lambda plan, k: plan.copy(select(plan.base, name=f"b0/n{k}"), to=f"copy{k}", unmapped="keep"),
+        "control": lambda plan, k: plan.add_control(f"b0/n{k}", after="x"),
+    }
+    each = list(steps.values())
+    steps["mixed"] = lambda plan, k: each[(0, 3, 6, 7, 4)[k % 5]](plan, k)
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [8], name="x")
+        for k in range(2_100):
+            x = tf.negative(x, name=f"b0/n{k}")
+    for name, step in steps.items():
+        few, many = (_seconds_for(graph, step, count) for count in (200, 2_000))
+        yield Row(f"2,000 steps of one plan: {name}", many, few, 10, "200 steps")
+    several = seconds(lambda: _done(gs.open(graph), lambda p: p.insert("Neg", on=[f"b0/n{k}:0" for k in range(2_000)],
+                                                                        name="n")), 1)  # fmt: skip
+    yield Row("2,000 inserts in one step", several, None, 5)
+
+
+def _seconds_for(graph: Any, step: Callable[[Plan, int], Plan], count: int) -> float:
+    def all_of_it() -> None:
+        _done(gs.open(fresh.pop()), lambda plan: reduce(step, range(count), plan))
+
+    definition, fresh = graph.as_graph_def(), []
+    for _ in range(2):
+        fresh.append(tf.Graph())
+        with fresh[-1].as_default():
+            tf1.import_graph_def(definition, name="")
+    return seconds(all_of_it, 2)
+
+
+def _done(ed: Any, edit: Callable[[Plan], Plan]) -> None:
+    plan = edit(ed.plan())
+    assert not plan.check()
+    str(plan.preview())
+    plan.preview().table()
+    plan.to_code()
+    ed.apply(plan)
+    ed.undo()
 
 
 def _applied(graph: Any) -> Iterator[Row]:

@@ -103,9 +103,10 @@ class Applied:
             raise SelectionError(
                 f"done[{name!r}]", f"{wanted!r} was inside a match, and nothing has its place", "See done.matches"
             )
-        if stays and self.scope is None and wanted in self.effect.after.index:
-            # The rest of the destination is what it was, or went into the new graph under its own names.
-            return self._element(wanted, name.partition(":")[2])
+        now = self.effect.renamed.get(wanted, wanted)
+        if stays and self.scope is None and now in self.effect.after.index:
+            # The rest of the destination is what it was, or went into the new graph.
+            return self._element(now, name.partition(":")[2])
         known = [c.source.names[i] for c in self.copies for i in c.ops.tolist()]
         raise SelectionError(f"done[{name!r}]", f"no copy was made of {wanted!r}", did_you_mean(wanted, known))
 
@@ -116,10 +117,11 @@ class Applied:
         return found[0] if found and self.scope is None else ""
 
     @cached_property
-    def _stayed(self) -> frozenset[str]:
-        """What a plan that builds the graph anew has taken over from the old one."""
+    def _stayed(self) -> dict[str, str]:
+        """What a plan that builds the graph anew has taken over from the old one: name -> what it was called."""
         names = self.effect.plan.base.names
-        return frozenset(names).difference(names[i] for i in self.effect.removed)
+        new = self.effect.renamed
+        return {new.get(name, name): name for i, name in enumerate(names) if i not in self.effect.removed}
 
     def original(self, thing: Any) -> Any:
         """Returns what a thing of the result was before: of a copy its source, of a graph built anew the old thing.
@@ -141,7 +143,7 @@ class Applied:
             if old is not None:
                 return self._of(copied.source.owner, old, port, as_variable)
         if self.effect.mode == "materialise" and wanted in self._stayed:
-            return self._of(self.effect.plan.base.owner, wanted, port, as_variable)
+            return self._of(self.effect.plan.base.owner, self._stayed[wanted], port, as_variable)
         known = [name for c in self.copies for name in c.names]
         wrong = f"{wanted!r} was made from no other op"
         raise SelectionError(f"original({name!r})", wrong, did_you_mean(wanted, known))

@@ -19,9 +19,9 @@ def new_plan(graph: Graph) -> Plan:
 
 
 def _probe(effect: Effect) -> list[Fault]:
-    from .tf.copying import trial
+    from .tf.judging import judge
 
-    return trial(effect)
+    return judge(effect)
 
 
 def _picture(plan: Plan) -> dict[str, str]:

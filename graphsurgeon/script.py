@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from .applied import Applied
 from .core.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
-from .core.copied import Copied
 from .core.graph import Graph
 from .core.plan import CopyStep
 from .core.rebuilding import RebuildStep
+from .core.renaming import RenameStep
 from .core.selection import Query, Selection
 from .core.sources import Sources
 from .errors import PlanError
@@ -185,13 +186,12 @@ class _Script:
             return selection.query
         return Query("names", tuple(selection.names))
 
-    def values(self, step: CopyStep) -> str:
-        """Returns where the values of a copy come from."""
+    def values(self, step: CopyStep | RenameStep) -> str:
+        """Returns where the values of a copy, or of what is renamed, come from."""
         assert self._event is not None
-        given = step.values
-        copied = next(c for c in self._event.applied.effect.copies if c.step is step)
-        held = _held(copied, self._event.applied.made)
-        giver = _giver(given, step.selection.graph)
+        given, applied = step.values, self._event.applied
+        source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.plan.base
+        held, giver = _held(step, applied), _giver(given, source)
         # Where tables are filled, only the editor knows how.
         exact = bool(self.beside) and not getattr(given, "starters", ((), {}))[0]
         if giver is not None and not exact and _gives_again(giver.log, given, held):
@@ -262,10 +262,14 @@ def _array(value: Any) -> Any:
     return np.asarray(value.read() if hasattr(value, "read") else value)
 
 
-def _held(copied: Copied, made: Any) -> dict[str, Any]:
-    """The values that a copy has got, by the names of the source."""
+def _held(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
+    """The values that a copy has got, or what was renamed, by the names of the source."""
     from .tf.provenance import constant_of
 
+    made, effect = applied.made, applied.effect
+    if isinstance(step, RenameStep):
+        return {old: made.values[new] for old, new in effect.renamed.items() if new in made.values}
+    copied = next(c for c in effect.copies if (c.step.selection, c.step.to) == (step.selection, step.to))
     arrays = {v.was: made.values[v.name] for v in copied.variables if v.name in made.values}
     frozen = {c.of: constant_of(made.graph, c.name) for c in copied.constants if c.of}
     return {**arrays, **frozen}

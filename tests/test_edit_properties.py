@@ -29,7 +29,7 @@ REFUSALS = (
     "but input", "op 'forward'", "no step before it changes", "sets what the original uses too", "set state",
     "meets its partner", "an attribute that the op type needs", "has 0 outputs", "not known yet",
     "no op outside reads", "that could be read instead", "can take the place of all",
-    "is no NextIteration", "is a variable of", "is no variable",
+    "is no NextIteration", "is a variable of", "is no variable", "gets another name and is changed too",
 )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ class BypassStep(EditStep):
 
     def _one(self, effect: Effect, op: int) -> None:
         """One op: by default, its input 0 for its output 0."""
-        graph, name = effect.after, effect.after.names[op]
+        graph, name = effect.bench, effect.bench.names[op]
         port = 0 if self.output is None else self.output
         found = tensors_of(effect, self.asked, port if isinstance(port, str) else f"{name}:{port}")
         if not found:
@@ -98,7 +98,7 @@ class BypassStep(EditStep):
             wrong = f"op {name!r} has no input {0 if self.input is None else self.input}; {have}"
             fault(effect, self.asked, wrong, "Choose another input=")
             return
-        new = graph.tensor(reads[at])
+        new = graph.row(op)[at]
         edges = consumers_of(graph, found[0])
         rewire(effect, self.asked, [(i, at, new) for i, at in edges if i != op], [(found[0], new)])
 

@@ -35,6 +35,8 @@ class CollapseStep(EditStep):
     name: str
     given: Any = None  # the selection or scope, for its code
 
+    whole = True
+
     @property
     def text(self) -> str:  # type: ignore[override]
         """The step in words."""
@@ -117,6 +119,8 @@ class InlineStep(EditStep):
     """A function call gives way to what it computes; see `Plan.inline`."""
 
     ops: tuple[str, ...]
+
+    whole = True
 
     @property
     def text(self) -> str:  # type: ignore[override]

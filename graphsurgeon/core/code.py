@@ -60,16 +60,16 @@ def plan_lines(plan: Plan, names: Names, sources: Sources) -> tuple[list[str], l
     """
     sources.of, sources.query = names.of, names.query
     lines: list[str] = []
+    copies = sum(isinstance(step, CopyStep) for step in plan.steps)
     body = [f"{names.of(plan.base)}.plan()"]
     for number, step in enumerate(plan.steps):
         if isinstance(step, CopyStep):
-            word = "block" if sum(isinstance(s, CopyStep) for s in plan.steps) == 1 else f"block{number + 1}"
+            word = "block" if copies == 1 else f"block{number + 1}"
             lines.append(f"{word} = {sources.selection(step.selection)}")
             body.append(_copy_code(step, word, names, step.selection.graph.owner is plan.base.owner))
         elif isinstance(step, RenameStep) and step.values is not None and step.values != INITIAL:
-            copied = step.copied_in(plan.effect)
-            held = copied is not None and bool(copied.variables)  # without variables there is nothing to give
-            body.append(step.code_with(names.values(copied.step) if copied is not None and held else ""))
+            held = step.renames_variables(plan.effect)  # without variables there is nothing to give
+            body.append(step.code_with(names.values(step) if held else ""))
         elif isinstance(step, EditStep):
             body.append(step.code_for(names.of(plan.base), sources))
         else:
@@ -102,8 +102,8 @@ class Names(Protocol):
     def query(self, selection: Selection) -> Query:
         """Returns how ops are selected."""
 
-    def values(self, step: CopyStep) -> str:
-        """Returns where the values of a copy come from, as code."""
+    def values(self, step: CopyStep | RenameStep) -> str:
+        """Returns where the values of a copy, or of what is renamed, come from, as code."""
 
     def constants(self, step: CopyStep) -> str:
         """Returns the arrays that a copy takes for tensors, as code."""
@@ -140,14 +140,14 @@ class _Names:
     def query(self, selection: Selection) -> Query:
         return selection.query
 
-    def values(self, step: CopyStep) -> str:
+    def values(self, step: CopyStep | RenameStep) -> str:
         given = step.values
         snapshot = getattr(given, "snapshot", None)
         if isinstance(snapshot, Graph):
             return self.of(snapshot)
         if hasattr(given, "run"):
-            about = f"a tf.compat.v1.Session, which has the values for the copy of {step.selection.graph.title!r}"
-            return self._sources.parameter(given, "session", about)
+            whose = f"for the copy of {step.selection.graph.title!r}" if isinstance(step, CopyStep) else "to keep"
+            return self._sources.parameter(given, "session", f"a tf.compat.v1.Session, which has the values {whose}")
         return self._arrays(given, "values", "variable")
 
     def constants(self, step: CopyStep) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,11 @@ from .closure import Closure
 from .graph import Edges, Graph, Ints, TensorInfo
 from .naming import under
 from .reports import some
-from .state import QUEUE_TYPES, TABLE_TYPES, VariableInfo
+from .state import QUEUE_TYPES, TABLE_TYPES, VariableInfo, variable_renamed
 from .steps import CopyStep
+
+if TYPE_CHECKING:
+    from .workbench import Workbench
 
 _CARRY = (
     "carry what it held with table.export() in the original's graph and tf.raw_ops.LookupTableImportV2("
@@ -91,6 +94,11 @@ class NewVariable:
     def was(self) -> str:
         """Name of the variable's op in the source."""
         return self.info.op
+
+    def called(self, new: Callable[[str], str]) -> NewVariable:
+        """Returns the same where ops of the destination have other names: `new` gives them."""
+        setter = tuple(replace(op, name=new(op.name), inputs=tuple(map(new, op.inputs))) for op in self.setter)
+        return replace(self, name=new(self.name), made=variable_renamed(self.made, new), setter=setter)
 
 
 def new_variable(
@@ -198,6 +206,7 @@ class Copied:
     turned: Mapping[int, str] = field(default_factory=dict)
     key: str = ""
     role: str = "copy"
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source(self) -> Graph:
@@ -254,6 +263,23 @@ class Copied:
     def _spots(self) -> dict[str, int]:
         return {name: at for at, name in enumerate(self.names)}
 
+    def called(self, new: Callable[[str], str]) -> Copied:
+        """Returns the same copy where ops of the destination have other names: `new` gives them."""
+        names = list(map(new, self.names))
+        old = self.source.names
+        other = {old[i]: now for i, was, now in zip(self.ops.tolist(), self.names, names, strict=True) if was != now}
+        other |= {p.was: new(p.name) for p in self.placeholders if new(p.name) != p.name}
+        return replace(
+            self,
+            step=replace(self.step, names={**(self.step.names or {}), **other}) if other else self.step,
+            names=names,
+            external={tensor: (new(name), port) for tensor, (name, port) in self.external.items()},
+            placeholders=[replace(p, name=new(p.name)) for p in self.placeholders],
+            constants=[replace(c, name=new(c.name)) for c in self.constants],
+            variables=[v.called(new) for v in self.variables],
+            control_kept={op: new(name) for op, name in self.control_kept.items()},
+        )
+
     @property
     def stand_ins(self) -> list[NewPlaceholder | NewConstant]:
         """The new ops that stand in for tensors of the source, in the order they are made."""
@@ -296,8 +322,8 @@ def without(copied: Copied, gone: Iterable[int]) -> Copied:
     return replace(copied, ops=stay, names=[copied.renamed(n) for n in names], place=place, variables=kept)
 
 
-def appended(base: Graph, copied: Copied) -> Graph:
-    """Returns the destination with the copy in it: edges by array arithmetic, no loop over ops."""
+def append(base: Workbench, copied: Copied) -> None:
+    """Puts a copy into the destination: edges by array arithmetic, no loop over ops."""
     graph, ops, place = copied.source, copied.ops, copied.place
     first = base.size
     stand_ins = copied.stand_ins
@@ -318,48 +344,33 @@ def appended(base: Graph, copied: Copied) -> Graph:
         ctrl, ctrl_rows = ctrl[ctrl >= 0], ctrl_rows[ctrl >= 0]
     lead = len(stand_ins)
     total = lead + len(ops)
-    after = base.appended(
+
+    def tell(i: int) -> Sequence[TensorInfo] | None:
+        return [stand_ins[i].info] if i < lead else graph.outputs(int(ops[i - lead]))
+
+    base.add(
         [*spots, *copied.names],
         ["Placeholder"] * len(copied.placeholders) + ["Const"] * len(copied.constants) + copied.types,
         [None] * lead + [graph.nodes[i] for i in ops.tolist()],
         Edges(row_pointers(data_rows + lead, total), node.astype(np.int32), port.astype(np.int32)),
         Edges(row_pointers(ctrl_rows + lead, total), ctrl.astype(np.int32), np.zeros(len(ctrl), np.int32)),
+        tell,
     )
-    back = base.outputs_of
-
-    def outputs_of(i: int) -> Sequence[TensorInfo] | None:
-        if i < first:
-            return back(i) if back else None
-        if i < first + lead:
-            return [stand_ins[i - first].info]
-        return graph.outputs(int(ops[i - first - lead]))
-
-    return _with_setters(replace(after, outputs_of=outputs_of), copied)
+    _add_setters(base, copied)
 
 
-def _with_setters(after: Graph, copied: Copied) -> Graph:
+def _add_setters(base: Workbench, copied: Copied) -> None:
     """Adds the ops that set variables; they come after the copies."""
     added = [op for v in copied.variables for op in v.setter]
     if not added:
-        return after
-    index = {op.name: after.size + i for i, op in enumerate(added)}
-    reads = [[index[name] if name in index else after.index[name] for name in op.inputs] for op in added]
+        return
+    index = {op.name: base.size + i for i, op in enumerate(added)}
+    reads = [[index[name] if name in index else base.index[name] for name in op.inputs] for op in added]
     ptr = np.cumsum([0, *map(len, reads)]).astype(np.int32)
     node = np.array([n for row in reads for n in row], np.int32)
     nothing = Edges(np.zeros(len(added) + 1, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
-    first, back = after.size, after.outputs_of
-
-    def outputs_of(i: int) -> Sequence[TensorInfo] | None:
-        return back(i) if i < first and back else None
-
-    grown = after.appended(
-        [op.name for op in added],
-        [op.op for op in added],
-        [None] * len(added),
-        Edges(ptr, node, np.zeros(len(node), np.int32)),
-        nothing,
-    )
-    return replace(grown, outputs_of=outputs_of)
+    edges = Edges(ptr, node, np.zeros(len(node), np.int32))
+    base.add([op.name for op in added], [op.op for op in added], [None] * len(added), edges, nothing, None)
 
 
 def rows_of(edges: Edges, ops: Ints) -> tuple[Ints, Ints]:

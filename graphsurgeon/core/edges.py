@@ -28,6 +28,17 @@ class Edges(NamedTuple):
         return np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), np.diff(self.ptr))
 
 
+def ends(edges: Edges, i: int) -> list[tuple[int, int]]:
+    """Returns the far ends of row i, each with its port.
+
+    Example:
+        >>> ends(joined(None, [0, 0, 1], [0], [2]), 1)
+        [(0, 2)]
+    """
+    begin, end = int(edges.ptr[i]), int(edges.ptr[i + 1])
+    return list(zip(edges.node[begin:end].tolist(), edges.port[begin:end].tolist(), strict=True))
+
+
 def joined(old: Edges | None, ptr: Sequence[int], node: Sequence[int], port: Sequence[int]) -> Edges:
     """Returns the rows of `old`, where there are any, and after them those of the lists.
 

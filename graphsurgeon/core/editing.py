@@ -100,15 +100,29 @@ class Editing(Grafting):
             raise PlanError(asked, f"side={side!r} is not known", f"Choose one of {choices}")
         return self.added(DetachStep(self._ops(ops, asked), side))
 
-    def insert(self: Self, op: Any, *, on: Any, name: str, only: Any = None, but: Any = (), **attributes: Any) -> Self:
+    def insert(
+        self: Self, op: Any, *, on: Any, name: str | Iterable[str], only: Any = None, but: Any = (), **attributes: Any
+    ) -> Self:
         """Puts a new op of one input, or a subgraph, on the edges between a tensor and its consumers.
 
         Args:
             op: its type, as ``"Identity"`` or ``"Relu"``; or a Python function of one tensor, which gives one.
-            on: the tensor it reads.
-            name: what to call it; the scope of the ops that a function makes.
+            on: the tensor it reads; or several in a list, each of which gets one.
+            name: what to call it; the scope of the ops that a function makes. Of several the first is called this,
+                the others ``name_1``, ``name_2`` …; or a list of as many names.
             only, but: which consumers, as in `reroute`.
             attributes: values of its attributes; its dtype is that of the tensor.
+
+        Raises:
+            PlanError: a tensor is named twice, there are more or fewer names than tensors, or a function gets
+                attributes.
+
+        Example:
+            >>> from graphsurgeon.core.graph import Graph
+            >>> from graphsurgeon.core.plan import Plan
+            >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Add", ["a", "b"])])
+            >>> Plan(g).insert("Identity", on=["a", "b"], name="probe").after().input_names(2)
+            ['probe:0', 'probe_1:0']
         """
         word = self._word(op, "function") if callable(op) else ""
         asked = f"insert({word or repr(op)}, on={_text(on)!r})"
@@ -117,8 +131,16 @@ class Editing(Grafting):
         if callable(op) and held:
             wrong = f"a function has no attribute {held[0][0]!r}"
             raise PlanError(asked, wrong, "Give what it needs inside: lambda x: f(x, ...)")
-        tensor, words = self._tensor(on, asked), ("", word)
-        return self.added(InsertStep(op, tensor, name, held, limits, self._ops(but, asked), words))
+        several = on if isinstance(on, (list, tuple)) else [on]
+        tensors = tuple(self._tensor(one, asked) for one in several)
+        if len(set(tensors)) < len(tensors) or not tensors:
+            wrong = "a tensor is named twice" if tensors else "it names no tensor"
+            raise PlanError(asked, wrong, "Name each once")
+        names = name if isinstance(name, str) else tuple(map(str, name))
+        if not isinstance(names, str) and len(names) != len(tensors):
+            wrong = f"{len(names)} names against {len(tensors)} tensors"
+            raise PlanError(asked, wrong, "Give as many names, or one for all")
+        return self.added(InsertStep(op, tensors, names, held, limits, self._ops(but, asked), ("", word)))
 
     def remove(self: Self, ops: Any, *, stitch: bool = False) -> Self:
         """Takes ops out of the graph.
@@ -161,18 +183,40 @@ class Editing(Grafting):
         first = self._ops(old, asked)[0]
         return self.added(RerouteOrderStep(first, self._ops(to, asked), limits, self._ops(but, asked)))
 
-    def rename(self: Self, old: str, *, to: str, values: Any = None) -> Self:
-        """Gives an op, or a name scope with all in it, another name: a copy has that name, and the old one goes.
+    def rename(self: Self, old: Any, to: str | None = None, *, values: Any = None) -> Self:
+        """Gives ops, or name scopes with all in them, other names: those of the graph, or what the plan makes.
+
+        Nothing else changes: what reads them reads them under the new names, and so does what is placed with them, or
+        lists them in a collection. Steps after this one use the new names.
 
         Its variables keep the values they hold: `session` hands them over, and back again after an undo.
 
         Args:
-            old: the name of an op or scope.
+            old: an op or name scope; or a dict of old -> new, all of which change at once: names may change places.
+                An op that is named itself goes where it is sent, whatever happens to its scope.
             to: the new name, which must be free.
             values: other values for its variables: ``"initial"`` resets them; else as in `copy`. An undo brings back
                 what they held before.
+
+        Raises:
+            PlanError: no new name is given, or two.
+
+        Example:
+            >>> from graphsurgeon.core.graph import Graph
+            >>> from graphsurgeon.core.plan import Plan
+            >>> g = Graph.of([("a/x", "Const", []), ("b/x", "Neg", ["a/x"])])
+            >>> Plan(g).rename({"a": "b", "b": "a"}).after().names
+            ['b/x', 'a/x']
         """
-        return self.added(RenameStep(self.named(old, f"rename({_text(old)!r})").strip("/"), str(to).strip("/"), values))
+        asked = f"rename({_text(old)!r})"
+        if isinstance(old, Mapping) == (to is not None):
+            wrong = "a dict says both names" if to is not None else "it has no new name"
+            raise PlanError(asked, wrong, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
+        pairs = old.items() if isinstance(old, Mapping) else [(old, to)]
+        names = tuple((self.named(one, asked).partition(":")[0].strip("/"), str(new).strip("/")) for one, new in pairs)
+        if not names or len({name for name, _ in names}) < len(names):
+            raise PlanError(asked, "an op or scope is named twice" if names else "it is empty", "Name each once")
+        return self.added(RenameStep(names, values))
 
     def _two(self, old: Any, new: Any, asked: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of tensors given as two, as two lists, or as a dict."""

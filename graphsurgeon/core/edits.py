@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import SelectionError
+from .boundary import Tensor
+from .edges import Edges
 from .fitting import axis_text, bare, both_ways, handle_clash, shapes_differ
 from .graph import Graph, TensorInfo
-from .rewiring import Edge, cycle_fault, frame_fault, grown, reference_fault, rewired
+from .rewiring import Edge, frame_fault, reference_fault
+from .workbench import Workbench
 
 if TYPE_CHECKING:
-    from .boundary import Tensor
     from .effect import Effect
     from .sources import Sources
 
@@ -40,13 +42,52 @@ class Change:
 
 @dataclass(frozen=True)
 class NewNode:
-    """An op that is made anew: its name, type, inputs by tensor name, attributes as Python values."""
+    """An op that is made anew.
+
+    Args:
+        name, op: its name and type.
+        inputs: numbers of the tensors it reads.
+        attributes: as Python values.
+        info: dtype and static shape of its output, as far as known.
+        reads: the same of what it reads; where that is new too and nothing is known, of what this one reads.
+    """
 
     name: str
     op: str
-    inputs: tuple[str, ...]
+    inputs: tuple[Tensor, ...]
     attributes: Mapping[str, Any]
     info: TensorInfo | None
+    reads: TensorInfo | None = None
+
+
+class Link(NamedTuple):
+    """An edge that a step has made, which may close a circle.
+
+    Args:
+        step: number of the step.
+        op: the op that reads, or waits.
+        source: the op that it reads, or waits for.
+        at: number of the input; None where it waits.
+        was: what it read before.
+    """
+
+    step: int
+    op: int
+    source: int
+    at: int | None = None
+    was: Tensor = (-1, 0)
+
+    def stands(self, bench: Workbench) -> bool:
+        """Returns whether the edge is still there."""
+        waits = self.at is None and self.source in bench.waits(self.op)
+        return waits or (self.at is not None and bench.row(self.op)[self.at][0] == self.source)
+
+    def take_back(self, bench: Workbench) -> None:
+        """Takes the edge away."""
+        if self.at is None:
+            bench.set_waits(self.op, [i for i in bench.waits(self.op) if i != self.source])
+        else:
+            bench.set_input(self.op, self.at, self.was)
 
 
 class EditStep:
@@ -54,6 +95,8 @@ class EditStep:
 
     text: str
     code: str
+    #: It looks at all that the steps before it have done.
+    whole = False
 
     def carry(self, effect: Effect) -> None:
         """Adds what the step does to an effect."""
@@ -78,17 +121,18 @@ def misfit(effect: Effect, asked: str, old: Tensor, new: Tensor, readers: Sequen
         old, new: the tensors.
         readers: the ops that are to read the new one.
     """
-    graph = effect.after
-    a, b = graph.info(*old), graph.info(*new)
+    bench = effect.bench
+    a, b = bench.info(*old), bench.info(*new)
     if a is None or b is None:
         return False
     differ = bare(a.dtype) != bare(b.dtype)
-    clash = handle_clash(graph, old, new)
+    clash = handle_clash(bench, old, new)
     if clash:
         fault(effect, asked, *clash)
         return True
     if not differ and not shapes_differ(a.shape, b.shape):
         return False
+    graph = effect.after
     why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
     names = [f"{graph.names[op]}:{port}" for op, port in (new, old)]
     wrong = f"{names[0]!r} is {b}, but {names[1]!r} is {a}: {why}"
@@ -115,7 +159,7 @@ def rewire(
         pairs: tensors of which the second takes the place of the first.
         checked: it is known that no circle is closed.
     """
-    graph = effect.after
+    bench = effect.bench
     if any(misfit(effect, asked, old, new, _readers(edges, new)) for old, new in pairs):
         return
     from .copied import Connection  # it knows plans, and plans know edits
@@ -123,24 +167,23 @@ def rewire(
     if not edges and pairs:
         fault(effect, asked, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
         return
-    after = rewired(graph, edges)
-    trouble = next((f for f in (reference_fault(graph, edge, asked) for edge in edges) if f), None)
-    trouble = trouble or frame_fault(graph, edges, asked)
-    if not trouble and not checked:
-        trouble = cycle_fault(after, [(op, new[0]) for op, _, new in edges], asked, graph)
+    trouble = next((f for f in (reference_fault(bench, edge, asked) for edge in edges) if f), None)
+    trouble = trouble or frame_fault(bench, edges, asked)
     if trouble:
         effect.faults.append(trouble)
         return
-    effect.after = after
     base = effect.plan.base.size
-    set_now = {(graph.names[op], at) for op, at, _ in edges}
-    effect.connections = [c for c in effect.connections if (c.to, c.input) not in set_now]
-    for op, at, (source, port) in edges:
-        name, was = graph.names[op], graph.input_names(op)[at]
-        effect.connections.append(Connection(f"{graph.names[source]}:{port}", name, at, was))
+    for op, at, new in edges:
+        name, was = bench.names[op], bench.name(bench.row(op)[at])
+        effect.connections.append(Connection(bench.name(new), name, at, was))
         if op < base:
             effect.mode = "materialise"
-            effect.edits.append((name, at, f"{graph.names[source]}:{port}"))
+            effect.edits.append((name, at, bench.name(new)))
+    for op, at, new in edges:
+        if not checked:
+            effect.links.append(Link(effect.step, op, new[0], at, bench.row(op)[at]))
+        bench.set_input(op, at, new)
+        effect.by[op] = effect.step
 
 
 def _readers(edges: Sequence[Edge], tensor: Tensor) -> list[int]:
@@ -151,29 +194,38 @@ def touch(effect: Effect, op: int) -> Change:
     """Returns the change of an op, to be added to; an op of the base needs the graph built anew."""
     if op < effect.plan.base.size:
         effect.mode = "materialise"
-    return effect.changes.setdefault(effect.after.names[op], Change())
+    return effect.changes.setdefault(effect.bench.names[op], Change())
 
 
-def add_changes(effect: Effect, before: Graph, waits: Mapping[int, Sequence[int]]) -> None:
-    """Notes for ops what they wait for now, and no longer.
-
-    Args:
-        effect: what to add it to.
-        before: the graph before.
-        waits: op -> all its control inputs now.
-    """
-    for op, now in waits.items():
-        old = before.control.row(op).tolist()
-        change = touch(effect, op)
-        change.waits += [before.names[i] for i in now if i not in old and before.names[i] not in change.waits]
-        change.frees += [before.names[i] for i in old if i not in now]
+def wait(effect: Effect, op: int, waits: Sequence[int], checked: bool = False) -> None:
+    """Lets an op wait for just these others."""
+    bench, change = effect.bench, effect.orders.setdefault(op, ([], []))
+    old = bench.waits(op)
+    touch(effect, op)
+    change[0].extend(i for i in waits if i not in old and i not in change[0])
+    change[1].extend(i for i in old if i not in waits)
+    bench.set_waits(op, waits)
+    if not checked:
+        effect.links += [Link(effect.step, op, i) for i in waits if i not in old]
 
 
 def add_node(effect: Effect, node: NewNode) -> int:
     """Adds an op to the prediction; returns its number."""
-    effect.after = grown(effect.after, node)
+    node_of, port_of = ([tensor[k] for tensor in node.inputs] for k in (0, 1))
+    reads = Edges(np.array([0, len(node_of)], np.int32), np.array(node_of, np.int32), np.array(port_of, np.int32))
+    nothing = Edges(np.zeros(2, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
+    told = None if node.info is None else [node.info]
+    number = effect.bench.add([node.name], [node.op], [None], reads, nothing, lambda _: told)
     effect.added.append(node)
-    return effect.after.size - 1
+    effect.by[number] = effect.step
+    effect.reads[number] = node.reads
+    return number
+
+
+def reading(effect: Effect, tensor: Tensor) -> TensorInfo | None:
+    """Returns what is known of a tensor; where it is that of an op the plan inserts, of what that op reads."""
+    known = effect.bench.info(*tensor)
+    return effect.reads.get(tensor[0]) if known is None else known
 
 
 def fault(effect: Effect, asked: str, wrong: str, instead: str) -> None:
@@ -186,7 +238,7 @@ def fault(effect: Effect, asked: str, wrong: str, instead: str) -> None:
 def tensors_of(effect: Effect, asked: str, *names: str) -> list[Tensor]:
     """Returns tensors by name; none, and a fault, where one is not there."""
     try:
-        return [effect.after.tensor(name, asked) for name in names]
+        return [effect.bench.tensor(name, asked) for name in names]
     except SelectionError as error:
         fault(effect, error.asked, error.wrong, error.instead)
         return []
@@ -195,27 +247,34 @@ def tensors_of(effect: Effect, asked: str, *names: str) -> list[Tensor]:
 def numbers_of(effect: Effect, asked: str, names: Sequence[str]) -> list[int] | None:
     """Returns ops by name; None, and a fault, where one is not there."""
     try:
-        return [effect.after.find(name, asked) for name in names]
+        return [effect.bench.find(name, asked) for name in names]
     except SelectionError as error:
         fault(effect, error.asked, error.wrong, error.instead)
         return None
 
 
 def consumers_of(
-    graph: Graph, tensor: Tensor, only: Sequence[str] | None = None, but: Sequence[str] = ()
+    graph: Graph | Workbench, tensor: Tensor, only: Sequence[str] | None = None, but: Sequence[str] = ()
 ) -> list[tuple[int, int]]:
     """Returns (op, input) for what reads a tensor."""
+    out = graph.readers(tensor) if isinstance(graph, Workbench) else _consumers(graph, tensor)
+    if only is None and not but:
+        return out
+    keep, leave = None if only is None else set(only), set(but)
+    names = graph.names
+    return [(op, at) for op, at in out if names[op] not in leave and (keep is None or names[op] in keep)]
+
+
+def _consumers(graph: Graph, tensor: Tensor) -> list[tuple[int, int]]:
     hit = np.flatnonzero((graph.data.node == tensor[0]) & (graph.data.port == tensor[1]))
     ops = np.searchsorted(graph.data.ptr, hit, side="right") - 1
-    out = [(int(op), int(at - graph.data.ptr[op])) for op, at in zip(ops, hit, strict=True)]
-    keep = None if only is None else set(only)
-    return [(op, at) for op, at in out if graph.names[op] not in but and (keep is None or graph.names[op] in keep)]
+    return [(int(op), int(at - graph.data.ptr[op])) for op, at in zip(ops, hit, strict=True)]
 
 
-def free_name(graph: Graph, wish: str) -> str:
+def free_name(graph: Graph | Workbench, wish: str) -> str:
     """Returns a name that no op and no scope has."""
     name, n = wish, 1
-    while name.lower() in graph.lowered:
+    while graph.taken(name):
         n += 1
         name = f"{wish}_{n}"
     return name

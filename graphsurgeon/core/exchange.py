@@ -12,7 +12,7 @@ from .edits import fault, few, misfit, rewire, touch
 from .grafts import Grafted, Site, built, graft, site_scope
 from .graph import Graph
 from .removal import protected
-from .rewiring import closed_circle, reordered_many
+from .rewiring import closed_circle
 from .swapping import Moved, loop_waits, moved_waits, resolved
 
 if TYPE_CHECKING:
@@ -148,7 +148,8 @@ def _try(
 
 def _finish(effect: Effect, asked: str, chosen: Chosen, sites: list[Site], grafted: Grafted, moved: Moved) -> None:
     base = effect.plan.base.size
-    effect.after = reordered_many(effect.after, moved.control)
+    for op, waits in moved.control.items():
+        effect.bench.set_waits(op, waits)
     rewire(effect, asked, moved.edges, [], checked=True)
     if effect.faults:
         return

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from .boundary import Tensor
 from .contexts import loops_of
 from .graph import Graph, TensorInfo, shape_from, shape_text
 from .walks import backward, forward
+
+if TYPE_CHECKING:
+    from .workbench import Workbench
 
 Shape = tuple[int | None, ...] | None
 #: Only so many ops are looked at: a message must not take long.
@@ -83,7 +87,7 @@ def both_ways(
     return fitting(graph, wanted, readers, old) + (f". {other}" if other else "")
 
 
-def handle_clash(graph: Graph, old: Tensor, new: Tensor) -> tuple[str, str] | None:
+def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] | None:
     """Returns why the handle of a variable cannot take the place of another's, and which would; None where it can.
 
     A handle says neither dtype nor shape, and TensorFlow would refuse what reads it.
@@ -125,7 +129,7 @@ def fits(a: TensorInfo, b: TensorInfo) -> bool:
     return bare(a.dtype) == bare(b.dtype) and not shapes_differ(a.shape, b.shape)
 
 
-def _name(graph: Graph, tensor: Tensor) -> str:
+def _name(graph: Graph | Workbench, tensor: Tensor) -> str:
     return f"{graph.names[tensor[0]]}:{tensor[1]}"
 
 

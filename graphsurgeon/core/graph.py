@@ -205,6 +205,10 @@ class Graph:
         """Names of all ops and scopes in lower case: TensorFlow makes names unique without regard to case."""
         return frozenset(n.lower() for n in self.names) | frozenset(n.lower() for n in self.scopes.names)
 
+    def taken(self, name: str) -> bool:
+        """Returns whether an op or a scope of this name is there (case does not make a difference)."""
+        return name.lower() in self.lowered
+
     @cached_property
     def consumers(self) -> Edges:
         """Row i = ops that read a data output of op i; `port` says which output."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .graph import Graph
+
+if TYPE_CHECKING:
+    from .workbench import Workbench
 
 _SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\\-]*(/[A-Za-z0-9_.\\\->]+)*")
 
@@ -52,14 +55,12 @@ def valid_scope(scope: str) -> bool:
     return bool(_SCOPE.fullmatch(scope))
 
 
-def taken(graph: Graph, scope: str) -> bool:
+def taken(graph: Graph | Workbench, scope: str) -> bool:
     """Returns whether an op or a scope of this name is there already (case does not make a difference)."""
-    low = scope.lower()
-    lowered = graph.lowered
-    return low in lowered
+    return graph.taken(scope)
 
 
-def free_scope(graph: Graph, wish: str) -> str:
+def free_scope(graph: Graph | Workbench, wish: str) -> str:
     """Returns `wish`, or the first of ``wish_2``, ``wish_3`` … that is free.
 
     Example:

@@ -16,12 +16,11 @@ from .copied import (
     NewConstant,
     NewEntries,
     NewPlaceholder,
-    appended,
+    append,
     new_variable,
     renamed,
 )
-from .fitting import shapes_differ
-from .graph import Graph, Mask, TensorInfo
+from .graph import Mask, TensorInfo
 from .naming import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
 from .naming import taken as is_taken
 from .policies import policies, reference_faults, rule_faults, substitute_faults, value_info
@@ -31,12 +30,13 @@ from .walks import edge_rows
 
 if TYPE_CHECKING:
     from .effect import Effect
+    from .workbench import Workbench
 
 
 def put_copy(effect: Effect, step: CopyStep) -> None:
     """Works out a copy step and adds it to an effect, or notes its faults."""
     # 1. What is asked must make sense by itself.
-    selection, base = step.selection, effect.after
+    selection, base = step.selection, effect.bench
     graph = selection.graph
     same = graph.owner is base.owner and graph.owner is not None
     early = step_faults(step, same) + namespace_faults(step, base)
@@ -95,7 +95,7 @@ def put_copy(effect: Effect, step: CopyStep) -> None:
         elif inside and (tensor not in selection.inputs or step.unmapped == "include"):
             continue
         elif closure.shared[op] or (step.unmapped == "keep" and same):
-            external[tensor] = (graph.names[op], port)
+            external[tensor] = (base.names[op], port)
         elif step.unmapped == "placeholder":
             leaf = placeholder_name(graph.names[op], port, taken)
             taken.add(leaf)
@@ -126,7 +126,7 @@ def put_copy(effect: Effect, step: CopyStep) -> None:
         elif outside_op in follows and step.control != "drop":
             kept[outside_op] = follows[outside_op]
         elif step.control == "keep" and same:
-            kept[outside_op] = graph.names[outside_op]
+            kept[outside_op] = base.names[outside_op]
         else:
             dropped.append((graph.names[inside_op], graph.names[outside_op]))
     if dropped and step.control != "drop":
@@ -155,10 +155,9 @@ def put_copy(effect: Effect, step: CopyStep) -> None:
         step, ops, names, place, external, placeholders, constants, variables, [], kept, dropped, closure, turned, key
     )
     copied = replace(copied, collections=_collections(copied, mask, effect))
-    effect.after = appended(base, copied)
+    append(base, copied)
     effect.copies.append(copied)
-    effect.suspects += [(copied, a, b) for a, b in _suspects(step, base)]
-    effect.connections += _joins(copied, mask, base)
+    effect.connections += _joins(copied, mask)
     effect.warnings += _copy_warnings(copied, mask)
     if released:
         s = "s" * (len(released) > 1)
@@ -166,15 +165,13 @@ def put_copy(effect: Effect, step: CopyStep) -> None:
                                + _some(released))  # fmt: skip
 
 
-def _is_reference(graph: Graph, tensor: tuple[str, int]) -> bool:
+def _is_reference(graph: Workbench, tensor: tuple[str, int]) -> bool:
     info = graph.info(graph.index[tensor[0]], tensor[1])
     return info is not None and info.dtype.endswith("_ref")
 
 
 def _collections(copied: Copied, mask: Mask, effect: Effect) -> list[NewEntries]:
     step, graph = copied.step, copied.source
-    there = {name for name, entries in effect.plan.base.state.collections.items() if entries}
-    there |= {entry.name for other in effect.copies for entry in other.collections}
     if step.collections == "none":
         return []
     made, whole = {v.was for v in copied.variables}, bool(step.selection.mask.all())
@@ -195,13 +192,20 @@ def _collections(copied: Copied, mask: Mask, effect: Effect) -> list[NewEntries]
                 count += whole  # what belongs to no op goes where the whole graph goes
         if count:
             lists = VARIABLE_LISTS if step.collections == "variables" else COLLECTIONS_KEPT
-            keep = name in lists and not (name in SINGLES and name in there)
+            keep = name in lists and not (name in SINGLES and _is_there(name, effect))
             keep |= step.collections == "keep" or not step.to
             out.append(NewEntries(name if keep else f"{step.to}/{name}", name, count))
     return out
 
 
-def _joins(copied: Copied, mask: Mask, base: Graph) -> list[Connection]:
+def _is_there(collection: str, effect: Effect) -> bool:
+    """Whether a collection has an entry before this copy."""
+    if effect.plan.base.state.collections.get(collection):
+        return True
+    return any(entry.name == collection for other in effect.copies for entry in other.collections)
+
+
+def _joins(copied: Copied, mask: Mask) -> list[Connection]:
     """The edges that join the copy to what the destination had."""
     graph, out = copied.source, []
     fresh = {p.name for p in copied.stand_ins}
@@ -215,15 +219,6 @@ def _joins(copied: Copied, mask: Mask, base: Graph) -> list[Connection]:
             position = at - int(graph.data.ptr[reader])
             target = copied.renamed(graph.names[reader])
             out.append(Connection(f"{name}:{new_port}", target, position, f"{graph.names[op]}:{port}"))
-    return out
-
-
-def _suspects(step: CopyStep, base: Graph) -> list[tuple[str, str]]:
-    graph, out = step.selection.graph, []
-    for old, new in step.inputs:
-        a, b = graph.info(*graph.tensor(old)), base.info(*base.tensor(new))
-        if a is not None and b is not None and shapes_differ(a.shape, b.shape):
-            out.append((old, new))
     return out
 
 

@@ -16,6 +16,7 @@ from .graph import Graph
 from .naming import op_name as op_name
 from .naming import tensor_name as tensor_name
 from .policies import POLICIES, is_tensor
+from .renaming import RenameStep
 from .selection import Selection
 from .steps import ConnectStep as ConnectStep  # steps are known from here, too
 from .steps import CopyStep as CopyStep
@@ -126,9 +127,9 @@ class Plan(Editing):
         if control is None:
             control = "keep" if selection.graph.owner is self.base.owner else "refuse"
         _one_of(asked, "control", control, CONTROL)
-        source, base = selection.graph, self.base
+        source = selection.graph
         given = [pair for a, b in (inputs or {}).items() for pair in self._pairs(a, b, asked)]
-        pairs = tuple((tensor_name(_of(a, source, asked)), tensor_name(_of(b, base, asked))) for a, b in given)
+        pairs = tuple((tensor_name(_of(a, source, asked)), tensor_name(self.named(b, asked))) for a, b in given)
         step = CopyStep(
             selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, rules,
             seeds, reuse, tuple((constants or {}).items()), names, bool(trainable),
@@ -168,7 +169,8 @@ class Plan(Editing):
                 plan = plan.connect(one, to=end, input=input if several else input + at)
             return plan
         asked = f"connect({tensor_name(tensor)!r}, to={op_name(to)!r})"
-        step = ConnectStep(tensor_name(_of(tensor, self.base, asked)), op_name(_of(to, self.base, asked)), int(input))
+        source, end = self.named(tensor, asked), self.named(to, asked)
+        step = ConnectStep(tensor_name(source), op_name(end), int(input))
         return replace(self, steps=(*self.steps, step))
 
     def with_policy(self, step: int, variable: str, policy: Any) -> Plan:
@@ -196,8 +198,17 @@ class Plan(Editing):
         return replace(self, steps=(*self.steps, step))
 
     def named(self, thing: Any, asked: str) -> str:
-        """Returns the name of an op or tensor, given by name or object of this graph."""
-        return str(getattr(_of(thing, self.base, asked), "name", thing))
+        """Returns the name that an op or tensor has after the steps so far, given by that name or as an object."""
+        return self._called(_of(thing, self.base, asked))
+
+    def _called(self, thing: Any) -> str:
+        name = str(getattr(thing, "name", thing))
+        if isinstance(thing, str) or getattr(thing, "graph", None) is None:
+            return name
+        for step in self.steps:  # an object is called what it was before any of them
+            if isinstance(step, RenameStep):
+                name = step.called(name)
+        return name
 
     @cached_property
     def effect(self) -> Effect:

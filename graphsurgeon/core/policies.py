@@ -15,6 +15,7 @@ from .state import VariableInfo
 
 if TYPE_CHECKING:
     from .steps import CopyStep, Fault
+    from .workbench import Workbench
 
 #: Words for a policy; a tensor name in place of a word means: replaced by that tensor.
 POLICIES = ("copy", "freeze", "initial", "share")
@@ -178,7 +179,7 @@ def spare(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask
     return gone
 
 
-def substitute_faults(step: CopyStep, base: Graph, found: Sequence[Substitute]) -> list[Fault]:
+def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitute]) -> list[Fault]:
     """Faults of freezing and replacing: ops that change the variable, no values, a tensor that does not fit."""
     from .fitting import axis_text, bare, fitting, shapes_differ
     from .steps import Fault
@@ -209,8 +210,8 @@ def substitute_faults(step: CopyStep, base: Graph, found: Sequence[Substitute]) 
             if new is None:
                 continue
             if bare(new.dtype) != bare(old.dtype):
-                out.append(Fault(asked, f"{sub.tensor!r} is {new}, but {name!r} is {old}", fitting(base, old)))
+                out.append(Fault(asked, f"{sub.tensor!r} is {new}, but {name!r} is {old}", fitting(base.frozen(), old)))
             elif shapes_differ(new.shape, old.shape):
                 wrong = f"{sub.tensor!r} is {new}, but {name!r} is {old}: {axis_text(new.shape, old.shape)}"
-                out.append(Fault(asked, wrong, fitting(base, old)))
+                out.append(Fault(asked, wrong, fitting(base.frozen(), old)))
     return out

@@ -50,6 +50,7 @@ class Preview:
             "connections": len(effect.connections),
             "changed": len(effect.changes) + len(effect.reordered),
             "removed": len(effect.removed),
+            "renamed": len(effect.renamed),
         }
 
     @property
@@ -57,7 +58,7 @@ class Preview:
         """Op number after the plan -> ``new``, or ``changed`` for ops that get other inputs, attributes or a device."""
         effect, after = self.effect, self.effect.after
         out = dict.fromkeys(range(effect.first, after.size), "new")
-        touched = [*(op for op, _, _ in effect.edits), *effect.changes, *effect.reordered]
+        touched = [*(op for op, _, _ in effect.edits), *effect.changes, *effect.reordered, *effect.renamed.values()]
         out.update({after.index[op]: "changed" for op in touched if after.index.get(op, effect.first) < effect.first})
         return out
 
@@ -108,6 +109,8 @@ class Preview:
             rows.append({"kind": "op", "name": node.name, "was": "", "what": node.op})
         for name, change in (*self.effect.changes.items(), *self.effect.reordered.items()):
             rows.append({"kind": "change", "name": name, "was": name, "what": change.text})
+        for old, new in self.effect.renamed.items():
+            rows.append({"kind": "renamed", "name": new, "was": old, "what": ""})
         base = self.plan.base
         for number in sorted(self.effect.removed):
             rows.append({"kind": "removed", "name": "", "was": base.names[number], "what": base.types[number]})
@@ -173,6 +176,8 @@ def _edit_lines(effect: Effect) -> list[str]:
         ]
     if effect.added:
         lines += ["inserts", *_some([f"{node.name}  {node.op}" for node in effect.added])]
+    if effect.renamed:
+        lines += ["renames", *_some([f"{old} to {new}" for old, new in effect.renamed.items()])]
     changes = {**effect.changes, **effect.reordered}
     if changes:
         lines += ["changes", *_some([f"{name}: {change.text}" for name, change in changes.items()])]
@@ -205,6 +210,7 @@ def _why_anew(effect: Effect) -> str:
         "get other inputs": effect.edits,
         "change": effect.changes,
         "go": effect.removed,
+        "get other names": effect.renamed,
     }
     why = [text for text, there in reasons.items() if there] or ["were rewired, and back again"]
     return "ops that exist " + " and ".join(why)

@@ -98,6 +98,8 @@ def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Ori
         changed.setdefault(op, []).append(f"input {at} reads {tensor}")
     for op, change in effect.changes.items():
         changed.setdefault(op, []).append(change.text)
+    for was, now in effect.renamed.items():
+        changed.setdefault(now, []).append(f"was called {was}")
     names, there = effect.plan.base.names, effect.after.index
     about = {
         "text": "; ".join(s.text for s in effect.plan.steps),
@@ -105,6 +107,7 @@ def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Ori
         "made": made,
         "changed": {op: ", ".join(what) for op, what in changed.items() if op in there},
         "removed": [names[i] for i in sorted(effect.removed)],
+        "renamed": effect.renamed,
     }
     return written(step, about)
 
@@ -197,6 +200,8 @@ def _read(step: int, about: Mapping[str, Any], out: dict[str, Origin]) -> None:
         new[name] = Origin(name, kind if kind in _HOW else "inserted", step, str(was), str(graph))
     for name in about.get("removed", ()):
         out.pop(name, None)
+    known = {str(now): out.pop(name) for name, now in about.get("renamed", {}).items() if name in out}
+    out |= {name: replace(origin, op=name) for name, origin in known.items()}
     out |= new
     for name, what in about.get("changed", {}).items():
         old = out.get(name, Origin(name))

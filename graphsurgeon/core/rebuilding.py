@@ -20,6 +20,8 @@ class RebuildStep(EditStep):
 
     orphans: tuple[str, ...]
 
+    whole = True
+
     @property
     def text(self) -> str:  # type: ignore[override]
         """The step in words."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .boundary import Tensor
     from .effect import Effect
     from .steps import Fault
+    from .workbench import Workbench
 
 
 @dataclass(frozen=True)
@@ -42,41 +43,38 @@ class RemoveStep(EditStep):
         numbers = numbers_of(effect, self.asked, self.ops)
         if numbers is None:
             return
-        late = [effect.after.names[i] for i in numbers if i >= effect.plan.base.size]
+        late = [effect.bench.names[i] for i in numbers if i >= effect.plan.base.size]
         if late:
             fault(effect, self.asked, f"{late[0]!r} is made by this plan", "Take the step that makes it out instead")
             return
         if self.stitch:
-            self._stitch(effect, effect.after.mask(numbers))
+            self._stitch(effect, set(numbers))
         effect.removed.update(numbers)
         effect.mode = "materialise"
 
-    def _stitch(self, effect: Effect, gone: Mask) -> None:
+    def _stitch(self, effect: Effect, gone: set[int]) -> None:
         """What reads output 0 of an op that goes reads the first tensor above that stays, along first inputs."""
-        graph = effect.after
-        rows = edge_rows(graph.data)
-        cross = np.flatnonzero(gone[graph.data.node] & ~gone[rows] & (graph.data.port == 0)).tolist()
+        graph = effect.bench
         edges: list[Edge] = []
         pairs: dict[Tensor, Tensor] = {}
-        for at in cross:
-            start = int(graph.data.node[at]), 0
-            new = _above(graph, start, gone)
-            if new is None:
-                continue  # it is said as a consumer left dangling
-            pairs[start] = new
-            edges.append((int(rows[at]), at - int(graph.data.ptr[rows[at]]), new))
+        for gap in sorted(gone):
+            readers = [(op, at) for op, at in graph.readers((gap, 0)) if op not in gone]
+            new = _above(graph, (gap, 0), gone) if readers else None
+            if new is not None:  # else it is said as a consumer left dangling
+                pairs[gap, 0] = new
+                edges += [(op, at, new) for op, at in readers]
         if edges:
             rewire(effect, self.asked, edges, list(pairs.items()))
 
 
-def _above(graph: Graph, tensor: Tensor, gone: Mask) -> Tensor | None:
+def _above(graph: Workbench, tensor: Tensor, gone: set[int]) -> Tensor | None:
     seen = 0
-    while gone[tensor[0]]:
-        reads = graph.data.row(tensor[0])
+    while tensor[0] in gone:
+        reads = graph.row(tensor[0])
         seen += 1
-        if not len(reads) or seen > graph.size or tensor[1]:
+        if not reads or seen > len(gone) or tensor[1]:
             return None
-        tensor = int(reads[0]), int(graph.data.port[graph.data.ptr[tensor[0]]])
+        tensor = reads[0]
     return tensor
 
 
@@ -92,13 +90,7 @@ def finish_removal(effect: Effect) -> None:
         return
     whole = _needed_whole(graph, gone)
     if whole:
-        from .renaming import RenameStep
-
-        name, wrong, instead = whole
-        for step in effect.plan.steps:
-            if isinstance(step, RenameStep) and (name == step.old or name.startswith(f"{step.old}/")):
-                asked, instead = step.asked, "Rename a scope that has the whole of it, or leave this name as it is"
-        fault(effect, asked, wrong, instead)
+        fault(effect, asked, *whole)
         return
     later = edge_rows(graph.control)
     pairs = [
@@ -127,12 +119,11 @@ def finish_removal(effect: Effect) -> None:
 
 
 def _placed_with(effect: Effect, gone: Mask) -> list[str]:
-    """Ops that stay and ask to be placed with one that goes; a rename says its own."""
+    """Ops that stay and ask to be placed with one that goes."""
     base = effect.plan.base
-    renamed = {name for c in effect.copies if c.role == "copy" for name in c.step.names or ()}
     ops, others, names = base.places
     hit = np.flatnonzero((others >= 0) & gone[others] & ~gone[ops]).tolist() if len(ops) else []
-    return [f"{base.names[ops[k]]} with {names[k]}" for k in hit if names[k] not in renamed]
+    return [f"{base.names[ops[k]]} with {names[k]}" for k in hit]
 
 
 def protected(graph: Graph, ops: Mask) -> Mask:
@@ -178,8 +169,8 @@ def _listed(graph: Graph, gone: Container[int]) -> Iterator[str]:
                 yield key
 
 
-def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str, str] | None:
-    """What stays must stay whole: variables, loops and conds, tables with what fills them: the op, wrong, instead."""
+def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str] | None:
+    """What stays must stay whole: variables, loops and conds, tables with what fills them: wrong, instead."""
     for variable in graph.state.variables.values():
         number = graph.index.get(variable.op)
         if number is None or gone[number]:
@@ -188,17 +179,17 @@ def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str, str] | None:
         if part:
             name = graph.names[part[0]]
             wrong = f"{name!r} is a part of variable {variable.op!r}, which stays"
-            return name, wrong, "Remove the variable too, or leave its parts"
+            return wrong, "Remove the variable too, or leave its parts"
     for holder, starters in graph.state.starters.items():
         number = graph.index.get(holder)
         filling = [s for s in starters if s in graph.index and gone[graph.index[s]]]
         if number is not None and not gone[number] and filling:
             wrong = f"{filling[0]!r} fills {holder!r}, which stays"
-            return filling[0], wrong, "Remove that too, or leave what fills it"
+            return wrong, "Remove that too, or leave what fills it"
     for names in graph.state.contexts:
         inside = [graph.index[n] for n in sorted(names) if n in graph.index]
         out = [i for i in inside if gone[i]]
         if out and len(out) < len(inside):
             name = graph.names[out[0]]
-            return name, f"{name!r} is a part of a loop or cond, which stays", "Remove the loop or cond whole"
+            return f"{name!r} is a part of a loop or cond, which stays", "Remove the loop or cond whole"
     return None

@@ -35,6 +35,8 @@ class ReplaceStep(EditStep):
     words: tuple[str, str] = ("pattern", "replacement")
     options: tuple[tuple[str, Any], ...] = ()
 
+    whole = True
+
     @property
     def asked(self) -> str:
         """The request, for messages."""

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .edits import (
     EditStep,
     NewNode,
@@ -19,6 +17,7 @@ from .edits import (
     limits,
     numbers_of,
     one_or_all,
+    reading,
     rewire,
     tensors_of,
     whose,
@@ -61,7 +60,7 @@ class RerouteStep(EditStep):
             pairs = list(zip(found[: len(self.old)], found[len(self.old) :], strict=True))
             edges: list[Edge] = []
             for old, new in pairs:
-                edges += [(op, at, new) for op, at in consumers_of(effect.after, old, self.only, self.but)]
+                edges += [(op, at, new) for op, at in consumers_of(effect.bench, old, self.only, self.but)]
             rewire(effect, self.asked, edges, pairs)
 
 
@@ -88,8 +87,8 @@ class SwapStep(EditStep):
         pairs = list(zip(found[: len(self.a)], found[len(self.a) :], strict=True)) if found else []
         edges: list[Edge] = []
         for a, b in pairs:
-            edges += [(op, at, b) for op, at in consumers_of(effect.after, a)]
-            edges += [(op, at, a) for op, at in consumers_of(effect.after, b)]
+            edges += [(op, at, b) for op, at in consumers_of(effect.bench, a)]
+            edges += [(op, at, a) for op, at in consumers_of(effect.bench, b)]
         if pairs:
             rewire(effect, self.asked, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
 
@@ -116,25 +115,21 @@ class DetachStep(EditStep):
         numbers = numbers_of(effect, self.asked, self.ops)
         if numbers is None:
             return
-        mask = effect.after.mask(numbers)
+        inside = set(numbers)
         for side in ("inputs", "outputs") if self.side == "both" else (self.side,):
-            self._cut(effect, mask, side)
+            self._cut(effect, inside, side)
 
-    def _cut(self, effect: Effect, mask: Any, side: str) -> None:
-        graph = effect.after
-        inside = np.zeros(graph.size, np.bool_)
-        inside[: len(mask)] = mask
-        rows = np.repeat(np.arange(graph.size), np.diff(graph.data.ptr))
-        cross = inside[rows] & ~inside[graph.data.node]
-        if side == "outputs":
-            cross = ~inside[rows] & inside[graph.data.node]
+    def _cut(self, effect: Effect, inside: set[int], side: str) -> None:
+        graph = effect.bench
+        rows = inside if side == "inputs" else {op for one in inside for op in graph.reading(one)} - inside
         edges: dict[Tensor, list[tuple[int, int]]] = {}
-        for at in np.flatnonzero(cross).tolist():
-            tensor = int(graph.data.node[at]), int(graph.data.port[at])
-            edges.setdefault(tensor, []).append((int(rows[at]), at - int(graph.data.ptr[rows[at]])))
+        for op in sorted(rows):
+            for at, tensor in enumerate(graph.row(op)):
+                if (tensor[0] in inside) == (side == "outputs"):
+                    edges.setdefault(tensor, []).append((op, at))
         for tensor, readers in edges.items():
             info = graph.info(*tensor) or TensorInfo("float32", None)
-            name = free_name(effect.after, f"{graph.names[tensor[0]]}_{tensor[1]}_detached")
+            name = free_name(graph, f"{graph.names[tensor[0]]}_{tensor[1]}_detached")
             held = {"dtype": bare(info.dtype), "shape": info.shape}
             new = add_node(effect, NewNode(name, "Placeholder", (), held, TensorInfo(bare(info.dtype), info.shape)))
             rewire(effect, self.asked, [(op, at, (new, 0)) for op, at in readers], [])
@@ -145,8 +140,8 @@ class InsertStep(EditStep):
     """A new op on an edge; see `Plan.insert`."""
 
     op: str | Callable[..., Any]
-    on: str
-    name: str
+    on: tuple[str, ...]
+    name: str | tuple[str, ...]
     attributes: tuple[tuple[str, Any], ...]
     only: tuple[str, ...] | None = None
     but: tuple[str, ...] = ()
@@ -165,7 +160,8 @@ class InsertStep(EditStep):
     def text(self) -> str:  # type: ignore[override]
         """The step in words."""
         what = self.op if isinstance(self.op, str) else f"{self.words[1]} as"
-        return f"insert {what} {self.name} between {self.on} and {whose(self.on, self.only, self.but)}"
+        name = self.name if isinstance(self.name, str) else few(self.name)
+        return f"insert {what} {name} between {few(self.on)} and {whose(few(self.on), self.only, self.but)}"
 
     @property
     def code(self) -> str:  # type: ignore[override]
@@ -176,26 +172,44 @@ class InsertStep(EditStep):
         """Returns the call that adds it to a plan of the editor called `owner`; notes the function it uses."""
         held = "".join(f", {key}={literal(value, sources)}" for key, value in self.attributes)
         what = repr(self.op) if isinstance(self.op, str) else sources.word(self.op, self.words[1])
-        return f".insert({what}, on={self.on!r}, name={self.name!r}{limits(self.only, self.but)}{held})"
+        name = self.name if isinstance(self.name, str) else list(self.name)
+        return f".insert({what}, on={one_or_all(self.on)!r}, name={name!r}{limits(self.only, self.but)}{held})"
 
     def carry(self, effect: Effect) -> None:
-        """Adds the op and lets the consumers read it."""
-        graph = effect.after
-        found = tensors_of(effect, self.asked, self.on)
-        if not found:
+        """Adds the ops and lets the consumers read them."""
+        graph = effect.bench
+        found = tensors_of(effect, self.asked, *self.on)
+        names = self._names(effect) if found else []
+        if not names:
             return
-        if not valid_scope(self.name) or self.name.lower() in graph.lowered:
-            wrong = f"the name {self.name!r} is taken, or none" if self.name else "the new op has no name"
-            fault(effect, self.asked, wrong, f"Type name={free_name(graph, 'inserted')!r}, which is free")
-            return
-        edges = consumers_of(graph, found[0], self.only, self.but)
+        edges = [consumers_of(graph, tensor, self.only, self.but) for tensor in found]
         if isinstance(self.op, str):
-            new = add_node(effect, NewNode(self.name, self.op, (self.on,), dict(self.attributes), None)), 0
-            rewire(effect, self.asked, [(op, at, new) for op, at in edges], [])
+            for name, tensor, readers in zip(names, found, edges, strict=True):
+                about = NewNode(name, self.op, (tensor,), dict(self.attributes), None, reading(effect, tensor))
+                new = add_node(effect, about), 0
+                rewire(effect, self.asked, [(op, at, new) for op, at in readers], [])
             return
-        sites = [Site(self.name, {"x": found[0]}, ("output",))]
+        sites = [Site(name, {"x": tensor}, ("output",)) for name, tensor in zip(names, found, strict=True)]
         piece = built(effect, self.asked, self.op, sites)
         grafted = graft(effect, piece, sites) if piece is not None else None
-        if grafted is not None:
-            new = grafted.outputs[0]["output"]
-            rewire(effect, self.asked, [(op, at, new) for op, at in edges], [(found[0], new)])
+        for tensor, readers, ends in zip(found, edges, grafted.outputs, strict=True) if grafted is not None else ():
+            new = ends["output"]
+            rewire(effect, self.asked, [(op, at, new) for op, at in readers], [(tensor, new)])
+
+    def _names(self, effect: Effect) -> list[str]:
+        """A name for each new op; none, and a fault, where one is taken."""
+        graph = effect.bench
+        names = list(self.name) if not isinstance(self.name, str) else [self.name]
+        n = 0
+        while isinstance(self.name, str) and len(names) < len(self.on):
+            n += 1
+            if not graph.taken(f"{self.name}_{n}"):
+                names.append(f"{self.name}_{n}")
+        given: set[str] = set()
+        for name in names:
+            if not valid_scope(name) or graph.taken(name) or name.lower() in given:
+                wrong = f"the name {name!r} is taken, or none" if name else "the new op has no name"
+                fault(effect, self.asked, wrong, f"Type name={free_name(graph, 'inserted')!r}, which is free")
+                return []
+            given.add(name.lower())
+        return names

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .contexts import loops_of
-from .graph import Edges, Graph, Mask, TensorInfo
+from .graph import Edges, Graph, Mask
+from .told import Told
 from .walks import backward, strong_components
 
 if TYPE_CHECKING:
-    from .edits import NewNode
     from .steps import Fault
+    from .workbench import Workbench
 
-_TURNING = ("NextIteration", "RefNextIteration")
+TURNING = ("NextIteration", "RefNextIteration")
 #: op, position of its input, (producer, output).
 Edge = tuple[int, int, tuple[int, int]]
 
@@ -35,22 +35,6 @@ def rewired(graph: Graph, edges: Sequence[Edge]) -> Graph:
         at = int(graph.data.ptr[op]) + position
         node[at], port[at] = tensor
     return replace(graph, data=Edges(graph.data.ptr, node, port))
-
-
-def reordered(graph: Graph, op: int, waits: Sequence[int]) -> Graph:
-    """Returns a snapshot in which an op has exactly these control inputs.
-
-    Example:
-        >>> g = Graph.of([("a", "NoOp", []), ("b", "NoOp", [])])
-        >>> reordered(g, 1, [0]).control_names(1)
-        ['a']
-    """
-    begin, end = int(graph.control.ptr[op]), int(graph.control.ptr[op + 1])
-    new = np.asarray(waits, np.int32)
-    node = np.concatenate([graph.control.node[:begin], new, graph.control.node[end:]]).astype(np.int32)
-    ptr = graph.control.ptr.copy()
-    ptr[op + 1 :] += len(new) - (end - begin)
-    return replace(graph, control=Edges(ptr, node, np.zeros(len(node), np.int32)))
 
 
 def reordered_many(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
@@ -77,24 +61,6 @@ def reordered_many(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
     return replace(graph, control=Edges(ptr, node, np.zeros(len(node), np.int32)))
 
 
-def grown(graph: Graph, node: NewNode) -> Graph:
-    """Returns a snapshot with one op more, at its end."""
-    reads = [graph.tensor(name) for name in node.inputs]
-    ends = np.array([op for op, _ in reads], np.int32), np.array([port for _, port in reads], np.int32)
-    nothing = Edges(np.zeros(2, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
-    after = graph.appended(
-        [node.name], [node.op], [None], Edges(np.array([0, len(reads)], np.int32), *ends), nothing
-    )  # fmt: skip
-    last, before = graph.size, graph.outputs_of
-
-    def outputs_of(i: int) -> Sequence[TensorInfo] | None:
-        if i == last:
-            return None if node.info is None else [node.info]
-        return before(i) if before else None
-
-    return replace(after, outputs_of=outputs_of)
-
-
 def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
     """Returns a snapshot without some ops, which nothing that stays may read.
 
@@ -109,7 +75,6 @@ def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
     place = np.cumsum(keep, dtype=np.int32) - 1
     wanted = keep.tolist()
     names = list(compress(graph.names, wanted))
-    before = graph.outputs_of
     return replace(
         graph,
         names=names,
@@ -118,7 +83,7 @@ def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
         data=_kept(graph.data, keep, place),
         control=_kept(graph.control, keep, place),
         index=dict(zip(names, range(len(names)), strict=True)),
-        outputs_of=(lambda i: before(int(stay[i]))) if before else None,
+        outputs_of=Told.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
     )
 
 
@@ -130,37 +95,12 @@ def _kept(edges: Edges, keep: np.ndarray, place: np.ndarray) -> Edges:
     return Edges(ptr, place[edges.node[inside]].astype(np.int32), edges.port[inside])
 
 
-def cycle_fault(
-    after: Graph, edges: Sequence[tuple[int, int]], asked: str, before: Graph | None = None
-) -> Fault | None:
-    """Returns the fault of edges (op, what it reads or waits for) that close a circle; back edges of loops do not.
-
-    Args:
-        after: the graph with these edges.
-        edges: the edges.
-        asked: the request, for messages.
-        before: the graph without them, where it is at hand.
-    """
-    from .steps import Fault
-
-    ring = closed_circle(after, edges, before)
-    for op, source in edges if ring.any() else ():
-        if ring[op] and ring[source]:
-            return Fault(
-                asked,
-                f"that makes a cycle: {after.names[source]!r} is computed from {after.names[op]!r}",
-                "Choose a tensor above it" if asked[:3] != "add" else "Choose an op above it",
-            )
-    return None
-
-
-def closed_circle(after: Graph, edges: Sequence[tuple[int, int]], before: Graph | None = None) -> Mask:
+def closed_circle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
     """Returns a mask of the ops on circles that edges (op, what it reads or waits for) close.
 
     Args:
         after: the graph with these edges in it.
         edges: the edges to judge; back edges of loops close no circle.
-        before: the graph without them, where it is at hand: that is quicker for edges from one op.
 
     Example:
         >>> g = Graph.of([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
@@ -170,37 +110,36 @@ def closed_circle(after: Graph, edges: Sequence[tuple[int, int]], before: Graph 
     out = np.zeros(after.size, np.bool_)
     if not edges:
         return out
-    if before is not None and len({source for _, source in edges}) == 1:
-        # A shortest circle has one of the new edges only: what is above their one end decides.
+    turning = after.typed(TURNING)
+    if len({source for _, source in edges}) == 1:
+        # What is above their one end decides, which is quicker.
         source = edges[0][1]
-        turning = np.flatnonzero(before.typed(_TURNING)).tolist()
-        above = backward(before, before.mask([source]), frozenset((i, 0) for i in turning))
+        above = backward(after, after.mask([source]), frozenset((i, 0) for i in np.flatnonzero(turning).tolist()))
         out[[end for op, _ in edges if above[op] for end in (op, source)]] = True
         return out
-    parts = strong_components(after, after.typed(_TURNING))
+    parts = strong_components(after, turning)
     ends = np.asarray(edges, np.int64)
     hit = parts[ends[:, 0]] == parts[ends[:, 1]]
     result: Mask = np.isin(parts, parts[ends[hit, 0]]) if hit.any() else out
     return result
 
 
-def frame_fault(graph: Graph, edges: Sequence[Edge], asked: str) -> Fault | None:
+def frame_fault(graph: Workbench, edges: Sequence[Edge], asked: str) -> Fault | None:
     """Returns the fault of an edge that goes into or out of a ``while_loop`` of TF1 without its Enter or Exit."""
     from .steps import Fault
 
-    loop = loops_of(graph)
-    if (loop < 0).all():
-        return None
     for op, at, (source, port) in edges:
-        before = int(graph.data.node[int(graph.data.ptr[op]) + at])
-        if graph.types[before] in _TURNING and graph.types[source] not in _TURNING:
+        if graph.loop(op) < 0 and graph.loop(source) < 0:
+            continue
+        before = graph.row(op)[at][0]
+        if graph.types[before] in TURNING and graph.types[source] not in TURNING:
             return Fault(
                 asked,
                 f"{graph.names[op]!r} takes what {graph.names[before]!r} gives to the next turn of the loop, "
                 f"and {graph.names[source]!r} is no NextIteration",
                 f"Rewire what {graph.names[before]!r} reads: {graph.input_names(before)[0]!r}",
             )
-        reads, comes = _frames(graph, loop, op, source)
+        reads, comes = _frames(graph, op, source)
         if reads != comes:
             inside = graph.names[op] if reads >= 0 else f"{graph.names[source]}:{port}"
             return Fault(
@@ -211,13 +150,12 @@ def frame_fault(graph: Graph, edges: Sequence[Edge], asked: str) -> Fault | None
     return None
 
 
-def order_fault(graph: Graph, edges: Sequence[tuple[int, int]], asked: str) -> Fault | None:
+def order_fault(graph: Workbench, edges: Sequence[tuple[int, int]], asked: str) -> Fault | None:
     """Returns the fault of a control edge (op, what it waits for) into or out of a ``while_loop`` of TF1."""
     from .steps import Fault
 
-    loop = loops_of(graph)
-    for op, source in edges if (loop >= 0).any() else ():
-        reads, comes = _frames(graph, loop, op, source)
+    for op, source in edges:
+        reads, comes = _frames(graph, op, source)
         if reads != comes:
             inside, other = (op, source) if reads >= 0 else (source, op)
             return Fault(
@@ -228,23 +166,23 @@ def order_fault(graph: Graph, edges: Sequence[tuple[int, int]], asked: str) -> F
     return None
 
 
-def _frames(graph: Graph, loop: np.ndarray, op: int, source: int) -> tuple[int, int]:
+def _frames(graph: Workbench, op: int, source: int) -> tuple[int, int]:
     """The loop in which an op takes its inputs, and that in which another gives its outputs; -1 for none."""
-    reads = -1 if graph.types[op] in ("Enter", "RefEnter") else int(loop[op])
-    return reads, -1 if graph.types[source] in ("Exit", "RefExit") else int(loop[source])
+    reads = -1 if graph.types[op] in ("Enter", "RefEnter") else graph.loop(op)
+    return reads, -1 if graph.types[source] in ("Exit", "RefExit") else graph.loop(source)
 
 
 def _another(reads: int, comes: int) -> str:
     return ", but in another one" if reads >= 0 and comes >= 0 else ""
 
 
-def reference_fault(graph: Graph, edge: Edge, asked: str) -> Fault | None:
+def reference_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
     """Returns the fault of an op that changes a variable and would read a tensor that is none."""
     from .plan import Fault
     from .policies import writes
 
     op, at, new = edge
-    old = graph.tensor(graph.input_names(op)[at])
+    old = graph.row(op)[at]
     was, now = graph.info(*old), graph.info(*new)
     if at or was is None or not was.dtype.endswith("_ref"):
         return None

@@ -80,6 +80,7 @@ class Selection:
     query: Query
     inputs: tuple[Tensor, ...] = ()
     outputs: tuple[Tensor, ...] = ()
+    notes: tuple[str, ...] = ()  # what was asked for beside it, and is not there
 
     # -- looking at it --------------------------------------------------------------------------
 
@@ -145,7 +146,8 @@ class Selection:
     def __repr__(self) -> str:
         kinds = ", ".join(f"{n} {kind}" for kind, n in list(self.types.items())[:4])
         more = ", …" if len(self.types) > 4 else ""
-        return f"<Selection of {self.count} ops in {self.graph.title}: {kinds or 'nothing'}{more}>"
+        notes = "".join(f"; {note}" for note in self.notes)
+        return f"<Selection of {self.count} ops in {self.graph.title}: {kinds or 'nothing'}{more}{notes}>"
 
     # -- making others --------------------------------------------------------------------------
 
@@ -220,8 +222,10 @@ class Selection:
         """
         names, old = tuple(self.names), self.graph.names
         mask = graph.mask([graph.find(name, "the copy of what was selected") for name in names])
-        ends = [tuple((graph.find(old[op], "the copy"), port) for op, port in t) for t in (self.inputs, self.outputs)]
-        return Selection(graph, mask, Query("names", names), *ends)
+        start, end = (
+            tuple((graph.find(old[op], "the copy"), port) for op, port in t) for t in (self.inputs, self.outputs)
+        )
+        return Selection(graph, mask, Query("names", names), start, end)
 
 
 def _fitted(selection: Selection, size: int) -> Mask:
@@ -244,7 +248,7 @@ def select(
     Args:
         graph: the snapshot to select from.
         scope: a name scope: its own op, if there is one, and all below.
-        op: an op type or several.
+        op: an op type or several; of several, those that the graph has, and the selection says which it has not.
         name: op names, or patterns with ``*``, ``?`` and ``[ ]``.
         inputs: boundary input tensors: what lies before them stays out.
         outputs: boundary output tensors: only what they need is in.
@@ -270,13 +274,13 @@ def select(
     asked = "select(" + ", ".join(f"{key}={value!r}" for key, value in given) + ")"
     if not given:
         return Selection(graph, np.ones(graph.size, np.bool_), Query("select"))
-    mask = np.ones(graph.size, np.bool_)
+    mask, notes = np.ones(graph.size, np.bool_), list[str]()
     start: tuple[Tensor, ...] = ()
     end: tuple[Tensor, ...] = ()
     if scope is not None:
         mask &= _scope(graph, scope, asked)
     if kinds is not None:
-        mask &= _types(graph, kinds, asked)
+        mask &= _types(graph, kinds, asked, notes)
     if patterns is not None:
         mask &= _names(graph, patterns, asked)
     if ins is not None or outs is not None:
@@ -285,7 +289,7 @@ def select(
         end = tuple(dict.fromkeys(graph.tensor(t, asked) for t in outs))
         start = tuple(dict.fromkeys(graph.tensor(t, asked) for t in ins or ()))
         mask &= region(graph, start, end, asked)
-    return Selection(graph, mask, Query("select", given), start, end)
+    return Selection(graph, mask, Query("select", given), start, end, tuple(notes))
 
 
 def _words(given: str | Iterable[Any] | None) -> tuple[str, ...] | None:
@@ -318,17 +322,19 @@ def _top(graph: Graph) -> str:
     return "Its outermost scopes are " + ", ".join(repr(t) for t in tops[:12])
 
 
-def _types(graph: Graph, kinds: Iterable[str], asked: str) -> Mask:
+def _types(graph: Graph, kinds: Sequence[str], asked: str, notes: list[str]) -> Mask:
     mask = np.zeros(graph.size, np.bool_)
     for kind in kinds:
         hit = graph.type_array == kind
         if not hit.any():
             there = sorted(set(graph.types))
             close = nearest(kind, there)
-            hint = (
-                "Did you mean " + " or ".join(repr(c) for c in close) + "?" if close else f"It has {', '.join(there)}"
-            )
-            raise SelectionError(asked, f"{graph.title} has no op of type {kind!r}", hint)
+            hint = "Did you mean " + " or ".join(map(repr, close)) + "?" if close else ""
+            notes.append(f"no op of type {kind!r}" + (f" (d{hint[1:]})" if hint else ""))
+            if len(notes) == len(kinds):
+                which = repr(kind) if len(kinds) == 1 else " or ".join(map(repr, kinds))
+                wrong = f"{graph.title} has no op of type {which}"
+                raise SelectionError(asked, wrong, hint or f"It has {', '.join(there)}")
         mask |= hit
     return mask
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .devices import parts
-from .edits import EditStep, add_changes, fault, few, limits, numbers_of, one_or_all, touch
-from .rewiring import cycle_fault, order_fault, reordered, reordered_many
+from .edits import EditStep, fault, few, limits, numbers_of, one_or_all, touch, wait
+from .rewiring import order_fault
 from .sources import Sources, literal
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class SetStep(EditStep):
         for number in numbers:
             change = touch(effect, number)
             change.attributes.update(self.attributes)
+            if self.attributes:
+                effect.by[number] = effect.step
             change.device = self.device if self.device is not None else change.device
 
 
@@ -86,12 +88,12 @@ class OrderStep(EditStep):
 
     def carry(self, effect: Effect) -> None:
         """Sets the control inputs."""
-        graph = effect.after
+        graph = effect.bench
         me = numbers_of(effect, self.asked, (self.op,))
         others = numbers_of(effect, self.asked, self.others or ())
         if me is None or others is None:
             return
-        have = [int(i) for i in graph.control.row(me[0])]
+        have = graph.waits(me[0])
         if self.remove:
             leave = have if self.others is None else others
             missing = [graph.names[i] for i in leave if i not in have]
@@ -99,17 +101,13 @@ class OrderStep(EditStep):
                 now = ", ".join(repr(graph.names[i]) for i in have) or "nothing"
                 fault(effect, self.asked, f"{self.op!r} does not wait for {missing[0]!r}", f"It waits for {now}")
                 return
-            after = reordered(graph, me[0], [i for i in have if i not in leave])
-            touch(effect, me[0]).frees += [graph.names[i] for i in leave]
+            wait(effect, me[0], [i for i in have if i not in leave])
         else:
-            after = reordered(graph, me[0], list(dict.fromkeys([*have, *others])))
-            edges = [(me[0], i) for i in others]
-            trouble = cycle_fault(after, edges, self.asked) or order_fault(graph, edges, self.asked)
+            trouble = order_fault(graph, [(me[0], i) for i in others], self.asked)
             if trouble:
                 effect.faults.append(trouble)
                 return
-            touch(effect, me[0]).waits += [graph.names[i] for i in others]
-        effect.after = after
+            wait(effect, me[0], list(dict.fromkeys([*have, *others])))
 
 
 @dataclass(frozen=True)
@@ -135,11 +133,11 @@ class RerouteOrderStep(EditStep):
 
     def carry(self, effect: Effect) -> None:
         """Sets the control inputs of what waits."""
-        graph = effect.after
+        graph = effect.bench
         old, new = numbers_of(effect, self.asked, (self.old,)), numbers_of(effect, self.asked, self.to)
         if old is None or new is None:
             return
-        waiting = graph.control_consumers.row(old[0]).tolist()
+        waiting = graph.waiting(old[0])
         keep = None if self.only is None else set(self.only)
         ops = [i for i in waiting if graph.names[i] not in self.but and (keep is None or graph.names[i] in keep)]
         if not ops:
@@ -149,13 +147,11 @@ class RerouteOrderStep(EditStep):
             return
         rows = {}
         for op in ops:
-            rest = [int(i) for i in graph.control.row(op) if i != old[0]]
+            rest = [i for i in graph.waits(op) if i != old[0]]
             rows[op] = list(dict.fromkeys([*rest, *new]))
-        after = reordered_many(graph, rows)
-        edges = [(op, i) for op in ops for i in new]
-        trouble = cycle_fault(after, edges, self.asked) or order_fault(graph, edges, self.asked)
+        trouble = order_fault(graph, [(op, i) for op in ops for i in new], self.asked)
         if trouble:
             effect.faults.append(trouble)
             return
-        effect.after = after
-        add_changes(effect, graph, rows)
+        for op, waits in rows.items():
+            wait(effect, op, waits)

@@ -15,9 +15,11 @@ from .edits import EditStep, fault, few, numbers_of, one_or_all
 from .graph import Graph, Ints, Mask, TensorInfo
 from .placement import put_copy
 from .removal import readers_fault
+from .renaming import as_copies
 from .rewiring import reordered_many
 from .selection import Query, Selection
 from .steps import CopyStep
+from .told import Told
 from .walks import edge_rows, forward
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class ForwardStep(EditStep):
     assign: str = "leave"
     collections: str = "none"
 
+    whole = True
+
     @property
     def text(self) -> str:  # type: ignore[override]
         """The step in words."""
@@ -80,6 +84,8 @@ class ForwardStep(EditStep):
     def carry(self, effect: Effect) -> None:
         """Copies what changes, gives the copies the new inputs, and gives what exists its own back."""
         targets = numbers_of(effect, self.asked, [name.partition(":")[0] for name in self.until])
+        if not effect.faults:
+            as_copies(effect, self.asked)
         if targets is None or effect.faults:
             return
         changed = changed_ops(effect) & ~effect.after.mask(sorted(effect.removed))
@@ -177,6 +183,7 @@ class ForwardStep(EditStep):
             for r in effect.replaced
         ]  # fmt: skip
         effect.warnings += _warnings(edited, found, effect.removed)
+        effect.by = {int(place[i]): step for i, step in effect.by.items() if i >= size or place[i] != i}
         effect.edits, effect.mode = [], "append"
         effect.removed = set()
 
@@ -191,13 +198,13 @@ def changed_ops(effect: Effect) -> Mask:
 
 def reshaped(effect: Effect) -> Mask:
     """Returns a mask of the ops whose outputs may have other shapes, because they read tensors of other shapes."""
-    graph, base = effect.after, effect.plan.base
-    unlike = []
+    graph, base, unlike = effect.after, effect.plan.base, []
+    was = {new: old for old, new in effect.renamed.items()}
     for name, at, _ in effect.edits:
         op = graph.index.get(name)
         if op is None:
             continue
-        now, then = int(graph.data.ptr[op]) + at, int(base.data.ptr[base.index[name]]) + at
+        now, then = int(graph.data.ptr[op]) + at, int(base.data.ptr[base.index[was.get(name, name)]]) + at
         old = base.info(int(base.data.node[then]), int(base.data.port[then]))
         if old is None or old != graph.info(int(graph.data.node[now]), int(graph.data.port[now])):
             unlike.append(op)
@@ -247,13 +254,9 @@ def _joined(graph: Graph, edited: Graph, copied: Copied, place: Ints, size: int,
     mine = Edges(row_pointers(rows, len(order)), place[edited.control.node[at]], np.zeros(len(at), np.int32))
     before = Edges(graph.control.ptr[: first + 1], graph.control.node[:lead], graph.control.port[:lead])
     after = replace(graph, control=stacked(before, mine))
-    back, loose = graph.outputs_of, {int(place[i]) for i in np.flatnonzero(unlike[: len(copied.place)]).tolist()}
-
-    def outputs_of(i: int) -> Sequence[TensorInfo] | None:
-        told = back(i) if back else None
-        return [TensorInfo(t.dtype, None) for t in told] if told is not None and i in loose else told
-
-    return replace(after, outputs_of=outputs_of if loose else back)
+    loose = [int(place[i]) for i in np.flatnonzero(unlike[: len(copied.place)]).tolist()]
+    open_now = {i: [TensorInfo(t.dtype, None) for t in graph.outputs(i) or ()] for i in loose}
+    return replace(after, outputs_of=Told.of(graph).but(open_now)) if open_now and graph.outputs_of else after
 
 
 def _redirected(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:

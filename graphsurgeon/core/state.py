@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"})
 
@@ -81,3 +81,56 @@ class State:
     collections: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
     contexts: tuple[frozenset[str], ...] = ()
     starters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def renamed(self, names: Mapping[str, str]) -> State:
+        """Returns the same where ops have other names: old name -> new one.
+
+        Example:
+            >>> State({"w": VariableInfo("w", "w/Assign")}).renamed({"w": "v"}).variables["v"].initializer
+            'w/Assign'
+        """
+        new = renaming(names)
+        variables = [variable_renamed(v, new) for v in self.variables.values()]
+        collections = {
+            key: tuple(_entry_renamed(entry, new) for entry in entries)
+            for key, entries in self.collections.items()
+        }
+        contexts = tuple(frozenset(map(new, ops)) for ops in self.contexts)
+        starters = {new(op): tuple(map(new, ops)) for op, ops in self.starters.items()}
+        return State({v.op: v for v in variables}, collections, contexts, starters)
+
+
+#: Entries of these kinds are called as an op or a tensor is.
+_NAMED = frozenset({"op", "tensor", "variable"})
+
+
+def _entry_renamed(entry: Entry, new: Callable[[str], str]) -> Entry:
+    name = new(entry.name) if entry.kind in _NAMED else entry.name
+    return replace(entry, name=name, parts=tuple(map(new, entry.parts)))
+
+
+def renaming(names: Mapping[str, str]) -> Callable[[str], str]:
+    """Returns what gives the new name of an op or tensor, or the old one where it has no other.
+
+    Example:
+        >>> new = renaming({"a": "b"})
+        >>> new("a:1"), new("a"), new("c")
+        ('b:1', 'b', 'c')
+    """
+
+    def new(name: str) -> str:
+        op, colon, port = name.partition(":")
+        return names.get(op, op) + colon + port
+
+    return new
+
+
+def variable_renamed(info: VariableInfo, new: Callable[[str], str]) -> VariableInfo:
+    """Returns what a variable is made of where ops have other names."""
+    return replace(
+        info,
+        op=new(info.op),
+        initializer=new(info.initializer),
+        initial_value=new(info.initial_value),
+        snapshot=new(info.snapshot),
+    )

@@ -51,6 +51,11 @@ class CopyStep:
     trainable: bool = True
 
     @property
+    def asked(self) -> str:
+        """The request, for messages."""
+        return f"copy(to={self.to!r})"
+
+    @property
     def text(self) -> str:
         """The step in words."""
         place = f"{self.to}/" if self.to else "the top"
@@ -64,6 +69,11 @@ class ConnectStep:
     tensor: str
     to: str
     input: int
+
+    @property
+    def asked(self) -> str:
+        """The request, for messages."""
+        return f"connect({self.tensor!r}, to={self.to!r}, input={self.input})"
 
     @property
     def text(self) -> str:

@@ -39,6 +39,7 @@ def withdraw(effect: Effect, graft: Copied, outputs: Mapping[str, str]) -> None:
         if c is not graft
     ]
     effect.after = cut_out(graph, [op])
+    effect.by = {i - (i > op): step for i, step in effect.by.items() if i != op}
     effect.changes.pop(name, None)
     effect.edits = [edit for edit in effect.edits if edit[2].partition(":")[0] != name]
     effect.connections = [c for c in effect.connections if c.to != name]

@@ -79,7 +79,7 @@ def receipt(effect: Effect) -> str:
     for many, word in ((len(effect.variables), "variables"), (len(effect.connections), "connections")):
         parts += [counted(many, word)] if many else []
     parts += [counted(len(effect.replaced), "replacements")] if effect.replaced else []
-    edits = {"inserted": effect.added, "changed": effect.changes, "removed": effect.removed}
+    edits = {"inserted": effect.added, "changed": effect.changes, "renamed": effect.renamed, "removed": effect.removed}
     parts += [f"{counted(len(ops), 'ops')} {word}" for word, ops in edits.items() if ops]
     return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialise" else parts)
 

@@ -43,7 +43,7 @@ def compiled(
     graph_def = graph_pb2.GraphDef()
     for copied in effect.copies:
         graph_def.node.extend(_placeholder(copied, new.was, new.name) for new in copied.placeholders)
-        graph_def.node.extend(_constant(copied, new, frozen) for new in copied.constants)
+        graph_def.node.extend(constant_node(copied, new, frozen) for new in copied.constants)
         nodes.add_current(copied, graph_def)
         graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
     if effect.added:
@@ -124,7 +124,8 @@ def _adapt(copied: Copied, new: list[Any], renamed: dict[str, str], everywhere: 
     """Changes in the nodes of a copy what else must differ: places, shared keys, functions, what the plan says."""
     source, prefix = copied.source, copied.key.encode()
     kinds, _, kind_of = source.kinds
-    keyed = np.array([bool(prefix) and _is_keyed(kind) for kind in kinds], np.bool_)
+    keyed = np.array([bool(prefix or copied.keys) and _is_keyed(kind) for kind in kinds], np.bool_)
+    keys = {old.encode(): new.encode() for old, new in copied.keys.items()}
     calling = np.array([bool(renamed) and (everywhere or kind in BRANCHING) for kind in kinds], np.bool_)
     kind = kind_of[copied.ops]
 
@@ -135,7 +136,7 @@ def _adapt(copied: Copied, new: list[Any], renamed: dict[str, str], everywhere: 
     for _, node in those(source.placed[copied.ops]):
         _colocate(node, copied, known)
     for number, node in those(keyed[kind]) if kinds else ():
-        _rekey(node, prefix, source.names[number])
+        _rekey(node, prefix, source.names[number], keys)
     for _, node in those(calling[kind]) if kinds else ():
         rename_calls(node, renamed)
     if rewrite is not None:
@@ -154,8 +155,13 @@ def _is_keyed(kind: str) -> bool:
     return definition is not None and any(a.name in _KEYS for a in definition.attr)
 
 
-def _rekey(node: Any, prefix: bytes, name: str) -> None:
+def _rekey(node: Any, prefix: bytes, name: str, keys: Mapping[bytes, bytes]) -> None:
     attributes = node.attr
+    for key in _KEYS:
+        if key in attributes and attributes[key].s in keys:
+            attributes[key].s = keys[attributes[key].s]
+    if not prefix:
+        return
     if "shared_name" in attributes:
         shared = attributes["shared_name"]
         if shared.s or node.op == "VarHandleOp":
@@ -198,7 +204,8 @@ def _placeholder(copied: Copied, was: str, name: str) -> Any:
     return node
 
 
-def _constant(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | None) -> Any:
+def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | None) -> Any:
+    """Returns the NodeDef of a constant that stands in for a tensor; where its value is not known, any does."""
     if new.of:
         dtype, value = tf.as_dtype(new.info.dtype), None if frozen is None else frozen[new.name]
     else:

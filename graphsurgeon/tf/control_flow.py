@@ -186,7 +186,7 @@ class _Renamer:
 
     def scope(self, name: str) -> str:
         """Returns the name a context has in the copy; it is the frame of its loop."""
-        return self._copied.key + name
+        return self._copied.key + self._copied.keys.get(name, name)
 
 
 def _moved(proto: Any, rename: _Renamer) -> bool:

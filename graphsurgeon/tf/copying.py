@@ -9,13 +9,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..core.check import mapping_proposals
 from ..core.collector import gc_paused
 from ..core.copied import Copied
 from ..core.effect import Effect
-from ..core.fitting import axis_text
 from ..core.graph import Graph
-from ..core.plan import Fault
 from ..core.shapes import unsure
 from ..core.state import VariableInfo
 from ..core.steps import CopyStep
@@ -96,7 +93,7 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
     made = Made(graph)
     phase("reading values")
     for copied in effect.copies:
-        _read_values(copied, made, resolve_values)
+        read_values(copied, made, resolve_values)
     phase("writing nodes")
     library = functions.library(effect.copies, graph)
     gradients = [custom_gradients.registered(copied) for copied in effect.copies]
@@ -147,48 +144,8 @@ def _scope_in_use(effect: Effect) -> str:
     return ""
 
 
-def trial(effect: Effect) -> list[Fault]:
-    """Asks TensorFlow, in a scratch graph, whether the copies fit where shapes differ from the original's."""
-    faults: list[Fault] = []
-    if not effect.suspects:
-        return faults
-    base = effect.plan.base
-    scratch = tf.Graph()
-    library = functions.library(effect.copies, scratch)
-    graph_def, tensors, controls = compiled(effect, base.owner, library)
-    stand_ins: dict[tuple[str, int], Any] = {}
-    waits: dict[str, Any] = {}
-    with scratch.as_default(), tf1.name_scope("stand_ins_of_the_trial"):
-        for (name, port), tensor in tensors.items():
-            constant = tf.get_static_value(tensor) if tensor.op.type == "Const" else None
-            if constant is not None:
-                stand_ins[name, port] = tf.constant(constant, dtype=tensor.dtype.base_dtype)
-            else:
-                stand_ins[name, port] = tf1.placeholder(tensor.dtype.base_dtype, tensor.shape)
-        for name in controls:
-            waits[name] = tf.no_op()
-    for function in library.shared:
-        function.add_to_graph(scratch)
-    try:
-        import_nodes(scratch, graph_def, stand_ins, waits, wrap=False)
-    except Exception as error:
-        copied, old, new = effect.suspects[0]
-        a = copied.source.info(*copied.source.tensor(old))
-        b = effect.after.info(*effect.after.tensor(new))  # it may be made by an earlier step
-        assert a is not None
-        assert b is not None
-        why = f"{axis_text(b.shape, a.shape)}. TensorFlow says: {words_of(error)}"
-        faults.append(
-            Fault(
-                f"copy(to={copied.step.to!r}, inputs={{{old!r}: {new!r}}})",
-                f"{new!r} is {b}, but {old!r} is {a}: {why}",
-                mapping_proposals(copied.step, effect.after, (old, a), (new, b)),
-            )
-        )
-    return faults
-
-
-def _read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any]) -> None:
+def read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any]) -> None:
+    """Notes what the variables and constants of a copy are to hold."""
     source = resolve_values(copied.step.values) if copied.step.values is not None else None
     # An editor knows which of its variables nothing gives a value: their copies have none either.
     void: frozenset[str] = getattr(copied.step.values, "void", frozenset())

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
+from ..core.edges import ends
 from ..core.edits import Change, NewNode
 from ..core.effect import Effect
 from ..errors import PlanError
@@ -49,10 +50,10 @@ def new_node(new: NewNode, effect: Effect) -> Any:
         raise PlanError(asked, f"TensorFlow has no op type {new.op!r}", "Type one as 'Identity' or 'Relu'")
     node = node_def_pb2.NodeDef(name=new.name, op=new.op)
     kinds = {attr.name: attr.type for attr in definition.attr}
-    # What it was to read may be gone, and what it reads by now be an op of which only its input is known.
-    reads = effect.after.input_names(effect.after.index[new.name])
-    for about, tensor, wish in zip(definition.input_arg, reads, new.inputs, strict=False):
-        info = _info_above(effect, tensor) or _info(effect, wish)
+    # Of what it reads by now, another new op, only its own input may be known.
+    graph, number = effect.after, effect.after.index[new.name]
+    reads = [graph.info(*tensor) or new.reads for tensor in ends(graph.data, number)]
+    for about, info in zip(definition.input_arg, reads, strict=False):
         if about.type_attr and info is not None:
             node.attr[about.type_attr].type = tf.as_dtype(info.dtype).base_dtype.as_datatype_enum
     for name, value in new.attributes.items():
@@ -60,26 +61,6 @@ def new_node(new: NewNode, effect: Effect) -> Any:
             raise PlanError(asked, f"{new.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
         node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
     return node
-
-
-def _info_above(effect: Effect, tensor: str) -> Any:
-    """What is known of a tensor; of that of an op the plan adds, what is known of what the op reads."""
-    graph, added = effect.after, {node.name for node in effect.added}
-    op, port = graph.tensor(tensor)
-    for _ in added:
-        if graph.info(op, port) is None and graph.names[op] in added and len(graph.data.row(op)):
-            at = int(graph.data.ptr[op])
-            op, port = int(graph.data.node[at]), int(graph.data.port[at])
-    return graph.info(op, port)
-
-
-def _info(effect: Effect, tensor: str) -> Any:
-    """What is known of a tensor that a step has named; of what has its place, where a later step has replaced it."""
-    for replaced in effect.replaced:
-        if tensor.partition(":")[0] not in effect.after.index:
-            tensor = replaced.outputs.get(tensor, tensor)
-    there = tensor.partition(":")[0] in effect.after.index
-    return effect.after.info(*effect.after.tensor(tensor)) if there else None
 
 
 def change_node(node: Any, change: Change) -> None:

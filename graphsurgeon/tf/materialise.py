@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from ..core.copied import without
+from ..core.copied import Copied, without
 from ..core.effect import Effect
 from ..core.graph import Graph
 from ..core.plan import Plan
+from ..core.renaming import keys_renamed
 from ..core.selection import select
-from .copying import Made, carry_out
-from .elements import collections_in
-from .variables import is_variable
+from ..core.steps import INITIAL
+from .copying import Made, carry_out, read_values
 
 
 def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
@@ -31,28 +30,33 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
         PlanError: TensorFlow refuses the edited nodes; the old graph is as it was.
     """
     base = effect.plan.base
-    whole = Plan(Graph.of([], owner=object())).copy(select(base), to="", variables="initial", collections="keep")
+    names = effect.renamed
+    whole = Plan(Graph.of([], owner=object())).copy(
+        select(base), to="", variables="initial", collections="keep", names=names or None
+    )
+    about: dict[str, Any] = {"key": "", "keys": keys_renamed(base, names)}
     less = len(effect.removed)
     moved = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
     both = Effect(
         plan=replace(effect.plan, base=whole.base),
-        after=effect.after,
-        copies=[*(without(c, effect.removed) for c in whole.effect.copies), *moved],
+        bench=effect.bench,
+        copies=[*(replace(without(c, effect.removed), **about) for c in whole.effect.copies), *moved],
         connections=effect.connections,
         added=effect.added,
         replaced=effect.replaced,
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
     made = carry_out(both, tf.Graph(), resolve_values)
-    _keep_order(made.graph, base.owner, _renamed(effect))
     # Variables of the base keep the values their session has: they are not the plan's to set.
     own = {v.name for c in effect.copies for v in c.variables}
+    own |= _revalued(effect, both.copies[0], made, resolve_values)
     made.origins = _origins(effect)
     made.initial = [name for name in made.initial if name in own and name not in made.origins]
     made.infos = {name: info for name, info in made.infos.items() if name in own}
     made.ops = effect.new_names
-    made.carried = {name: v for name, v in made.variables.items() if name not in own}
-    made.variables = {name: v for name, v in made.variables.items() if name in own}
+    new = {v.name for c in effect.copies for v in c.variables}
+    made.carried = {name: v for name, v in made.variables.items() if name not in new}
+    made.variables = {name: v for name, v in made.variables.items() if name in new}
     return made
 
 
@@ -61,32 +65,27 @@ def _origins(effect: Effect) -> dict[str, str]:
 
     What was renamed with values of its own, or with initial ones, is another variable.
     """
-    base = effect.plan.base
-    stay = {name: name for name in base.state.variables if base.index[name] not in effect.removed}
-    renamed = _renamed(effect)
-    kept = [v for c in effect.copies if c.step.values is None or getattr(c.step.values, "graph", None) is base.owner
-            for v in c.variables if v.policy == "copy" and v.name in renamed]  # fmt: skip
-    return stay | {v.name: v.was for v in kept}
+    base, other = effect.plan.base, set[str]()
+    for step, numbers in effect.revalued.items():
+        if getattr(getattr(effect.plan.steps[step], "values", None), "graph", None) is not base.owner:
+            other |= {base.names[i] for i in numbers if i < base.size}
+    stay = (name for name in base.state.variables if base.index[name] not in effect.removed and name not in other)
+    return {effect.renamed.get(name, name): name for name in stay}
 
 
-def _renamed(effect: Effect) -> dict[str, str]:
-    """New name -> old name of the ops that are renamed: their copies stay, and they go."""
-    base = effect.plan.base
-    copies = [c for c in effect.copies if c.role == "copy" and c.source is base and c.step.names is not None]
-    pairs = [pair for c in copies for pair in zip(c.names, c.ops.tolist(), strict=True)]
-    return {name: base.names[op] for name, op in pairs if op in effect.removed}
-
-
-def _keep_order(graph: Any, old: Any, renamed: dict[str, str]) -> None:
-    """Puts renamed variables where they were in their collections: a trainer pairs them with values by order."""
-    there = set(graph.get_all_collection_keys()) if renamed else set()
-    for key, items in collections_in(old).items() if there else ():
-        now = graph.get_collection_ref(key) if key in there else []
-        if all(is_variable(item) for item in (*items, *now)):
-            rank = {item.op.name: at for at, item in enumerate(items)}
-            now.sort(key=partial(_place, rank, renamed))
-
-
-def _place(rank: dict[str, int], renamed: dict[str, str], variable: Any) -> int:
-    name = variable.op.name
-    return rank.get(renamed.get(name, name), len(rank))
+def _revalued(effect: Effect, whole: Copied, made: Made, resolve_values: Callable[[Any], Any]) -> set[str]:
+    """Reads the values that a rename gives variables; returns what these are called now."""
+    out: set[str] = set()
+    starters = list(made.starters)
+    for step, numbers in effect.revalued.items():
+        values = getattr(effect.plan.steps[step], "values", None)
+        names = {effect.plan.base.names[i] for i in numbers if i < effect.plan.base.size}
+        policy, given = ("initial", None) if values == INITIAL else ("copy", values)
+        mine = [replace(v, policy=policy) for v in whole.variables if v.was in names]
+        for name in [v.name for v in mine]:
+            made.initial = [known for known in made.initial if known != name]
+            made.values.pop(name, None)
+        read_values(replace(whole, step=replace(whole.step, values=given), variables=mine), made, resolve_values)
+        out |= {v.name for v in mine}
+    made.starters = starters  # tables are filled as before
+    return out

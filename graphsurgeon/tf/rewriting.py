@@ -22,7 +22,7 @@ def rewriter(copied: Copied, gradients: Mapping[int, str]) -> Rewrite | None:
     step = copied.step
     changes: list[Rewrite] = []
     if copied.turned:
-        changes.append(lambda number, node: _turn(copied, number, node))
+        changes.append(lambda number, node: turn(copied, number, node))
     if step.device != "keep":
         changes.append(lambda number, node: _place(node, step.device))
     if step.seeds == "new":
@@ -39,7 +39,7 @@ def rewriter(copied: Copied, gradients: Mapping[int, str]) -> Rewrite | None:
     return rewrite
 
 
-def _turn(copied: Copied, number: int, node: Any) -> None:
+def turn(copied: Copied, number: int, node: Any) -> None:
     """Makes an op that reads a resource variable one that reads a tensor."""
     kind = copied.turned.get(number)
     if kind is None:

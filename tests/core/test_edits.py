@@ -139,7 +139,7 @@ def test_steps_as_code():
     [
         (lambda p: p.reroute("a", to="wide"), ("'wide:0' is float32 (3,), but 'a:0' is float32 (2,)", "would fit")),
         (lambda p: p.reroute("a", to="whole"), ("'whole:0' is int32 (2,)", "the dtypes differ")),
-        (lambda p: p.reroute("a", to="z"), ("that makes a cycle: 'z' is computed from 'y'", "Choose a tensor above")),
+        (lambda p: p.reroute("a", to="z"), ("that makes a cycle: 'z:0' is computed from 'y'", "Choose a tensor above")),
         (lambda p: p.reroute("b", to="a"), ("no op reads it", "Name another tensor")),
         (lambda p: p.reroute("no", to="a"), ("there is no tensor 'no:0'",)),
         (lambda p: p.swap("a", "no"), ("swap('a:0', 'no:0')", "there is no tensor 'no:0'")),

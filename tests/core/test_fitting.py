@@ -134,7 +134,7 @@ def test_what_a_loop_starts_from_cannot_wait_for_its_next_turn(step):
             ("switch", "Switch", ["merge", "go"]), ("body", "Neg", ["switch:1"]), ("next", "NextIteration", ["body"]),
         ]
     )  # fmt: skip
-    reads(step(Plan(g)).check()[0], "that makes a cycle: 'next' is computed from 'start'")
+    reads(step(Plan(g)).check()[0], "'next' is inside a loop, and 'start' is not")
 
 
 @pytest.mark.parametrize("step", [lambda p: p.connect("x:0", to="Assign", input=0),

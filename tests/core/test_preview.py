@@ -89,7 +89,7 @@ def test_long_lists_are_cut_with_their_number():
 def test_counts():
     plan = Plan(G).copy(select(G, scope="net"), to="t", unmapped="placeholder").connect("x", to="t/net/mm")
     assert plan.preview().counts == {
-        "ops": 8, "variables": 1, "placeholders": 2, "connections": 1, "changed": 0, "removed": 0
+        "ops": 8, "variables": 1, "placeholders": 2, "connections": 1, "changed": 0, "removed": 0, "renamed": 0
     }  # fmt: skip
 
 

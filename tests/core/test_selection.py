@@ -186,3 +186,13 @@ def test_refused(query, words):
 def test_no_scopes_at_all():
     with refuses(SelectionError, "It has no name scopes at all; select by name instead"):
         select(Graph.of([("a", "NoOp", [])]), scope="s")
+
+
+def test_of_several_types_those_that_are_there_are_taken_and_the_others_are_said():
+    g = Graph.of([("a/x", "Const", []), ("a/y", "Mul", ["a/x", "a/x"]), ("b/z", "Conv3D", ["a/y"])])
+    both = select(g, op=["Mul", "Conv2D"])
+    assert both.names == ["a/y"]
+    assert repr(both).endswith("1 Mul; no op of type 'Conv2D' (did you mean 'Conv3D'?)>")
+    assert select(g, op=["Conv2D", "Mul"]).names == ["a/y"]
+    with refuses(SelectionError, "select(op=['Relu', 'Exp'])", "has no op of type 'Relu' or 'Exp'", "It has Const"):
+        select(g, op=["Relu", "Exp"])

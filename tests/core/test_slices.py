@@ -125,7 +125,7 @@ def test_a_scope_gets_another_name():
     assert plan.check() == (), [str(f) for f in plan.check()]
     assert "w" not in after.index
     assert after.input_names(after.index["more"]) == ["z:0", "held/w/read:0"]
-    reads(Plan(net()).rename("no", to="x").check()[0], "no op and no scope is called 'no'", "Name an op or scope")
-    reads(Plan(net()).rename("y", to="z").check()[0], "rename('y', to='z')", "the name 'z' is taken")
-    reads(Plan(net()).insert("Neg", on="a", name="n").rename("n", to="q").check()[0], "'n' is made by this plan")
-    reads(Plan(net()).bypass("y").rename("z", to="q").check()[0], "an earlier step changes 'z'", "Rename first")
+    reads(Plan(net()).rename("no", to="x").check()[0], "no op and no scope is called 'no'", "similar name")
+    reads(Plan(net()).rename("y", to="z").check()[0], "rename('y', to='z')", "the name 'z' is taken", "'z_2'")
+    forward = Plan(net()).bypass("y").rename("z", to="q").forward(to="n")
+    reads(forward.check()[0], "'q' gets another name and is changed too", "without forward")

@@ -141,8 +141,8 @@ def test_what_tensorflow_refuses_is_told_by_the_steps_of_the_plan_and_the_op_it_
         tf1.strided_slice(tf.constant([1.0, 2.0], name="x"), begin, [2], step, name="part")
     ed = gs.open(graph)
     before = look(graph)
-    with refuses(PlanError, "apply: reroute the consumers of step:0 to none:0: TensorFlow refuses the nodes: ",
-                 "What the plan changes reaches op 'part': choose another tensor, or leave out the step"):  # fmt: skip
+    with refuses(PlanError, "reroute('step:0', to='none:0'): TensorFlow refuses op 'part' (StridedSlice): strides[0]",
+                 "Choose a tensor that fits there, or leave the step out"):  # fmt: skip
         ed.apply(ed.plan().reroute(step, to=none))
     assert look(graph) == before
 

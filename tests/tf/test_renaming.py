@@ -9,7 +9,8 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from tests.graphs import KINDS, look, model
-from tests.refusal import refuses
+from tests.random_graphs import flow_version
+from tests.refusal import reads, refuses
 
 tf1 = tf.compat.v1
 
@@ -76,15 +77,109 @@ def test_what_an_inserted_op_reads_may_be_renamed_and_bypassed_by_the_same_plan(
     assert ed.session().run("z:0").tolist() == [1, 4]
 
 
-def test_a_part_of_a_variable_or_cond_is_renamed_with_the_whole_as_the_refusal_says():
+def test_a_part_of_a_variable_or_of_a_loop_is_renamed_by_itself_and_the_whole_works_on():
     with tf.Graph().as_default() as graph:
-        tf.identity(tf1.get_variable("w", initializer=lambda: tf.ones([2]), use_resource=False), name="out")
+        w = tf1.get_variable("w", initializer=lambda: tf.ones([2]), use_resource=False)
+        with flow_version("v1"):
+            end = tf1.while_loop(lambda i, _: i < 3, lambda i, s: (i + 1, s + w), [0, tf.identity(w)], name="turn")[1]
+        tf.identity(end, name="out")
     ed = gs.open(graph)
-    (fault,) = ed.plan().rename("w/Initializer", to="x").check()
-    assert fault.asked == "rename('w/Initializer', to='x')"
-    assert "is a part of variable 'w', which stays" in fault.wrong
-    assert fault.instead.startswith("Rename a scope that has the whole of it")
-    assert ed.plan().rename("w", to="x").check() == ()
+    inner = next(op.name for op in graph.get_operations() if op.type == "NextIteration")
+    done = ed.apply(ed.plan().rename({"w/Initializer": "start", inner: "again", "turn": "loop"}))
+    assert not [name for name in ed.snapshot.names if name.startswith(("w/Initializer", "turn"))]
+    assert done[inner].name == "again"
+    with ed.graph.as_default(), tf1.Session() as session:
+        session.run(tf1.global_variables_initializer())
+        assert session.run("out:0").tolist() == [4, 4]
+        (slope,) = tf1.gradients(ed.tensor("out:0"), ed.graph.get_collection("variables"))
+        assert session.run(slope).tolist() == [4, 4]
+
+
+def test_names_change_places_in_any_order_of_ops_scopes_copies_and_what_is_inserted():
+    m = model(optimizer=None)
+    ed, feed = gs.open(m.graph), {t.name: v for t, v in m.feed().items()}
+    want = m.session.run(m.loss, m.feed())
+    plan = ed.plan().copy(ed.select(scope="net"), to="side", unmapped="keep")
+    plan = plan.insert("Identity", on="loss:0", name="tap", only=[])
+    plan = plan.rename({"tap": "loss", "loss": "tap", "net": "side/net", "side/net": "net"}, values=m.session)
+    plan = plan.rename("side", to="main")
+    assert plan.check() == (), [str(f) for f in plan.check()]
+    done = ed.apply(plan)
+    assert {"tap", "loss", "main/net/w", "net/w"} <= set(ed.snapshot.names)
+    assert ed.op("loss").type == "Identity"
+    assert ed.op("loss").inputs[0].name == "tap:0"
+    names = [v.op.name for v in ed.graph.get_collection("trainable_variables")]
+    assert names == ["main/net/w", "main/net/b", "net/w", "net/b"]
+    assert done.original("main/net/y").name == "net/y"
+    assert done.original("net/y").name == "net/y"
+    assert done.original("tap").name == "loss"
+    session = ed.session(m.session)
+    np.testing.assert_allclose(session.run("tap:0", feed), want, rtol=1e-6)
+
+
+def test_a_copy_is_renamed_in_the_plan_that_makes_it_and_found_by_its_source():
+    m = model("resource", optimizer=None)
+    ed = gs.open(m.session)
+    size = len(m.graph.get_operations())
+    plan = ed.plan().copy(ed.select(scope="net"), to="c", unmapped="placeholder", values=m.session)
+    plan = plan.rename("c/net", to="tower").set_device("tower/y", "/cpu:0").rename({"tower/y": "end", "c/x": "feed"})
+    assert plan.mode == "append"
+    done = ed.apply(plan)
+    assert not [op.name for op in m.graph.get_operations()[size:] if op.name.startswith("c/")]
+    assert done["net/y"].name == "end"
+    assert done["net/y"].device.endswith("cpu:0")
+    assert done[m.w].op.name == "tower/w"
+    np.testing.assert_allclose(ed.session().run(done[m.w]), m.session.run(m.w))
+    script = plan.to_code()
+    assert ".rename({'tower/y': 'end', 'c/x': 'feed'})" in script
+    ed.undo()
+
+
+def test_objects_of_the_graph_are_found_whatever_a_step_before_has_called_them():
+    m = model(optimizer=None)
+    ed = gs.open(m.graph)
+    y, x = m.graph.get_tensor_by_name("net/y:0"), m.graph.get_tensor_by_name("x:0")
+    plan = ed.plan().rename("net", to="body").rename({"body/y": "x", "x": "body/y"})
+    plan = plan.insert("Identity", on=y, name="tap").connect(x, to=y.op).set_attr([x.op], "_mark", 1)
+    assert [step.text.partition(" ")[2] for step in plan.steps[-3:]][1] == "body/y:0 to input 0 of x"
+    assert "Identity', on='x:0'" in plan.to_code()
+
+
+def test_a_renamed_variable_shares_its_state_with_what_shared_it_and_with_nothing_made_later():
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("w", initializer=[1.0], use_resource=True)
+        again = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[1], shared_name="w", name="same")
+        tf.raw_ops.ReadVariableOp(resource=again, dtype=tf.float32, name="read")
+        assert w.op.get_attr("shared_name") == b"w"
+    ed = gs.open(graph)
+    ed.apply(ed.plan().rename("w", to="v"))
+    with ed.graph.as_default(), tf1.Session() as session:
+        new = tf1.get_variable("w", initializer=[9.0], use_resource=True)
+        session.run(tf1.global_variables_initializer())
+        assert session.run(["read:0", new]) == [[1.0], [9.0]]
+
+
+def test_renames_that_cannot_be_say_why_and_what_to_type():
+    m = model(optimizer=None)
+    plan = gs.open(m.graph).plan()
+    (one, *_) = plan.rename("nosuch", to="x").rename("y", to="z").check()
+    reads(one, "rename('nosuch', to='x')", "no op and no scope is called 'nosuch'", "similar name")
+    (fault,) = plan.rename("net", to="model").rename("net/y", to="z").check()
+    reads(fault, "rename('net/y', to='z')", "no op and no scope is called 'net/y'", "has called it 'model/y'")
+    (fault,) = plan.rename({"x": "loss"}).check()
+    reads(fault, "rename('x', to='loss')", "the name 'loss' is taken", "'loss_2', which is free", "{old: new, ...}")
+    (fault,) = plan.rename({"x": "one", "target": "one"}).check()
+    reads(fault, "'x' and 'target' would both be called 'one'", "Type another name")
+    (fault,) = plan.rename("x", to="a b").check()
+    reads(fault, "'a b' is not a name of an op", "'renamed', which is free")
+    with refuses(PlanError, "rename('x')", "it has no new name", "rename('old', to='new')"):
+        plan.rename("x")
+    with refuses(PlanError, "a dict says both names"):
+        plan.rename({"x": "a"}, to="b")
+    with refuses(PlanError, "an op or scope is named twice", "Name each once"):
+        plan.rename({"x": "a", m.graph.get_tensor_by_name("x:0"): "b"})
+    with refuses(PlanError, "it is empty"):
+        plan.rename({})
 
 
 def test_what_no_stitch_can_replace_is_not_told_to_be_stitched():

@@ -1,0 +1,96 @@
+"""Told: what is known of the outputs of the ops of a graph that a plan has put together, whatever its steps are."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graph import Graph, Ints, TensorInfo
+
+#: Tells the outputs of an op, by its number.
+Telling = Callable[[int], Sequence[TensorInfo] | None]
+
+
+class _Part(NamedTuple):
+    """Ops in a row that one call tells of.
+
+    Args:
+        first: number of the first.
+        tell: the call; None where nobody knows.
+        numbers: what each is called there; None: its number less `first`.
+    """
+
+    first: int
+    tell: Telling | None
+    numbers: Ints | None
+
+
+class Told:
+    """Tells the outputs of ops; it grows and shrinks without one call inside another for each step of a plan.
+
+    Args:
+        parts: the ops, part by part, in order.
+        known: op number -> its outputs, where they are others than the part says.
+
+    Example:
+        >>> one, two = TensorInfo("float32", (1,)), TensorInfo("int32", (2,))
+        >>> told = Told.of(Graph.of([("a", "Const", [])], outputs_of=lambda i: [one])).longer(1, lambda i: [two])
+        >>> told(0) == [one], told(1) == [two], told.cut(np.array([1], np.int32), 2)(0) == [two]
+        (True, True, True)
+    """
+
+    def __init__(self, parts: Sequence[_Part], known: Mapping[int, Sequence[TensorInfo]] | None = None) -> None:
+        self._parts = parts
+        self._firsts = [part.first for part in parts]
+        self._known = dict(known or {})
+
+    @classmethod
+    def of(cls, graph: Graph) -> Told:
+        """Returns what a graph says of its ops."""
+        told = graph.outputs_of
+        return told if isinstance(told, Told) else cls([_Part(0, told, None)])
+
+    def __call__(self, number: int) -> Sequence[TensorInfo] | None:
+        if number in self._known:
+            return self._known[number]
+        at = bisect_right(self._firsts, number) - 1
+        first, tell, numbers = self._parts[at]
+        if tell is None:
+            return None
+        return tell(number - first if numbers is None else int(numbers[number - first]))
+
+    def longer(self, first: int, *tell: Telling | None, firsts: Sequence[int] = ()) -> Told:
+        """Returns the same with ops from number `first` on, which a call counts from 0.
+
+        Args:
+            first: the number of the first.
+            tell: the call; or several calls, with the number of the first op of each in `firsts`.
+            firsts: these numbers.
+        """
+        more = [_Part(at, one, None) for at, one in zip(firsts or (first,), tell, strict=True)]
+        return Told([*self._parts, *more], self._known)
+
+    def cut(self, stay: NDArray[np.integer], size: int) -> Told:
+        """Returns what is told of a graph that has only some of the ops.
+
+        Args:
+            stay: their numbers, rising.
+            size: how many ops there were.
+        """
+        ends = [*self._firsts[1:], size]
+        parts = []
+        for (first, tell, numbers), end in zip(self._parts, ends, strict=True):
+            begin, until = np.searchsorted(stay, [first, end]).tolist()
+            mine = (stay[begin:until] - first).astype(np.int32)
+            if len(mine):
+                parts.append(_Part(begin, tell, mine if numbers is None else numbers[mine]))
+        place = {int(old): new for new, old in enumerate(stay.tolist())} if self._known else {}
+        return Told(parts or [_Part(0, None, None)], {place[i]: t for i, t in self._known.items() if i in place})
+
+    def but(self, known: Mapping[int, Sequence[TensorInfo]]) -> Told:
+        """Returns the same, with other outputs of some ops."""
+        return Told(self._parts, {**self._known, **known})
