@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
+import pytest
 import tensorflow as tf
 from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 import graphsurgeon as gs
 from graphsurgeon.core.plan import Plan
+from graphsurgeon.errors import SurgeryError
 from tests.graphs import look
 from tests.random_graphs import ENDS, NUMBER, RECIPE, built
 from tests.test_properties import FEW, SHORT, boundary, edges, equal, filled, run
@@ -17,7 +21,7 @@ from tests.test_properties import FEW, SHORT, boundary, edges, equal, filled, ru
 KINDS = (
     "reroute", "reroute some", "reroute two", "swap", "connect", "insert", "insert function", "bypass", "remove",
     "stitch", "detach", "attribute", "device", "control", "free", "reroute control", "replace", "copy", "rename",
-    "bypass several",
+    "bypass several", "insert some", "rename some", "any attribute",
 )  # fmt: skip
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), NUMBER, NUMBER, NUMBER), min_size=1, max_size=5)
 #: What random edits may be refused for.
@@ -29,6 +33,8 @@ REFUSALS = (
     "but input", "op 'forward'", "no step before it changes", "sets what the original uses too", "set state",
     "meets its partner", "an attribute that the op type needs", "has 0 outputs", "not known yet",
     "no op outside reads", "that could be read instead", "can take the place of all",
+    "TensorFlow refuses", "TensorFlow has no", "is none of its values", "has no attribute", "is no type", "is no shape",
+    "is no int", "is no bool", "is no float", "is no tensor", "is no list", "is no func", "would both be called",
     "is no NextIteration", "is a variable of", "is no variable", "gets another name and is changed too",
 )  # fmt: skip
 
@@ -39,7 +45,8 @@ def edited(plan: Plan, made: Any, step: Any, at: int) -> Plan:
     tensors, names = made.tensors, plan.base.names
     one = tensors[a % len(tensors)]
     pool = made.pools[one.dtype.base_dtype]
-    two, op, other = pool[b % len(pool)], names[b % len(names)], names[c % len(names)]
+    # Objects are what they are, whatever a step before has called them.
+    two, (op, other) = pool[b % len(pool)], (made.graph.get_operation_by_name(names[n % len(names)]) for n in (b, c))
     floats = [t for t in tensors if t.dtype == tf.float32]
     if kind == "reroute":
         return plan.reroute(one, to=two)
@@ -66,6 +73,15 @@ def edited(plan: Plan, made: Any, step: Any, at: int) -> Plan:
         return plan.remove([op, other][: 1 + c % 2], stitch=kind == "stitch")
     if kind == "detach":
         return plan.detach(one.op, side=("inputs", "outputs")[c % 2])
+    if kind == "insert some":
+        others = list(dict.fromkeys([one, two, *pool[:2]]))
+        return plan.insert(("Identity", "Neg", "Shape", "LogicalNot")[c % 4], on=others, name=f"put{at}")
+    if kind == "rename some":
+        now = list(dict.fromkeys(plan.named(thing, "") for thing in (one.op, two.op)))
+        scope = plan.named(op, "").partition("/")[0]
+        return plan.rename({**dict(zip(now, reversed(now), strict=True)), scope: f"named{at}"})
+    if kind == "any attribute":
+        return plan.set_attr([op], *attribute_of(plan.base.nodes[b % len(names)], a, c))
     if kind == "attribute":
         return plan.set_attr([op], "_mark", b"here")
     if kind == "device":
@@ -80,12 +96,28 @@ def edited(plan: Plan, made: Any, step: Any, at: int) -> Plan:
         return plan.replace(lambda x: tf.negative(x), lambda x: x * -1.0 if x.dtype == tf.float32 else tf.negative(x),
                             external=("refuse", "keep")[c % 2])  # fmt: skip
     if kind == "rename":
-        return plan.rename(one.op.name, to=f"named{at}")
+        return plan.rename(one.op, to=f"named{at}")
     assert kind == "copy"
     end = floats[b % len(floats)] if floats else one
     from graphsurgeon.core.selection import select
 
     return plan.copy(select(plan.base, outputs=[end.name]), to=f"copied{at}", unmapped="keep")
+
+
+def attribute_of(node: Any, a: int, c: int) -> tuple[str, Any]:
+    """Returns an attribute of a node, and a value of its kind that may or may not do."""
+    names = sorted(name for name in node.attr if not name.startswith("_"))
+    if not names:
+        return "T", "float32"
+    name = names[a % len(names)]
+    kind = node.attr[name].WhichOneof("value")
+    values: dict[Any, list[Any]] = {
+        "type": ["float32", "int32", "string", "float64"], "shape": [[3], [4], None, []], "i": [0, 1, 3],
+        "b": [True, False], "f": [0.5], "list": [[1], ["float32"], [None]],
+        "s": [b"", b"SAME"], "tensor": [[1.0, 2.0, 3.0], 1, [1, 2]],
+    }  # fmt: skip
+    pool = values.get(kind, ["x"])
+    return name, pool[c % len(pool)]
 
 
 def chosen(plan: Plan, made: Any, steps: Any) -> Plan:
@@ -135,6 +167,42 @@ def test_random_edits_are_what_was_predicted_and_undo_restores(recipe, steps, li
     ed.redo()
     assert ed.graph is after
     assert filled(after) == now
+
+
+@settings(SHORT, max_examples=60)
+@given(RECIPE, STEPS)
+def test_what_tensorflow_is_said_to_refuse_it_refuses(recipe, steps):
+    """What `check` passes is carried out: that is the test above."""
+    made = built(recipe)
+    ed = gs.open(made.graph)
+    for at, step in enumerate(steps):
+        plan = edited(ed.plan(), made, step, at)
+        said = [f.wrong for f in plan.check() if "TensorFlow refuses" in f.wrong]
+        event(f"{step[0]}: {bool(said)}")
+        if said:
+            bare = replace(plan, probe=None)
+            assert bare.check() == ()
+            with pytest.raises(SurgeryError):
+                ed.apply(bare)
+
+
+def test_most_random_edits_are_taken_so_that_an_engine_that_refuses_all_is_found_out():
+    taken: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+
+    @settings(SHORT, max_examples=60, derandomize=True, database=None)
+    @given(RECIPE, st.lists(st.tuples(*[NUMBER] * 3), min_size=len(KINDS), max_size=len(KINDS)))
+    def each_kind(recipe, numbers):
+        made = built(recipe)
+        plan = gs.open(made.graph).plan()
+        for kind, picked in zip(KINDS, numbers, strict=True):
+            faults = replace(edited(plan, made, (kind, *picked), 0), probe=None).check()
+            (refused if faults else taken)[kind] += 1
+
+    each_kind()
+    shares = {kind: taken[kind] / (taken[kind] + refused[kind]) for kind in KINDS}
+    assert min(shares.values()) > 0.02, shares
+    assert sum(shares.values()) / len(shares) > 0.3, shares
 
 
 IDENTITY = {
