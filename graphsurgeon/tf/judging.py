@@ -29,9 +29,10 @@ from .dangers import refuse_deadly
 from .editing import change_node, new_node
 from .elements import adopt_functions
 from .importing import import_nodes
-from .internals import copy_handle_data, first_line
+from .internals import copy_handle_data
 from .read import tensor_info
 from .rewriting import turn
+from .words import words_of
 
 tf1 = tf.compat.v1
 Tensor = tuple[int, int]
@@ -221,7 +222,7 @@ class _Judge:
         try:
             made = import_nodes(scratch, graph_def, stand_ins, wrap=wrap)
         except Exception as error:
-            raise _Refused(first_line(error)) from error
+            raise _Refused(words_of(error)) from error
         return {op: made[after.names[op]] for op in build if after.names[op] in made}
 
     def _versions(self) -> Any:

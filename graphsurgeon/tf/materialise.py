@@ -81,7 +81,10 @@ def _revalued(effect: Effect, whole: Copied, made: Made, resolve_values: Callabl
         values = getattr(effect.plan.steps[step], "values", None)
         names = {effect.plan.base.names[i] for i in numbers if i < effect.plan.base.size}
         policy, given = ("initial", None) if values == INITIAL else ("copy", values)
-        mine = [replace(v, policy=policy) for v in whole.variables if v.was in names]
+        # What a session of this very graph holds is carried, also where no op sets a variable.
+        carried = getattr(given, "graph", None) is effect.plan.base.owner
+        mine = [v for v in whole.variables if v.was in names and not (carried and not v.info.initializer)]
+        mine = [replace(v, policy=policy) for v in mine]
         for name in [v.name for v in mine]:
             made.initial = [known for known in made.initial if known != name]
             made.values.pop(name, None)
