@@ -68,7 +68,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         self._litter: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
         self._ledger = Ledger(graph, values)
         self._screen: Screen | None = None
-        self._screens: weakref.WeakSet[Screen] = weakref.WeakSet()
+        self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -331,6 +331,23 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         """Names of ops that the file wants run once, after its values are there; and what they are fed."""
         return list(getattr(self._values, "starters", ())), dict(getattr(self._values, "asset_feeds", {}))
 
+    def value(self, name: str) -> Any:
+        """Returns what a constant or variable holds now, as an array.
+
+        Raises:
+            SelectionError: it is neither, or nothing gives it a value.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     w = tf.compat.v1.get_variable("w", initializer=[1.0, 2.0])
+            >>> gs.open(graph).value("w").tolist()
+            [1.0, 2.0]
+        """
+        from .tf.facts import value
+
+        return value(self.snapshot, name, self.void, self.session)
+
     # -- showing ------------------------------------------------------------------------------------
 
     @property
@@ -341,6 +358,17 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
 
             self._screen = Screen(self)
         return self._screen
+
+    @property
+    def facts(self) -> Any:
+        """What TensorFlow says of ops, for a screen."""
+        from .tf import facts
+
+        return facts
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Calls a method after each apply, undo and redo, for as long as the object lives whose method it is."""
+        self._watchers.append(weakref.WeakMethod(changed))
 
     def view(self, source: Editor | None = None) -> Any:
         """Returns the widget. With `source`, that graph is at the left, and its parts are copied into this one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .errors import PlanError
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from .applied import Applied
     from .core.graph import Graph
     from .core.plan import Plan
-    from .screen.screen import Screen
 
 
 class Undoing:
@@ -21,7 +21,7 @@ class Undoing:
     graph: Any
     _log: Log
     _snapshot: Graph | None
-    _screens: weakref.WeakSet[Screen]
+    _watchers: list[weakref.WeakMethod[Callable[[], None]]]
     _litter: weakref.WeakKeyDictionary[Any, dict[str, int]]
 
     if TYPE_CHECKING:
@@ -124,8 +124,11 @@ class Undoing:
         return event
 
     def _tell(self) -> None:
-        for screen in list(self._screens):
-            screen.graph_changed()
+        self._watchers = [watcher for watcher in self._watchers if watcher() is not None]
+        for watcher in self._watchers:
+            changed = watcher()
+            if changed is not None:
+                changed()
 
     def _forget_state(self) -> None:
         """Collections have changed: the snapshot's variables and collections are read again."""

@@ -3,108 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..core.edits import few
 from ..core.match import Matches, match
-from ..core.plan import Plan
 from ..core.selection import Query, Selection
 from ..errors import PlanError, SelectionError, did_you_mean
 from ..view.asides import counted
 from ..view.items import ops_named
+from ..view.tree import Tree
+from .drafts import edited
+from .folds import pick
 from .shown import hits_shown
-
-if TYPE_CHECKING:
-    from ..core.graph import Graph
-    from ..view.tree import Tree
-    from .pane import Pane
-
+from .stage import Stage
+from .state import State
 
 #: For more ops than these the search for the nearest miss takes seconds, and says little.
 _SMALL = 100
 
 
-class Alike:
-    """The part of a `Screen` that looks for more of what is picked."""
+def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, dict[str, Any]]:
+    """Finds all places of the source that look like some boxes together, and picks them.
 
-    if TYPE_CHECKING:
-        _panes: dict[str, Pane]
+    Args:
+        names: boxes of the source pane. Their ops, with the edges between them, are what is looked for: the types
+            count, not the names, attributes or constants.
 
-        @property
-        def draft(self) -> Plan:
-            """The plan being made."""
+    Returns:
+        how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many of them each box holds that is
+        not picked itself, and in ``near`` what comes nearest to one more: at least half of the ops fit. It is
+        looked for where there are up to 100.
 
-        def pick(self, names: list[str], mode: str = "set") -> None:
-            """Picks boxes."""
+    Raises:
+        SelectionError: there is no such box, or the boxes fall apart.
+    """
+    graph = stage.graph(state, "source")
+    chosen = _selection(stage.tree_of(state, graph), names, "find_like")
+    found = match(graph, stage.source.facts.pattern(chosen))
+    small = chosen.count <= _SMALL
+    best, ops = found.nearest() if small else None, found.selection
+    near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
+    stage.draw(state, "source")
+    boxes = hits_shown(graph, np.flatnonzero(ops.mask).tolist(), stage.panes["source"].scene)["boxes"]
+    picked = _as_boxes(stage.tree_of(state, graph), ops, boxes)
+    boxes = {name: count for name, count in boxes.items() if name not in picked}
+    state = pick(stage, state, picked, "set").saying(_told(found, ops.count, near or ("" if small else None)))
+    return state, {"count": len(found), "ops": ops.count, "boxes": boxes, "near": near}
 
-        def _graph(self, pane: str) -> Graph: ...
 
-        def _tree_of(self, graph: Graph) -> Tree: ...
+def replace(
+    stage: Stage, state: State, names: Sequence[str], by: str | Callable[..., Any], external: str = "refuse"
+) -> State:
+    """Puts an op, or what a function makes, in the place of all that looks like some boxes together.
 
-        def _draw(self, pane: str) -> dict[str, Any]: ...
+    Args:
+        names: boxes whose ops, with the edges between them, are what is replaced.
+        by: an op type of as many inputs and outputs, as ``"Softplus"``; or a Python function, as for
+            `Plan.replace`.
+        external: what to do with places of which others read an inner tensor: ``refuse`` or ``keep``.
 
-        def _say(self, text: str, level: str = "info") -> None: ...
-
-        def _edit(self, change: Callable[[Plan], Plan], told: str | Callable[[Plan], str]) -> None: ...
-
-    def find_like(self, names: Sequence[str]) -> dict[str, Any]:
-        """Finds all places of the source that look like some boxes together, and picks them.
-
-        Args:
-            names: boxes of the source pane. Their ops, with the edges between them, are what is looked for: the types
-                count, not the names, attributes or constants.
-
-        Returns:
-            how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many of them each box holds that is
-            not picked itself, and in ``near`` what comes nearest to one more: at least half of the ops fit. It is
-            looked for where there are up to 100.
-
-        Raises:
-            SelectionError: there is no such box, or the boxes fall apart.
-        """
-        from ..tf.patterns import as_pattern
-
-        graph = self._graph("source")
-        chosen = _selection(self._tree_of(graph), names, "find_like")
-        found = match(graph, as_pattern(chosen))
-        small = chosen.count <= _SMALL
-        best, ops = found.nearest() if small else None, found.selection
-        near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
-        self._draw("source")
-        boxes = hits_shown(graph, np.flatnonzero(ops.mask).tolist(), self._panes["source"].scene)["boxes"]
-        picked = _as_boxes(self._tree_of(graph), ops, boxes)
-        boxes = {name: count for name, count in boxes.items() if name not in picked}
-        self.pick(picked, "set")
-        self._say(_told(found, ops.count, near or ("" if small else None)))
-        return {"count": len(found), "ops": ops.count, "boxes": boxes, "near": near}
-
-    def replace(self, names: Sequence[str], by: str | Callable[..., Any], external: str = "refuse") -> None:
-        """Puts an op, or what a function makes, in the place of all that looks like some boxes together.
-
-        Args:
-            names: boxes whose ops, with the edges between them, are what is replaced.
-            by: an op type of as many inputs and outputs, as ``"Softplus"``; or a Python function, as for
-                `Plan.replace`.
-            external: what to do with places of which others read an inner tensor: ``refuse`` or ``keep``.
-
-        Raises:
-            PlanError: an op of the boxes is made by the plan itself.
-            SelectionError: there is no such box, or the boxes fall apart.
-        """
-        base, after = self.draft.base, self._graph("destination")
-        old, now = self._tree_of(base), self._tree_of(after)
-        new = [name for name in names if ops_named(old, name) is None and ops_named(now, name) is not None]
-        if new:
-            raise PlanError(f"replace({new[0]!r})", "it is made by this plan", "Apply the plan first")
-        chosen = _selection(old, names, "replace")
-        more: dict[str, Any] = {} if external == "refuse" else {"external": external}
-        word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
-        self._edit(
-            lambda plan: plan.replace(chosen, by, **more),
-            lambda plan: f"{_places(len(plan.effect.replaced))} like {few(chosen.names)} will give way to {word}",
-        )
+    Raises:
+        PlanError: an op of the boxes is made by the plan itself.
+        SelectionError: there is no such box, or the boxes fall apart.
+    """
+    base, after = stage.draft(state).base, stage.graph(state, "destination")
+    old, now = stage.tree_of(state, base), stage.tree_of(state, after)
+    new = [name for name in names if ops_named(old, name) is None and ops_named(now, name) is not None]
+    if new:
+        raise PlanError(f"replace({new[0]!r})", "it is made by this plan", "Apply the plan first")
+    chosen = _selection(old, names, "replace")
+    more: dict[str, Any] = {} if external == "refuse" else {"external": external}
+    word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
+    return edited(
+        stage,
+        state,
+        lambda plan: plan.replace(chosen, by, **more),
+        lambda plan: f"{_places(len(plan.effect.replaced))} like {few(chosen.names)} will give way to {word}",
+    )
 
 
 def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:

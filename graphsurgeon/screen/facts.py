@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..core.graph import shape_text
-from ..core.plan import op_name
 from ..core.sizes import size_text
-from ..errors import SelectionError
-
-if TYPE_CHECKING:
-    from ..editor import Editor
 
 BINS = 16
 """Bars of a histogram."""
@@ -20,7 +15,7 @@ FEW = 12
 """So many numbers are shown as they are."""
 
 
-def told(array: Any) -> dict[str, Any]:
+def numbers(array: Any) -> dict[str, Any]:
     """Returns an array as rows for people, and as a histogram where it has many numbers.
 
     Args:
@@ -30,7 +25,7 @@ def told(array: Any) -> dict[str, Any]:
         ``rows``: pairs of words; ``histogram``: None, or counts of equal bins between ``low`` and ``high``.
 
     Example:
-        >>> told(np.array([1.0, 2.5], np.float32))["rows"][1]
+        >>> numbers(np.array([1.0, 2.5], np.float32))["rows"][1]
         ['values', '1, 2.5']
     """
     array = np.asarray(array)
@@ -42,11 +37,11 @@ def told(array: Any) -> dict[str, Any]:
     rows = [["value", f"{name} {shape}, {size_text(size)}"]]
     shown = ", ".join(_short(v) for v in flat[:FEW].tolist())
     rows.append(["values" if flat.size <= FEW else "first values", shown + (" …" if flat.size > FEW else "")])
-    numbers = _numbers(flat)
-    if numbers is None or numbers.size <= FEW:
+    found = _numbers(flat)
+    if found is None or found.size <= FEW:
         return {"rows": rows, "histogram": None}
-    finite = numbers[np.isfinite(numbers)]
-    odd = numbers.size - finite.size
+    finite = found[np.isfinite(found)]
+    odd = found.size - finite.size
     if finite.size:
         rows.append(["range", f"{finite.min():.4g} to {finite.max():.4g}"])
         rows.append(["mean ± deviation", f"{finite.mean():.4g} ± {finite.std():.4g}"])
@@ -76,34 +71,3 @@ def _short(value: Any) -> str:
         return f"{value:.6g}"
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}…"
-
-
-def value_of(editor: Editor, name: str) -> Any:
-    """Returns what a constant or a variable holds now, as an array: from its node, else from the editor's session.
-
-    Raises:
-        SelectionError: it is neither, or nothing gives it a value.
-    """
-    from ..tf.describe import constant_value
-
-    graph = editor.snapshot
-    name = op_name(name)
-    asked = f"value({name!r})"
-    number = graph.find(name, asked)
-    held = graph.state.variables.get(name)
-    if held is None:
-        value = constant_value(graph.nodes[number], most=1 << 28)
-        if value is None:
-            kind = graph.types[number]
-            raise SelectionError(asked, f"a {kind} holds no value of its own", "Ask for a constant or a variable")
-        return value
-    if name in editor.void:
-        raise SelectionError(asked, "nothing gives this variable a value", "Open the graph with its checkpoint")
-    session = editor.session()
-    try:
-        return session.run(held.snapshot or f"{name}:0")
-    except Exception as error:
-        from ..tf.words import words_of
-
-        how = "Run its initialiser in ed.session(), or open the graph with its checkpoint"
-        raise SelectionError(asked, f"its value cannot be read: {words_of(error)}", how) from error

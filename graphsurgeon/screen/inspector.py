@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +15,8 @@ from ..errors import SelectionError, did_you_mean
 from ..view.asides import counted
 from ..view.items import ops_named
 from ..view.tree import Tree
-from .facts import told
-
-if TYPE_CHECKING:
-    from ..editor import Editor
+from .facts import numbers
+from .subject import Facts, Subject
 
 _MOST = 60
 """So many names of a list are told; the list's total says how many there are."""
@@ -29,12 +26,13 @@ _FLOPS_OF = 2000
 """Of so many ops at most the floating-point operations are counted: TensorFlow takes some 20 µs for each."""
 
 
-def details(tree: Tree, name: str) -> dict[str, Any]:
+def details_of(tree: Tree, name: str, facts: Facts) -> dict[str, Any]:
     """Returns title, rows, inputs, outputs, control inputs, consumers and documentation of a box, and more for an op.
 
     Args:
         tree: the graph, with what steps aside.
         name: an op, a scope with a slash at the end, or a series key.
+        facts: what there is to know of ops.
 
     Returns:
         plain data; ``python`` is how to get at it, ``functions`` what can be looked into, ``histogram`` the values
@@ -46,7 +44,7 @@ def details(tree: Tree, name: str) -> dict[str, Any]:
     graph = tree.graph
     op = graph.index.get(name)
     if op is not None:
-        return _op(graph, op)
+        return _op(graph, op, facts)
     mask = ops_named(tree, name)
     if mask is None:
         raise SelectionError(
@@ -68,7 +66,7 @@ def details(tree: Tree, name: str) -> dict[str, Any]:
     size = bytes_of(graph, mask)
     if size:
         rows.append(["holds", f"{size_text(size)} in constants and variables"])
-    counted_flops = _flops(graph, np.flatnonzero(mask)[: _FLOPS_OF + 1].tolist())
+    counted_flops = _flops(facts, graph, np.flatnonzero(mask)[: _FLOPS_OF + 1].tolist())
     if counted_flops:
         rows.append(["FLOPs", f"{counted_flops:,} where the shapes are known"])
     waits = sorted({outside for _, outside in crossing.control_inputs})
@@ -103,7 +101,7 @@ def _python(inside: Selection, name: str) -> str:
     return f"ed.select(name={list(names)!r})" if len(names) <= 200 else ""
 
 
-def reasons(editor: Editor, name: str, region: Selection | None) -> list[list[str]]:
+def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[str]]:
     """Returns rows that say where an op comes from, why it is in the region, and what holds it.
 
     Args:
@@ -135,10 +133,7 @@ def _tensor(graph: Graph, name: str) -> dict[str, str]:
     return {"tensor": name, "text": str(info) if info else ""}
 
 
-def _op(graph: Graph, op: int) -> dict[str, Any]:
-    from ..tf.describe import attribute_text, constant_value, documentation
-    from ..tf.insides import called_functions
-
+def _op(graph: Graph, op: int, facts: Facts) -> dict[str, Any]:
     node, kind = graph.nodes[op], graph.types[op]
     rows: list[list[str]] = [["type", kind]]
     if getattr(node, "device", ""):
@@ -146,12 +141,12 @@ def _op(graph: Graph, op: int) -> dict[str, Any]:
     together = node.attr["_class"].list.s if "_class" in getattr(node, "attr", {}) else ()
     if together:
         rows.append(["together with", ", ".join(_class(text) for text in together[:_MOST])])
-    value = constant_value(node)
-    called = called_functions(graph, op) if getattr(node, "attr", None) or graph.owner is not None else []
+    value = facts.constant_value(node)
+    called = facts.called_functions(graph, op) if getattr(node, "attr", None) or graph.owner is not None else []
     for key in sorted(getattr(node, "attr", {})):
         if key not in ("_output_shapes", "_class") and (key != "value" or value is None):
-            rows.append([key, attribute_text(node.attr[key])])
-    about = told(value) if value is not None else {"rows": [], "histogram": None}
+            rows.append([key, facts.attribute_text(node.attr[key])])
+    about = numbers(value) if value is not None else {"rows": [], "histogram": None}
     rows += about["rows"]
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
     waits = graph.control_names(op)
@@ -168,7 +163,7 @@ def _op(graph: Graph, op: int) -> dict[str, Any]:
     held = graph.state.variables.get(graph.names[op])
     if held is not None and variable_bytes(held):
         rows.append(["variable takes", size_text(variable_bytes(held))])
-    found = _flops(graph, [op])
+    found = _flops(facts, graph, [op])
     if found:
         rows.append(["FLOPs", f"{found:,}"])
     if waiting:
@@ -186,7 +181,7 @@ def _op(graph: Graph, op: int) -> dict[str, Any]:
             "control_inputs": len(waits),
             "consumers": len(readers),
         },
-        "doc": documentation(kind),
+        "doc": facts.documentation(kind),
         "python": f"ed.op({graph.names[op]!r})",
         "functions": called,
         "histogram": about["histogram"],
@@ -207,15 +202,6 @@ def _bytes(info: TensorInfo) -> int | None:
     return variable_bytes(held) or (0 if 0 in info.shape else None)
 
 
-def _flops(graph: Graph, ops: list[int]) -> int:
-    """Returns the floating-point operations TensorFlow counts for ops of a live graph; 0 for too many to ask."""
-    if len(ops) > _FLOPS_OF or not hasattr(graph.owner, "get_operation_by_name"):
-        return 0
-    from ..tf.internals import flops, op_finder
-
-    find, total = op_finder(graph.owner), 0
-    for i in ops:
-        if graph.types[i] not in _IDLE:
-            with suppress(KeyError):  # an op that a plan will make is not there yet
-                total += flops(find(graph.names[i])) or 0
-    return total
+def _flops(facts: Facts, graph: Graph, ops: list[int]) -> int:
+    """Returns the floating-point operations of ops; 0 for too many to ask."""
+    return facts.flops(graph, [i for i in ops if graph.types[i] not in _IDLE]) if len(ops) <= _FLOPS_OF else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +12,8 @@ from ..core.graph import Graph
 from ..core.plan import tensor_name
 from ..core.selection import Query, Selection
 from ..core.state import VARIABLE_TYPES
-from ..errors import SelectionError
 from ..view.items import ops_named
 from ..view.tree import Tree
-
-if TYPE_CHECKING:
-    from ..editor import Editor
 
 _HELPERS = VARIABLE_TYPES | {"Assign", "Const", "IsVariableInitialized", "ReadVariableOp", "VarIsInitializedOp"}
 
@@ -66,15 +62,6 @@ class Marks:
         crossing = selection.boundary
         outputs = tuple(t for t in crossing.outputs if given(t))
         return cls(tuple(t for t in crossing.inputs if given(t)), outputs or crossing.outputs)
-
-    def region(self, editor: Editor) -> tuple[Selection | None, str]:
-        """Returns the ops between the marks, or None and what is wrong with them."""
-        if not self.outputs:
-            return None, "Mark an output: the region is what lies between" if self.inputs else ""
-        try:
-            return editor.select(inputs=self.inputs or None, outputs=self.outputs), ""
-        except SelectionError as error:
-            return None, f"{error.wrong}. {error.instead}"
 
 
 def picked_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple[str, ...]:

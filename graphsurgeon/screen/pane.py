@@ -21,11 +21,9 @@ from ..view.tree import Tree
 
 
 class Pane:
-    """One picture: a graph, what is unfolded in it, and the layout of that."""
+    """One picture: what was laid out last, and how it was coloured."""
 
     def __init__(self) -> None:
-        self.unfolded: frozenset[str] | None = None
-        self.budget = self.most = MOST
         self.scene: Scene | None = None
         self.placed: dict[str, Any] | None = None
         self._key: Any = None
@@ -35,43 +33,48 @@ class Pane:
     def draw(
         self,
         tree: Tree,
+        unfolded: frozenset[str],
         marks: dict[int, str],
         direction: str,
-        known: Known = ((), ()),
+        known: Known,
+        budget: int = MOST,
+        most: int = MOST,
         cancelled: Callable[[], bool] = lambda: False,
-    ) -> dict[str, Any]:
-        """Returns the placed scene; laid out again only where something has changed, until `cancelled` says stop.
+    ) -> None:
+        """Lays a scene out, `scene` and `placed` from then on; only where something has changed.
 
         Args:
             tree: the graph, as filtered.
+            unfolded: fold keys that are open.
             marks: op number -> state.
             direction: TB, LR or auto.
             known: names of the inputs and outputs that always have a box, see `graphsurgeon.view.ends`.
+            budget: so many boxes read well, the message says.
+            most: more than these are refused.
             cancelled: asked now and then during the layout.
-        """
-        pins = self._pins(tree, known)
-        if self.unfolded is None:
-            self.unfolded = first_unfolded(tree, pins)
-        key = (tree, self.unfolded, tuple(sorted(marks.items())), direction, pins)
-        if key != self._key or self.placed is None:
-            scene = build(tree, self.unfolded, marks, pins=pins)
-            self._refuse_many(len(scene.boxes))  # before the layout: that takes long for what nobody will see
-            placed = place(scene, direction=direction, cancelled=cancelled)
-            self.scene, self.placed, self._key = scene, placed.to_dict(), key
-        return self.placed
 
-    def _pins(self, tree: Tree, known: Known) -> tuple[int, ...]:
+        Raises:
+            LayoutError: there would be too many boxes, or no layout ends in time; the last one stays.
+        """
+        pins = self.pins(tree, known)
+        key = (tree, unfolded, tuple(sorted(marks.items())), direction, pins)
+        if key == self._key and self.placed is not None:
+            return
+        scene = build(tree, unfolded, marks, pins=pins)
+        if len(scene.boxes) > most:  # before the layout: that takes long for what nobody will see
+            raise LayoutError(
+                f"a picture of {len(scene.boxes)} boxes",
+                f"{budget} boxes read well, and this is {len(scene.boxes) - budget} more",
+                f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
+            )
+        placed = place(scene, direction=direction, cancelled=cancelled)
+        self.scene, self.placed, self._key = scene, placed.to_dict(), key
+
+    def pins(self, tree: Tree, known: Known) -> tuple[int, ...]:
+        """Returns the ops that have a box of their own in any case."""
         if self._ends is None or self._ends[0] != (tree, known):
             self._ends = ((tree, known), pinned(tree, known))
         return self._ends[1]
-
-    def _refuse_many(self, count: int) -> None:
-        if count > self.most:
-            raise LayoutError(
-                f"a picture of {count} boxes",
-                f"{self.budget} boxes read well, and this is {count - self.budget} more",
-                f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
-            )
 
     def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...]) -> dict[str, Any]:
         """Returns the placed scene with its colours and legend; nothing is laid out anew for them."""

@@ -1,145 +1,135 @@
-"""Places: where one has been in the source picture, and the views one has saved."""
+"""Places: where one has been in the source picture, the views one has saved, and the functions one looks into."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from ..core.graph import Graph
+from ..core.plan import op_name
 from ..errors import SelectionError, did_you_mean
 from ..view.items import ops_named
-
-if TYPE_CHECKING:
-    from ..editor import Editor
-    from ..view.tree import Tree
+from .stage import Stage
+from .state import Inside, Place, State, View
 
 MOST = 100
 """So many steps back are kept."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """What is unfolded and picked, and where the page looks: x, y and scale, or nothing."""
-
-    unfolded: frozenset[str]
-    picked: tuple[str, ...] = ()
-    at: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Outside:
-    """What is left behind while the inside of a function is shown: all of it counts in the graph around alone."""
-
-    unfolded: frozenset[str] | None
-    picked: tuple[str, ...] = ()
-    rows: frozenset[str] = frozenset()
-    back: list[Place] = field(default_factory=list)
-    forward: list[Place] = field(default_factory=list)
+def leaving(state: State, pane: str = "source") -> State:
+    """Returns the state with this place remembered, because another is gone to."""
+    if pane != "source":
+        return state
+    here, back = state.view.place, state.view.back
+    if not back or back[-1] != here:
+        back = (*back[-MOST + 1 :], here)
+    return state.seen(back=back, forward=())
 
 
-class Places:
-    """The part of a screen that goes back and forward and keeps views."""
+def back(stage: Stage, state: State) -> State:
+    """Goes to where the source picture was before: what was unfolded, and what was picked."""
+    places = _without(state.view.back, state.view.place)
+    if not places:
+        raise SelectionError("back()", "there is nothing before this", "Unfold or reveal something")
+    state = state.seen(back=places[:-1], forward=(*state.view.forward, state.view.place))
+    return _go(stage, state, places[-1])
 
-    if TYPE_CHECKING:
-        source: Editor
-        _picked: tuple[str, ...]
-        _inside: list[tuple[str, Graph]]
 
-        def _tree(self, pane: str) -> Tree: ...
+def forward(stage: Stage, state: State) -> State:
+    """Goes to where the source picture was before going back."""
+    places = _without(state.view.forward, state.view.place)
+    if not places:
+        raise SelectionError("forward()", "there is nothing after this", "Go back first")
+    state = state.seen(forward=places[:-1], back=(*state.view.back, state.view.place))
+    return _go(stage, state, places[-1])
 
-        @property
-        def unfolded(self) -> frozenset[str]:
-            """Fold keys that are open in the source pane."""
 
-        def _refold(self, pane: str, change: Callable[[frozenset[str]], frozenset[str]]) -> None: ...
+def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[float] = ()) -> tuple[State, str]:
+    """Keeps what is unfolded and picked under a name, and returns the name.
 
-        def _say(self, text: str, level: str = "info") -> None: ...
+    Args:
+        name: what to call it; a view of that name is replaced. By default ``view 1`` and so on.
+        at: where the page looks: x, y and scale.
+    """
+    saved = dict(state.saved)
+    free = next(f"view {i}" for i in range(1, len(saved) + 2) if f"view {i}" not in saved)
+    called = (name or "").strip() or free
+    saved[called] = Place(state.view.place.unfolded, state.view.picked, tuple(at))
+    return _keeping(state, saved).saying(f"saved as {called!r}"), called
 
-    def __init__(self) -> None:
-        self._back: list[Place] = []
-        self._forward: list[Place] = []
-        self._views: dict[str, dict[str, Place]] = {}
 
-    @property
-    def views(self) -> dict[str, Place]:
-        """The saved views by name: of the function whose inside is shown, else of the graph."""
-        return self._views.setdefault(self._inside[-1][0] if self._inside else "", {})
+def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]]:
+    """Goes to a saved view and returns where the page shall look.
 
-    def back(self) -> None:
-        """Goes to where the source picture was before: what was unfolded, and what was picked."""
-        self._step(self._back, self._forward, "back()", "there is nothing before this", "Unfold or reveal something")
+    Raises:
+        SelectionError: there is no view of that name.
+    """
+    view = _saved(state, name, "show_view")
+    return _go(stage, leaving(state), view).saying(f"{name!r} is shown"), list(view.at)
 
-    def forward(self) -> None:
-        """Goes to where the source picture was before going back."""
-        self._step(self._forward, self._back, "forward()", "there is nothing after this", "Go back first")
 
-    def save_view(self, name: str | None = None, at: Sequence[float] = ()) -> str:
-        """Keeps what is unfolded and picked under a name, and returns the name.
+def forget_view(stage: Stage, state: State, name: str) -> State:
+    """Takes a saved view away.
 
-        Args:
-            name: what to call it; a view of that name is replaced. By default ``view 1`` and so on.
-            at: where the page looks: x, y and scale.
-        """
-        free = next(f"view {i}" for i in range(1, len(self.views) + 2) if f"view {i}" not in self.views)
-        called = (name or "").strip() or free
-        self.views[called] = Place(self.unfolded, self._picked, tuple(at))
-        self._say(f"saved as {called!r}")
-        return called
+    Raises:
+        SelectionError: there is no view of that name.
+    """
+    _saved(state, name, "forget_view")
+    left = {known: place for known, place in state.saved.items() if known != name}
+    return _keeping(state, left).saying(f"{name!r} is forgotten")
 
-    def show_view(self, name: str) -> list[float]:
-        """Goes to a saved view and returns where the page shall look.
 
-        Raises:
-            SelectionError: there is no view of that name.
-        """
-        view = self._view(name, "show_view")
-        self._leave()
-        self._go(view)
-        self._say(f"{name!r} is shown")
-        return list(view.at)
+def look_inside(stage: Stage, state: State, name: str, function: str | None = None) -> State:
+    """Shows the body of a function that an op calls; `leave` goes back.
 
-    def forget_view(self, name: str) -> None:
-        """Takes a saved view away.
+    Args:
+        name: an op, as a PartitionedCall, a While or an If.
+        function: which one, where it calls several: a While has a condition and a body.
+    """
+    graph, facts = stage.graph(state, "source"), stage.source.facts
+    number = graph.find(op_name(name), f"look_inside({name!r})")
+    called = facts.called_functions(graph, number)
+    if not called:
+        raise SelectionError(
+            f"look_inside({name!r})", f"a {graph.types[number]} calls no function of the graph", "Pick a call op"
+        )
+    if function is None and len(called) > 1:
+        choices = " or ".join(f"function={f!r}" for f in called)
+        raise SelectionError(f"look_inside({name!r})", f"it calls {len(called)} functions", f"Choose {choices}")
+    chosen = function or called[0]
+    opened = Inside(chosen, facts.body(graph, chosen, number), state.view)
+    state = stage.settled(state.but(inside=(*state.inside, opened), view=View()))
+    stage.draw(state, "source")
+    return state.saying(f"inside function {chosen}")
 
-        Raises:
-            SelectionError: there is no view of that name.
-        """
-        self._view(name, "forget_view")
-        del self.views[name]
-        self._say(f"{name!r} is forgotten")
 
-    def places_shown(self) -> dict[str, Any]:
-        """Returns what the page shows: how far one can go back and forward, and the names of the views."""
-        return {"back": len(self._back), "forward": len(self._forward), "saved": list(self.views)}
+def leave(stage: Stage, state: State) -> State:
+    """Goes back from the body of a function to what calls it."""
+    if not state.inside:
+        raise SelectionError("leave()", "no function is open", "look_inside(name) opens one")
+    state = state.but(inside=state.inside[:-1], view=state.inside[-1].around)
+    return state.saying(f"back in {stage.graph(state, 'source').title}")
 
-    def _view(self, name: str, verb: str) -> Place:
-        if name not in self.views:
-            raise SelectionError(
-                f"{verb}({name!r})",
-                "there is no view of that name",
-                did_you_mean(name, self.views) if self.views else "Save one first, with save_view(name)",
-            )
-        return self.views[name]
 
-    def _leave(self) -> None:
-        """Remembers this place, because another is gone to."""
-        here = Place(self.unfolded, self._picked)
-        if not self._back or self._back[-1] != here:
-            self._back = [*self._back[-MOST + 1 :], here]
-        self._forward = []
+def _without(places: tuple[Place, ...], here: Place) -> tuple[Place, ...]:
+    while places and places[-1] == here:
+        places = places[:-1]
+    return places
 
-    def _step(self, these: list[Place], others: list[Place], asked: str, wrong: str, instead: str) -> None:
-        here = Place(self.unfolded, self._picked)
-        while these and these[-1] == here:
-            these.pop()
-        if not these:
-            raise SelectionError(asked, wrong, instead)
-        place = these.pop()
-        others.append(here)
-        self._go(place)
 
-    def _go(self, place: Place) -> None:
-        tree = self._tree("source")
-        self._picked = tuple(name for name in place.picked if ops_named(tree, name) is not None)
-        self._refold("source", lambda _: place.unfolded)
+def _saved(state: State, name: str, verb: str) -> Place:
+    if name not in state.saved:
+        raise SelectionError(
+            f"{verb}({name!r})",
+            "there is no view of that name",
+            did_you_mean(name, state.saved) if state.saved else "Save one first, with save_view(name)",
+        )
+    return state.saved[name]
+
+
+def _keeping(state: State, saved: dict[str, Place]) -> State:
+    return state.but(views={**state.views, state.function: saved})
+
+
+def _go(stage: Stage, state: State, place: Place) -> State:
+    tree = stage.tree(state, "source")
+    picked = tuple(name for name in place.picked if ops_named(tree, name) is not None)
+    return stage.fold(state.seen(picked=picked), "source", lambda _: place.unfolded)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,16 +13,15 @@ from ..core.naming import under
 from ..core.plan import CopyStep, Plan
 from ..core.policies import policies
 from ..core.selection import Selection
-from ..view.asides import Filters, counted
-from ..view.paint import Paint
+from ..view.asides import counted
 from ..view.scene import Scene
 from ..view.tree import Tree
 from .marks import Marks
+from .state import State
 
 if TYPE_CHECKING:
     from ..core.copied import Copied
     from ..core.preview import Preview
-    from ..history import Event
 
 _MOST = 200
 
@@ -38,16 +37,15 @@ def tensor_row(graph: Graph, name: str) -> dict[str, str]:
 
 def boundary_shown(
     graph: Graph,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
+    marks: Marks,
     region: Selection | None,
     problem: str,
     scene: Scene | None,
 ) -> dict[str, Any]:
     """Returns the boundary that is marked: its tensors, the size of the region, the leaks, and which boxes hold it."""
     shown: dict[str, Any] = {
-        "inputs": [tensor_row(graph, t) for t in inputs],
-        "outputs": [tensor_row(graph, t) for t in outputs],
+        "inputs": [tensor_row(graph, t) for t in marks.inputs],
+        "outputs": [tensor_row(graph, t) for t in marks.outputs],
         "ops": 0, "boxes": {}, "leaks": [], "control_leaks": [], "variables": 0, "problem": problem,
     }  # fmt: skip
     if region is not None:
@@ -111,7 +109,7 @@ def _variables_asked(step: CopyStep) -> list[dict[str, str]]:
     ]
 
 
-def plan_shown(plan: Plan, redo: int, history: Sequence[Event], applied: str) -> dict[str, Any]:
+def plan_shown(plan: Plan, redo: int, history: Sequence[Any], applied: str) -> dict[str, Any]:
     """Returns the plan bar: steps, faults, warnings, what is made, what is joined, and the code."""
     effect, preview = plan.effect, plan.preview()
     faults, gone = plan.check(), [event.undone for event in history]
@@ -148,15 +146,17 @@ def plan_shown(plan: Plan, redo: int, history: Sequence[Event], applied: str) ->
     }
 
 
-def look_shown(filters: Filters, paint: Paint, faded: Sequence[str], budget: int, inside: list[str]) -> dict[str, Any]:
+def look_shown(state: State) -> dict[str, Any]:
     """Returns how the picture is looked at: what is put away, the colours, and which functions are open."""
+    filters, paint = state.filters, state.paint
     return {
-        "shown": sorted(filters.shown), "hidden": sorted(filters.hidden), "training": filters.training,
-        "by": paint.by, "name": paint.name, "faded": list(faded), "budget": budget, "inside": inside,
+        "shown": sorted(filters.shown), "hidden": sorted(filters.hidden), "training": filters.training, "by": paint.by,
+        "name": paint.name, "faded": list(state.faded), "budget": state.budget,
+        "inside": [opened.function for opened in state.inside],
     }  # fmt: skip
 
 
-def outline_shown(tree: Tree, opened: set[str]) -> dict[str, Any]:
+def outline_shown(tree: Tree, opened: Set[str]) -> dict[str, Any]:
     """Returns the visible rows of the outline tree, top to bottom."""
     rows: list[dict[str, Any]] = []
     stack = [(item, 0) for item in reversed(tree.inside(tree.root))]

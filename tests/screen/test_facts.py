@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphsurgeon.screen.facts import BINS, told
+from graphsurgeon.screen.facts import BINS, numbers
 
 
 def rows(array):
-    return dict(told(array)["rows"])
+    return dict(numbers(array)["rows"])
 
 
 def test_few_numbers_are_shown_as_they_are():
     assert rows(np.array([1.5, -2.0], np.float32)) == {"value": "float32 (2,), 8 bytes", "values": "1.5, -2"}
-    assert told(np.array([1.5]))["histogram"] is None
+    assert numbers(np.array([1.5]))["histogram"] is None
 
 
 def test_many_numbers_have_a_range_and_a_histogram():
-    got = told(np.linspace(-1, 1, 1000))
+    got = numbers(np.linspace(-1, 1, 1000))
     found = dict(got["rows"])
     assert found["range"] == "-1 to 1"
     assert found["first values"].endswith(" …")
@@ -29,13 +29,13 @@ def test_many_numbers_have_a_range_and_a_histogram():
 def test_what_is_not_finite_is_counted_apart():
     values = np.array([np.nan, np.inf, *range(20)], np.float32)
     assert rows(values)["not finite"] == "2"
-    assert sum(told(values)["histogram"]["counts"]) == 20
-    assert told(np.full(20, np.nan))["histogram"] is None
+    assert sum(numbers(values)["histogram"]["counts"]) == 20
+    assert numbers(np.full(20, np.nan))["histogram"] is None
 
 
 def test_equal_numbers_and_empty_arrays():
-    assert sum(told(np.zeros(50))["histogram"]["counts"]) == 50
-    assert told(np.zeros((0, 3)))["histogram"] is None
+    assert sum(numbers(np.zeros(50))["histogram"]["counts"]) == 50
+    assert numbers(np.zeros((0, 3)))["histogram"] is None
 
 
 def test_texts_are_quoted_and_cut():
@@ -46,4 +46,4 @@ def test_texts_are_quoted_and_cut():
 
 
 def test_texts_take_what_they_are_long():
-    assert told(np.array([b"abc", b"d"], object))["rows"][0] == ["value", "string (2,), 4 bytes"]
+    assert numbers(np.array([b"abc", b"d"], object))["rows"][0] == ["value", "string (2,), 4 bytes"]

@@ -6,7 +6,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.screen.inspector import details
+from graphsurgeon.screen.inspector import details_of
+from graphsurgeon.tf import facts
 from graphsurgeon.view.tree import Tree
 from tests.core.plain import net
 from tests.graphs import model, tiny
@@ -16,7 +17,7 @@ tf1 = tf.compat.v1
 
 
 def test_an_op():
-    got = details(Tree(gs.open(tiny()).snapshot), "y")
+    got = details_of(Tree(gs.open(tiny()).snapshot), "y", facts)
     assert got["title"] == "y"
     assert ["type", "Square"] in got["rows"]
     assert ["T", "float32"] in got["rows"]
@@ -33,13 +34,13 @@ def test_devices_and_control_edges():
         with tf.control_dependencies([a]):
             tf.no_op(name="b")
     g = gs.open(graph).snapshot
-    assert ["device", "/device:CPU:0"] in details(Tree(g), "a")["rows"]
-    assert details(Tree(g), "b")["control_inputs"] == ["a"]
-    assert ["waited for by", "1 op"] in details(Tree(g), "a")["rows"]
+    assert ["device", "/device:CPU:0"] in details_of(Tree(g), "a", facts)["rows"]
+    assert details_of(Tree(g), "b", facts)["control_inputs"] == ["a"]
+    assert ["waited for by", "1 op"] in details_of(Tree(g), "a", facts)["rows"]
 
 
 def test_a_scope():
-    got = details(Tree(gs.open(model("resource").graph).snapshot), "net/")
+    got = details_of(Tree(gs.open(model("resource").graph).snapshot), "net/", facts)
     assert got["title"] == "net"
     assert got["rows"][0][0] == "ops"
     assert any(row[0] == "variables" for row in got["rows"])
@@ -47,14 +48,14 @@ def test_a_scope():
 
 
 def test_without_tensorflow_nodes():
-    got = details(Tree(net()), "net/mm")
+    got = details_of(Tree(net()), "net/mm", facts)
     assert got["rows"] == [["type", "MatMul"]]
     assert [t["tensor"] for t in got["inputs"]] == ["x:0", "net/w/read:0"]
 
 
 def test_a_name_that_is_not_there():
     with refuses(SelectionError, "details('nett/'): there is nothing of that name in net"):
-        details(Tree(net()), "nett/")
+        details_of(Tree(net()), "nett/", facts)
 
 
 def test_an_op_of_the_screen_says_where_it_is_from_why_it_is_there_and_what_holds_it():
@@ -84,26 +85,26 @@ def test_all_there_is_to_know_of_an_op():
         tf.constant([float(i) for i in range(100)], name="c")
         tf.constant([1, 2, 3], name="few")
     g = gs.open(graph).snapshot
-    rows = dict(details(Tree(g), "mm")["rows"])
+    rows = dict(details_of(Tree(g), "mm", facts)["rows"])
     assert rows["FLOPs"] == "192"
     assert rows["outputs take"] == "96 bytes"
     assert rows["together with"] == "x"
     assert "_class" not in rows
-    assert details(Tree(g), "mm")["python"] == "ed.op('mm')"
-    assert dict(details(Tree(g), "w")["rows"])["variable takes"] == "48 bytes"
-    assert details(Tree(g), "w")["value"]
-    constant = details(Tree(g), "c")
+    assert details_of(Tree(g), "mm", facts)["python"] == "ed.op('mm')"
+    assert dict(details_of(Tree(g), "w", facts)["rows"])["variable takes"] == "48 bytes"
+    assert details_of(Tree(g), "w", facts)["value"]
+    constant = details_of(Tree(g), "c", facts)
     assert dict(constant["rows"])["range"] == "0 to 99"
     assert sum(constant["histogram"]["counts"]) == 100
     assert not constant["value"]
-    few = details(Tree(g), "few")["rows"]
+    few = details_of(Tree(g), "few", facts)["rows"]
     assert [row for row in few if row[0].startswith(("value", "first"))] == [
         ["value", "int32 (3,), 12 bytes"], ["values", "1, 2, 3"]
     ]  # fmt: skip
 
 
 def test_sizes_and_python_of_a_scope():
-    got = details(Tree(gs.open(model("resource").graph).snapshot), "net/")
+    got = details_of(Tree(gs.open(model("resource").graph).snapshot), "net/", facts)
     rows = dict(got["rows"])
     assert "in constants and variables" in rows["holds"]
     assert got["python"] == "ed.select(scope='net')"
@@ -114,13 +115,13 @@ def test_flops_are_left_out_where_shapes_are_not_known():
     with graph.as_default():
         x = tf1.placeholder(tf.float32, [None, 4], name="x")
         tf.matmul(x, tf.ones([4, 3]), name="mm")
-    assert "FLOPs" not in dict(details(Tree(gs.open(graph).snapshot), "mm")["rows"])
+    assert "FLOPs" not in dict(details_of(Tree(gs.open(graph).snapshot), "mm", facts)["rows"])
 
 
 def test_an_op_that_a_plan_will_make():
     ed = gs.open(tiny())
     plan = ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep")
-    got = details(Tree(plan.after()), "t/y")
+    got = details_of(Tree(plan.after()), "t/y", facts)
     assert ["type", "Square"] in got["rows"]
     assert "FLOPs" not in dict(got["rows"])
 
@@ -135,7 +136,7 @@ def test_long_lists_say_how_long_they_are_in_truth():
         with tf.control_dependencies([tf.no_op(name=f"n{i}") for i in range(70)]):
             tf.add_n(made, name="sum")
     g = gs.open(graph).snapshot
-    of_x, of_sum, scope, of_gate = (details(Tree(g), name) for name in ("x", "sum", "s/", "gate"))
+    of_x, of_sum, scope, of_gate = (details_of(Tree(g), name, facts) for name in ("x", "sum", "s/", "gate"))
     assert (len(of_x["consumers"]), of_x["totals"]["consumers"]) == (60, 70)
     assert (len(of_sum["inputs"]), of_sum["totals"]["inputs"]) == (70, 70)
     assert (len(of_sum["control_inputs"]), of_sum["totals"]["control_inputs"]) == (60, 70)
@@ -150,7 +151,7 @@ def test_a_scope_says_who_reads_it_and_how_many_types_are_not_listed():
         for kind in ("Abs", "Ceil", "Cos", "Exp", "Floor", "Neg", "Relu", "Sin", "Tan", "Tanh"):
             last = getattr(tf.raw_ops, kind)(name=f"s/{kind}", **{"features" if kind == "Relu" else "x": x})
         tf.raw_ops.Neg(x=last, name="after")
-    got = details(Tree(gs.open(graph).snapshot), "s/")
+    got = details_of(Tree(gs.open(graph).snapshot), "s/", facts)
     assert got["consumers"] == ["after"]
     assert dict(got["rows"])["others"] == "2, of 2 types"
 
@@ -165,5 +166,5 @@ def test_what_outputs_take_is_told_for_scalars_and_references_and_never_for_a_pa
         one, no = tf.ones([3]), tf.zeros([0])
         tf.raw_ops.FusedBatchNormV3(x=x, scale=one, offset=one, mean=no, variance=no, name="norm")
     g = gs.open(graph).snapshot
-    takes = {name: dict(details(Tree(g), name)["rows"]).get("outputs take") for name in ("one", "w", "norm")}
+    takes = {name: dict(details_of(Tree(g), name, facts)["rows"]).get("outputs take") for name in ("one", "w", "norm")}
     assert takes == {"one": "4 bytes", "w": "48 bytes", "norm": None}

@@ -15,7 +15,6 @@ import graphsurgeon as gs
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError, SelectionError
 from graphsurgeon.screen import pane
-from graphsurgeon.screen.places import Outside
 from graphsurgeon.screen.verbs import VERBS
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.wasm import LayoutCancelled, cancelled_error
@@ -64,7 +63,7 @@ def test_more_boxes_than_read_well_are_refused_with_an_offer():
     scopes = [f"s{chr(97 + i // 26)}{chr(97 + i % 26)}q" for i in range(40)]
     graph = Graph.of([(f"{scope}/o{k}z", f"T{k}", []) for scope in scopes for k in range(7)])
     screen = gs.open(tf.Graph()).screen
-    screen._inside, screen._outside = [("f", graph)], [Outside(None)]
+    screen.enter("f", graph)
     screen.set_depth(0)
     before = len(scene(screen)["boxes"])
     with refuses(LayoutError, "a picture of 280 boxes: 200 boxes read well, and this is 80 more", "set_budget(400)"):
@@ -81,7 +80,7 @@ def test_more_boxes_than_read_well_are_refused_with_an_offer():
 def test_what_is_refused_is_not_laid_out(monkeypatch):
     graph = Graph.of([(f"s{chr(97 + i)}/o{k}z", f"T{k}", []) for i in range(26) for k in range(9)])
     screen = gs.open(tf.Graph()).screen
-    screen._inside, screen._outside = [("f", graph)], [Outside(None)]
+    screen.enter("f", graph)
     screen.set_depth(0)
     laid_out = []
     monkeypatch.setattr(pane, "place", lambda *given, **named: laid_out.append(given) or place(*given, **named))

@@ -26,7 +26,7 @@ def screen():
     screen.fold_all()
     for scope in "ab":
         screen.fold(f"{scope}/in/")
-    screen._back.clear()
+    screen.state = screen.state.seen(back=())
     return screen
 
 

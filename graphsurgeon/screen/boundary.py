@@ -1,0 +1,51 @@
+"""Boundary: the verbs that mark the tensors between which a region lies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import SelectionError
+from .marks import Marks
+from .shown import boundary_text
+from .stage import Stage
+from .state import State
+
+
+def mark_input(stage: Stage, state: State, tensor: Any) -> State:
+    """Marks a tensor as boundary input."""
+    return _marked(stage, state, state.marks.with_input(stage.source.snapshot, tensor))
+
+
+def mark_output(stage: Stage, state: State, tensor: Any) -> State:
+    """Marks a tensor as boundary output."""
+    return _marked(stage, state, state.marks.with_output(stage.source.snapshot, tensor))
+
+
+def unmark(stage: Stage, state: State, tensor: Any) -> State:
+    """Takes a tensor out of the boundary."""
+    return _marked(stage, state, state.marks.without(tensor))
+
+
+def clear_boundary(stage: Stage, state: State) -> State:
+    """Takes all tensors out of the boundary."""
+    return _marked(stage, state, Marks())
+
+
+def boundary_of_picked(stage: Stage, state: State) -> State:
+    """Marks the tensors that enter and leave what is picked."""
+    if not state.view.picked:
+        raise SelectionError("boundary_of_picked()", "nothing is picked", "Click a box first")
+    return _marked(stage, state, Marks.around(stage.selection(state)))
+
+
+def add_leak(stage: Stage, state: State, tensor: Any) -> State:
+    """Makes a leak a boundary input."""
+    return mark_input(stage, state, tensor)
+
+
+def _marked(stage: Stage, state: State, marks: Marks) -> State:
+    state = state.but(marks=marks)
+    region, problem = stage.region(state)
+    if region is None:
+        return state.saying(problem, "warn" if problem else "info")
+    return state.saying(boundary_text(marks, region), "warn" if region.boundary.leaks else "info")

@@ -1,0 +1,139 @@
+"""Drafts: the plan that is made on screen, by hand: its steps, its policies, and carrying it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ..core.effect import Effect
+from ..core.naming import free_scope
+from ..core.plan import Plan, op_name, tensor_name
+from ..errors import LayoutError, PlanError
+from ..view.asides import counted
+from .pane import keys_at
+from .shown import receipt
+from .stage import Stage
+from .state import State
+
+
+def copy(stage: Stage, state: State, to: str | None = None, unmapped: str = "placeholder") -> State:
+    """Adds a copy of the region (or of what is picked) to the plan, under `to` or a free scope."""
+    plan, region = stage.draft(state), stage.region(state)[0]
+    chosen = stage.selection(state) if region is None else region
+    if not chosen.count:
+        raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or pick boxes first")
+    scope = to or free_scope(plan.after(), "copy")
+    control = None if stage.same else "drop"
+    values = stage.source if stage.source.has_values else None
+    plan = plan.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values)
+    made = plan.effect.copies[-1:]
+    more = sum(len(c.names) + len(c.placeholders) for c in made) - chosen.count
+    along = f", {more:,} more come along" if more > 0 else ""
+    return planned(stage, state, plan, f"{counted(chosen.count, 'ops')} will be copied to {scope}/{along}")
+
+
+def connect(stage: Stage, state: State, tensor: Any, to: Any, input: int = 0) -> State:
+    """Adds a connection to the plan: input `input` of op `to` reads `tensor`."""
+    text = f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}"
+    return edited(stage, state, lambda plan: plan.connect(tensor, to=to, input=input), text)
+
+
+def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str) -> State:
+    """Says what becomes of a variable in a copy of the plan; ``"*"`` means all that have no rule of their own.
+
+    Args:
+        step: which step of the plan, from 0.
+        variable: its op in the source.
+        policy: ``copy``, ``initial``, ``share`` or ``freeze``.
+    """
+    whom = "variables without a rule of their own" if variable == "*" else variable
+    return planned(stage, state, stage.draft(state).with_policy(step, variable, policy), f"{whom}: {policy}")
+
+
+def undo(stage: Stage, state: State) -> State:
+    """Takes back the last step of the plan; with an empty plan, the last applied plan."""
+    plan = stage.draft(state)
+    if not plan.steps:
+        event = stage.destination.undo()
+        return state.but(undone=(*undone(state), event), applied="").saying(f"undone: {event.text}")
+    last = plan.steps[-1]
+    state = state.but(draft=replace(plan, steps=plan.steps[:-1]), undone=(*state.undone, last))
+    return told(stage, state, f"taken back: {last.text}", warn=False)
+
+
+def redo(stage: Stage, state: State) -> State:
+    """Does again what was undone last: a step of the plan, or an applied plan."""
+    left, plan = undone(state), stage.draft(state)
+    if left and not _is_event(left[-1]):
+        step = left[-1]
+        state = state.but(draft=replace(plan, steps=(*plan.steps, step)), undone=left[:-1])
+        return told(stage, state, f"done again: {step.text}", warn=False)
+    if not left and plan.steps:
+        raise PlanError("redo()", "no step of this plan was taken back", "Apply the plan, or take its steps back")
+    event = stage.destination.redo()
+    return state.but(undone=left[:-1]).saying(f"done again: {event.text}")
+
+
+def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
+    """Applies the plan: all of it or nothing."""
+    plan = stage.draft(state)
+    if not plan.steps:
+        raise PlanError("apply()", "the plan is empty", "Copy a region or connect a tensor first")
+    effect = stage.destination.apply(plan).effect
+    shown = state.after or frozenset()
+    said = receipt(effect)
+    state = _at_copies(stage, state.but(draft=None, undone=(), applied=said), effect, shown)
+    return state.saying(said), {"applied": said}
+
+
+def _at_copies(stage: Stage, state: State, effect: Effect, shown: frozenset[str]) -> State:
+    """Opens the source pane at what was copied into it, as the preview showed it, and picks it."""
+    scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
+    if not stage.same or not scopes:
+        return state
+    state = stage.settled(state)
+    keys = keys_at(stage.tree_of(state, stage.source.snapshot), scopes, shown)
+    state = state.seen(picked=scopes)
+    there = state.seen(unfolded=(state.view.unfolded or frozenset()) | keys)
+    try:
+        stage.draw(there, "source")
+    except LayoutError:
+        return state
+    return there
+
+
+def undone(state: State) -> tuple[Any, ...]:
+    """Returns what was taken back here, oldest first, without what code has done again or given up since."""
+    return tuple(u for u in state.undone if not _is_event(u) or (u.undone and not u.dropped))
+
+
+def _is_event(thing: Any) -> bool:
+    """Whether something taken back was a whole plan, an event of the history, and not one step of the draft."""
+    return hasattr(thing, "applied")
+
+
+def edited(stage: Stage, state: State, change: Callable[[Plan], Plan], text: str | Callable[[Plan], str]) -> State:
+    """Returns the state with the plan changed, and says what will be, and whether the graph is built anew."""
+    plan = change(stage.draft(state))
+    said = text if isinstance(text, str) else text(plan)
+    where = ", in a new graph" if plan.mode == "materialise" else ""
+    return planned(stage, state, plan, said + where)
+
+
+def planned(stage: Stage, state: State, plan: Plan, text: str) -> State:
+    """Returns the state with another plan, and says what it will do."""
+    return told(stage, state.but(draft=plan, undone=(), applied=""), text)
+
+
+def told(stage: Stage, state: State, text: str, warn: bool = True) -> State:
+    """Returns the state with what its plan will do in the status line, or what is wrong with it."""
+    plan = stage.draft(state)
+    faults = plan.check()
+    if faults:
+        # a fault that the step did not bring does not hide what was done
+        done = f"{text} · " if not warn or replace(plan, steps=plan.steps[:-1]).check() else ""
+        return state.saying(f"{done}{faults[0].asked}: {faults[0].wrong}", "error")
+    warnings = plan.effect.warnings if warn else []
+    more = warnings if len(warnings) < 2 else [counted(len(warnings), "warnings")]
+    return state.saying(" · ".join([text, *more]), "warn" if warnings else "info")

@@ -1,0 +1,217 @@
+"""Edits: the verbs that change what a graph has already; each adds a step to the plan.
+
+Names are those of the destination, as the plan leaves it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.edits import consumers_of, few, free_name
+from ..core.naming import free_scope
+from ..core.plan import op_name, tensor_name
+from ..core.selection import Query, Selection
+from ..errors import PlanError, SelectionError, did_you_mean
+from ..view.items import ops_named
+from .drafts import edited
+from .marks import Marks
+from .stage import Stage
+from .state import State
+
+
+def reroute(stage: Stage, state: State, old: Any, to: Any) -> State:
+    """What reads tensor `old` shall read tensor `to`."""
+    return edited(
+        stage,
+        state,
+        lambda plan: plan.reroute(old, to=to),
+        f"what reads {tensor_name(old)} will read {tensor_name(to)}",
+    )
+
+
+def swap(stage: Stage, state: State, a: Any, b: Any) -> State:
+    """The consumers of two tensors change places."""
+    return edited(stage, state, lambda plan: plan.swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places")
+
+
+def bypass(stage: Stage, state: State, op: Any) -> State:
+    """What reads an op shall read what its first input reads."""
+    return edited(stage, state, lambda plan: plan.bypass(op), f"{op_name(op)} will be bypassed")
+
+
+def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both") -> State:
+    """Cuts boxes off: placeholders feed them (``inputs``), or feed what reads them (``outputs``), or ``both``."""
+    ops = _ops(stage, state, names, "detach")
+    return edited(stage, state, lambda plan: plan.detach(ops, side=side), f"{few(ops)} will be cut off")
+
+
+def insert(stage: Stage, state: State, op: str, on: Any, name: str | None = None) -> State:
+    """Puts a new op of one input between a tensor and all that reads it.
+
+    Args:
+        op: its type, as ``"Identity"``.
+        on: the tensor.
+        name: what to call it; None: a free name beside the op of the tensor.
+    """
+    free = name or free_name(stage.graph(state, "destination"), f"{op_name(on)}_{op.lower()}")
+    stage.destination.facts.check_inserted(op, free)
+    return edited(
+        stage, state, lambda plan: plan.insert(op, on=on, name=free), f"{free} will stand behind {tensor_name(on)}"
+    )
+
+
+def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = False) -> State:
+    """Takes boxes out of the graph; with `stitch`, what read them reads what they read first."""
+    ops = _ops(stage, state, names, "remove")
+    return edited(stage, state, lambda plan: plan.remove(ops, stitch=stitch), f"{few(ops)} will go")
+
+
+def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value: Any) -> State:
+    """Sets an attribute of all ops of boxes; a text is read as Python where it is some: ``[1, 2]``, ``None``."""
+    ops, value, graph = _ops(stage, state, names, "set_attr"), _read(value), stage.graph(state, "destination")
+    for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
+        stage.destination.facts.check_attribute(kind, op, name, value)
+    return edited(stage, state, lambda plan: plan.set_attr(ops, name, value), f"{name} of {few(ops)} will be {value!r}")
+
+
+def set_device(stage: Stage, state: State, names: Sequence[str], device: str) -> State:
+    """Places all ops of boxes on a device; an empty text lets TensorFlow choose."""
+    ops = _ops(stage, state, names, "set_device")
+    return edited(
+        stage, state, lambda plan: plan.set_device(ops, device), f"{few(ops)} will run on {device or 'any device'}"
+    )
+
+
+def add_control(stage: Stage, state: State, op: Any, after: Any) -> State:
+    """An op shall run after another."""
+    return edited(
+        stage, state, lambda plan: plan.add_control(op, after), f"{op_name(op)} will run after {op_name(after)}"
+    )
+
+
+def remove_control(stage: Stage, state: State, op: Any, after: Any = None) -> State:
+    """An op shall no longer wait for another; for none at all where `after` is None."""
+    whom = "anything" if after is None else op_name(after)
+    return edited(
+        stage, state, lambda plan: plan.remove_control(op, after), f"{op_name(op)} will no longer wait for {whom}"
+    )
+
+
+def reroute_control(stage: Stage, state: State, old: Any, to: Any) -> State:
+    """What waits for an op shall wait for another instead."""
+    text = f"what waits for {op_name(old)} will wait for {op_name(to)}"
+    return edited(stage, state, lambda plan: plan.reroute_control(old, to=to), text)
+
+
+def rename(stage: Stage, state: State, old: str, to: str) -> State:
+    """Gives an op, or a name scope with all in it, another name; its variables keep their values.
+
+    Args:
+        old: its name.
+        to: the new name, which must be free.
+    """
+    text = f"{str(old).strip('/')} will be called {str(to).strip('/')}"
+    return edited(stage, state, lambda plan: plan.rename(old, to=to), text)
+
+
+def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None = None) -> State:
+    """Makes one function call of all ops of boxes.
+
+    Args:
+        names: the boxes.
+        name: what to call it; None: a free name after the first of them.
+    """
+    ops, graph = _ops(stage, state, names, "collapse"), stage.graph(state, "destination")
+    scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
+    free = name or free_name(graph, f"{scope or ops[0]}_call")
+    return edited(
+        stage, state, lambda plan: plan.collapse(scope or ops, name=free), f"{few(ops)} will be one call, {free}"
+    )
+
+
+def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
+    """Puts what function calls compute in the place of the calls."""
+    ops = _ops(stage, state, names, "inline")
+    return edited(stage, state, lambda plan: plan.inline(ops), f"{few(ops)} will give way to what is inside")
+
+
+def insert_copy(stage: Stage, state: State, names: Sequence[str], on: Any, to: str | None = None) -> State:
+    """Puts a copy of boxes between a tensor and all that reads it: two steps, a copy and a reroute.
+
+    Args:
+        names: the boxes: one tensor enters them, constants and variables apart, and one leaves them.
+        on: the tensor.
+        to: the scope of the copy; None: a free one.
+
+    Raises:
+        PlanError: more than one tensor enters or leaves them, or none does.
+        SelectionError: there is no such box.
+    """
+    ops, plan = _ops(stage, state, names, "insert_copy"), stage.draft(state)
+    asked = f"insert_copy({few(ops)})"
+    late = [op for op in ops if op not in plan.base.index]
+    if late:
+        raise PlanError(asked, f"{late[0]!r} is made by this plan", "Apply the plan first")
+    mask = plan.base.mask(plan.base.index[op] for op in ops)
+    chosen = Selection(plan.base, mask, Query("names", tuple(ops)))
+    marks = Marks.around(chosen)
+    for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
+        if len(ends) != 1:
+            wrong = f"{len(ends)} tensors {verb} what is copied" + (f": {few(ends)}" if ends else "")
+            raise PlanError(asked, wrong, f"Pick ops that one tensor {verb}s")
+    tensor = tensor_name(on)
+    scope = to or free_scope(plan.after(), "copy")
+    copied = plan.copy(chosen, to=scope, inputs={marks.inputs[0]: tensor}, unmapped="keep")
+    graph = copied.after()
+    readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
+    own = [op for op in readers if op.startswith(f"{scope}/")]
+    end = f"{scope}/{marks.outputs[0]}"
+    return edited(
+        stage,
+        state,
+        lambda _: copied.reroute(tensor, to=end, but=own),
+        f"a copy of {few(ops)} will stand behind {tensor}",
+    )
+
+
+def forward_edits(
+    stage: Stage, state: State, to: str | None = None, until: Sequence[str] = (), assign: str = "leave"
+) -> State:
+    """Carries the edits so far out on copies of what they change, as `Plan.forward` does; what exists stays.
+
+    Args:
+        to: the scope of the copies; None: a free one.
+        until: ops to stop at; none: everything downstream.
+        assign: ``leave`` ops that set state as they are, or ``copy`` them.
+    """
+    scope = to or free_scope(stage.graph(state, "destination"), "edited")
+    ends = list(until) or None
+    text = f"the edits so far will be made on copies under {scope}/"
+    return edited(stage, state, lambda plan: plan.forward(scope, until=ends, assign=assign), text)
+
+
+def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[str]:
+    """The ops of all boxes of these names, in graph order."""
+    tree = stage.tree(state, "destination")
+    graph, found = tree.graph, set[int]()
+    for name in names:
+        mask = ops_named(tree, name)
+        if mask is None:
+            raise SelectionError(
+                f"{verb}({name!r})",
+                f"there is nothing of that name in {graph.title}",
+                did_you_mean(name, graph.index),
+            )
+        found.update(mask.nonzero()[0].tolist())
+    return [graph.names[i] for i in sorted(found)]
+
+
+def _read(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value

@@ -1,0 +1,139 @@
+"""Folds: what is picked, what is open, and how far: the verbs that move about in a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.plan import op_name
+from ..core.search import hits
+from ..errors import LayoutError, SelectionError, did_you_mean
+from ..view.asides import counted
+from ..view.ends import pinned
+from ..view.items import find_item, keys_to, ops_named
+from ..view.opening import first_unfolded, unfolded_to
+from ..view.scene import MOST
+from .facts import numbers
+from .inspector import details_of, reasons
+from .marks import picked_after, selection_of
+from .pane import keys_above
+from .places import leaving
+from .shown import hits_shown
+from .stage import Stage
+from .state import State
+
+
+def pick(stage: Stage, state: State, names: list[str], mode: str = "set") -> State:
+    """Picks boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``."""
+    tree = stage.tree(state, "source")
+    for name in names:
+        if ops_named(tree, name) is None:
+            raise SelectionError(
+                f"pick({name!r})",
+                f"there is nothing of that name in {tree.graph.title}",
+                did_you_mean(name, tree.graph.index),
+            )
+    picked = picked_after(state.view.picked, names, mode)
+    count = selection_of(tree, picked).count
+    return state.seen(picked=picked).saying(f"{counted(count, 'ops')} picked" if picked else "nothing picked")
+
+
+def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
+    """Opens a closed scope or series in its place."""
+    tree = stage.tree(state, pane)
+    item = find_item(tree, name)
+    if item is None or not item.keys:
+        raise SelectionError(
+            f"unfold({name!r})",
+            "there is no scope or series of that name",
+            did_you_mean(name.rstrip("/"), tree.graph.scopes.names[1:]),
+        )
+    key = item.name if item.members else item.keys[-1]
+    return stage.fold(leaving(state, pane), pane, lambda keys: keys | {key})
+
+
+def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
+    """Closes an open scope or series, with all that is open inside."""
+    item = find_item(stage.tree(state, pane), name)
+    gone = {name, name.rstrip("/")} | ({item.name, *item.keys} if item is not None else set())
+    path = name.lstrip("~").rstrip("/") + "/"
+    return stage.fold(
+        leaving(state, pane),
+        pane,
+        lambda keys: frozenset(k for k in keys if k not in gone and not k.lstrip("~").startswith(path)),
+    )
+
+
+def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
+    """Goes back to the first picture."""
+    tree = stage.tree(state, pane)
+    keys = first_unfolded(tree, pinned(tree, stage.ends(state, pane)))
+    return stage.fold(leaving(state, pane), pane, lambda _: keys)
+
+
+def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State:
+    """Unfolds what hides an op or scope, and picks it."""
+    tree = stage.tree(state, pane)
+    op = tree.graph.index.get(op_name(name))
+    if op is None and ops_named(tree, name) is None:
+        tree.graph.find(name, f"reveal({name!r})")
+    keys = keys_above(tree, name) if op is None else keys_to(tree, op)
+    state = stage.fold(leaving(state, pane), pane, lambda open_keys: open_keys | set(keys))
+    return pick(stage, state, [name]) if pane == "source" else state
+
+
+def outline_open(stage: Stage, state: State, name: str) -> State:
+    """Opens a row of the outline."""
+    return state.seen(rows=state.view.rows | {name})
+
+
+def outline_close(stage: Stage, state: State, name: str) -> State:
+    """Closes a row of the outline."""
+    return state.seen(rows=state.view.rows - {name})
+
+
+def details(stage: Stage, state: State, name: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+    """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
+    subject = stage.subject(pane)
+    found = details_of(stage.tree(state, pane), name, subject.facts)
+    if pane == "source" and state.inside:
+        found["python"] = ""  # ed.op(...) would be an op of the graph around
+    elif pane == "source":
+        found["rows"] += reasons(subject, name, stage.region(state)[0])
+    return state, found
+
+
+def value(stage: Stage, state: State, name: str) -> tuple[State, dict[str, Any]]:
+    """Returns what a constant or variable holds, as rows and a histogram; only fetched when asked for."""
+    return state, numbers(stage.source.value(name))
+
+
+def find(stage: Stage, state: State, query: str) -> tuple[State, dict[str, Any]]:
+    """Returns the ops that fit a query, with the box that shows or holds each."""
+    graph = stage.graph(state, "source")
+    stage.draw(state, "source")
+    found = hits(graph, query, stage.source.facts.attribute_text)
+    return state, hits_shown(graph, found, stage.panes["source"].scene)
+
+
+def set_direction(stage: Stage, state: State, direction: str) -> State:
+    """Draws top to bottom (``TB``), left to right (``LR``), or as fits best (``auto``)."""
+    state = state.but(direction=direction)
+    stage.draw(state, "source")
+    return state.saying({"TB": "top to bottom", "LR": "left to right"}.get(direction, "the direction that fits"))
+
+
+def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> State:
+    """Opens all scopes down to `depth` levels and folds what lies deeper; 0 folds all."""
+    tree = stage.tree(state, pane)
+    return stage.fold(state, pane, lambda _: unfolded_to(tree, depth))
+
+
+def set_budget(stage: Stage, state: State, boxes: int) -> State:
+    """Allows pictures of so many boxes, 400 at most; 200 is the default."""
+    if not 1 <= boxes <= MOST:
+        raise LayoutError(
+            f"set_budget({boxes!r})",
+            f"a picture of so many boxes cannot be drawn: {MOST} is the most that can be read",
+            f"Choose a number from 1 to {MOST}",
+        )
+    return state.but(budget=boxes).saying(f"up to {boxes} boxes")

@@ -1,0 +1,110 @@
+"""Looks: what is put away, and in which colours: the verbs that change how a picture looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..core.plan import op_name
+from ..errors import SelectionError, did_you_mean
+from ..view.asides import KINDS, Filters
+from ..view.paint import Paint
+from .stage import Stage
+from .state import State
+
+TRAINING = ("away", "beside", "scopes")
+
+
+def show_aside(stage: Stage, state: State, kind: str, on: bool = True) -> State:
+    """Draws helpers of one kind (constants, variables, ...) as any other op, or lets them step aside again."""
+    if kind not in KINDS[1:]:
+        known = ", ".join(sorted(KINDS[1:]))
+        raise SelectionError(f"show_aside({kind!r})", "nothing steps aside as that", f"Choose one of {known}")
+    shown = state.filters.shown | {kind} if on else state.filters.shown - {kind}
+    said = f"{kind} {'are drawn' if on else 'step aside'}"
+    return _filtered(stage, state, replace(state.filters, shown=shown), said)
+
+
+def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
+    """Puts all ops of these types away, and calls all others back; none are hidden after ``hide_ops([])``."""
+    wanted = frozenset(types)
+    graph = stage.graph(state, "source")
+    for kind in sorted(wanted):
+        if kind not in graph.types:
+            raise SelectionError(
+                f"hide_ops([{kind!r}])",
+                f"{graph.title} has no op of that type",
+                did_you_mean(kind, set(graph.types)),
+            )
+    said = f"hidden: {', '.join(sorted(wanted))}" if wanted else "no op type is hidden"
+    return _filtered(stage, state, replace(state.filters, hidden=wanted), said)
+
+
+def set_training(stage: Stage, state: State, how: str) -> State:
+    """Shows gradients and updates in their ``scopes``, puts them ``away``, or ``beside`` their forward ops."""
+    if how not in TRAINING:
+        raise SelectionError(
+            f"set_training({how!r})", "gradients cannot be shown like that", f"Choose one of {', '.join(TRAINING)}"
+        )
+    words = {"away": "are put away", "beside": "stand beside their ops", "scopes": "are in their scopes"}
+    return _filtered(stage, state, replace(state.filters, training=how), f"gradients and updates {words[how]}")
+
+
+def _filtered(stage: Stage, state: State, filters: Filters, said: str) -> State:
+    before = state.filters
+    state = state.but(filters=filters)
+    if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):
+        # a scope opened with all its helpers would go on showing what is now put away
+        keys = state.view.unfolded
+        state = state.seen(unfolded=keys and frozenset(key.removesuffix("+") for key in keys) - {""})
+    state = stage.settled(state)
+    scene = stage.draw(state, "source")
+    if stage.panes["destination"].placed is not None and (stage.draft(state).steps or not stage.same):
+        stage.draw(state, "destination")
+    hidden = sum(scene["stats"]["aside"].values())
+    return state.saying(f"{said}: {len(scene['boxes'])} boxes, {hidden:,} things aside")
+
+
+def paint(
+    stage: Stage,
+    state: State,
+    by: str = "family",
+    values: Mapping[Any, float] | None = None,
+    name: str = "value",
+    how: str = "auto",
+    scale: str = "auto",
+) -> State:
+    """Colours the boxes.
+
+    Args:
+        by: ``family`` (of the op type), ``device``, ``scope``, ``dtype``, ``structure`` (repeated scopes, proved
+            to be alike) or ``values``.
+        values: a number for ops, by name or object: a time, a size, a norm of a gradient.
+        name: what the numbers are, with their unit.
+        how: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
+            ``max`` where sums of many small numbers would hide the op with the largest one.
+        scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
+            colour of its own, and so has what is not finite.
+    """
+    graph, numbers = stage.graph(state, "source"), {}
+    for key, value in (values or {}).items():
+        numbers[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = float(value)
+    state = state.but(paint=Paint("values" if values is not None else by, numbers, name, how, scale), faded=())
+    said = f"coloured by {name if values is not None else by}"
+    if state.paint.by == "structure" and not stage.draw(state, "source")["legend"]["items"]:
+        said = "no two scopes of this picture are alike inside: unfold one to see what is repeated in it"
+    return state.saying(said)
+
+
+def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
+    """Lets boxes of these entries of the legend fade; ``fade([])`` shows all plainly."""
+    legend = stage.draw(state, "source")["legend"]
+    known = {item["key"]: item["text"] for item in legend["items"]}
+    wanted = tuple(dict.fromkeys(keys))
+    for key in wanted:
+        if key not in known:
+            entries = ", ".join(f"{k} ({text})" for k, text in known.items())
+            raise SelectionError(f"fade([{key!r}])", "the legend has no such entry", f"It has {entries or 'none'}")
+    said = f"faded: {', '.join(known[k] for k in wanted)}" if wanted else "nothing is faded"
+    return state.but(faded=wanted).saying(said)

@@ -1,0 +1,200 @@
+"""Stage: where a state becomes pictures: the graphs of both panes, the region, the plan, and what was laid out."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ..core.graph import Graph
+from ..core.plan import CopyStep, Plan
+from ..core.selection import Selection
+from ..errors import SelectionError
+from ..view.ends import Known
+from ..view.opening import first_unfolded
+from ..view.paint import Paint
+from ..view.scene import MOST
+from ..view.tree import Tree
+from .marks import Marks, selection_of
+from .pane import Pane, opening_of_copies
+from .state import State
+from .subject import Subject
+
+_TREES = 6
+"""So many trees are kept: of the two panes, before and after the plan, and of functions looked into."""
+
+
+class Stage:
+    """The graphs that a screen shows, and what was worked out of them; a state says how they are shown.
+
+    Args:
+        destination: the editor that the plan changes.
+        source: the editor whose graph is at the left; the destination itself where both are one.
+    """
+
+    def __init__(self, destination: Subject, source: Subject) -> None:
+        self.destination, self.source = destination, source
+        self.panes = {"source": Pane(), "destination": Pane()}
+        self.stop = threading.Event()
+        self._trees: deque[Tree] = deque(maxlen=_TREES)
+        self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
+
+    @property
+    def same(self) -> bool:
+        """True where source and destination are one graph."""
+        return self.source is self.destination
+
+    def subject(self, pane: str) -> Subject:
+        """Returns the editor of a pane."""
+        return self.source if pane == "source" else self.destination
+
+    def graph(self, state: State, pane: str) -> Graph:
+        """Returns what a pane shows: the source, or a function that is looked into; the destination after the plan."""
+        if pane == "source":
+            return state.inside[-1].graph if state.inside else self.source.snapshot
+        return self.draft(state).after()
+
+    def tree(self, state: State, pane: str) -> Tree:
+        """Returns the tree of what a pane shows."""
+        return self.tree_of(state, self.graph(state, pane))
+
+    def tree_of(self, state: State, graph: Graph) -> Tree:
+        """Returns the tree of a graph under the filters of a state; the last few are kept."""
+        tree = next((t for t in self._trees if t.graph is graph and t.filters == state.filters), None)
+        if tree is None:
+            tree = Tree(graph, state.filters)
+            self._trees.appendleft(tree)
+        return tree
+
+    def ends(self, state: State, pane: str) -> Known:
+        """Returns the inputs and outputs that have boxes of their own in a pane."""
+        return ((), ()) if state.inside and pane == "source" else self.subject(pane).ends
+
+    def draft(self, state: State) -> Plan:
+        """Returns the plan being made, over the graphs as they are now: `settled` keeps it."""
+        now, source, old = self.destination.snapshot, self.source.snapshot, state.draft
+        if old is None:
+            return self.destination.plan()
+        steps = tuple(_moved(step, old.base, now, source) for step in old.steps)
+        if old.base is now and all(a is b for a, b in zip(steps, old.steps, strict=True)):
+            return old
+        return replace(self.destination.plan(), steps=steps)
+
+    def region(self, state: State) -> tuple[Selection | None, str]:
+        """Returns the ops between the marks, or None and what is wrong with them."""
+        key = (self.source.snapshot, state.marks)
+        if self._region is None or self._region[0][0] is not key[0] or self._region[0][1] != key[1]:
+            self._region = (key, self._between(state.marks))
+        return self._region[1]
+
+    def _between(self, marks: Marks) -> tuple[Selection | None, str]:
+        if not marks.outputs:
+            return None, "Mark an output: the region is what lies between" if marks.inputs else ""
+        try:
+            return self.source.select(inputs=marks.inputs or None, outputs=marks.outputs), ""
+        except SelectionError as error:
+            return None, f"{error.wrong}. {error.instead}"
+
+    def selection(self, state: State) -> Selection:
+        """Returns the ops of all boxes that are picked; the region, where a boundary is marked and nothing is picked.
+
+        While the inside of a function is shown: what is picked in the graph around, for names mean other ops inside.
+        """
+        picked = state.inside[0].around.picked if state.inside else state.view.picked
+        region = self.region(state)[0]
+        if not picked and region is not None:
+            return region
+        return selection_of(self.tree_of(state, self.source.snapshot), picked)
+
+    def settled(self, state: State) -> State:
+        """Returns the state with what follows from it and the graphs: the plan as it is now, and first pictures."""
+        draft = self.draft(state)
+        if draft is not state.draft:
+            state = state.but(draft=draft)
+        if state.view.unfolded is None:
+            tree = self.tree(state, "source")
+            keys = first_unfolded(tree, self.panes["source"].pins(tree, self.ends(state, "source")))
+            state = state.seen(unfolded=keys, rows=state.view.rows | keys)
+        if self.same and not draft.steps:
+            return state if state.after is None else state.but(after=None, copies=frozenset())
+        scopes = frozenset(copied.step.to for copied in draft.effect.copies)
+        if state.after is None or scopes - state.copies:
+            keys = opening_of_copies(
+                self.tree(state, "destination"), draft.effect, state.view.unfolded or frozenset(), self.same
+            )
+            return state.but(after=keys | (state.after or frozenset()), copies=scopes)
+        return state if scopes == state.copies else state.but(copies=scopes)
+
+    def unfolded(self, state: State, pane: str) -> frozenset[str]:
+        """Returns the fold keys that are open in a pane of a settled state."""
+        return (state.view.unfolded if pane == "source" else state.after) or frozenset()
+
+    def draw(self, state: State, pane: str, most: int = MOST) -> dict[str, Any]:
+        """Returns the placed and coloured scene of a pane; laid out only where something has changed.
+
+        Args:
+            state: what is shown; settled.
+            pane: source or destination.
+            most: more boxes than these are refused.
+
+        Raises:
+            LayoutError: there would be too many boxes, or no layout ends in time.
+        """
+        tree, draft = self.tree(state, pane), self.draft(state)
+        inside = bool(state.inside) and pane == "source"
+        marks = dict(draft.preview().marks) if pane == "destination" else {}
+        for name in () if inside else self.subject(pane).orphans:
+            marks.setdefault(tree.graph.index[name], "orphan")
+        if pane == "source" and self.same and not inside:
+            marks |= dict.fromkeys(draft.effect.removed, "removed")
+        here = self.panes[pane]
+        here.draw(
+            tree, self.unfolded(state, pane), marks, state.direction, self.ends(state, pane), state.budget, most,
+            self.stop.is_set,
+        )  # fmt: skip
+        own = pane == "source" and not (inside and state.paint.by == "values")  # numbers are of the graph outside
+        return here.coloured(tree, state.paint if own else Paint(), state.faded)
+
+    def forget(self, pane: str) -> None:
+        """Lets go of what was laid out in a pane that shows nothing now."""
+        self.panes[pane] = Pane()
+
+    def fold(self, state: State, pane: str, change: Callable[[frozenset[str]], frozenset[str]]) -> State:
+        """Returns the state with other folds open in a pane, once they can be drawn, and says how many boxes there are.
+
+        Raises:
+            LayoutError: there would be more boxes than allowed, and more than before.
+        """
+        state = self.settled(state)
+        boxes, before = self.draw(state, pane)["boxes"], self.unfolded(state, pane)
+        now = frozenset(change(before))
+        if pane == "source":
+            rows = (state.view.rows - (before - now)) | (now - before)
+            state = state.seen(unfolded=now, rows=rows)
+        else:
+            state = state.but(after=now)
+        scene = self.draw(state, pane, max(state.budget, len(boxes)))
+        degraded = scene["stats"].get("degraded")
+        return state.saying(f"{len(scene['boxes'])} boxes" + (f" · {degraded}" if degraded else ""))
+
+
+def _moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
+    """Returns a step of a plan as it is over the graphs that have taken the place of those it was made with.
+
+    Args:
+        step: of a plan over `old`.
+        old, new: the destination, then and now.
+        source: the graph that is copied from, now. What is copied is what has its names there, if all of that is.
+    """
+    if not isinstance(step, CopyStep):
+        return step
+    owner = step.selection.graph.owner
+    there = new if owner is old.owner else source
+    if owner is there.owner or not all(name in there.index for name in step.selection.names):
+        return step
+    try:
+        return replace(step, selection=step.selection.moved(there))
+    except SelectionError:
+        return step

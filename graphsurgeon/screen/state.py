@@ -1,0 +1,124 @@
+"""State: all that a screen shows, as one value; each verb makes another of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..core.graph import Graph
+from ..core.plan import Plan
+from ..view.asides import Filters
+from ..view.paint import Paint
+from .marks import Marks
+
+BUDGET = 200
+"""Boxes that read well in one picture."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one has been: what is unfolded and picked, and where the page looks: x, y and scale, or nothing."""
+
+    unfolded: frozenset[str]
+    picked: tuple[str, ...] = ()
+    at: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class View:
+    """How the source pane shows one graph; all of it counts in that graph alone.
+
+    Args:
+        unfolded: fold keys that are open; None: those of a first picture.
+        picked: names of boxes.
+        rows: names of the open rows of the outline.
+        back, forward: where one has been, and where one went back from.
+    """
+
+    unfolded: frozenset[str] | None = None
+    picked: tuple[str, ...] = ()
+    rows: frozenset[str] = frozenset()
+    back: tuple[Place, ...] = ()
+    forward: tuple[Place, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """Where one is."""
+        return Place(self.unfolded or frozenset(), self.picked)
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """A function that is looked into: its name, its body, and the view of the graph around, to come back to."""
+
+    function: str
+    graph: Graph
+    around: View
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status line: a text, and info, warn or error."""
+
+    text: str = ""
+    level: str = "info"
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What a screen shows.
+
+    Args:
+        view: the source pane.
+        inside: the functions that are open in it, the innermost last.
+        views: saved views by name, of the graph under ``""``, of each function under its name.
+        after: fold keys that are open in the destination pane; None: those of a first picture.
+        copies: scopes of copies that the destination pane has been opened for.
+        marks: the boundary.
+        draft: the plan being made; None: an empty one.
+        undone: what was taken back here, oldest first: steps of the draft, and events of the history.
+        applied: what the last plan has done, in one line.
+        status: the status line.
+        direction: TB, LR or auto.
+        filters, paint, faded: what is put away, the colours, entries of the legend that fade.
+        budget: so many boxes are allowed.
+    """
+
+    view: View = View()
+    inside: tuple[Inside, ...] = ()
+    views: Mapping[str, Mapping[str, Place]] = field(default_factory=dict)
+    after: frozenset[str] | None = None
+    copies: frozenset[str] = frozenset()
+    marks: Marks = field(default_factory=Marks)
+    draft: Plan | None = None
+    undone: tuple[Any, ...] = ()
+    applied: str = ""
+    status: Status = Status()
+    direction: str = "auto"
+    filters: Filters = field(default_factory=Filters)
+    paint: Paint = field(default_factory=Paint)
+    faded: tuple[str, ...] = ()
+    budget: int = BUDGET
+
+    @property
+    def function(self) -> str:
+        """The function whose body is shown; empty for the graph itself."""
+        return self.inside[-1].function if self.inside else ""
+
+    @property
+    def saved(self) -> Mapping[str, Place]:
+        """The saved views of what is shown."""
+        return self.views.get(self.function, {})
+
+    def but(self, **changes: Any) -> State:
+        """Returns the state with some parts changed."""
+        return replace(self, **changes)
+
+    def seen(self, **changes: Any) -> State:
+        """Returns the state with parts of its source view changed."""
+        return replace(self, view=replace(self.view, **changes))
+
+    def saying(self, text: str, level: str = "info") -> State:
+        """Returns the state with another status line."""
+        return replace(self, status=Status(text, level))

@@ -1,0 +1,101 @@
+"""Subject: what a screen needs of the editor of a graph, and what it asks TensorFlow through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ..core.graph import Graph
+from ..core.plan import Plan
+from ..core.selection import Selection
+
+
+class Facts(Protocol):
+    """What there is to know of ops beyond the snapshot."""
+
+    def attribute_text(self, value: Any) -> str:
+        """An attribute in words."""
+
+    def documentation(self, op_type: str) -> str:
+        """What an op type does; empty where nobody knows."""
+
+    def constant_value(self, node: Any, most: int = ...) -> Any:
+        """The array in a constant; None where there is none, or it is larger than `most` bytes."""
+
+    def called_functions(self, graph: Graph, op: int) -> list[str]:
+        """Names of the functions that an op calls."""
+
+    def body(self, graph: Graph, function: str, op: int) -> Graph:
+        """The body of a function that an op calls, as a snapshot."""
+
+    def flops(self, graph: Graph, ops: Sequence[int]) -> int:
+        """Floating-point operations of ops, where shapes are known; 0 where nobody knows."""
+
+    def pattern(self, selection: Selection) -> Any:
+        """What looks like a selection."""
+
+    def check_inserted(self, op_type: str, name: str) -> None:
+        """Refuses an op that cannot stand on an edge."""
+
+    def check_attribute(self, op_type: str, op: str, name: str, value: Any) -> None:
+        """Refuses an attribute that the op type does not have, or another kind of value."""
+
+
+class Subject(Protocol):
+    """The editor of a graph, as far as a screen needs it; `graphsurgeon.Editor` is one."""
+
+    title: str
+    ends: tuple[tuple[str, ...], tuple[str, ...]]
+
+    @property
+    def facts(self) -> Facts:
+        """What there is to know of ops."""
+
+    @property
+    def snapshot(self) -> Graph:
+        """The graph as it is now."""
+
+    @property
+    def orphans(self) -> frozenset[str]:
+        """Names of ops without a role."""
+
+    @property
+    def history(self) -> Any:
+        """The applied plans."""
+
+    @property
+    def has_values(self) -> bool:
+        """Whether there is anything that variables get values from."""
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Calls `changed` after each apply, undo and redo, for as long as whose method it is lives."""
+
+    def plan(self) -> Plan:
+        """An empty plan."""
+
+    def apply(self, plan: Plan) -> Any:
+        """Carries out a plan."""
+
+    def undo(self) -> Any:
+        """Takes the last plan back."""
+
+    def redo(self) -> Any:
+        """Does it again."""
+
+    def select(self, *, inputs: Any = None, outputs: Any = None) -> Selection:
+        """The ops between tensors."""
+
+    def value(self, name: str) -> Any:
+        """What a constant or variable holds, as an array."""
+
+    def provenance(self, thing: Any) -> Any:
+        """Where an op comes from."""
+
+    def why(self, name: Any, selection: Selection) -> Any:
+        """Why an op is in a selection."""
+
+    def why_not(self, name: Any, selection: Selection) -> Any:
+        """Why it is not."""
+
+    def blocks(self, name: Any) -> Any:
+        """What holds an op."""
