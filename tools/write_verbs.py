@@ -24,6 +24,7 @@ def written() -> dict[Path, str]:
     """Returns what each file must hold."""
     return {
         FRONTEND / "src" / "table.ts": verbs.typescript(),
+        FRONTEND / "src" / "results.ts": verbs.typescript_results(),
         FRONTEND / "tests" / "examples.ts": verbs.typescript_examples(),
         NOTEBOOK: _notebook(),
         ROOT / "docs" / "verbs.md": _PAGE + verbs.verbs_table() + "\n",

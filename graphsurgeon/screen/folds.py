@@ -8,7 +8,6 @@ from ..core.plan import op_name
 from ..core.search import hits
 from ..errors import LayoutError, SelectionError, did_you_mean
 from ..view.asides import counted
-from ..view.ends import pinned
 from ..view.items import find_item, keys_to, ops_named
 from ..view.opening import first_unfolded, unfolded_to
 from ..view.scene import MOST
@@ -66,7 +65,7 @@ def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
 def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
     """Goes back to the first picture."""
     tree = stage.tree(state, pane)
-    keys = first_unfolded(tree, pinned(tree, stage.ends(state, pane)))
+    keys = first_unfolded(tree, stage.panes[pane].pins(tree, stage.ends(state, pane)))
     return stage.fold(leaving(state, pane), pane, lambda _: keys)
 
 

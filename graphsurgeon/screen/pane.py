@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.effect import Effect
+from ..core.graph import Graph
 from ..core.plan import Plan
 from ..errors import LayoutError
 from ..view.ends import Known, pinned
@@ -28,7 +29,7 @@ class Pane:
         self.placed: dict[str, Any] | None = None
         self._key: Any = None
         self._coloured: tuple[Any, dict[str, Any]] | None = None
-        self._ends: tuple[tuple[Tree, Known], tuple[int, ...]] | None = None
+        self._ends: tuple[tuple[Graph, Known], tuple[int, ...]] | None = None
 
     def draw(
         self,
@@ -71,9 +72,9 @@ class Pane:
         self.scene, self.placed, self._key = scene, placed.to_dict(), key
 
     def pins(self, tree: Tree, known: Known) -> tuple[int, ...]:
-        """Returns the ops that have a box of their own in any case."""
-        if self._ends is None or self._ends[0] != (tree, known):
-            self._ends = ((tree, known), pinned(tree, known))
+        """Returns the ops that have a box of their own in any case, whatever is put away."""
+        if self._ends is None or self._ends[0] != (tree.graph, known):
+            self._ends = ((tree.graph, known), pinned(Tree(tree.graph), known))
         return self._ends[1]
 
     def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...]) -> dict[str, Any]:

@@ -297,16 +297,12 @@ KEYS = (
 
 def typescript() -> str:
     """Returns the types and keys of the page: the source of its `table.ts`."""
-    out = ["// The verbs and the keys, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.",
-           'import type { Alike, Details, Found, Numbers } from "./types";', ""]  # fmt: skip
+    out = ["// The verbs and the keys, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.", ""]
     out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
     out += ["", "/** Verb -> its arguments. */", "export interface Verbs {"]
     for verb in VERBS.values():
         fields = "; ".join(f"{arg.name}: {_ts(arg.kind)}" for arg in verb.args)
         out.append(f"  {verb.name}: " + (f"{{ {fields} }};" if fields else "Record<string, never>;"))
-    out += ["}", "", "/** Verb -> what it answers, for the verbs that answer something. */"]
-    out += ["export interface Results {"]
-    out += [f"  {verb.name}: {verb.answers};" for verb in VERBS.values() if verb.answers]
     out += ["}", "", "export type Action =", *_wrapped(key.action for key in KEYS)]
     out += ["", "/** Action, its keys, how they are written, what they do. */"]
     out += ["export const KEYS: [Action, string[], string, string][] = ["]
@@ -314,6 +310,17 @@ def typescript() -> str:
         pressed = ", ".join(map(_quoted, key.keys))
         out.append(f"  [{_quoted(key.action)}, [{pressed}], {_quoted(key.show)}, {_quoted(key.does)}],")
     return "\n".join([*out, "];", ""])
+
+
+def typescript_results() -> str:
+    """Returns the types of what verbs answer: the source of the page's `results.ts`."""
+    answers = {verb.name: verb.answers for verb in VERBS.values() if verb.answers}
+    named = sorted({answer for answer in answers.values() if answer.isidentifier() and answer[0].isupper()})
+    out = ["// What the verbs answer, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.",
+           f'import type {{ {", ".join(named)} }} from "./types";', ""]  # fmt: skip
+    out += ["/** Verb -> what it answers, for the verbs that answer something. */", "export interface Results {"]
+    out += [f"  {name}: {answer};" for name, answer in answers.items()]
+    return "\n".join([*out, "}", ""])
 
 
 def typescript_examples() -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import subprocess
 
 import pytest
 
+from tests.circles import shortest_circle
 from tests.needs import ROOT, need
 
 FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
 STATIC = ROOT / "graphsurgeon" / "widget" / "static"
+_IMPORT = re.compile(r'\bfrom "(\.[^"]+)"')
 SOURCES = sorted([*FRONTEND.glob("src/**/*.ts"), *FRONTEND.glob("src/css/*.css")])
 
 
@@ -42,6 +45,17 @@ def test_source(path):
     assert text.startswith(("//", "/*", "@import")), "the first line says what the file is for"
     banned = re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|DOMParser", text)
     assert not banned, banned
+
+
+def test_no_circle_of_imports():
+    source = FRONTEND / "src"
+    files = {path.relative_to(source).with_suffix("").as_posix(): path for path in source.rglob("*.ts")}
+    read = {
+        name: {posixpath.normpath(f"{name}/../{end}") for end in _IMPORT.findall(path.read_text())}
+        for name, path in files.items()
+    }
+    circle = shortest_circle({name: found & set(files) for name, found in read.items()})
+    assert not circle, " -> ".join(circle)
 
 
 @pytest.mark.parametrize("name", ["widget.js", "page.js", "widget.css"])

@@ -1,7 +1,7 @@
 // Puts the parts of the screen together and keeps them in step with the model.
-import { Acts } from "./acts";
 import { Api } from "./api";
 import { besides, count, h } from "./dom";
+import { Hands } from "./hands";
 import { Inspector } from "./inspector";
 import { actionOf } from "./keys";
 import { Outline } from "./outline";
@@ -10,6 +10,7 @@ import { PlanBar } from "./planbar";
 import { Popup } from "./popup";
 import { Search } from "./search";
 import { StatusBar } from "./statusbar";
+import { Store } from "./store";
 import { followTheme } from "./theme";
 import { TopBar } from "./topbar";
 import type { PaneName } from "./table";
@@ -24,7 +25,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon" });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
-  let active: PaneName = "source", inside = "", outlineOn = true, inspectorOn = true, sidesChosen = false, width = 0;
+  let inside = "", sidesChosen = false, width = 0;
+  const store = new Store();
 
   const status = new StatusBar(() => void acts.send("cancel", {}), keys => acts.fade(keys));
   const api = new Api(model, () => status.pending(api.pending()), text => status.say(text, "warn"));
@@ -33,15 +35,15 @@ export function mount(model: Model, host: HTMLElement): () => void {
     picked: (pane, names, mode) => acts.pick(pane, names, mode),
     opened: (pane, item) => acts.open(pane, item),
     edge: (pane, edge) => acts.showEdge(pane, edge),
-    menu: (pane, item, x, y) => acts.menu(pane, item.of, x, y),
-    looked: pane => { if (pane.name === active) top.zoomed(pane.view.k); },
+    menu: (pane, item, x, y) => hands.menu(pane, item.of, x, y),
+    looked: pane => { if (pane.name === store.now.active) top.zoomed(pane.view.k); },
     focused: pane => activate(pane.name),
   };
   const panes = { source: new Pane("source", events), destination: new Pane("destination", events) };
   const inspector = new Inspector(id, {
     marked: (tensor, as) => acts.mark(tensor, as),
     unmarked: tensor => void acts.send("unmark", { tensor }),
-    revealed: name => acts.reveal(active, name),
+    revealed: name => acts.reveal(store.now.active, name),
     // their buttons go with what they lead away from: the keyboard must not go with them
     inside: (name, fn) => { void acts.send("look_inside", { name, function: fn }); focusPane(); },
     asked: name => acts.send("value", { name }),
@@ -66,67 +68,77 @@ export function mount(model: Model, host: HTMLElement): () => void {
   });
   const search = new Search(id, query => api.call("find", { query }), hit => acts.reveal("source", hit.name), () => focusPane(), boxes => panes.source.drawing.found(boxes));
   const top = new TopBar({
-    back: () => acts.going.step(panes.source, "back"),
-    forward: () => acts.going.step(panes.source, "forward"),
-    views: at => acts.going.menu(panes.source, at),
-    foldAll: () => void acts.send("fold_all", { pane: active }),
-    fit: () => panes[active].fit(),
-    zoom: factor => panes[active].zoom(factor),
-    actual: () => panes[active].zoom(1 / panes[active].view.k),
+    back: () => hands.going.step(panes.source, "back"),
+    forward: () => hands.going.step(panes.source, "forward"),
+    views: at => hands.going.menu(panes.source, at),
+    foldAll: () => void acts.send("fold_all", { pane: store.now.active }),
+    fit: () => panes[store.now.active].fit(),
+    zoom: factor => panes[store.now.active].zoom(factor),
+    actual: () => panes[store.now.active].zoom(1 / panes[store.now.active].view.k),
     turn: direction => void acts.send("set_direction", { direction }),
-    outline: () => { outlineOn = !outlineOn; sidesChosen = true; sides(); },
-    inspector: () => { inspectorOn = !inspectorOn; sidesChosen = true; sides(); },
+    outline: () => choose({ outline: !store.now.sides.outline }),
+    inspector: () => choose({ inspector: !store.now.sides.inspector }),
     help: () => popup.help(),
-    seen: at => acts.seen.menu(active, at),
-    colours: at => acts.seen.colours(at),
+    seen: at => hands.seen.menu(store.now.active, at),
+    colours: at => hands.seen.colours(at),
     leave: () => { void acts.send("leave", {}); focusPane(); },
   }, search.element);
   const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
-  const acts: Acts = new Acts({ model, api, panes, inspector, plan, status, popup, search, active: () => panes[active], redraw: highlight });
+  const hands: Hands = new Hands({ model, api, store, panes, inspector, plan, status, popup, search }), { acts } = hands;
+  store.listen(highlight);
 
   const main = h("div", { class: "gs-main" }, outline.element,
     h("div", { class: "gs-panes" }, paneTabs, h("div", { class: "gs-pane-row" }, panes.source.element, panes.destination.element)), inspector.element);
   root.append(top.element, main, plan.element, status.element, popup.layer);
 
   function activate(name: PaneName): void {
-    if (active === name) return;
-    active = name;
+    if (store.now.active === name) return;
+    store.set({ active: name });
     top.zoomed(panes[name].view.k);
     tabs();
   }
 
   function focusPane(): void {
-    const item = panes[active].current;
-    if (item) panes[active].focus(item, false);
+    const pane = panes[store.now.active], item = pane.current;
+    if (item) pane.focus(item, false);
   }
 
   /** Picks, marks and the start of a connection: all that changes without a new scene. */
   function highlight(): void {
+    const { picked, armed, edge, faded } = store.now;
     for (const pane of [panes.source, panes.destination]) {
-      pane.drawing.pick(acts.picked[pane.name]);
-      pane.drawing.mark(pane.name === "source" && !inside ? model.get("boundary") : null, acts.armed?.pane === pane.name ? acts.armed.box : null);
-      pane.drawing.lightEdge(acts.chosenEdge);
-      pane.drawing.fade(acts.faded ?? pane.scene?.legend?.faded ?? []);
+      pane.drawing.pick(picked[pane.name]);
+      pane.drawing.mark(pane.name === "source" && !inside ? model.get("boundary") : null, armed?.pane === pane.name ? armed.box : null);
+      pane.drawing.lightEdge(edge);
+      pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
       pane.drawing.join(new Set(model.get("plan").connections.map(c => c.from)));
     }
     const b = model.get("boundary");
-    panes.source.cared = [...acts.picked.source, ...Object.keys(b.boxes), ...[...b.inputs, ...b.outputs].map(t => t.tensor.replace(/:\d+$/, ""))];
-    outline.pick(acts.picked.source);
+    panes.source.cared = [...picked.source, ...Object.keys(b.boxes), ...[...b.inputs, ...b.outputs].map(t => t.tensor.replace(/:\d+$/, ""))];
+    outline.pick(picked.source);
   }
 
   function tabs(): void {
     const two = !!model.get("scenes").destination;
     root.classList.toggle("gs-two", two);
-    root.dataset.pane = active;
+    root.dataset.pane = store.now.active;
     const titles = { source: "Source", destination: "Destination" };
     paneTabs.replaceChildren(...(["source", "destination"] as const).map(name =>
-      h("button", { type: "button", class: "gs-tab", "aria-pressed": String(active === name), on: { click: () => { activate(name); focusPane(); } } }, titles[name])));
+      h("button", { type: "button", class: "gs-tab", "aria-pressed": String(store.now.active === name), on: { click: () => { activate(name); focusPane(); } } }, titles[name])));
   }
 
-  function sides(): void {
-    root.classList.toggle("gs-no-outline", !outlineOn);
-    root.classList.toggle("gs-no-inspector", !inspectorOn);
-    top.sides(outlineOn, inspectorOn);
+  /** A panel at a side is opened or closed by hand: from then on the width of the cell changes nothing. */
+  function choose(panel: Partial<{ outline: boolean; inspector: boolean }>): void {
+    sidesChosen = true;
+    sides(panel);
+  }
+
+  function sides(panel: Partial<{ outline: boolean; inspector: boolean }> = {}): void {
+    const { outline, inspector } = { ...store.now.sides, ...panel };
+    store.set({ sides: { outline, inspector } });
+    root.classList.toggle("gs-no-outline", !outline);
+    root.classList.toggle("gs-no-inspector", !inspector);
+    top.sides(outline, inspector);
     panes.source.resized();
     panes.destination.resized();
   }
@@ -135,9 +147,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   function room(): void {
     if (sidesChosen || !width) return;
     const two = !!model.get("scenes").destination && width >= NARROW;
-    outlineOn = width >= (two ? TWO : NARROW);
-    inspectorOn = width >= (two ? THREE : SMALL);
-    sides();
+    sides({ outline: width >= (two ? TWO : NARROW), inspector: width >= (two ? THREE : SMALL) });
   }
 
   function draw(): void {
@@ -145,9 +155,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (where !== inside) panes.source.elsewhere();
     inside = where;
     // in a narrow cell one pane is seen: a preview that has just come is the one to look at
-    if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) active = "destination";
-    if (!destination && active === "destination") active = "source";
-    const other = panes[active === "source" ? "destination" : "source"].element;
+    if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) store.set({ active: "destination" });
+    if (!destination && store.now.active === "destination") store.set({ active: "source" });
+    const other = panes[store.now.active === "source" ? "destination" : "source"].element;
     const lost = (!destination || (width && width < NARROW)) && other.contains(document.activeElement);
     tabs();
     room();
@@ -189,7 +199,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     e.preventDefault();
     e.stopPropagation();
     if (typing && action === "escape") focusPane();
-    else acts.do(action, e.key);
+    else hands.do(action, e.key);
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");

@@ -1,32 +1,14 @@
 // Edits of what the graph has already: the second menu of a box, and what some of its items ask.
-import type { Acts } from "./acts";
+import { type Actions, SECOND } from "./actions";
 import type { Pane } from "./pane";
 import { isFold } from "./places";
-import type { Choice, Popup } from "./popup";
-import type { Box, Group, Model } from "./types";
+import type { Choice } from "./popup";
+import type { Box, Group } from "./types";
 
-/** What takes two picks: the first is armed, the second says the other end. */
-export type TwoPicks = "connect" | "reroute" | "swap" | "add_control" | "reroute_control";
-type Second = Exclude<TwoPicks, "connect">;
-
-export const SECOND: Record<Second, { menu: string; ask: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }> = {
-  reroute: { menu: "Let what reads it read \u2026", ask: "go to the op whose output they shall read and press r", key: "r" },
-  swap: { menu: "Swap its readers with those of \u2026", ask: "go to the other op and press Enter" },
-  add_control: { menu: "Run it after \u2026", ask: "go to the op that shall run first and press Enter", order: true },
-  reroute_control: { menu: "Let what waits for it wait for \u2026", ask: "go to the op that they shall wait for and press Enter", order: true },
-};
+type Second = keyof typeof SECOND;
 
 export class Edits {
-  /** What all that is picked now looks like: what was picked before it was looked for. */
-  private found: string[] | null = null;
-
-  constructor(private acts: Acts, private model: Model, private popup: Popup, private count: (boxes: Record<string, number>) => void) {}
-
-  /** Why the boxes of a pane cannot be edited; empty where they can. */
-  refusal(pane: Pane): string {
-    const here = pane.name === "destination" || this.model.get("plan").same !== false;
-    return here ? "" : `Edits are made in ${this.model.get("titles").destination}, at the right.`;
-  }
+  constructor(private acts: Actions) {}
 
   /** What is picked in a pane if the box is part of it, else the box alone. */
   private names(pane: Pane, of: Box | Group): string[] {
@@ -36,7 +18,7 @@ export class Edits {
 
   /** What more is looked for of: once it was looked for, it is still what was picked then, not all that was found. */
   private alike(pane: Pane, of: Box | Group): string[] {
-    const found = pane.name === "source" && this.acts.picked.source.has(of.name) ? this.found : null;
+    const found = pane.name === "source" && this.acts.picked.source.has(of.name) ? this.acts.p.store.now.alike : null;
     return found ?? this.names(pane, of);
   }
 
@@ -44,28 +26,26 @@ export class Edits {
   async like(pane: Pane, of: Box | Group): Promise<void> {
     const names = this.alike(pane, of), found = await this.acts.send("find_like", { names });
     if (!found) return;
-    this.found = names;
-    this.count(found.boxes);
-  }
-
-  /** Something else is picked. */
-  forget(): void {
-    if (this.found) this.count({});
-    this.found = null;
+    this.acts.p.store.set({ alike: names });
+    this.acts.p.panes.source.drawing.found(found.boxes);
   }
 
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
+    const no = this.acts.refusal(pane);
+    if (no) return this.acts.p.status.say(no, "warn");
     const names = this.names(pane, of);
     const folds = names.filter(name => /[/\]]$/.test(name));
     const go = () => void this.acts.send("remove", { names, stitch });
-    if (folds.length) this.popup.confirm(`Take out all of ${folds.join(", ").slice(0, 120)}?`, ["It is a step of the plan: Ctrl+Z takes it back."], "Take out", go);
+    if (folds.length) this.acts.p.popup.confirm(`Take out all of ${folds.join(", ").slice(0, 120)}?`, ["It is a step of the plan: Ctrl+Z takes it back."], "Take out", go);
     else go();
   }
 
   menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
-    const fold = isFold(of), names = this.names(pane, of), { acts, popup } = this, picked = [...acts.picked[pane.name]];
+    const no = this.acts.refusal(pane);
+    if (no) return this.acts.p.status.say(no, "warn");
+    const fold = isFold(of), names = this.names(pane, of), { acts } = this, { popup, model } = acts.p, picked = [...acts.picked[pane.name]];
     const type = "kind" in of && !fold ? of.sub.split(" \u00b7 ")[0]! : "", whole = of.name.replace(/\/$/, "");
-    const like = this.alike(pane, of), plan = this.model.get("plan"), all = names.length > 1 ? `all ${names.length}` : "it";
+    const like = this.alike(pane, of), plan = model.get("plan"), all = names.length > 1 ? `all ${names.length}` : "it";
     const two = (verb: Second): Choice | false => !fold && { text: SECOND[verb].menu, key: SECOND[verb].key, run: () => acts.arm(pane, verb) };
     const groups: Record<string, (Choice | false)[]> = {
       "What reads it": [

@@ -1,9 +1,9 @@
 // What is shown and in which colours: the two menus of the top bar, and what a box's menu adds to them.
-import type { Acts } from "./acts";
+import type { Actions } from "./actions";
 import { isFold } from "./places";
-import type { Choice, Popup } from "./popup";
+import type { Choice } from "./popup";
 import type { ColourBy, PaneName, Training } from "./table";
-import type { Box, Group, Look, Model, Scene } from "./types";
+import type { Box, Group, Look, Scene } from "./types";
 
 const TRAINING: [Training, string][] = [
   ["scopes", "Gradients and updates in their scopes"], ["away", "Gradients and updates put away"], ["beside", "Gradients beside their ops"],
@@ -17,9 +17,9 @@ const DEPTHS = [1, 2, 3], MOST = 400, USUAL = 200;
 const NONE: Look = { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: USUAL, inside: [] };
 
 export class Seen {
-  constructor(private acts: Acts, private model: Model, private popup: Popup) {}
+  constructor(private acts: Actions) {}
 
-  get look(): Look { return this.model.get("look") ?? NONE; }
+  get look(): Look { return this.acts.p.model.get("look") ?? NONE; }
 
   /** How deep, what steps aside, what is hidden. */
   menu(pane: PaneName, at?: { x: number; y: number }): void {
@@ -35,12 +35,12 @@ export class Seen {
       ...look.hidden.map(kind => ({ text: `Show ${kind} again`, run: () => void this.acts.send("hide_ops", { types: look.hidden.filter(k => k !== kind) }) })),
       { text: `Allow ${MOST} boxes`, on: look.budget > USUAL, run: () => void this.acts.send("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }) },
     ];
-    this.popup.choose("What is shown", choices, at);
+    this.acts.p.popup.choose("What is shown", choices, at);
   }
 
   colours(at?: { x: number; y: number }): void {
     const { by, name } = this.look;
-    this.popup.choose("Colour by", [
+    this.acts.p.popup.choose("Colour by", [
       ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => void this.acts.send("paint", { by: way }) })),
       ...(by === "values" ? [{ text: name, on: true, run: () => {} }] : []),
     ], at);
@@ -58,5 +58,5 @@ export class Seen {
     return [{ text: `Hide all ops of type ${type}`, run: () => void this.acts.send("hide_ops", { types: [...this.look.hidden, type] }) }];
   }
 
-  private get scene(): Scene | null { return this.model.get("scenes").source; }
+  private get scene(): Scene | null { return this.acts.p.model.get("scenes").source; }
 }

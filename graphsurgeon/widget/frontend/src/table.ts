@@ -1,5 +1,4 @@
 // The verbs and the keys, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.
-import type { Alike, Details, Found, Numbers } from "./types";
 
 export type PaneName = "destination" | "source";
 export type Mode = "add" | "set" | "toggle";
@@ -67,17 +66,6 @@ export interface Verbs {
   undo: Record<string, never>;
   redo: Record<string, never>;
   apply: Record<string, never>;
-}
-
-/** Verb -> what it answers, for the verbs that answer something. */
-export interface Results {
-  details: Details;
-  find: Found;
-  find_like: Alike;
-  value: Numbers;
-  save_view: string;
-  show_view: number[];
-  apply: { applied: string };
 }
 
 export type Action =

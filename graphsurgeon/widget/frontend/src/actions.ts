@@ -1,0 +1,215 @@
+// Actions: what a gesture means: which verb it sends, and what the page shows before the answer is there.
+import type { Api, Result } from "./api";
+import { Refused } from "./api";
+import type { Inspector } from "./inspector";
+import type { Pane } from "./pane";
+import { isFold } from "./places";
+import type { PlanBar } from "./planbar";
+import type { Popup } from "./popup";
+import type { Search } from "./search";
+import { edgeTitle } from "./shapes";
+import type { StatusBar } from "./statusbar";
+import type { Store, TwoPicks } from "./store";
+import type { Mode, PaneName, Unmapped, Verbs } from "./table";
+import type { Box, Edge, Group, Model } from "./types";
+
+type Second = Exclude<TwoPicks, "connect">;
+
+export const SECOND: Record<Second, { menu: string; ask: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }> = {
+  reroute: { menu: "Let what reads it read \u2026", ask: "go to the op whose output they shall read and press r", key: "r" },
+  swap: { menu: "Swap its readers with those of \u2026", ask: "go to the other op and press Enter" },
+  add_control: { menu: "Run it after \u2026", ask: "go to the op that shall run first and press Enter", order: true },
+  reroute_control: { menu: "Let what waits for it wait for \u2026", ask: "go to the op that they shall wait for and press Enter", order: true },
+};
+
+export interface Parts {
+  model: Model; api: Api; store: Store; panes: Record<PaneName, Pane>; inspector: Inspector; plan: PlanBar; status: StatusBar; popup: Popup; search: Search;
+}
+
+export class Actions {
+  private asked = 0;
+
+  constructor(readonly p: Parts) {}
+
+  get picked(): Record<PaneName, ReadonlySet<string>> { return this.p.store.now.picked; }
+
+  /** The pane that keys mean. */
+  get pane(): Pane { return this.p.panes[this.p.store.now.active]; }
+
+  /** Why the boxes of a pane cannot be edited; empty where they can. */
+  refusal(pane: Pane): string {
+    const here = pane.name === "destination" || this.p.model.get("plan").same !== false;
+    return here ? "" : `Edits are made in ${this.p.model.get("titles").destination}, at the right.`;
+  }
+
+  /** Something else is picked than what was looked for. */
+  private forget(): void {
+    if (!this.p.store.now.alike) return;
+    this.p.panes.source.drawing.found({});
+    this.p.store.set({ alike: null });
+  }
+
+  /** Lets boxes fade at once; Python hears of it. */
+  fade(keys: string[]): void {
+    this.p.store.set({ faded: keys });
+    void this.send("fade", { keys }).then(() => this.p.store.set({ faded: null }));
+  }
+
+  /** Sends a verb; what Python refuses is said in the status line. */
+  async send<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V> | null> {
+    try {
+      return await this.p.api.call(verb, args);
+    } catch (error) {
+      if (error instanceof Refused) this.p.status.say(error.message, "error");
+      else throw error;
+      return null;
+    }
+  }
+
+  /** Takes Python's picks, unless picks of ours are on their way. */
+  adopt(first = false): void {
+    if (this.p.api.pending("pick")) return;
+    const old = this.picked.source, now = new Set(this.p.model.get("picked"));
+    this.p.store.pick("source", now);
+    if (first || (old.size === now.size && [...now].every(n => old.has(n)))) return;
+    void this.inspect(this.p.panes.source);
+    // what Python picks is shown; its scene may come with the same message
+    if (now.size) queueMicrotask(() => this.p.panes.source.lookAt([...now]));
+  }
+
+  pick(pane: Pane, names: string[], mode: Mode): void {
+    const old = this.picked[pane.name], next = new Set(mode === "set" ? [] : old);
+    for (const name of names) {
+      if (mode === "toggle" && next.has(name)) next.delete(name);
+      else next.add(name);
+    }
+    const same = next.size === old.size && [...next].every(n => old.has(n));
+    this.forget();
+    this.p.store.pick(pane.name, next, { edge: null });
+    if (!same && pane.name === "source") void this.send("pick", { names, mode }).then(() => this.adopt());
+    void this.inspect(pane);
+  }
+
+  /** Shows in the inspector what is picked. */
+  async inspect(pane: Pane): Promise<void> {
+    const names = [...this.picked[pane.name]], name = names[0];
+    const asked = ++this.asked;
+    if (name === undefined) return this.p.inspector.nothing();
+    if (names.length > 1) return this.p.inspector.several(names);
+    this.p.inspector.waiting(name);
+    const details = await this.send("details", { pane: pane.name, name });
+    if (details && asked === this.asked) this.p.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
+  }
+
+  showEdge(pane: Pane, edge: Edge): void {
+    this.asked++;
+    this.p.store.pick(pane.name, pane.name === "source" ? this.picked.source : [], { edge });
+    const [from, to] = [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!.label);
+    this.p.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, edge.tensors.map((tensor, i) => ({ tensor, text: edge.texts?.[i] ?? "" })), edge.n - edge.tensors.length);
+  }
+
+  open(pane: Pane, item: Box | Group): void {
+    if (!isFold(item)) return;
+    pane.keep(item.name);
+    void this.send("kind" in item ? "unfold" : "fold", { pane: pane.name, name: item.name });
+  }
+
+  /** Goes to a box, wherever it is folded away; `focus` false leaves the keyboard where it is. */
+  reveal(pane: PaneName, name: string, focus = true): void {
+    // the scene may come long after the answer: a layout takes its time
+    this.p.panes[pane].goTo(name, focus);
+    void this.send("reveal", { pane, name }).then(() => this.p.panes[pane].arrive());
+  }
+
+  /** The tensor that a key on the current box means; says why when there is none. */
+  tensor(pane: Pane): string | null {
+    const { edge } = this.p.store.now;
+    if (edge) return edge.tensors[0] ?? null;
+    const of = pane.current?.of;
+    if (!of) this.p.status.say("Pick an op first.", "warn");
+    else if (isFold(of)) this.p.status.say(`'${of.name.slice(0, 80)}' is a scope: unfold it (Enter) and pick an op, or press Shift+B for the boundary of what is picked.`, "warn");
+    else if ("outputs" in of && of.kind === "op" && of.outputs === 0) this.p.status.say(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
+    else return this.p.inspector.tensorOf(of.name);
+    return null;
+  }
+
+  mark(tensor: string, as: "input" | "output"): void {
+    void this.send(as === "input" ? "mark_input" : "mark_output", { tensor });
+  }
+
+  async copy(to: string | null, unmapped: Unmapped): Promise<void> {
+    if ((await this.send("copy", { to, unmapped })) !== null) this.p.plan.show(this.p.model.get("plan").faults.length ? "problems" : "steps");
+  }
+
+  /** The output of an op that keys mean: the one chosen in the inspector, or the first. */
+  tensorOf(op: string): string { return this.p.inspector.tensorOf(op); }
+
+  /** What a pick of two means: an op where it is about order, else a tensor. */
+  private end(pane: Pane, verb: TwoPicks): string | null {
+    const of = pane.current?.of;
+    return verb !== "connect" && SECOND[verb].order && of && !isFold(of) ? of.name : this.tensor(pane);
+  }
+
+  /** Takes the first of two picks. */
+  arm(pane: Pane, verb: TwoPicks): void {
+    const tensor = this.end(pane, verb), box = pane.current?.of.name;
+    if (!tensor || box === undefined) return;
+    const no = verb === "connect" ? "" : this.refusal(pane);
+    if (no) return this.p.status.say(no, "warn");
+    this.p.store.set({ armed: { verb, tensor, pane: pane.name, box } });
+    const ask = verb === "connect" ? "go to the op that shall read it and press m again" : SECOND[verb].ask;
+    this.p.status.say(`${verb === "connect" ? "Connect " : ""}${tensor.slice(0, 80)}: ${ask}; Esc gives up.`);
+  }
+
+  /** Takes the second pick of an edit. */
+  second(pane: Pane): void {
+    const { armed } = this.p.store.now, no = this.refusal(pane);
+    if (!armed || armed.verb === "connect") return;
+    const tensor = no ? null : this.end(pane, armed.verb);
+    if (!tensor) return no ? this.p.status.say(no, "warn") : undefined;
+    this.p.store.set({ armed: null });
+    if (armed.verb === "reroute") void this.send("reroute", { old: armed.tensor, to: tensor });
+    else if (armed.verb === "swap") void this.send("swap", { a: armed.tensor, b: tensor });
+    else if (armed.verb === "add_control") void this.send("add_control", { op: armed.tensor, after: tensor });
+    else void this.send("reroute_control", { old: armed.tensor, to: tensor });
+  }
+
+  /** First m takes the tensor, second m the op that shall read it. */
+  async connect(pane: Pane): Promise<void> {
+    if (!this.p.store.now.armed) return this.arm(pane, "connect");
+    const of = pane.current?.of;
+    if (!of || isFold(of)) return this.p.status.say("The second m needs an op: unfold the scope (Enter) and pick the op that shall read the tensor.", "warn");
+    const details = await this.send("details", { pane: pane.name, name: of.name });
+    const { armed } = this.p.store.now;
+    if (!details || !armed) return;
+    const { tensor } = armed;
+    const join = (input: number) => {
+      this.p.store.set({ armed: null });
+      void this.send("connect", { tensor, to: of.name, input });
+    };
+    if (!details.inputs.length) this.p.status.say(`'${of.name.slice(0, 80)}' has no inputs: pick another op.`, "warn");
+    else if (details.inputs.length === 1) join(0);
+    else this.p.popup.choose("Which input shall read it?", details.inputs.map((t, i) => ({ text: `${i}: ${t.tensor}  ${t.text}`, run: () => join(i) })));
+  }
+
+  apply(): void {
+    const plan = this.p.model.get("plan");
+    if (!plan.ready) {
+      this.p.status.say(plan.faults.length ? "The plan has faults: see below." : "There is no plan to apply.", "warn");
+      if (plan.faults.length) this.p.plan.show("problems");
+      return;
+    }
+    const go = () => void this.send("apply", {});
+    if (!plan.warnings.length) return go();
+    this.p.popup.confirm(`Apply with ${plan.warnings.length === 1 ? "a warning" : `${plan.warnings.length} warnings`}?`, plan.warnings, "Apply", go);
+  }
+
+  /** Esc takes back the nearest thing: a connection begun, a layout that runs, then the picks. */
+  escape(pane: Pane): void {
+    if (this.p.store.now.armed) {
+      this.p.store.set({ armed: null });
+      this.p.status.say("Given up: nothing has changed.");
+    } else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) void this.send("cancel", {});
+    else this.pick(pane, [], "set");
+  }
+}
