@@ -305,10 +305,11 @@ def typescript() -> str:
         out.append(f"  {verb.name}: " + (f"{{ {fields} }};" if fields else "Record<string, never>;"))
     out += ["}", "", "export type Action =", *_wrapped(key.action for key in KEYS)]
     out += ["", "/** Action, its keys, how they are written, what they do. */"]
-    out += ["export const KEYS: [Action, string[], string, string][] = ["]
+    out += ["export const KEYS: [Action, string[], string?, string?][] = ["]
     for key in KEYS:
         pressed = ", ".join(map(_quoted, key.keys))
-        out.append(f"  [{_quoted(key.action)}, [{pressed}], {_quoted(key.show)}, {_quoted(key.does)}],")
+        words = f", {_quoted(key.show)}, {_quoted(key.does)}" if key.show else ""
+        out.append(f"  [{_quoted(key.action)}, [{pressed}]{words}],")
     return "\n".join([*out, "];", ""])
 
 

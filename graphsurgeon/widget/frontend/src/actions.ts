@@ -66,6 +66,9 @@ export class Actions {
     }
   }
 
+  /** Sends a verb that nobody waits for. */
+  readonly ask = <V extends keyof Verbs>(verb: V, args: Verbs[V]): void => void this.send(verb, args);
+
   /** Takes Python's picks, unless picks of ours are on their way. */
   adopt(first = false): void {
     if (this.p.api.pending("pick")) return;
@@ -134,7 +137,7 @@ export class Actions {
   }
 
   mark(tensor: string, as: "input" | "output"): void {
-    void this.send(as === "input" ? "mark_input" : "mark_output", { tensor });
+    this.ask(as === "input" ? "mark_input" : "mark_output", { tensor });
   }
 
   async copy(to: string | null, unmapped: Unmapped): Promise<void> {
@@ -168,10 +171,10 @@ export class Actions {
     const tensor = no ? null : this.end(pane, armed.verb);
     if (!tensor) return no ? this.p.status.say(no, "warn") : undefined;
     this.p.store.set({ armed: null });
-    if (armed.verb === "reroute") void this.send("reroute", { old: armed.tensor, to: tensor });
-    else if (armed.verb === "swap") void this.send("swap", { a: armed.tensor, b: tensor });
-    else if (armed.verb === "add_control") void this.send("add_control", { op: armed.tensor, after: tensor });
-    else void this.send("reroute_control", { old: armed.tensor, to: tensor });
+    if (armed.verb === "reroute") this.ask("reroute", { old: armed.tensor, to: tensor });
+    else if (armed.verb === "swap") this.ask("swap", { a: armed.tensor, b: tensor });
+    else if (armed.verb === "add_control") this.ask("add_control", { op: armed.tensor, after: tensor });
+    else this.ask("reroute_control", { old: armed.tensor, to: tensor });
   }
 
   /** First m takes the tensor, second m the op that shall read it. */
@@ -185,7 +188,7 @@ export class Actions {
     const { tensor } = armed;
     const join = (input: number) => {
       this.p.store.set({ armed: null });
-      void this.send("connect", { tensor, to: of.name, input });
+      this.ask("connect", { tensor, to: of.name, input });
     };
     if (!details.inputs.length) this.p.status.say(`'${of.name.slice(0, 80)}' has no inputs: pick another op.`, "warn");
     else if (details.inputs.length === 1) join(0);
@@ -199,7 +202,7 @@ export class Actions {
       if (plan.faults.length) this.p.plan.show("problems");
       return;
     }
-    const go = () => void this.send("apply", {});
+    const go = () => this.ask("apply", {});
     if (!plan.warnings.length) return go();
     this.p.popup.confirm(`Apply with ${plan.warnings.length === 1 ? "a warning" : `${plan.warnings.length} warnings`}?`, plan.warnings, "Apply", go);
   }
@@ -209,7 +212,7 @@ export class Actions {
     if (this.p.store.now.armed) {
       this.p.store.set({ armed: null });
       this.p.status.say("Given up: nothing has changed.");
-    } else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) void this.send("cancel", {});
+    } else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) this.ask("cancel", {});
     else this.pick(pane, [], "set");
   }
 }

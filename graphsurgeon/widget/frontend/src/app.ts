@@ -28,60 +28,55 @@ export function mount(model: Model, host: HTMLElement): () => void {
   let inside = "", sidesChosen = false, width = 0;
   const store = new Store();
 
-  const status = new StatusBar(() => void acts.send("cancel", {}), keys => acts.fade(keys));
+  const status = new StatusBar(() => acts.ask("cancel", {}), keys => acts.fade(keys));
   const api = new Api(model, () => status.pending(api.pending()), text => status.say(text, "warn"));
   const popup = new Popup(root);
   const events: PaneEvents = {
     picked: (pane, names, mode) => acts.pick(pane, names, mode),
     opened: (pane, item) => acts.open(pane, item),
     edge: (pane, edge) => acts.showEdge(pane, edge),
-    menu: (pane, item, x, y) => hands.menu(pane, item.of, x, y),
+    menu: (pane, item, x, y) => hands.menu(pane, item.of, { x, y }),
     looked: pane => { if (pane.name === store.now.active) top.zoomed(pane.view.k); },
     focused: pane => activate(pane.name),
   };
   const panes = { source: new Pane("source", events), destination: new Pane("destination", events) };
   const inspector = new Inspector(id, {
     marked: (tensor, as) => acts.mark(tensor, as),
-    unmarked: tensor => void acts.send("unmark", { tensor }),
+    unmarked: tensor => acts.ask("unmark", { tensor }),
     revealed: name => acts.reveal(store.now.active, name),
     // their buttons go with what they lead away from: the keyboard must not go with them
-    inside: (name, fn) => { void acts.send("look_inside", { name, function: fn }); focusPane(); },
+    inside: (name, fn) => { acts.ask("look_inside", { name, function: fn }); focusPane(); },
     asked: name => acts.send("value", { name }),
-    around: () => void acts.send("boundary_of_picked", {}),
+    around: () => acts.ask("boundary_of_picked", {}),
     said: text => status.say(text),
   });
   const plan = new PlanBar(id, {
     copied: (to, unmapped) => void acts.copy(to, unmapped),
-    undone: () => void acts.send("undo", {}),
-    redone: () => void acts.send("redo", {}),
+    undone: () => acts.ask("undo", {}),
+    redone: () => acts.ask("redo", {}),
     applied: () => acts.apply(),
-    unmarked: tensor => void acts.send("unmark", { tensor }),
-    leakAdded: tensor => void acts.send("add_leak", { tensor }),
-    policySet: (step, variable, policy) => void acts.send("set_policy", { step, variable, policy }),
-    cleared: () => void acts.send("clear_boundary", {}),
+    unmarked: tensor => acts.ask("unmark", { tensor }),
+    leakAdded: tensor => acts.ask("add_leak", { tensor }),
+    policySet: (step, variable, policy) => acts.ask("set_policy", { step, variable, policy }),
+    cleared: () => acts.ask("clear_boundary", {}),
     said: text => status.say(text),
   });
   const outline = new Outline({
-    toggled: row => void acts.send(row.open ? "outline_close" : "outline_open", { name: row.name }),
+    toggled: row => acts.ask(row.open ? "outline_close" : "outline_open", { name: row.name }),
     revealed: row => acts.reveal("source", row.name, false),
     picked: (row, mode) => acts.pick(panes.source, [row.name], mode),
   });
   const search = new Search(id, query => api.call("find", { query }), hit => acts.reveal("source", hit.name), () => focusPane(), boxes => panes.source.drawing.found(boxes));
   const top = new TopBar({
-    back: () => hands.going.step(panes.source, "back"),
-    forward: () => hands.going.step(panes.source, "forward"),
+    does: action => hands.do(action),
     views: at => hands.going.menu(panes.source, at),
-    foldAll: () => void acts.send("fold_all", { pane: store.now.active }),
-    fit: () => panes[store.now.active].fit(),
-    zoom: factor => panes[store.now.active].zoom(factor),
-    actual: () => panes[store.now.active].zoom(1 / panes[store.now.active].view.k),
-    turn: direction => void acts.send("set_direction", { direction }),
+    foldAll: () => acts.ask("fold_all", { pane: store.now.active }),
+    turn: direction => acts.ask("set_direction", { direction }),
     outline: () => choose({ outline: !store.now.sides.outline }),
     inspector: () => choose({ inspector: !store.now.sides.inspector }),
-    help: () => popup.help(),
     seen: at => hands.seen.menu(store.now.active, at),
     colours: at => hands.seen.colours(at),
-    leave: () => { void acts.send("leave", {}); focusPane(); },
+    leave: () => { acts.ask("leave", {}); focusPane(); },
   }, search.element);
   const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
   const hands: Hands = new Hands({ model, api, store, panes, inspector, plan, status, popup, search }), { acts } = hands;
@@ -99,7 +94,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   function focusPane(): void {
-    const pane = panes[store.now.active], item = pane.current;
+    const { pane } = acts, item = pane.current;
     if (item) pane.focus(item, false);
   }
 
@@ -119,12 +114,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   function tabs(): void {
-    const two = !!model.get("scenes").destination;
-    root.classList.toggle("gs-two", two);
-    root.dataset.pane = store.now.active;
-    const titles = { source: "Source", destination: "Destination" };
+    const { active } = store.now, titles = { source: "Source", destination: "Destination" };
+    root.classList.toggle("gs-two", !!model.get("scenes").destination);
+    root.dataset.pane = active;
     paneTabs.replaceChildren(...(["source", "destination"] as const).map(name =>
-      h("button", { type: "button", class: "gs-tab", "aria-pressed": String(store.now.active === name), on: { click: () => { activate(name); focusPane(); } } }, titles[name])));
+      h("button", { type: "button", class: "gs-tab", "aria-pressed": String(active === name), on: { click: () => { activate(name); focusPane(); } } }, titles[name])));
   }
 
   /** A panel at a side is opened or closed by hand: from then on the width of the cell changes nothing. */

@@ -1,7 +1,7 @@
 // Hands: which action a key or an item of a box's menu stands for.
 import { Actions, type Parts } from "./actions";
 import { Edits } from "./edits";
-import { Going } from "./going";
+import { below, Going } from "./going";
 import type { Pane } from "./pane";
 import { isFold, neighbour, type Step } from "./places";
 import { Seen } from "./seen";
@@ -47,16 +47,16 @@ export class Hands {
       case "open": if (item) { if (isFold(item.of)) acts.open(pane, item.of); else acts.pick(pane, [item.of.name], "set"); } break;
       case "input": case "output": { const tensor = acts.tensor(pane); if (tensor) acts.mark(tensor, action); break; }
       case "boundary": p.plan.focusSummary(); break;
-      case "around": void acts.send("boundary_of_picked", {}); break;
+      case "around": acts.ask("boundary_of_picked", {}); break;
       case "copy": p.plan.copy(); break;
       case "connect": void acts.connect(pane); break;
       case "reroute": acts.arm(pane, "reroute"); break;
       case "remove": case "stitch":
         if (item) this.edits.remove(pane, item.of, action === "stitch");
         break;
-      case "edit": if (item) { const r = item.g.getBoundingClientRect(); this.edits.menu(pane, item.of, { x: r.left + 12, y: r.bottom }); } break;
-      case "undo": void acts.send("undo", {}); break;
-      case "redo": void acts.send("redo", {}); break;
+      case "edit": if (item) this.edits.menu(pane, item.of, below(pane)!); break;
+      case "undo": acts.ask("undo", {}); break;
+      case "redo": acts.ask("redo", {}); break;
       case "apply": acts.apply(); break;
       case "search": p.search.focus(); break;
       case "seen": this.seen.menu(pane.name); break;
@@ -65,7 +65,7 @@ export class Hands {
       case "in": pane.zoom(1.25); break;
       case "out": pane.zoom(1 / 1.25); break;
       case "actual": pane.zoom(1 / pane.view.k); break;
-      case "menu": if (item) { const r = item.g.getBoundingClientRect(); this.menu(pane, item.of, r.left + 12, r.bottom); } break;
+      case "menu": if (item) this.menu(pane, item.of, below(pane)!); break;
       case "producer": case "consumer": void this.going.along(pane, action); break;
       case "back": case "forward": this.going.step(p.panes.source, action); break;
       case "views": this.going.menu(p.panes.source); break;
@@ -77,7 +77,7 @@ export class Hands {
     return true;
   }
 
-  menu(pane: Pane, of: Box | Group, x: number, y: number): void {
+  menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
     const fold = isFold(of), { acts } = this, { model, store, popup } = acts.p, { armed } = store.now, act = (action: Action) => () => void this.do(action);
     const choices = [
       fold && { text: "kind" in of ? "Unfold" : "Fold", key: "Enter", run: () => acts.open(pane, of) },
@@ -90,9 +90,9 @@ export class Hands {
         : { text: armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") }),
       pane.name === "source" && { text: "Find all like this", run: () => void this.edits.like(pane, of) },
       ...this.seen.of(of),
-      { text: "Edit \u2026", key: "e", run: () => this.edits.menu(pane, of, { x, y }), off: !!acts.refusal(pane) },
+      { text: "Edit \u2026", key: "e", run: () => this.edits.menu(pane, of, at), off: !!acts.refusal(pane) },
     ];
-    popup.choose(of.label || of.name, choices.filter(c => !!c), { x, y });
+    popup.choose(of.label || of.name, choices.filter(c => !!c), at);
   }
 }
 

@@ -68,7 +68,7 @@ export class Popup {
   /** The keys. */
   help(): void {
     const close = button({ text: "Close", press: () => this.close() });
-    const rows = KEYS.filter(([, , show]) => show).flatMap(([, , show, text]) => [h("dt", {}, h("kbd", {}, show)), h("dd", {}, text)]);
+    const rows = KEYS.filter(([, , show]) => show).flatMap(([, , show, text]) => [h("dt", {}, h("kbd", {}, show!)), h("dd", {}, text!)]);
     const signs = ([["in", "\u25b7 in", "boundary input"], ["out", "\u25c1 out", "boundary output"], ["leak", "\u26a0 leak", "needed, but no boundary input covers it"]] as const)
       .flatMap(([kind, sign, text]) => [h("dt", {}, h("span", { class: `gs-tag gs-tag-${kind}` }, sign)), h("dd", {}, text)]);
     const states = ([["+", "new: copied by the plan, dashed outline"], ["\u0394", "changed by the plan"], ["\u00d7", "orphan: nothing uses it any more; or taken out by the plan"], ["\u26a0", "in conflict, double outline"]] as const)

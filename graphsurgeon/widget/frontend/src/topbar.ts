@@ -1,21 +1,17 @@
 // The bar at the top: title, view, direction, search.
 import { button, fill, h } from "./dom";
 import { icon } from "./icons";
-import type { Direction } from "./table";
+import type { Action, Direction } from "./table";
 import type { Views } from "./types";
 
 export interface TopEvents {
   foldAll(): void;
-  back(): void;
-  forward(): void;
+  /** What a key does, too. */
+  does(action: Action): void;
   views(at: { x: number; y: number }): void;
-  fit(): void;
-  zoom(factor: number): void;
-  actual(): void;
   turn(direction: Direction): void;
   outline(): void;
   inspector(): void;
-  help(): void;
   seen(at: { x: number; y: number }): void;
   colours(at: { x: number; y: number }): void;
   leave(): void;
@@ -24,14 +20,13 @@ export interface TopEvents {
 export class TopBar {
   private readonly title = h("div", { class: "gs-title" });
   private readonly figures = h("span", { class: "gs-muted gs-title-figures" });
-  private readonly scale = button({ text: "100%", label: "Full size (0)", kind: "quiet", class: "gs-scale", press: () => this.events.actual() });
+  private readonly scale = button({ text: "100%", label: "Full size (0)", kind: "quiet", class: "gs-scale", press: () => this.events.does("actual") });
   private readonly outline = button({ icon: icon("left"), label: "Outline", kind: "quiet", "aria-pressed": "true", press: () => this.events.outline() });
   private readonly inspector = button({ icon: icon("right"), label: "Inspector", kind: "quiet", "aria-pressed": "true", press: () => this.events.inspector() });
   private readonly turn = button({ icon: icon("down"), label: "Direction", kind: "quiet", press: () => this.events.turn(this.direction === "TB" ? "LR" : "TB") });
-  private readonly back = button({ icon: icon("back"), label: "Back ( , )", kind: "quiet", press: () => this.events.back() });
-  private readonly forward = button({ icon: icon("forward"), label: "Forward ( . )", kind: "quiet", press: () => this.events.forward() });
-  private readonly views = button({ icon: icon("views"), label: "Views (v)", kind: "quiet", "aria-haspopup": "menu",
-    press: () => { const r = this.views.getBoundingClientRect(); this.events.views({ x: r.left, y: r.bottom + 4 }); } });
+  private readonly back = button({ icon: icon("back"), label: "Back ( , )", kind: "quiet", press: () => this.events.does("back") });
+  private readonly forward = button({ icon: icon("forward"), label: "Forward ( . )", kind: "quiet", press: () => this.events.does("forward") });
+  private readonly views: HTMLButtonElement = button({ icon: icon("views"), label: "Views (v)", kind: "quiet", "aria-haspopup": "menu", press: () => this.events.views(below(this.views)) });
   private readonly out = button({ text: "Back", label: "Back out of the function", kind: "small", hidden: true, press: () => this.events.leave() });
   private readonly see: HTMLButtonElement = button({ icon: icon("eye"), label: "What is shown (s)", kind: "quiet", "aria-haspopup": "menu", class: "gs-live", press: () => this.events.seen(below(this.see)) });
   private readonly hues: HTMLButtonElement = button({ icon: icon("colours"), label: "Colours", kind: "quiet", "aria-haspopup": "menu", class: "gs-live", press: () => this.events.colours(below(this.hues)) });
@@ -45,11 +40,11 @@ export class TopBar {
         this.back, this.forward, this.views, h("span", { class: "gs-rule" }),
         button({ icon: icon("fold"), label: "Fold all", kind: "quiet", press: () => events.foldAll() }), this.turn, this.see, this.hues,
         h("span", { class: "gs-rule" }),
-        button({ icon: icon("fit"), label: "Fit the picture (f)", kind: "quiet", press: () => events.fit() }),
-        button({ icon: icon("minus"), label: "Zoom out (-)", kind: "quiet", press: () => events.zoom(1 / 1.25) }), this.scale,
-        button({ icon: icon("plus"), label: "Zoom in (+)", kind: "quiet", press: () => events.zoom(1.25) })),
+        button({ icon: icon("fit"), label: "Fit the picture (f)", kind: "quiet", press: () => events.does("fit") }),
+        button({ icon: icon("minus"), label: "Zoom out (-)", kind: "quiet", press: () => events.does("out") }), this.scale,
+        button({ icon: icon("plus"), label: "Zoom in (+)", kind: "quiet", press: () => events.does("in") })),
       search,
-      button({ icon: icon("help"), label: "Keys and signs (?)", kind: "quiet", press: () => events.help() }), this.inspector);
+      button({ icon: icon("help"), label: "Keys and signs (?)", kind: "quiet", press: () => events.does("help") }), this.inspector);
   }
 
   update(title: string, figures: string, direction: Direction, inside: string[]): void {
