@@ -10,7 +10,7 @@ import { PlanBar } from "./planbar";
 import { Popup } from "./popup";
 import { Search } from "./search";
 import { StatusBar } from "./statusbar";
-import { Store } from "./store";
+import { Store, type ViewState } from "./store";
 import { followTheme } from "./theme";
 import { TopBar } from "./topbar";
 import type { PaneName } from "./table";
@@ -72,8 +72,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     views: at => hands.going.menu(panes.source, at),
     foldAll: () => acts.ask("fold_all", { pane: store.now.active }),
     turn: direction => acts.ask("set_direction", { direction }),
-    outline: () => choose({ outline: !store.now.sides.outline }),
-    inspector: () => choose({ inspector: !store.now.sides.inspector }),
+    outline: () => sides({ outline: !store.now.sides.outline }, true),
+    inspector: () => sides({ inspector: !store.now.sides.inspector }, true),
     seen: at => hands.seen.menu(store.now.active, at),
     colours: at => hands.seen.colours(at),
     leave: () => { acts.ask("leave", {}); focusPane(); },
@@ -121,13 +121,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
       h("button", { type: "button", class: "gs-tab", "aria-pressed": String(active === name), on: { click: () => { activate(name); focusPane(); } } }, titles[name])));
   }
 
-  /** A panel at a side is opened or closed by hand: from then on the width of the cell changes nothing. */
-  function choose(panel: Partial<{ outline: boolean; inspector: boolean }>): void {
-    sidesChosen = true;
-    sides(panel);
-  }
-
-  function sides(panel: Partial<{ outline: boolean; inspector: boolean }> = {}): void {
+  /** Opens or closes panels at the sides; once it was done by hand, the width of the cell changes nothing. */
+  function sides(panel: Partial<ViewState["sides"]> = {}, byHand = false): void {
+    sidesChosen ||= byHand;
     const { outline, inspector } = { ...store.now.sides, ...panel };
     store.set({ sides: { outline, inspector } });
     root.classList.toggle("gs-no-outline", !outline);
