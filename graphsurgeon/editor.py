@@ -346,7 +346,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         """
         from .tf.facts import value
 
-        return value(self.snapshot, name, self.void, self.session)
+        return value(self.snapshot, name, self.void, self.values_session)
 
     # -- showing ------------------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from ..errors import SelectionError
 from .describe import attribute_text, constant_value, documentation
 from .editing import check_attribute, check_inserted
 from .insides import body, called_functions
-from .internals import op_finder
 from .internals import flops as flops_of
+from .internals import op_finder
 from .patterns import as_pattern
 from .words import words_of
 

@@ -211,7 +211,7 @@ export class Actions {
   escape(pane: Pane): void {
     if (this.p.store.now.armed) {
       this.p.store.set({ armed: null });
-      this.p.status.say("Given up: nothing has changed.");
+      this.p.status.say("Given up: nothing changed.");
     } else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) this.ask("cancel", {});
     else this.pick(pane, [], "set");
   }
