@@ -1,4 +1,4 @@
-"""What all tests and notebooks run with: a quiet TensorFlow, no GPU, no progress bars in outputs that are compared."""
+"""What tests and notebooks run with: a quiet TensorFlow, no GPU, no progress bars in what is compared, one width."""
 
 from __future__ import annotations
 
@@ -7,3 +7,4 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TQDM_DISABLE", "1")
+os.environ["COLUMNS"] = "80"  # the width of help texts, whatever the terminal has

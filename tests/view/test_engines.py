@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 import signal
 import stat
 import sys
@@ -13,7 +14,7 @@ from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import network
 
-FAKE = f"""#!{sys.executable}
+FAKE = """
 import signal, sys
 if "-V" in sys.argv:
     sys.stderr.write("dot - graphviz version 99.1\\n"); raise SystemExit
@@ -32,8 +33,10 @@ def fake(tmp_path, monkeypatch):
     """Returns a function that puts a program `dot` with this body alone on the PATH."""
 
     def make(body):
-        path = tmp_path / "dot"
-        path.write_text(FAKE.replace("BODY", body))
+        script, path = tmp_path / "dot.py", tmp_path / "dot"
+        script.write_text(FAKE.replace("BODY", body), encoding="utf-8")
+        command = shlex.join([sys.executable, str(script)])  # a first line cannot name a path with a space
+        path.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("PATH", str(tmp_path))
         return engines.SystemDot()
