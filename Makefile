@@ -13,7 +13,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 help:
 	@echo "make lab        open JupyterLab on the notebooks"
 	@echo "make test       run every check and test"
-	@echo "make check      ruff and mypy alone"
+	@echo "make check      ruff, mypy and the format of the front end alone"
 	@echo "make notebooks  run the notebooks and store their outputs (all, or NOTEBOOKS='notebooks/00*.ipynb')"
 	@echo "make bench      measure against the peers (all, or BENCH='copy walks')"
 	@echo "make corpus     open and copy every real graph beside the checkout, print a table"
@@ -31,6 +31,8 @@ test: $(VENV)/test check
 check: $(VENV)/test
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	@tools/setup.sh frontend
+	@! command -v npm >/dev/null || npm --prefix graphsurgeon/widget/frontend run --silent format
 
 notebooks: $(VENV)/test
 	$(PY) tools/write_references.py $(or $(NOTEBOOKS),$(wildcard notebooks/*.ipynb))

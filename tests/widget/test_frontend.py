@@ -29,6 +29,10 @@ def test_types():
     run("node_modules/.bin/tsc", "--noEmit")
 
 
+def test_format():
+    run("npm", "run", "--silent", "format")
+
+
 def test_vitest():
     run("node_modules/.bin/vitest", "run")
 

@@ -15,15 +15,30 @@ import type { Box, Edge, Group, Model } from "./types";
 
 type Second = Exclude<TwoPicks, "connect">;
 
-export const SECOND: Record<Second, { menu: string; ask: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }> = {
+export const SECOND: Record<
+  Second,
+  { menu: string; ask: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }
+> = {
   reroute: { menu: "Let what reads it read \u2026", ask: "go to the op whose output they shall read and press r", key: "r" },
   swap: { menu: "Swap its readers with those of \u2026", ask: "go to the other op and press Enter" },
   add_control: { menu: "Run it after \u2026", ask: "go to the op that shall run first and press Enter", order: true },
-  reroute_control: { menu: "Let what waits for it wait for \u2026", ask: "go to the op that they shall wait for and press Enter", order: true },
+  reroute_control: {
+    menu: "Let what waits for it wait for \u2026",
+    ask: "go to the op that they shall wait for and press Enter",
+    order: true,
+  },
 };
 
 export interface Parts {
-  model: Model; api: Api; store: Store; panes: Record<PaneName, Pane>; inspector: Inspector; plan: PlanBar; status: StatusBar; popup: Popup; search: Search;
+  model: Model;
+  api: Api;
+  store: Store;
+  panes: Record<PaneName, Pane>;
+  inspector: Inspector;
+  plan: PlanBar;
+  status: StatusBar;
+  popup: Popup;
+  search: Search;
 }
 
 export class Actions {
@@ -31,10 +46,14 @@ export class Actions {
 
   constructor(readonly p: Parts) {}
 
-  get picked(): Record<PaneName, ReadonlySet<string>> { return this.p.store.now.picked; }
+  get picked(): Record<PaneName, ReadonlySet<string>> {
+    return this.p.store.now.picked;
+  }
 
   /** The pane that keys mean. */
-  get pane(): Pane { return this.p.panes[this.p.store.now.active]; }
+  get pane(): Pane {
+    return this.p.panes[this.p.store.now.active];
+  }
 
   /** Why the boxes of a pane cannot be edited; empty where they can. */
   refusal(pane: Pane): string {
@@ -72,7 +91,8 @@ export class Actions {
   /** Takes Python's picks, unless picks of ours are on their way. */
   adopt(first = false): void {
     if (this.p.api.pending("pick")) return;
-    const old = this.picked.source, now = new Set(this.p.model.get("picked"));
+    const old = this.picked.source,
+      now = new Set(this.p.model.get("picked"));
     this.p.store.pick("source", now);
     if (first || (old.size === now.size && [...now].every(n => old.has(n)))) return;
     void this.inspect(this.p.panes.source);
@@ -81,7 +101,8 @@ export class Actions {
   }
 
   pick(pane: Pane, names: string[], mode: Mode): void {
-    const old = this.picked[pane.name], next = new Set(mode === "set" ? [] : old);
+    const old = this.picked[pane.name],
+      next = new Set(mode === "set" ? [] : old);
     for (const name of names) {
       if (mode === "toggle" && next.has(name)) next.delete(name);
       else next.add(name);
@@ -95,7 +116,8 @@ export class Actions {
 
   /** Shows in the inspector what is picked. */
   async inspect(pane: Pane): Promise<void> {
-    const names = [...this.picked[pane.name]], name = names[0];
+    const names = [...this.picked[pane.name]],
+      name = names[0];
     const asked = ++this.asked;
     if (name === undefined) return this.p.inspector.nothing();
     if (names.length > 1) return this.p.inspector.several(names);
@@ -108,7 +130,12 @@ export class Actions {
     this.asked++;
     this.p.store.pick(pane.name, pane.name === "source" ? this.picked.source : [], { edge });
     const [from, to] = [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!.label);
-    this.p.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, edge.tensors.map((tensor, i) => ({ tensor, text: edge.texts?.[i] ?? "" })), edge.n - edge.tensors.length);
+    this.p.inspector.edge(
+      edgeTitle(edge),
+      `${from} \u2192 ${to}`,
+      edge.tensors.map((tensor, i) => ({ tensor, text: edge.texts?.[i] ?? "" })),
+      edge.n - edge.tensors.length,
+    );
   }
 
   open(pane: Pane, item: Box | Group): void {
@@ -130,8 +157,13 @@ export class Actions {
     if (edge) return edge.tensors[0] ?? null;
     const of = pane.current?.of;
     if (!of) this.p.status.say("Pick an op first.", "warn");
-    else if (isFold(of)) this.p.status.say(`'${of.name.slice(0, 80)}' is a scope: unfold it (Enter) and pick an op, or press Shift+B for the boundary of what is picked.`, "warn");
-    else if ("outputs" in of && of.kind === "op" && of.outputs === 0) this.p.status.say(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
+    else if (isFold(of))
+      this.p.status.say(
+        `'${of.name.slice(0, 80)}' is a scope: unfold it (Enter) and pick an op, or press Shift+B for the boundary of what is picked.`,
+        "warn",
+      );
+    else if ("outputs" in of && of.kind === "op" && of.outputs === 0)
+      this.p.status.say(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
     else return this.p.inspector.tensorOf(of.name);
     return null;
   }
@@ -141,11 +173,14 @@ export class Actions {
   }
 
   async copy(to: string | null, unmapped: Unmapped): Promise<void> {
-    if ((await this.send("copy", { to, unmapped })) !== null) this.p.plan.show(this.p.model.get("plan").faults.length ? "problems" : "steps");
+    if ((await this.send("copy", { to, unmapped })) !== null)
+      this.p.plan.show(this.p.model.get("plan").faults.length ? "problems" : "steps");
   }
 
   /** The output of an op that keys mean: the one chosen in the inspector, or the first. */
-  tensorOf(op: string): string { return this.p.inspector.tensorOf(op); }
+  tensorOf(op: string): string {
+    return this.p.inspector.tensorOf(op);
+  }
 
   /** What a pick of two means: an op where it is about order, else a tensor. */
   private end(pane: Pane, verb: TwoPicks): string | null {
@@ -155,7 +190,8 @@ export class Actions {
 
   /** Takes the first of two picks. */
   arm(pane: Pane, verb: TwoPicks): void {
-    const tensor = this.end(pane, verb), box = pane.current?.of.name;
+    const tensor = this.end(pane, verb),
+      box = pane.current?.of.name;
     if (!tensor || box === undefined) return;
     const no = verb === "connect" ? "" : this.refusal(pane);
     if (no) return this.p.status.say(no, "warn");
@@ -166,7 +202,8 @@ export class Actions {
 
   /** Takes the second pick of an edit. */
   second(pane: Pane): void {
-    const { armed } = this.p.store.now, no = this.refusal(pane);
+    const { armed } = this.p.store.now,
+      no = this.refusal(pane);
     if (!armed || armed.verb === "connect") return;
     const tensor = no ? null : this.end(pane, armed.verb);
     if (!tensor) return no ? this.p.status.say(no, "warn") : undefined;
@@ -181,7 +218,8 @@ export class Actions {
   async connect(pane: Pane): Promise<void> {
     if (!this.p.store.now.armed) return this.arm(pane, "connect");
     const of = pane.current?.of;
-    if (!of || isFold(of)) return this.p.status.say("The second m needs an op: unfold the scope (Enter) and pick the op that shall read the tensor.", "warn");
+    if (!of || isFold(of))
+      return this.p.status.say("The second m needs an op: unfold the scope (Enter) and pick the op that shall read the tensor.", "warn");
     const details = await this.send("details", { pane: pane.name, name: of.name });
     const { armed } = this.p.store.now;
     if (!details || !armed) return;
@@ -192,7 +230,11 @@ export class Actions {
     };
     if (!details.inputs.length) this.p.status.say(`'${of.name.slice(0, 80)}' has no inputs: pick another op.`, "warn");
     else if (details.inputs.length === 1) join(0);
-    else this.p.popup.choose("Which input shall read it?", details.inputs.map((t, i) => ({ text: `${i}: ${t.tensor}  ${t.text}`, run: () => join(i) })));
+    else
+      this.p.popup.choose(
+        "Which input shall read it?",
+        details.inputs.map((t, i) => ({ text: `${i}: ${t.tensor}  ${t.text}`, run: () => join(i) })),
+      );
   }
 
   apply(): void {
@@ -204,7 +246,12 @@ export class Actions {
     }
     const go = () => this.ask("apply", {});
     if (!plan.warnings.length) return go();
-    this.p.popup.confirm(`Apply with ${plan.warnings.length === 1 ? "a warning" : `${plan.warnings.length} warnings`}?`, plan.warnings, "Apply", go);
+    this.p.popup.confirm(
+      `Apply with ${plan.warnings.length === 1 ? "a warning" : `${plan.warnings.length} warnings`}?`,
+      plan.warnings,
+      "Apply",
+      go,
+    );
   }
 
   /** Esc takes back the nearest thing: a connection begun, a layout that runs, then the picks. */

@@ -9,7 +9,10 @@ export const VERSION = 1;
 
 // how the notebook's widget manager says that no kernel is behind a model any more
 const GONE = ["comm_live_update", "comm:close"];
-const NOBODY = { wrong: "the kernel behind this picture is gone, and the picture stays as it is", instead: "Run the cell again for one that answers" };
+const NOBODY = {
+  wrong: "the kernel behind this picture is gone, and the picture stays as it is",
+  instead: "Run the cell again for one that answers",
+};
 
 /** A verb that Python refused; the message has all three parts. */
 export class Refused extends Error {
@@ -22,7 +25,11 @@ function sentence(text: string): string {
   return /[.?!]$/.test(text.trim()) ? text.trim() : text.trim() + ".";
 }
 
-interface Waiting { done(result: any): void; failed(error: Refused): void; verb: string }
+interface Waiting {
+  done(result: any): void;
+  failed(error: Refused): void;
+  verb: string;
+}
 
 export class Api {
   private waiting = new Map<number, Waiting>();
@@ -32,7 +39,11 @@ export class Api {
   private gone = false;
 
   /** `lost` is called when the kernel is gone; `changed` is called whenever the number of unanswered requests changes. */
-  constructor(private model: Model, private changed: () => void = () => {}, private lost: (text: string) => void = () => {}) {
+  constructor(
+    private model: Model,
+    private changed: () => void = () => {},
+    private lost: (text: string) => void = () => {},
+  ) {
     model.on("msg:custom", this.receive);
     for (const event of GONE) model.on(event, this.leave);
   }

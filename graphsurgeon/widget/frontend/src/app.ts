@@ -16,7 +16,10 @@ import { TopBar } from "./topbar";
 import type { PaneName } from "./table";
 import type { Model, State } from "./types";
 
-const NARROW = 900, SMALL = 620, THREE = 1000, TWO = 1500;
+const NARROW = 900,
+  SMALL = 620,
+  THREE = 1000,
+  TWO = 1500;
 
 /** Shows `model` in `host`; returns what takes everything away again. */
 export function mount(model: Model, host: HTMLElement): () => void {
@@ -25,18 +28,29 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon" });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
-  let inside = "", sidesChosen = false, width = 0;
+  let inside = "",
+    sidesChosen = false,
+    width = 0;
   const store = new Store();
 
-  const status = new StatusBar(() => acts.ask("cancel", {}), keys => acts.fade(keys));
-  const api = new Api(model, () => status.pending(api.pending()), text => status.say(text, "warn"));
+  const status = new StatusBar(
+    () => acts.ask("cancel", {}),
+    keys => acts.fade(keys),
+  );
+  const api = new Api(
+    model,
+    () => status.pending(api.pending()),
+    text => status.say(text, "warn"),
+  );
   const popup = new Popup(root);
   const events: PaneEvents = {
     picked: (pane, names, mode) => acts.pick(pane, names, mode),
     opened: (pane, item) => acts.open(pane, item),
     edge: (pane, edge) => acts.showEdge(pane, edge),
     menu: (pane, item, x, y) => hands.menu(pane, item.of, { x, y }),
-    looked: pane => { if (pane.name === store.now.active) top.zoomed(pane.view.k); },
+    looked: pane => {
+      if (pane.name === store.now.active) top.zoomed(pane.view.k);
+    },
     focused: pane => activate(pane.name),
   };
   const panes = { source: new Pane("source", events), destination: new Pane("destination", events) };
@@ -45,7 +59,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
     unmarked: tensor => acts.ask("unmark", { tensor }),
     revealed: name => acts.reveal(store.now.active, name),
     // their buttons go with what they lead away from: the keyboard must not go with them
-    inside: (name, fn) => { acts.ask("look_inside", { name, function: fn }); focusPane(); },
+    inside: (name, fn) => {
+      acts.ask("look_inside", { name, function: fn });
+      focusPane();
+    },
     asked: name => acts.send("value", { name }),
     around: () => acts.ask("boundary_of_picked", {}),
     said: text => status.say(text),
@@ -66,24 +83,42 @@ export function mount(model: Model, host: HTMLElement): () => void {
     revealed: row => acts.reveal("source", row.name, false),
     picked: (row, mode) => acts.pick(panes.source, [row.name], mode),
   });
-  const search = new Search(id, query => api.call("find", { query }), hit => acts.reveal("source", hit.name), () => focusPane(), boxes => panes.source.drawing.found(boxes));
-  const top = new TopBar({
-    does: action => hands.do(action),
-    views: at => hands.going.menu(panes.source, at),
-    foldAll: () => acts.ask("fold_all", { pane: store.now.active }),
-    turn: direction => acts.ask("set_direction", { direction }),
-    outline: () => sides({ outline: !store.now.sides.outline }, true),
-    inspector: () => sides({ inspector: !store.now.sides.inspector }, true),
-    seen: at => hands.seen.menu(store.now.active, at),
-    colours: at => hands.seen.colours(at),
-    leave: () => { acts.ask("leave", {}); focusPane(); },
-  }, search.element);
+  const search = new Search(
+    id,
+    query => api.call("find", { query }),
+    hit => acts.reveal("source", hit.name),
+    () => focusPane(),
+    boxes => panes.source.drawing.found(boxes),
+  );
+  const top = new TopBar(
+    {
+      does: action => hands.do(action),
+      views: at => hands.going.menu(panes.source, at),
+      foldAll: () => acts.ask("fold_all", { pane: store.now.active }),
+      turn: direction => acts.ask("set_direction", { direction }),
+      outline: () => sides({ outline: !store.now.sides.outline }, true),
+      inspector: () => sides({ inspector: !store.now.sides.inspector }, true),
+      seen: at => hands.seen.menu(store.now.active, at),
+      colours: at => hands.seen.colours(at),
+      leave: () => {
+        acts.ask("leave", {});
+        focusPane();
+      },
+    },
+    search.element,
+  );
   const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
-  const hands: Hands = new Hands({ model, api, store, panes, inspector, plan, status, popup, search }), { acts } = hands;
+  const hands: Hands = new Hands({ model, api, store, panes, inspector, plan, status, popup, search }),
+    { acts } = hands;
   store.listen(highlight);
 
-  const main = h("div", { class: "gs-main" }, outline.element,
-    h("div", { class: "gs-panes" }, paneTabs, h("div", { class: "gs-pane-row" }, panes.source.element, panes.destination.element)), inspector.element);
+  const main = h(
+    "div",
+    { class: "gs-main" },
+    outline.element,
+    h("div", { class: "gs-panes" }, paneTabs, h("div", { class: "gs-pane-row" }, panes.source.element, panes.destination.element)),
+    inspector.element,
+  );
   root.append(top.element, main, plan.element, status.element, popup.layer);
 
   function activate(name: PaneName): void {
@@ -94,7 +129,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   function focusPane(): void {
-    const { pane } = acts, item = pane.current;
+    const { pane } = acts,
+      item = pane.current;
     if (item) pane.focus(item, false);
   }
 
@@ -109,16 +145,38 @@ export function mount(model: Model, host: HTMLElement): () => void {
       pane.drawing.join(new Set(model.get("plan").connections.map(c => c.from)));
     }
     const b = model.get("boundary");
-    panes.source.cared = [...picked.source, ...Object.keys(b.boxes), ...[...b.inputs, ...b.outputs].map(t => t.tensor.replace(/:\d+$/, ""))];
+    panes.source.cared = [
+      ...picked.source,
+      ...Object.keys(b.boxes),
+      ...[...b.inputs, ...b.outputs].map(t => t.tensor.replace(/:\d+$/, "")),
+    ];
     outline.pick(picked.source);
   }
 
   function tabs(): void {
-    const { active } = store.now, titles = { source: "Source", destination: "Destination" };
+    const { active } = store.now,
+      titles = { source: "Source", destination: "Destination" };
     root.classList.toggle("gs-two", !!model.get("scenes").destination);
     root.dataset.pane = active;
-    paneTabs.replaceChildren(...(["source", "destination"] as const).map(name =>
-      h("button", { type: "button", class: "gs-tab", "aria-pressed": String(active === name), on: { click: () => { activate(name); focusPane(); } } }, titles[name])));
+    paneTabs.replaceChildren(
+      ...(["source", "destination"] as const).map(name =>
+        h(
+          "button",
+          {
+            type: "button",
+            class: "gs-tab",
+            "aria-pressed": String(active === name),
+            on: {
+              click: () => {
+                activate(name);
+                focusPane();
+              },
+            },
+          },
+          titles[name],
+        ),
+      ),
+    );
   }
 
   /** Opens or closes panels at the sides; once it was done by hand, the width of the cell changes nothing. */
@@ -141,11 +199,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   function draw(): void {
-    const { source, destination } = model.get("scenes"), titles = model.get("titles"), where = String(model.get("look")?.inside ?? "");
+    const { source, destination } = model.get("scenes"),
+      titles = model.get("titles"),
+      where = String(model.get("look")?.inside ?? "");
     if (where !== inside) panes.source.elsewhere();
     inside = where;
     // in a narrow cell one pane is seen: a preview that has just come is the one to look at
-    if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) store.set({ active: "destination" });
+    if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length)
+      store.set({ active: "destination" });
     if (!destination && store.now.active === "destination") store.set({ active: "source" });
     const other = panes[store.now.active === "source" ? "destination" : "source"].element;
     const lost = (!destination || (width && width < NARROW)) && other.contains(document.activeElement);
@@ -154,7 +215,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
     panes.source.update(source ?? null, titles.source ?? "");
     panes.destination.update(destination ?? null, titles.destination ?? "");
     const stats = source?.stats;
-    const aside = Object.entries(stats?.aside ?? {}).filter(([, n]) => n).map(([what, n]) => besides(n, what));
+    const aside = Object.entries(stats?.aside ?? {})
+      .filter(([, n]) => n)
+      .map(([what, n]) => besides(n, what));
     const figures = stats ? [count(stats.ops, "op"), ...aside, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     top.update(titles.source ?? "", figures, source?.direction ?? "TB", model.get("look")?.inside ?? []);
     status.colours([source, destination]);
@@ -169,8 +232,18 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   const listen: [keyof State, () => void][] = [
-    ["scenes", draw], ["titles", draw], ["look", draw], ["picked", () => acts.adopt()],
-    ["boundary", () => { highlight(); inspector.update(model.get("boundary")); planned(); }],
+    ["scenes", draw],
+    ["titles", draw],
+    ["look", draw],
+    ["picked", () => acts.adopt()],
+    [
+      "boundary",
+      () => {
+        highlight();
+        inspector.update(model.get("boundary"));
+        planned();
+      },
+    ],
     ["plan", planned],
     ["status", () => status.update(model.get("status"))],
     ["outline", () => outline.update(model.get("outline").rows, acts.picked.source)],
@@ -180,7 +253,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
   for (const [name, call] of listen) model.on(`change:${name}`, call);
 
   root.addEventListener("keydown", e => {
-    const target = e.target as HTMLElement, typing = target.matches("input:not([type=radio]), textarea, select");
+    const target = e.target as HTMLElement,
+      typing = target.matches("input:not([type=radio]), textarea, select");
     const action = actionOf(e);
     if (!action || (typing && action !== "escape" && action !== "apply")) return;
     // buttons and links keep their own Enter, Space and arrows
@@ -193,15 +267,18 @@ export function mount(model: Model, host: HTMLElement): () => void {
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");
-  const size = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(seen => {
-    panes.source.resized();
-    panes.destination.resized();
-    if (!seen.some(e => e.target === root)) return;
-    width = root.clientWidth;
-    root.classList.toggle("gs-w-narrow", width < NARROW);
-    root.classList.toggle("gs-w-small", width < SMALL);
-    room();
-  });
+  const size =
+    typeof ResizeObserver === "undefined"
+      ? null
+      : new ResizeObserver(seen => {
+          panes.source.resized();
+          panes.destination.resized();
+          if (!seen.some(e => e.target === root)) return;
+          width = root.clientWidth;
+          root.classList.toggle("gs-w-narrow", width < NARROW);
+          root.classList.toggle("gs-w-small", width < SMALL);
+          room();
+        });
   for (const element of [root, panes.source.canvas, panes.destination.canvas]) size?.observe(element);
 
   sides();

@@ -50,19 +50,29 @@ function set(element: Element, props: Props): void {
 }
 
 /** A button with an icon, a text, or both; `label` is its name where it shows only an icon. */
-export function button(props: { icon?: SVGElement; text?: string; label?: string; kind?: string; press: (event: MouseEvent) => void } & Props): HTMLButtonElement {
+export function button(
+  props: { icon?: SVGElement; text?: string; label?: string; kind?: string; press: (event: MouseEvent) => void } & Props,
+): HTMLButtonElement {
   const { icon, text, label, kind, press, class: cls, ...rest } = props;
   return h(
     "button",
-    { type: "button", class: ["gs-button", kind && `gs-${kind}`, !text && "gs-icon-only", cls].filter(Boolean).join(" "),
-      "aria-label": text ? undefined : label, title: label, on: { click: press }, ...rest },
-    icon, text && h("span", {}, text),
+    {
+      type: "button",
+      class: ["gs-button", kind && `gs-${kind}`, !text && "gs-icon-only", cls].filter(Boolean).join(" "),
+      "aria-label": text ? undefined : label,
+      title: label,
+      on: { click: press },
+      ...rest,
+    },
+    icon,
+    text && h("span", {}, text),
   );
 }
 
 /** Scrolls a list so that an entry of it is in sight; the page around the list stays where it is. */
 export function bring(entry: Element, list: Element): void {
-  const a = list.getBoundingClientRect(), b = entry.getBoundingClientRect();
+  const a = list.getBoundingClientRect(),
+    b = entry.getBoundingClientRect();
   if (b.top < a.top) list.scrollTop -= a.top - b.top;
   else if (b.bottom > a.bottom) list.scrollTop += Math.min(b.bottom - a.bottom, b.top - a.top);
 }

@@ -10,7 +10,9 @@ type Second = keyof typeof SECOND;
 export class Edits {
   private readonly p: Parts;
 
-  constructor(private acts: Actions) { this.p = acts.p; }
+  constructor(private acts: Actions) {
+    this.p = acts.p;
+  }
 
   /** What is picked in a pane if the box is part of it, else the box alone. */
   private names(pane: Pane, of: Box | Group): string[] {
@@ -26,7 +28,8 @@ export class Edits {
 
   /** Picks all places that look like what is picked, and shows how many ops of them other boxes hold. */
   async like(pane: Pane, of: Box | Group): Promise<void> {
-    const names = this.alike(pane, of), found = await this.acts.send("find_like", { names });
+    const names = this.alike(pane, of),
+      found = await this.acts.send("find_like", { names });
     if (!found) return;
     this.p.store.set({ alike: names });
     this.p.panes.source.drawing.found(found.boxes);
@@ -38,62 +41,169 @@ export class Edits {
     const names = this.names(pane, of);
     const folds = names.filter(name => /[/\]]$/.test(name));
     const go = () => this.acts.ask("remove", { names, stitch });
-    if (folds.length) this.p.popup.confirm(`Take out all of ${folds.join(", ").slice(0, 120)}?`, ["It is a step of the plan: Ctrl+Z takes it back."], "Take out", go);
+    if (folds.length)
+      this.p.popup.confirm(
+        `Take out all of ${folds.join(", ").slice(0, 120)}?`,
+        ["It is a step of the plan: Ctrl+Z takes it back."],
+        "Take out",
+        go,
+      );
     else go();
   }
 
   menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
     const no = this.acts.refusal(pane);
     if (no) return this.p.status.say(no, "warn");
-    const fold = isFold(of), names = this.names(pane, of), { acts } = this, { ask } = acts, { popup, model } = this.p, picked = [...acts.picked[pane.name]];
-    const type = "kind" in of && !fold ? of.sub.split(" \u00b7 ")[0]! : "", whole = of.name.replace(/\/$/, "");
-    const like = this.alike(pane, of), plan = model.get("plan"), all = names.length > 1 ? `all ${names.length}` : "it";
-    const two = (verb: Second): Choice | false => !fold && { text: SECOND[verb].menu, key: SECOND[verb].key, run: () => acts.arm(pane, verb) };
+    const fold = isFold(of),
+      names = this.names(pane, of),
+      { acts } = this,
+      { ask } = acts,
+      { popup, model } = this.p,
+      picked = [...acts.picked[pane.name]];
+    const type = "kind" in of && !fold ? of.sub.split(" \u00b7 ")[0]! : "",
+      whole = of.name.replace(/\/$/, "");
+    const like = this.alike(pane, of),
+      plan = model.get("plan"),
+      all = names.length > 1 ? `all ${names.length}` : "it";
+    const two = (verb: Second): Choice | false =>
+      !fold && { text: SECOND[verb].menu, key: SECOND[verb].key, run: () => acts.arm(pane, verb) };
     const groups: Record<string, (Choice | false)[]> = {
       "What reads it": [
-        two("reroute"), two("swap"),
+        two("reroute"),
+        two("swap"),
         !fold && { text: "Bypass it", run: () => ask("bypass", { op: of.name }) },
-        !fold && { text: "Insert an op behind it \u2026", run: () => popup.ask("Insert an op behind it", [
-          { name: "op", label: "Op type, of one input", value: "Identity" }, { name: "name", label: "Name", value: "", hint: "a free one" }],
-          "Insert", v => ask("insert", { op: v.op!, on: acts.tensorOf(of.name), name: v.name || null })) },
-        !fold && { text: "Insert a copy of what is picked \u2026", off: !picked.length || picked.includes(of.name), run: () => popup.ask(`Insert a copy of ${some(picked)} behind it`, [
-          { name: "to", label: "Scope of the copy", value: "", hint: "a free one" }],
-          "Insert", v => ask("insert_copy", { names: picked, on: acts.tensorOf(of.name), to: v.to || null })) },
-        { text: `Feed ${names.length > 1 ? `the readers of ${all}` : "its readers"} by placeholders`, run: () => ask("detach", { names, side: "outputs" }) },
+        !fold && {
+          text: "Insert an op behind it \u2026",
+          run: () =>
+            popup.ask(
+              "Insert an op behind it",
+              [
+                { name: "op", label: "Op type, of one input", value: "Identity" },
+                { name: "name", label: "Name", value: "", hint: "a free one" },
+              ],
+              "Insert",
+              v => ask("insert", { op: v.op!, on: acts.tensorOf(of.name), name: v.name || null }),
+            ),
+        },
+        !fold && {
+          text: "Insert a copy of what is picked \u2026",
+          off: !picked.length || picked.includes(of.name),
+          run: () =>
+            popup.ask(
+              `Insert a copy of ${some(picked)} behind it`,
+              [{ name: "to", label: "Scope of the copy", value: "", hint: "a free one" }],
+              "Insert",
+              v => ask("insert_copy", { names: picked, on: acts.tensorOf(of.name), to: v.to || null }),
+            ),
+        },
+        {
+          text: `Feed ${names.length > 1 ? `the readers of ${all}` : "its readers"} by placeholders`,
+          run: () => ask("detach", { names, side: "outputs" }),
+        },
       ],
       [names.length > 1 ? `All ${names.length} picked` : fold ? "The scope itself" : "The op itself"]: [
         { text: `Take ${all} out`, key: "Shift+Del", run: () => this.remove(pane, of, false) },
         { text: `Take ${all} out and stitch`, key: "Del", run: () => this.remove(pane, of, true) },
         { text: `Feed ${all} by placeholders`, run: () => ask("detach", { names, side: "inputs" }) },
-        names.length === 1 && !whole.startsWith("~") && { text: "Rename \u2026", run: () => popup.ask(fold ? "Rename the scope" : "Rename the op", [{ name: "to", label: "Name", value: whole }],
-          "Rename", v => ask("rename", { old: of.name, to: v.to! })) },
-        { text: "Place on a device \u2026", run: () => popup.ask("Place on a device", [{ name: "device", label: "Device", value: "/cpu:0", hint: "any" }],
-          "Place", v => ask("set_device", { names, device: v.device! })) },
-        { text: "Set an attribute \u2026", run: () => popup.ask("Set an attribute", [
-          { name: "name", label: "Attribute", value: "" }, { name: "value", label: "Value, as Python", value: "", hint: "None clears one that begins with _" }],
-          "Set", v => ask("set_attr", { names, name: v.name!, value: v.value! })) },
+        names.length === 1 &&
+          !whole.startsWith("~") && {
+            text: "Rename \u2026",
+            run: () =>
+              popup.ask(fold ? "Rename the scope" : "Rename the op", [{ name: "to", label: "Name", value: whole }], "Rename", v =>
+                ask("rename", { old: of.name, to: v.to! }),
+              ),
+          },
+        {
+          text: "Place on a device \u2026",
+          run: () =>
+            popup.ask("Place on a device", [{ name: "device", label: "Device", value: "/cpu:0", hint: "any" }], "Place", v =>
+              ask("set_device", { names, device: v.device! }),
+            ),
+        },
+        {
+          text: "Set an attribute \u2026",
+          run: () =>
+            popup.ask(
+              "Set an attribute",
+              [
+                { name: "name", label: "Attribute", value: "" },
+                { name: "value", label: "Value, as Python", value: "", hint: "None clears one that begins with _" },
+              ],
+              "Set",
+              v => ask("set_attr", { names, name: v.name!, value: v.value! }),
+            ),
+        },
       ],
-      "Order": [
-        two("add_control"), two("reroute_control"),
+      Order: [
+        two("add_control"),
+        two("reroute_control"),
         !fold && { text: "Wait for nothing", run: () => ask("remove_control", { op: of.name, after: null }) },
       ],
       "Functions and patterns": [
-        { text: `Collapse ${all} into a function \u2026`, run: () => popup.ask(`Collapse ${some(names)} into one call`, [{ name: "name", label: "Name", value: "", hint: "a free one" }],
-          "Collapse", v => ask("collapse", { names, name: v.name || null })) },
+        {
+          text: `Collapse ${all} into a function \u2026`,
+          run: () =>
+            popup.ask(
+              `Collapse ${some(names)} into one call`,
+              [{ name: "name", label: "Name", value: "", hint: "a free one" }],
+              "Collapse",
+              v => ask("collapse", { names, name: v.name || null }),
+            ),
+        },
         type.endsWith("PartitionedCall") && { text: "Inline the call", run: () => ask("inline", { names: [of.name] }) },
-        { text: "Replace all like this by \u2026", run: () => popup.ask(`Replace all like ${some(like)} by`, [
-          { name: "by", label: "Op type", value: "", hint: "of as many inputs, as Softplus" },
-          { name: "external", label: "If others read inside", value: "refuse", options: [["refuse", "leave that place"], ["keep", "keep what they need"]] }],
-          "Replace", v => ask("replace", { names: like, by: v.by!, external: v.external as "refuse" | "keep" })) },
+        {
+          text: "Replace all like this by \u2026",
+          run: () =>
+            popup.ask(
+              `Replace all like ${some(like)} by`,
+              [
+                { name: "by", label: "Op type", value: "", hint: "of as many inputs, as Softplus" },
+                {
+                  name: "external",
+                  label: "If others read inside",
+                  value: "refuse",
+                  options: [
+                    ["refuse", "leave that place"],
+                    ["keep", "keep what they need"],
+                  ],
+                },
+              ],
+              "Replace",
+              v => ask("replace", { names: like, by: v.by!, external: v.external as "refuse" | "keep" }),
+            ),
+        },
       ],
       "The plan so far": [
-        { text: "Make its edits on copies \u2026", off: !plan.steps.length, run: () => popup.ask("Make the edits so far on copies", [
-          { name: "to", label: "Scope of the copies", value: "", hint: "a free one" }, { name: "until", label: "Up to the op", value: "", hint: "all downstream" },
-          { name: "assign", label: "Ops that set state", value: "leave", options: [["leave", "leave them"], ["copy", "copy them too"]] }],
-          "Make copies", v => ask("forward_edits", { to: v.to || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" })) },
+        {
+          text: "Make its edits on copies \u2026",
+          off: !plan.steps.length,
+          run: () =>
+            popup.ask(
+              "Make the edits so far on copies",
+              [
+                { name: "to", label: "Scope of the copies", value: "", hint: "a free one" },
+                { name: "until", label: "Up to the op", value: "", hint: "all downstream" },
+                {
+                  name: "assign",
+                  label: "Ops that set state",
+                  value: "leave",
+                  options: [
+                    ["leave", "leave them"],
+                    ["copy", "copy them too"],
+                  ],
+                },
+              ],
+              "Make copies",
+              v => ask("forward_edits", { to: v.to || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" }),
+            ),
+        },
       ],
     };
-    popup.choose(of.label || of.name, Object.entries(groups).flatMap(([group, choices]) => choices.flatMap(c => (c ? [{ ...c, group }] : []))), at);
+    popup.choose(
+      of.label || of.name,
+      Object.entries(groups).flatMap(([group, choices]) => choices.flatMap(c => (c ? [{ ...c, group }] : []))),
+      at,
+    );
   }
 }
 

@@ -9,7 +9,9 @@ const MOST = 40;
 export class Going {
   private readonly p: Parts;
 
-  constructor(private acts: Actions) { this.p = acts.p; }
+  constructor(private acts: Actions) {
+    this.p = acts.p;
+  }
 
   /** To what a box reads from, or to what reads it, also where that is folded away. */
   async along(pane: Pane, way: "producer" | "consumer"): Promise<void> {
@@ -19,20 +21,30 @@ export class Going {
     if (!details) return;
     const own = of.name.replace(/\/$/, "");
     const found = way === "producer" ? [...details.inputs.map(t => opOf(t.tensor)), ...details.control_inputs] : details.consumers;
-    const names = [...new Set(found)].filter(name => name !== own), go = (name: string) => this.acts.reveal(pane.name, name);
+    const names = [...new Set(found)].filter(name => name !== own),
+      go = (name: string) => this.acts.reveal(pane.name, name);
     const total = (way === "consumer" && details.totals?.consumers) || names.length;
     if (!names.length) this.p.status.say(`'${own.slice(0, 80)}' has no ${way}.`);
     else if (names.length === 1) go(names[0]!);
-    else this.p.popup.choose(`Go to which ${way}?${total > MOST ? ` The first ${MOST} of ${total.toLocaleString("en")}` : ""}`, names.slice(0, MOST).map(name => ({ text: name, run: () => go(name) })), below(pane));
+    else
+      this.p.popup.choose(
+        `Go to which ${way}?${total > MOST ? ` The first ${MOST} of ${total.toLocaleString("en")}` : ""}`,
+        names.slice(0, MOST).map(name => ({ text: name, run: () => go(name) })),
+        below(pane),
+      );
   }
 
   /** The step before or after, with the look one had there. */
   step(pane: Pane, way: "back" | "forward"): void {
     pane.remember(true);
-    void this.acts.send(way, {}).then(done => { if (done === null && !this.left(way)) pane.remember(false); });
+    void this.acts.send(way, {}).then(done => {
+      if (done === null && !this.left(way)) pane.remember(false);
+    });
   }
 
-  private left(way: "back" | "forward"): number { return this.p.model.get("views")?.[way] ?? 0; }
+  private left(way: "back" | "forward"): number {
+    return this.p.model.get("views")?.[way] ?? 0;
+  }
 
   /** Saves what is seen. */
   async save(pane: Pane, name: string | null = null): Promise<void> {
@@ -54,9 +66,29 @@ export class Going {
   /** The menu of views. */
   menu(pane: Pane, at?: { x: number; y: number }): void {
     const saved = this.p.model.get("views")?.saved ?? [];
-    const choices: Choice[] = saved.slice(0, MOST).map((name, i) => ({ text: name, key: i < 9 ? String(i + 1) : undefined, run: () => void this.show(pane, name) }));
-    choices.push({ text: "Save this view \u2026", run: () => this.p.popup.ask("Save this view", [{ name: "name", label: "Name", value: `view ${saved.length + 1}` }], "Save", v => void this.save(pane, v["name"] || null)) });
-    if (saved.length) choices.push({ text: "Forget a view \u2026", run: () => this.p.popup.choose("Forget which view?", saved.map(name => ({ text: name, run: () => this.acts.ask("forget_view", { name }) })), at) });
+    const choices: Choice[] = saved
+      .slice(0, MOST)
+      .map((name, i) => ({ text: name, key: i < 9 ? String(i + 1) : undefined, run: () => void this.show(pane, name) }));
+    choices.push({
+      text: "Save this view \u2026",
+      run: () =>
+        this.p.popup.ask(
+          "Save this view",
+          [{ name: "name", label: "Name", value: `view ${saved.length + 1}` }],
+          "Save",
+          v => void this.save(pane, v["name"] || null),
+        ),
+    });
+    if (saved.length)
+      choices.push({
+        text: "Forget a view \u2026",
+        run: () =>
+          this.p.popup.choose(
+            "Forget which view?",
+            saved.map(name => ({ text: name, run: () => this.acts.ask("forget_view", { name }) })),
+            at,
+          ),
+      });
     this.p.popup.choose("Views", choices, at ?? below(pane));
   }
 }

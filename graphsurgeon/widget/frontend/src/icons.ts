@@ -33,7 +33,14 @@ export type IconName = keyof typeof PATHS;
 
 /** The icon, hidden from screen readers: what it means is in the label of its button. */
 export function icon(name: IconName): SVGSVGElement {
-  const svg = s("svg", { class: `gs-icon gs-icon-${name}`, viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", focusable: "false" });
+  const svg = s("svg", {
+    class: `gs-icon gs-icon-${name}`,
+    viewBox: "0 0 16 16",
+    width: 16,
+    height: 16,
+    "aria-hidden": "true",
+    focusable: "false",
+  });
   svg.append(s("path", { d: PATHS[name] }));
   return svg;
 }

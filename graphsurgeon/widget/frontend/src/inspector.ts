@@ -24,10 +24,17 @@ export class Inspector {
   private again: (() => void) | null = null;
   private boundary: Boundary | null = null;
 
-  constructor(private id: string, private events: InspectorEvents) { this.nothing(); }
+  constructor(
+    private id: string,
+    private events: InspectorEvents,
+  ) {
+    this.nothing();
+  }
 
   /** The tensor that i and o mark for an op: the one chosen here, or its first output. */
-  tensorOf(op: string): string { return this.chosen.get(op) ?? `${op}:0`; }
+  tensorOf(op: string): string {
+    return this.chosen.get(op) ?? `${op}:0`;
+  }
 
   update(boundary: Boundary): void {
     this.boundary = boundary;
@@ -47,7 +54,10 @@ export class Inspector {
     this.put(() => [
       h("h3", { class: "gs-inspect-title" }, `${names.length} picked`),
       h("div", { class: "gs-row" }, button({ text: "Boundary of these", press: () => this.events.around(), title: "Shift+B" })),
-      this.list("", names.map(n => this.link(n))),
+      this.list(
+        "",
+        names.map(n => this.link(n)),
+      ),
     ]);
   }
 
@@ -56,7 +66,10 @@ export class Inspector {
     this.put(() => [
       h("h3", { class: "gs-inspect-title" }, title),
       h("p", { class: "gs-doc" }, way),
-      this.list("", tensors.map(t => this.tensor(t))),
+      this.list(
+        "",
+        tensors.map(t => this.tensor(t)),
+      ),
       more > 0 && h("p", { class: "gs-muted" }, `and ${more} more`),
     ]);
   }
@@ -69,25 +82,64 @@ export class Inspector {
       facts(d.rows),
       histogram(d.histogram),
       d.value ? this.valueOf(name) : null,
-      this.list("Functions", (d.functions ?? []).map(f => button({ text: `Look inside ${f}`, title: f, kind: "small", press: () => this.events.inside(name, f) }))),
-      this.list(isOp ? "Outputs" : "Leaves by", d.outputs.map(t => this.tensor(t, isOp ? name : "", d.outputs.length > 1)), d.totals?.outputs),
-      this.list(isOp ? "Inputs" : "Enters by", d.inputs.map(t => this.tensor(t)), d.totals?.inputs),
-      this.list("Control inputs", d.control_inputs.map(n => this.link(n)), d.totals?.control_inputs),
-      this.list("Consumers", d.consumers.map(n => this.link(n)), d.totals?.consumers),
-      !!d.python && h("div", { class: "gs-row" }, button({ text: "Copy as Python", kind: "small", title: d.python.slice(0, 300),
-        press: async () => this.events.said((await toClipboard(d.python!)) ? `Copied: ${d.python!.slice(0, 80)}` : "This page may not write to the clipboard.") })),
+      this.list(
+        "Functions",
+        (d.functions ?? []).map(f =>
+          button({ text: `Look inside ${f}`, title: f, kind: "small", press: () => this.events.inside(name, f) }),
+        ),
+      ),
+      this.list(
+        isOp ? "Outputs" : "Leaves by",
+        d.outputs.map(t => this.tensor(t, isOp ? name : "", d.outputs.length > 1)),
+        d.totals?.outputs,
+      ),
+      this.list(
+        isOp ? "Inputs" : "Enters by",
+        d.inputs.map(t => this.tensor(t)),
+        d.totals?.inputs,
+      ),
+      this.list(
+        "Control inputs",
+        d.control_inputs.map(n => this.link(n)),
+        d.totals?.control_inputs,
+      ),
+      this.list(
+        "Consumers",
+        d.consumers.map(n => this.link(n)),
+        d.totals?.consumers,
+      ),
+      !!d.python &&
+        h(
+          "div",
+          { class: "gs-row" },
+          button({
+            text: "Copy as Python",
+            kind: "small",
+            title: d.python.slice(0, 300),
+            press: async () =>
+              this.events.said(
+                (await toClipboard(d.python!)) ? `Copied: ${d.python!.slice(0, 80)}` : "This page may not write to the clipboard.",
+              ),
+          }),
+        ),
     ]);
   }
 
   /** A value is fetched when somebody asks for it, never by itself. */
   private valueOf(name: string): HTMLElement {
     const place = h("div", { class: "gs-value", tabindex: -1 });
-    place.append(button({ text: "Fetch the value", kind: "small", press: async () => {
-      const found = await this.events.asked(name);
-      if (!found) return;
-      fill(place, facts(found.rows), histogram(found.histogram));
-      place.focus({ preventScroll: true });
-    } }));
+    place.append(
+      button({
+        text: "Fetch the value",
+        kind: "small",
+        press: async () => {
+          const found = await this.events.asked(name);
+          if (!found) return;
+          fill(place, facts(found.rows), histogram(found.histogram));
+          place.focus({ preventScroll: true });
+        },
+      }),
+    );
     return place;
   }
 
@@ -96,18 +148,33 @@ export class Inspector {
       // a mark button that was pressed is made anew: the focus goes to its successor
       const old = this.body.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.focus : undefined;
       fill(this.body, ...make());
-      if (old) [...this.body.querySelectorAll<HTMLElement>("[data-focus]")].find(e => e.dataset.focus === old)?.focus({ preventScroll: true });
+      if (old)
+        [...this.body.querySelectorAll<HTMLElement>("[data-focus]")].find(e => e.dataset.focus === old)?.focus({ preventScroll: true });
     };
     this.again();
   }
 
   private heading(name: string, title: string): HTMLElement {
-    const leaf = name.replace(/\/$/, "").split("/").pop() ?? name, path = name.slice(0, name.length - leaf.length).replace(/^\/$/, "");
-    const copy = button({ icon: icon("copy"), label: "Copy the name", kind: "quiet",
-      press: async () => this.events.said((await toClipboard(name)) ? "Name copied." : "This page may not write to the clipboard.") });
-    return h("header", { class: "gs-inspect-head" },
-      h("h3", { class: "gs-inspect-title" }, path && path !== name && !name.endsWith("/") ? h("span", { class: "gs-path" }, path) : null, name.endsWith("/") ? name : leaf), copy,
-      title && title !== name.replace(/\/$/, "") && h("div", { class: "gs-type" }, title));
+    const leaf = name.replace(/\/$/, "").split("/").pop() ?? name,
+      path = name.slice(0, name.length - leaf.length).replace(/^\/$/, "");
+    const copy = button({
+      icon: icon("copy"),
+      label: "Copy the name",
+      kind: "quiet",
+      press: async () => this.events.said((await toClipboard(name)) ? "Name copied." : "This page may not write to the clipboard."),
+    });
+    return h(
+      "header",
+      { class: "gs-inspect-head" },
+      h(
+        "h3",
+        { class: "gs-inspect-title" },
+        path && path !== name && !name.endsWith("/") ? h("span", { class: "gs-path" }, path) : null,
+        name.endsWith("/") ? name : leaf,
+      ),
+      copy,
+      title && title !== name.replace(/\/$/, "") && h("div", { class: "gs-type" }, title),
+    );
   }
 
   /** A name without the scopes that it shares with what is shown. */
@@ -119,31 +186,76 @@ export class Inspector {
   private list(title: string, items: HTMLElement[], total = items.length): HTMLElement | null {
     if (!items.length) return null;
     const rest = total - Math.min(items.length, MOST);
-    return h("section", { class: "gs-inspect-list" },
+    return h(
+      "section",
+      { class: "gs-inspect-list" },
       title && h("h4", {}, title, h("span", { class: "gs-n" }, total.toLocaleString("en"))),
-      h("ul", {}, ...items.slice(0, MOST).map(i => h("li", {}, i)), rest > 0 && h("li", { class: "gs-muted" }, `and ${count(rest, "more", "more")}`)));
+      h(
+        "ul",
+        {},
+        ...items.slice(0, MOST).map(i => h("li", {}, i)),
+        rest > 0 && h("li", { class: "gs-muted" }, `and ${count(rest, "more", "more")}`),
+      ),
+    );
   }
 
   private link(name: string): HTMLElement {
-    return h("button", { type: "button", class: "gs-link", title: name.slice(0, 300), on: { click: () => this.events.revealed(name) } }, this.short(name));
+    return h(
+      "button",
+      { type: "button", class: "gs-link", title: name.slice(0, 300), on: { click: () => this.events.revealed(name) } },
+      this.short(name),
+    );
   }
 
   /** One tensor; of the op's own outputs the number says enough, and where there are several one is chosen for i and o. */
   private tensor(t: TensorText, op = "", choice = false): HTMLElement {
-    const index = /:(\d+)$/.exec(t.tensor)?.[1] ?? "0", isControl = t.tensor.startsWith("^");
+    const index = /:(\d+)$/.exec(t.tensor)?.[1] ?? "0",
+      isControl = t.tensor.startsWith("^");
     const own = op && t.tensor.startsWith(op + ":");
-    const name = own && !choice ? h("span", { class: "gs-tensor-name", title: t.tensor.slice(0, 300) }, `:${index}`)
-      : own ? h("label", { class: "gs-tensor-name" }, h("input", { type: "radio", name: this.id + "-output", checked: this.tensorOf(op) === t.tensor,
-          on: { change: () => this.chosen.set(op, t.tensor) } }), `:${index}`)
-      : h("button", { type: "button", class: "gs-link gs-tensor-name", title: t.tensor.slice(0, 300), on: { click: () => this.events.revealed(opOf(t.tensor)) } }, this.short(t.tensor));
-    return h("div", { class: "gs-tensor" }, name, t.text && h("span", { class: "gs-tensor-text" }, t.text),
-      !isControl && h("span", { class: "gs-tensor-marks" }, this.mark(t.tensor, "input"), this.mark(t.tensor, "output")));
+    const name =
+      own && !choice
+        ? h("span", { class: "gs-tensor-name", title: t.tensor.slice(0, 300) }, `:${index}`)
+        : own
+          ? h(
+              "label",
+              { class: "gs-tensor-name" },
+              h("input", {
+                type: "radio",
+                name: this.id + "-output",
+                checked: this.tensorOf(op) === t.tensor,
+                on: { change: () => this.chosen.set(op, t.tensor) },
+              }),
+              `:${index}`,
+            )
+          : h(
+              "button",
+              {
+                type: "button",
+                class: "gs-link gs-tensor-name",
+                title: t.tensor.slice(0, 300),
+                on: { click: () => this.events.revealed(opOf(t.tensor)) },
+              },
+              this.short(t.tensor),
+            );
+    return h(
+      "div",
+      { class: "gs-tensor" },
+      name,
+      t.text && h("span", { class: "gs-tensor-text" }, t.text),
+      !isControl && h("span", { class: "gs-tensor-marks" }, this.mark(t.tensor, "input"), this.mark(t.tensor, "output")),
+    );
   }
 
   private mark(tensor: string, as: "input" | "output"): HTMLElement {
     const on = (as === "input" ? this.boundary?.inputs : this.boundary?.outputs)?.some(t => t.tensor === tensor) ?? false;
-    return button({ icon: icon(as), kind: as === "input" ? "mark-in" : "mark-out", label: `Boundary ${as} ${tensor}`.slice(0, 300), "aria-pressed": String(on),
-      "data-focus": `${as} ${tensor}`.slice(0, 300), press: () => (on ? this.events.unmarked(tensor) : this.events.marked(tensor, as)) });
+    return button({
+      icon: icon(as),
+      kind: as === "input" ? "mark-in" : "mark-out",
+      label: `Boundary ${as} ${tensor}`.slice(0, 300),
+      "aria-pressed": String(on),
+      "data-focus": `${as} ${tensor}`.slice(0, 300),
+      press: () => (on ? this.events.unmarked(tensor) : this.events.marked(tensor, as)),
+    });
   }
 }
 
@@ -154,9 +266,24 @@ function facts(rows: [string, string][]): HTMLElement | null {
 /** Bars of equal bins; the numbers at its ends are written below it. */
 function histogram(of: Histogram | null | undefined): HTMLElement | null {
   if (!of?.counts.length) return null;
-  const most = Math.max(1, ...of.counts), wide = 100 / of.counts.length;
-  const svg = s("svg", { class: "gs-histogram", viewBox: "0 0 100 40", preserveAspectRatio: "none", role: "img",
-    "aria-label": `histogram from ${of.low.toPrecision(4)} to ${of.high.toPrecision(4)}` });
-  of.counts.forEach((n, i) => svg.append(s("rect", { x: (i * wide).toFixed(2), y: (40 - (38 * n) / most).toFixed(2), width: (wide * 0.86).toFixed(2), height: ((38 * n) / most).toFixed(2) })));
+  const most = Math.max(1, ...of.counts),
+    wide = 100 / of.counts.length;
+  const svg = s("svg", {
+    class: "gs-histogram",
+    viewBox: "0 0 100 40",
+    preserveAspectRatio: "none",
+    role: "img",
+    "aria-label": `histogram from ${of.low.toPrecision(4)} to ${of.high.toPrecision(4)}`,
+  });
+  of.counts.forEach((n, i) =>
+    svg.append(
+      s("rect", {
+        x: (i * wide).toFixed(2),
+        y: (40 - (38 * n) / most).toFixed(2),
+        width: (wide * 0.86).toFixed(2),
+        height: ((38 * n) / most).toFixed(2),
+      }),
+    ),
+  );
   return h("div", {}, svg, h("div", { class: "gs-range" }, h("span", {}, of.low.toPrecision(4)), h("span", {}, of.high.toPrecision(4))));
 }

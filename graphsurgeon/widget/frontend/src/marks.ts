@@ -11,7 +11,10 @@ export interface BoxMarks {
   region: number;
 }
 
-export interface Chip { kind: "in" | "out" | "leak" | "from"; text: string }
+export interface Chip {
+  kind: "in" | "out" | "leak" | "from";
+  text: string;
+}
 
 /** Box or group name -> its marks. */
 export function marksOf(scene: Scene, boundary: Boundary | null): Map<string, BoxMarks> {
@@ -24,8 +27,14 @@ export function marksOf(scene: Scene, boundary: Boundary | null): Map<string, Bo
   };
   const of = (tensor: string) => placeOf(scene, opOf(tensor))?.name;
   for (const [name, n] of Object.entries(boundary.boxes)) if (n) at(name).region = n;
-  boundary.inputs.forEach((t, i) => { const name = of(t.tensor); if (name !== undefined) at(name).inputs.push(i + 1); });
-  boundary.outputs.forEach((t, i) => { const name = of(t.tensor); if (name !== undefined) at(name).outputs.push(i + 1); });
+  boundary.inputs.forEach((t, i) => {
+    const name = of(t.tensor);
+    if (name !== undefined) at(name).inputs.push(i + 1);
+  });
+  boundary.outputs.forEach((t, i) => {
+    const name = of(t.tensor);
+    if (name !== undefined) at(name).outputs.push(i + 1);
+  });
   for (const t of [...boundary.leaks, ...boundary.control_leaks]) {
     const name = of(t.tensor);
     if (name !== undefined) at(name).leaks += 1;
@@ -49,7 +58,14 @@ function numbered(word: string, numbers: number[]): string {
 }
 
 export const SIGN: Record<Mark, string> = { "": "", new: "+", orphan: "\u00d7", changed: "\u0394", conflict: "\u26a0", removed: "\u00d7" };
-const WORDS: Record<Mark, string> = { "": "", new: "new", orphan: "orphan", changed: "changed", conflict: "in conflict", removed: "removed" };
+const WORDS: Record<Mark, string> = {
+  "": "",
+  new: "new",
+  orphan: "orphan",
+  changed: "changed",
+  conflict: "in conflict",
+  removed: "removed",
+};
 
 /** What a screen reader says of a box or group: first what is seen on it, then what the drawing shows by shape. */
 export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: Chip[], neighbours: [number, number]): string {

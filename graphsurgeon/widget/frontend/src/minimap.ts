@@ -3,7 +3,9 @@ import { h, s } from "./dom";
 import type { Scene } from "./types";
 import type { View } from "./view";
 
-const WIDE = 150, HIGH = 120, LEAST = 360;
+const WIDE = 150,
+  HIGH = 120,
+  LEAST = 360;
 
 export class Minimap {
   private readonly boxes = s("path", { class: "gs-map-boxes" });
@@ -16,18 +18,34 @@ export class Minimap {
   private scene: Scene | null = null;
   private k = 1;
 
-  constructor(private view: View, private size: () => [number, number]) {
+  constructor(
+    private view: View,
+    private size: () => [number, number],
+  ) {
     this.svg.append(this.groups, this.boxes, this.seen);
     let held = false;
     const go = (e: PointerEvent) => {
-      const r = this.svg.getBoundingClientRect(), [w, hh] = this.size(), k = this.view.k;
+      const r = this.svg.getBoundingClientRect(),
+        [w, hh] = this.size(),
+        k = this.view.k;
       this.view.pan(w / 2 - this.view.x - ((e.clientX - r.left) / this.k) * k, hh / 2 - this.view.y - ((e.clientY - r.top) / this.k) * k);
     };
     // the pane below must not begin to pan
     for (const name of ["click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
-    this.element.addEventListener("pointerdown", e => { e.stopPropagation(); e.preventDefault(); held = true; this.element.setPointerCapture?.(e.pointerId); go(e); });
-    this.element.addEventListener("pointermove", e => { if (held) go(e); });
-    for (const name of ["pointerup", "pointercancel"]) this.element.addEventListener(name, () => { held = false; });
+    this.element.addEventListener("pointerdown", e => {
+      e.stopPropagation();
+      e.preventDefault();
+      held = true;
+      this.element.setPointerCapture?.(e.pointerId);
+      go(e);
+    });
+    this.element.addEventListener("pointermove", e => {
+      if (held) go(e);
+    });
+    for (const name of ["pointerup", "pointercancel"])
+      this.element.addEventListener(name, () => {
+        held = false;
+      });
   }
 
   /** Draws the boxes of a scene, small. */
@@ -37,7 +55,12 @@ export class Minimap {
     if (scene) {
       this.k = Math.min(WIDE / scene.w, HIGH / scene.h);
       const path = (all: { x: number; y: number; w: number; h: number }[]) =>
-        all.map(b => `M${n(b.x * this.k)},${n(b.y * this.k)}h${n(Math.max(1, b.w * this.k))}v${n(Math.max(1, b.h * this.k))}h${n(-Math.max(1, b.w * this.k))}z`).join("");
+        all
+          .map(
+            b =>
+              `M${n(b.x * this.k)},${n(b.y * this.k)}h${n(Math.max(1, b.w * this.k))}v${n(Math.max(1, b.h * this.k))}h${n(-Math.max(1, b.w * this.k))}z`,
+          )
+          .join("");
       this.boxes.setAttribute("d", path(scene.boxes));
       this.groups.setAttribute("d", path(scene.groups));
       this.svg.setAttribute("width", n(Math.max(4, scene.w * this.k)));
@@ -48,14 +71,26 @@ export class Minimap {
 
   /** Frames what is seen; the map is there only while a part of the picture is out of sight. */
   look(): void {
-    const [w, hh] = this.size(), { scene, view, k } = this;
+    const [w, hh] = this.size(),
+      { scene, view, k } = this;
     const all = !scene || (view.x >= -2 && view.y >= -2 && view.x + scene.w * view.k <= w + 2 && view.y + scene.h * view.k <= hh + 2);
     this.element.hidden = all || !this.wanted || w < LEAST || hh < HIGH * 1.6;
     if (this.element.hidden || !scene) return;
-    const [x0, y0] = view.toScene(0, 0), [x1, y1] = view.toScene(w, hh);
-    const cut = (v: number, most: number) => Math.max(0, Math.min(most, v)), left = cut(x0, scene.w), top = cut(y0, scene.h);
-    for (const [name, value] of Object.entries({ x: left * k, y: top * k, width: Math.max(3, (cut(x1, scene.w) - left) * k), height: Math.max(3, (cut(y1, scene.h) - top) * k) })) this.seen.setAttribute(name, n(value));
+    const [x0, y0] = view.toScene(0, 0),
+      [x1, y1] = view.toScene(w, hh);
+    const cut = (v: number, most: number) => Math.max(0, Math.min(most, v)),
+      left = cut(x0, scene.w),
+      top = cut(y0, scene.h);
+    for (const [name, value] of Object.entries({
+      x: left * k,
+      y: top * k,
+      width: Math.max(3, (cut(x1, scene.w) - left) * k),
+      height: Math.max(3, (cut(y1, scene.h) - top) * k),
+    }))
+      this.seen.setAttribute(name, n(value));
   }
 }
 
-function n(x: number): string { return x.toFixed(1); }
+function n(x: number): string {
+  return x.toFixed(1);
+}

@@ -45,18 +45,48 @@ export class Outline {
 
   private line(row: Row): HTMLElement {
     const folds = row.kind !== "op" && row.kind !== "variable";
-    const twist = h("span", { class: "gs-twist", on: { click: (e: Event) => { if (folds) { e.stopPropagation(); this.events.toggled(row); } } } },
-      folds && icon(row.open ? "open" : "closed"));
-    const n = folds ? row.count.toLocaleString("en") : "";
-    return h("div", {
-      class: `gs-entry gs-entry-${folds ? "scope" : "op"}`, role: "treeitem", tabindex: -1, "aria-level": row.depth + 1,
-      "aria-expanded": folds ? String(row.open) : undefined, title: row.name.slice(0, 300),
-      style: `--gs-level:${Math.min(row.depth, 12)}`,
-      on: {
-        click: (e: MouseEvent) => { this.rove(row.name, true); if (e.ctrlKey || e.metaKey) this.events.picked(row, "toggle"); else this.events.revealed(row); },
-        dblclick: () => { if (folds) this.events.toggled(row); },
+    const twist = h(
+      "span",
+      {
+        class: "gs-twist",
+        on: {
+          click: (e: Event) => {
+            if (folds) {
+              e.stopPropagation();
+              this.events.toggled(row);
+            }
+          },
+        },
       },
-    }, twist, h("span", { class: "gs-entry-label" }, row.label), " ", n && h("span", { class: "gs-entry-count" }, n));
+      folds && icon(row.open ? "open" : "closed"),
+    );
+    const n = folds ? row.count.toLocaleString("en") : "";
+    return h(
+      "div",
+      {
+        class: `gs-entry gs-entry-${folds ? "scope" : "op"}`,
+        role: "treeitem",
+        tabindex: -1,
+        "aria-level": row.depth + 1,
+        "aria-expanded": folds ? String(row.open) : undefined,
+        title: row.name.slice(0, 300),
+        style: `--gs-level:${Math.min(row.depth, 12)}`,
+        on: {
+          click: (e: MouseEvent) => {
+            this.rove(row.name, true);
+            if (e.ctrlKey || e.metaKey) this.events.picked(row, "toggle");
+            else this.events.revealed(row);
+          },
+          dblclick: () => {
+            if (folds) this.events.toggled(row);
+          },
+        },
+      },
+      twist,
+      h("span", { class: "gs-entry-label" }, row.label),
+      " ",
+      n && h("span", { class: "gs-entry-count" }, n),
+    );
   }
 
   private rove(name: string, focus = false): void {
@@ -69,21 +99,47 @@ export class Outline {
   }
 
   private key(e: KeyboardEvent): void {
-    const at = this.rows.findIndex(r => r.row.name === this.active), row = this.rows[at]?.row;
+    const at = this.rows.findIndex(r => r.row.name === this.active),
+      row = this.rows[at]?.row;
     if (!row || e.ctrlKey || e.metaKey || e.altKey) return;
     const folds = row.kind !== "op" && row.kind !== "variable";
-    const go = (to: number) => { const r = this.rows[Math.max(0, Math.min(this.rows.length - 1, to))]; if (r) this.rove(r.row.name, true); };
-    const parent = () => { for (let i = at - 1; i >= 0; i--) if (this.rows[i]!.row.depth < row.depth) return i; return at; };
+    const go = (to: number) => {
+      const r = this.rows[Math.max(0, Math.min(this.rows.length - 1, to))];
+      if (r) this.rove(r.row.name, true);
+    };
+    const parent = () => {
+      for (let i = at - 1; i >= 0; i--) if (this.rows[i]!.row.depth < row.depth) return i;
+      return at;
+    };
     switch (e.key) {
-      case "ArrowDown": go(at + 1); break;
-      case "ArrowUp": go(at - 1); break;
-      case "Home": go(0); break;
-      case "End": go(this.rows.length - 1); break;
-      case "ArrowRight": if (folds && !row.open) this.events.toggled(row); else if (folds) go(at + 1); break;
-      case "ArrowLeft": if (folds && row.open) this.events.toggled(row); else go(parent()); break;
-      case "Enter": this.events.revealed(row); break;
-      case " ": this.events.picked(row, "set"); break;
-      default: return;
+      case "ArrowDown":
+        go(at + 1);
+        break;
+      case "ArrowUp":
+        go(at - 1);
+        break;
+      case "Home":
+        go(0);
+        break;
+      case "End":
+        go(this.rows.length - 1);
+        break;
+      case "ArrowRight":
+        if (folds && !row.open) this.events.toggled(row);
+        else if (folds) go(at + 1);
+        break;
+      case "ArrowLeft":
+        if (folds && row.open) this.events.toggled(row);
+        else go(parent());
+        break;
+      case "Enter":
+        this.events.revealed(row);
+        break;
+      case " ":
+        this.events.picked(row, "set");
+        break;
+      default:
+        return;
     }
     e.preventDefault();
     e.stopPropagation();

@@ -44,7 +44,10 @@ export class Pane {
   private width = 0;
   private height = 0;
 
-  constructor(readonly name: PaneName, private events: PaneEvents) {
+  constructor(
+    readonly name: PaneName,
+    private events: PaneEvents,
+  ) {
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
     this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.empty, this.band, this.map.element);
@@ -52,8 +55,12 @@ export class Pane {
     this.listen();
   }
 
-  get scene(): Scene | null { return this.drawing.scene; }
-  get size(): [number, number] { return [this.canvas.clientWidth, this.canvas.clientHeight]; }
+  get scene(): Scene | null {
+    return this.drawing.scene;
+  }
+  get size(): [number, number] {
+    return [this.canvas.clientWidth, this.canvas.clientHeight];
+  }
 
   /** Shows a scene; what was clicked, or else what is in the middle, stays where it is on screen. */
   update(scene: Scene | null, title: string): void {
@@ -71,7 +78,8 @@ export class Pane {
     }
     const had = this.svg.contains(document.activeElement);
     const still = this.drawing.scene ? this.holdOn(scene) : null;
-    const old = this.drawing.scene, back = (this.returning || this.crossed) && old !== scene ? this.looks.get(scene.rev + scene.direction) : undefined;
+    const old = this.drawing.scene,
+      back = (this.returning || this.crossed) && old !== scene ? this.looks.get(scene.rev + scene.direction) : undefined;
     if (old && old !== scene) {
       this.looks.set(old.rev + old.direction, [this.view.x, this.view.y, this.view.k]);
       if (this.crossed && !back) this.shown = false;
@@ -86,7 +94,8 @@ export class Pane {
       this.view.pan((still.x - to.x) * this.view.k, (still.y - to.y) * this.view.k);
     }
     // a picture that has shrunk out of sight is looked at anew; what was folded by hand stays in its place
-    if (this.width && old && !back && !this.anchor && !scene.boxes.some(box => this.view.sees(box, this.width, this.height))) this.shown = false;
+    if (this.width && old && !back && !this.anchor && !scene.boxes.some(box => this.view.sees(box, this.width, this.height)))
+      this.shown = false;
     this.anchor = null;
     // a box that was unfolded is a group now, and the other way round: the focus stays on it
     const other = this.active && (this.active.startsWith("b:") ? "g:" : "b:") + this.active.slice(2);
@@ -99,10 +108,14 @@ export class Pane {
   }
 
   /** Whether the next scene is looked at as it was left. */
-  remember(yes: boolean): void { this.returning = yes; }
+  remember(yes: boolean): void {
+    this.returning = yes;
+  }
 
   /** The next scene is of another graph: looked at anew, or as it was left. */
-  elsewhere(): void { this.crossed = true; }
+  elsewhere(): void {
+    this.crossed = true;
+  }
 
   /** Looks from a place that was saved. */
   lookFrom(at: readonly number[]): void {
@@ -111,7 +124,9 @@ export class Pane {
   }
 
   /** Goes to `name` as soon as a scene shows it. */
-  goTo(name: string, focus: boolean): void { this.goal = { name, focus }; }
+  goTo(name: string, focus: boolean): void {
+    this.goal = { name, focus };
+  }
 
   /** Looks whether the goal is there now. */
   arrive(): void {
@@ -127,7 +142,9 @@ export class Pane {
   resized(): void {
     const [w, hh] = this.size;
     if (!this.scene || !w || !hh) return;
-    const seen = this.shown ? this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of && this.view.sees(of, this.width, this.height)) as Rect[] : [];
+    const seen = this.shown
+      ? (this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of && this.view.sees(of, this.width, this.height)) as Rect[])
+      : [];
     if (!this.shown) this.view.first(this.scene, w, hh);
     else if (w !== this.width || hh !== this.height) {
       this.view.pan((w - this.width) / 2, (hh - this.height) / 2);
@@ -144,7 +161,8 @@ export class Pane {
   /** Pans as little as shows `r`, and zooms out no further than to 75 % for it. */
   private within(r: Rect | null): void {
     if (!r) return;
-    const [w, hh] = this.size, k = Math.min(1, (w - 40) / r.w, (hh - 40) / r.h);
+    const [w, hh] = this.size,
+      k = Math.min(1, (w - 40) / r.w, (hh - 40) / r.h);
     if (k < this.view.k) this.zoom(Math.max(Math.min(this.view.k, 0.75), k) / this.view.k);
     this.view.show(r, w, hh);
   }
@@ -171,7 +189,9 @@ export class Pane {
   focus(item: Item, show = true, keyboard = true): void {
     this.rove(item.key, keyboard);
     if (show) {
-      const of = item.of, r = "kind" in of ? of : { ...of, h: Math.min(of.h, 60) }, map = this.map.element;
+      const of = item.of,
+        r = "kind" in of ? of : { ...of, h: Math.min(of.h, 60) },
+        map = this.map.element;
       this.view.show(r, ...this.size);
       // not under the map
       const [right, bottom] = this.view.toPane(r.x + r.w, r.y + r.h);
@@ -180,10 +200,16 @@ export class Pane {
   }
 
   /** Remembers that `name` shall not move when the next scene comes. */
-  keep(name: string): void { this.anchor = name; }
+  keep(name: string): void {
+    this.anchor = name;
+  }
 
-  fit(): void { if (this.scene) this.view.fit(this.scene, ...this.size); }
-  zoom(factor: number): void { this.view.zoom(factor, this.size[0] / 2, this.size[1] / 2); }
+  fit(): void {
+    if (this.scene) this.view.fit(this.scene, ...this.size);
+  }
+  zoom(factor: number): void {
+    this.view.zoom(factor, this.size[0] / 2, this.size[1] / 2);
+  }
 
   private rove(key: string | null, focus: boolean): void {
     for (const [k, item] of this.drawing.items) item.g.setAttribute("tabindex", k === key ? "0" : "-1");
@@ -197,7 +223,8 @@ export class Pane {
       const item = name != null && names.has(name) ? this.drawing.named(name) : undefined;
       return item ? { name: item.of.name, x: item.of.x, y: item.of.y } : null;
     };
-    const [w, hh] = this.size, [x, y] = this.view.toScene(w / 2, hh / 2);
+    const [w, hh] = this.size,
+      [x, y] = this.view.toScene(w / 2, hh / 2);
     const common = [...this.drawing.items.values()].map(i => i.of).filter(of => "kind" in of && names.has(of.name));
     return at(this.anchor) ?? at(nearest({ x, y, w: 0, h: 0 }, common)?.name);
   }
@@ -211,7 +238,9 @@ export class Pane {
   }
 
   private listen(): void {
-    let from: { x: number; y: number; band: boolean; mode: Mode; id: number } | null = null, last = { x: 0, y: 0 }, moved = false;
+    let from: { x: number; y: number; band: boolean; mode: Mode; id: number } | null = null,
+      last = { x: 0, y: 0 },
+      moved = false;
     const local = (e: MouseEvent): [number, number] => {
       const r = this.canvas.getBoundingClientRect();
       return [e.clientX - r.left, e.clientY - r.top];
@@ -236,9 +265,14 @@ export class Pane {
     });
     const end = (e: PointerEvent) => {
       if (from && moved && from.band && e.type === "pointerup") {
-        const a = this.toScene(from.x, from.y), b = this.toScene(e.clientX, e.clientY);
+        const a = this.toScene(from.x, from.y),
+          b = this.toScene(e.clientX, e.clientY);
         const r: Rect = { x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), w: Math.abs(a[0] - b[0]), h: Math.abs(a[1] - b[1]) };
-        this.events.picked(this, (this.scene?.boxes ?? []).filter(box => overlap(r, box)).map(box => box.name), from.mode);
+        this.events.picked(
+          this,
+          (this.scene?.boxes ?? []).filter(box => overlap(r, box)).map(box => box.name),
+          from.mode,
+        );
       }
       from = null;
       this.band.hidden = true;
@@ -247,13 +281,19 @@ export class Pane {
     this.canvas.addEventListener("pointerup", end);
     this.canvas.addEventListener("pointercancel", end);
     this.canvas.addEventListener("click", e => {
-      if (moved) { moved = false; return; }
+      if (moved) {
+        moved = false;
+        return;
+      }
       const found = this.drawing.at(e.target);
       if (found && "g" in found) {
         this.rove(found.key, true);
         this.events.picked(this, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : "set");
       } else if (found) this.events.edge(this, found);
-      else { this.current?.g.focus({ preventScroll: true }); this.events.picked(this, [], "set"); }
+      else {
+        this.current?.g.focus({ preventScroll: true });
+        this.events.picked(this, [], "set");
+      }
     });
     this.canvas.addEventListener("dblclick", e => {
       const found = this.drawing.at(e.target);
@@ -268,11 +308,15 @@ export class Pane {
       this.rove(found.key, true);
       this.events.menu(this, found, e.clientX, e.clientY);
     });
-    this.canvas.addEventListener("wheel", e => {
-      if (!e.ctrlKey && !e.metaKey) return;
-      e.preventDefault();
-      this.view.zoom(Math.exp(-e.deltaY * 0.002), ...local(e));
-    }, { passive: false });
+    this.canvas.addEventListener(
+      "wheel",
+      e => {
+        if (!e.ctrlKey && !e.metaKey) return;
+        e.preventDefault();
+        this.view.zoom(Math.exp(-e.deltaY * 0.002), ...local(e));
+      },
+      { passive: false },
+    );
     // on the HTML element: a focus listener on an <svg> makes it a tab stop of its own
     this.canvas.addEventListener("focusin", e => {
       const found = this.drawing.at(e.target);
@@ -287,7 +331,8 @@ export class Pane {
   }
 
   private drawBand(from: { x: number; y: number }, e: PointerEvent): void {
-    const r = this.canvas.getBoundingClientRect(), style = this.band.style;
+    const r = this.canvas.getBoundingClientRect(),
+      style = this.band.style;
     this.band.hidden = false;
     style.left = `${Math.min(from.x, e.clientX) - r.left}px`;
     style.top = `${Math.min(from.y, e.clientY) - r.top}px`;

@@ -63,7 +63,10 @@ export function neighbour(scene: Scene, from: Box | Group, step: Step): Box | nu
 /** The item whose centre is nearest. */
 export function nearest<T extends Rect>(from: Rect, items: T[], weight: [number, number] = [1, 1]): T | null {
   const [cx, cy] = centre(from);
-  const far = (r: T) => { const [x, y] = centre(r); return Math.abs(x - cx) * weight[0] + Math.abs(y - cy) * weight[1]; };
+  const far = (r: T) => {
+    const [x, y] = centre(r);
+    return Math.abs(x - cx) * weight[0] + Math.abs(y - cy) * weight[1];
+  };
   let best: T | null = null;
   for (const item of items) if (!best || far(item) < far(best)) best = item;
   return best;
@@ -76,15 +79,19 @@ export function centre(r: Rect): [number, number] {
 /** The smallest rectangle around all of them; null around nothing. */
 export function around(all: Rect[]): Rect | null {
   if (!all.length) return null;
-  const x = Math.min(...all.map(r => r.x)), y = Math.min(...all.map(r => r.y));
+  const x = Math.min(...all.map(r => r.x)),
+    y = Math.min(...all.map(r => r.y));
   return { x, y, w: Math.max(...all.map(r => r.x + r.w)) - x, h: Math.max(...all.map(r => r.y + r.h)) - y };
 }
 
 /** What a plan brings: boxes and frames that are new in `next` (not those that came out of a fold, or went into one), and the ends of what it connects. */
 export function fresh(before: Scene | null, next: Scene): Rect[] {
   const old = [...(before?.boxes ?? []), ...(before?.groups ?? [])].filter(b => b.state === "new").map(b => b.name);
-  const known = new Set(old), folds = old.filter(name => /[/\]]$/.test(name));
-  const made = [...next.groups, ...next.boxes].filter(b => b.state === "new" && !known.has(b.name) && !folds.some(key => holds(key, b.name)));
+  const known = new Set(old),
+    folds = old.filter(name => /[/\]]$/.test(name));
+  const made = [...next.groups, ...next.boxes].filter(
+    b => b.state === "new" && !known.has(b.name) && !folds.some(key => holds(key, b.name)),
+  );
   const were = new Set([...(before?.boxes ?? []), ...(before?.groups ?? [])].filter(b => b.state === "changed").map(b => b.name));
   const changed = next.boxes.filter(b => b.state === "changed" && ![...were].some(name => name === b.name || holds(name, b.name)));
   const ends = new Set(next.edges.filter(e => e.state === "new" && changed.some(b => b.id === e.to)).map(e => e.from));

@@ -16,19 +16,46 @@ export interface PlanEvents extends PolicyEvents {
   said(text: string): void;
 }
 
-interface Tab { id: string; text: string; n: number; warn?: boolean; body(): Node }
+interface Tab {
+  id: string;
+  text: string;
+  n: number;
+  warn?: boolean;
+  body(): Node;
+}
 
 export class PlanBar {
   private readonly summary = h("div", { class: "gs-summary", tabindex: -1, role: "group", "aria-label": "Boundary" });
-  private readonly scope = h("input", { type: "text", class: "gs-copy-to", placeholder: "free scope", "aria-label": "Scope to copy to", spellcheck: "false", autocomplete: "off" });
-  private readonly unmapped = h("select", { class: "gs-select", "aria-label": "Inputs of the region that nothing is mapped to" },
-    ...([["placeholder", "become placeholders"], ["keep", "keep reading the original"], ["include", "are copied too"], ["refuse", "are refused"]] as const)
-      .map(([value, text]) => h("option", { value }, text)));
+  private readonly scope = h("input", {
+    type: "text",
+    class: "gs-copy-to",
+    placeholder: "free scope",
+    "aria-label": "Scope to copy to",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
+  private readonly unmapped = h(
+    "select",
+    { class: "gs-select", "aria-label": "Inputs of the region that nothing is mapped to" },
+    ...(
+      [
+        ["placeholder", "become placeholders"],
+        ["keep", "keep reading the original"],
+        ["include", "are copied too"],
+        ["refuse", "are refused"],
+      ] as const
+    ).map(([value, text]) => h("option", { value }, text)),
+  );
   private readonly copyButton = button({ text: "Copy", label: "Copy the region (c)", press: () => this.copy() });
   private readonly tabs = h("div", { class: "gs-tabs", role: "tablist", "aria-label": "Plan" });
   private readonly undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", press: () => this.events.undone() });
   private readonly redo = button({ icon: icon("redo"), label: "Redo (Ctrl+Shift+Z)", kind: "quiet", press: () => this.events.redone() });
-  private readonly applyButton = button({ text: "Apply", kind: "primary", label: "Apply the plan (Ctrl+Enter)", press: () => this.events.applied() });
+  private readonly applyButton = button({
+    text: "Apply",
+    kind: "primary",
+    label: "Apply the plan (Ctrl+Enter)",
+    press: () => this.events.applied(),
+  });
   private readonly panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
   private readonly copying: HTMLElement;
   readonly element: HTMLElement;
@@ -37,15 +64,34 @@ export class PlanBar {
   private faults = 0;
   private shown = "";
 
-  constructor(private id: string, private events: PlanEvents) {
+  constructor(
+    private id: string,
+    private events: PlanEvents,
+  ) {
     this.panel.id = `${id}-panel`;
-    this.copying = h("div", { class: "gs-copying" }, h("span", { class: "gs-word" }, "Copy to"), this.scope,
-      h("span", { class: "gs-word" }, "unmapped inputs"), this.unmapped, this.copyButton);
-    this.element = h("section", { class: "gs-plan", "aria-label": "Plan" },
+    this.copying = h(
+      "div",
+      { class: "gs-copying" },
+      h("span", { class: "gs-word" }, "Copy to"),
+      this.scope,
+      h("span", { class: "gs-word" }, "unmapped inputs"),
+      this.unmapped,
+      this.copyButton,
+    );
+    this.element = h(
+      "section",
+      { class: "gs-plan", "aria-label": "Plan" },
       h("div", { class: "gs-plan-row" }, this.summary, this.copying),
       h("div", { class: "gs-plan-row" }, this.tabs, h("div", { class: "gs-row" }, this.undo, this.redo, this.applyButton)),
-      this.panel);
-    this.scope.addEventListener("keydown", e => { if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) { e.preventDefault(); e.stopPropagation(); this.copy(); } });
+      this.panel,
+    );
+    this.scope.addEventListener("keydown", e => {
+      if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) {
+        e.preventDefault();
+        e.stopPropagation();
+        this.copy();
+      }
+    });
     this.tabs.addEventListener("keydown", e => this.key(e));
   }
 
@@ -56,10 +102,27 @@ export class PlanBar {
     this.applyButton.disabled = !plan.ready;
     this.undo.disabled = plan.undo === false;
     this.redo.disabled = !plan.redo;
-    const faults = plan.faults.length, warnings = plan.warnings.length;
+    const faults = plan.faults.length,
+      warnings = plan.warnings.length;
     this.list = [
-      { id: "boundary", text: "Boundary", n: boundary.inputs.length + boundary.outputs.length, warn: boundary.leaks.length > 0, body: () => tables.boundary(boundary, this.events) },
-      ...(faults || warnings ? [{ id: "problems", text: faults ? "Faults" : "Warnings", n: faults || warnings, warn: true, body: () => problems(plan, this.events.undone) }] : []),
+      {
+        id: "boundary",
+        text: "Boundary",
+        n: boundary.inputs.length + boundary.outputs.length,
+        warn: boundary.leaks.length > 0,
+        body: () => tables.boundary(boundary, this.events),
+      },
+      ...(faults || warnings
+        ? [
+            {
+              id: "problems",
+              text: faults ? "Faults" : "Warnings",
+              n: faults || warnings,
+              warn: true,
+              body: () => problems(plan, this.events.undone),
+            },
+          ]
+        : []),
       { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan) },
       { id: "variables", text: "Variables", n: plan.variables.length, body: () => tables.variables(plan, this.events) },
       { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan) },
@@ -79,7 +142,9 @@ export class PlanBar {
     if (focus) this.element.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]')?.focus();
   }
 
-  focusSummary(): void { this.show("boundary", true); }
+  focusSummary(): void {
+    this.show("boundary", true);
+  }
 
   copy(): void {
     this.events.copied(this.scope.value.trim() || null, this.unmapped.value as Unmapped);
@@ -94,32 +159,73 @@ export class PlanBar {
   private summed(b: Boundary): void {
     const marked = b.inputs.length + b.outputs.length > 0;
     if (!marked && !b.ops) {
-      fill(this.summary, h("span", { class: "gs-muted" }, "Pick an op, then ", h("kbd", {}, "i"), " marks its output as an input of the boundary, ", h("kbd", {}, "o"), " as an output."));
+      fill(
+        this.summary,
+        h(
+          "span",
+          { class: "gs-muted" },
+          "Pick an op, then ",
+          h("kbd", {}, "i"),
+          " marks its output as an input of the boundary, ",
+          h("kbd", {}, "o"),
+          " as an output.",
+        ),
+      );
       return;
     }
-    fill(this.summary,
+    fill(
+      this.summary,
       h("span", { class: "gs-tag gs-tag-in" }, `\u25b7 ${b.inputs.length} in`),
       h("span", { class: "gs-tag gs-tag-out" }, `\u25c1 ${b.outputs.length} out`),
       h("span", { class: "gs-figure" }, count(b.ops, "op")),
       b.variables > 0 && h("span", { class: "gs-figure" }, count(b.variables, "variable")),
       (b.leaks.length > 0 || b.control_leaks.length > 0) &&
-        h("button", { type: "button", class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } }, `\u26a0 ${count(b.leaks.length + b.control_leaks.length, "leak")}`),
+        h(
+          "button",
+          { type: "button", class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } },
+          `\u26a0 ${count(b.leaks.length + b.control_leaks.length, "leak")}`,
+        ),
       b.problem && h("span", { class: "gs-problem", title: b.problem }, b.problem),
-      button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.events.cleared() }));
+      button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.events.cleared() }),
+    );
   }
 
   private draw(): void {
-    const had = this.tabs.contains(document.activeElement), was = this.shown, held = controls(this.panel).indexOf(document.activeElement as HTMLElement);
+    const had = this.tabs.contains(document.activeElement),
+      was = this.shown,
+      held = controls(this.panel).indexOf(document.activeElement as HTMLElement);
     const label = nameOf(document.activeElement);
     if (this.open && !this.list.some(t => t.id === this.open)) this.open = "";
     const stop = this.open || this.list[0]?.id;
-    fill(this.tabs, ...this.list.map(t => {
-      const on = t.id === this.open;
-      return h("button", { type: "button", role: "tab", class: `gs-tab${t.warn ? " gs-warn" : ""}`, id: `${this.id}-tab-${t.id}`, "aria-selected": String(on),
-        "aria-controls": on ? this.panel.id : undefined, tabindex: t.id === stop ? 0 : -1, "data-tab": t.id,
-        on: { click: () => { this.open = on ? "" : t.id; this.draw(); this.refocus(t.id); } } },
-        t.warn && icon("warn"), t.text, t.n > 0 && h("span", { class: "gs-n" }, t.n.toLocaleString("en")));
-    }));
+    fill(
+      this.tabs,
+      ...this.list.map(t => {
+        const on = t.id === this.open;
+        return h(
+          "button",
+          {
+            type: "button",
+            role: "tab",
+            class: `gs-tab${t.warn ? " gs-warn" : ""}`,
+            id: `${this.id}-tab-${t.id}`,
+            "aria-selected": String(on),
+            "aria-controls": on ? this.panel.id : undefined,
+            tabindex: t.id === stop ? 0 : -1,
+            "data-tab": t.id,
+            on: {
+              click: () => {
+                this.open = on ? "" : t.id;
+                this.draw();
+                this.refocus(t.id);
+              },
+            },
+          },
+          t.warn && icon("warn"),
+          t.text,
+          t.n > 0 && h("span", { class: "gs-n" }, t.n.toLocaleString("en")),
+        );
+      }),
+    );
     if (had) this.refocus(stop ?? "");
     const tab = this.list.find(t => t.id === this.open);
     this.panel.hidden = !tab;
@@ -135,11 +241,15 @@ export class PlanBar {
   }
 
   private refocus(id: string): void {
-    [...this.tabs.children].map(e => e as HTMLElement).find(e => e.dataset.tab === id)?.focus();
+    [...this.tabs.children]
+      .map(e => e as HTMLElement)
+      .find(e => e.dataset.tab === id)
+      ?.focus();
   }
 
   private key(e: KeyboardEvent): void {
-    const tabs = [...this.tabs.children] as HTMLElement[], at = tabs.indexOf(document.activeElement as HTMLElement);
+    const tabs = [...this.tabs.children] as HTMLElement[],
+      at = tabs.indexOf(document.activeElement as HTMLElement);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[e.key];
     if (to === undefined || at < 0) return;
     e.preventDefault();
@@ -148,12 +258,26 @@ export class PlanBar {
   }
 
   private code(text: string): HTMLElement {
-    return h("div", { class: "gs-code" },
-      button({ icon: icon("copy"), text: "Copy code", press: async () => this.events.said((await toClipboard(text)) ? "Code copied." : "This page may not write to the clipboard: mark the code and copy it by hand.") }),
-      h("pre", { tabindex: 0, role: "region", "aria-label": "Python code of the plan" }, text));
+    return h(
+      "div",
+      { class: "gs-code" },
+      button({
+        icon: icon("copy"),
+        text: "Copy code",
+        press: async () =>
+          this.events.said(
+            (await toClipboard(text)) ? "Code copied." : "This page may not write to the clipboard: mark the code and copy it by hand.",
+          ),
+      }),
+      h("pre", { tabindex: 0, role: "region", "aria-label": "Python code of the plan" }, text),
+    );
   }
 }
 
-function controls(panel: HTMLElement): HTMLElement[] { return [...panel.querySelectorAll<HTMLElement>("button, select, pre")]; }
+function controls(panel: HTMLElement): HTMLElement[] {
+  return [...panel.querySelectorAll<HTMLElement>("button, select, pre")];
+}
 
-function nameOf(e: Element | null): string { return e?.getAttribute("aria-label") ?? e?.textContent ?? ""; }
+function nameOf(e: Element | null): string {
+  return e?.getAttribute("aria-label") ?? e?.textContent ?? "";
+}

@@ -2,8 +2,21 @@
 import { button, h } from "./dom";
 import { KEYS } from "./table";
 
-export interface Field { name: string; label: string; value: string; hint?: string | undefined; /** what can be chosen, and the words for it */ options?: [string, string][] }
-export interface Choice { text: string; key?: string | undefined; run(): void; off?: boolean; /** ticked or not, where that can be said */ on?: boolean; /** what it stands under */ group?: string }
+export interface Field {
+  name: string;
+  label: string;
+  value: string;
+  hint?: string | undefined;
+  /** what can be chosen, and the words for it */ options?: [string, string][];
+}
+export interface Choice {
+  text: string;
+  key?: string | undefined;
+  run(): void;
+  off?: boolean;
+  /** ticked or not, where that can be said */ on?: boolean;
+  /** what it stands under */ group?: string;
+}
 
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
 export class Popup {
@@ -12,10 +25,18 @@ export class Popup {
   private shut: (() => void) | null = null;
 
   constructor(private host: HTMLElement) {
-    host.addEventListener("pointerdown", e => { if (this.open && !this.layer.contains(e.target as Node)) this.close(false); }, true);
+    host.addEventListener(
+      "pointerdown",
+      e => {
+        if (this.open && !this.layer.contains(e.target as Node)) this.close(false);
+      },
+      true,
+    );
   }
 
-  get open(): boolean { return this.layer.childElementCount > 0; }
+  get open(): boolean {
+    return this.layer.childElementCount > 0;
+  }
 
   close(restore = true): void {
     if (!this.open) return;
@@ -30,37 +51,98 @@ export class Popup {
   /** A list of choices at a point of the window, or in the middle. */
   choose(title: string, choices: Choice[], at?: { x: number; y: number }): void {
     const items = choices.map(c =>
-      h("button", { type: "button", role: c.on === undefined ? "menuitem" : "menuitemcheckbox", "aria-checked": c.on === undefined ? undefined : String(c.on), class: "gs-choice", tabindex: -1, disabled: c.off,
-        on: { click: () => { this.close(); c.run(); } } }, h("span", {}, c.on ? h("span", { class: "gs-tick", "aria-hidden": "true" }, "\u2713 ") : null, c.text), c.key && h("kbd", { "aria-hidden": "true" }, c.key)));
-    const menu = h("div", { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => this.walk(e, items) } },
-      h("div", { class: "gs-popup-title", role: "presentation" }, title), ...grouped(choices, items));
+      h(
+        "button",
+        {
+          type: "button",
+          role: c.on === undefined ? "menuitem" : "menuitemcheckbox",
+          "aria-checked": c.on === undefined ? undefined : String(c.on),
+          class: "gs-choice",
+          tabindex: -1,
+          disabled: c.off,
+          on: {
+            click: () => {
+              this.close();
+              c.run();
+            },
+          },
+        },
+        h("span", {}, c.on ? h("span", { class: "gs-tick", "aria-hidden": "true" }, "\u2713 ") : null, c.text),
+        c.key && h("kbd", { "aria-hidden": "true" }, c.key),
+      ),
+    );
+    const menu = h(
+      "div",
+      { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => this.walk(e, items) } },
+      h("div", { class: "gs-popup-title", role: "presentation" }, title),
+      ...grouped(choices, items),
+    );
     this.show(menu, items.find(i => !i.disabled) ?? menu, at);
   }
 
   /** A question with two answers. */
   confirm(text: string, lines: string[], yes: string, run: () => void): void {
-    const go = button({ text: yes, kind: "primary", press: () => { this.close(); run(); } });
-    const box = h("div", { class: "gs-popup gs-dialog", role: "alertdialog", "aria-modal": "true", "aria-label": text },
+    const go = button({
+      text: yes,
+      kind: "primary",
+      press: () => {
+        this.close();
+        run();
+      },
+    });
+    const box = h(
+      "div",
+      { class: "gs-popup gs-dialog", role: "alertdialog", "aria-modal": "true", "aria-label": text },
       h("div", { class: "gs-popup-title" }, text),
       h("ul", {}, ...lines.map(l => h("li", {}, l))),
-      h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), go));
+      h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), go),
+    );
     this.show(box, go);
   }
 
   /** A question with fields to fill in; Enter answers it. */
   ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => void): void {
-    const inputs = fields.map(f => f.options ? h("select", { class: "gs-field", "aria-label": f.label }, ...f.options.map(([value, text]) => h("option", { value, selected: value === f.value }, text)))
-      : h("input", { type: "text", class: "gs-field", value: f.value, placeholder: f.hint, "aria-label": f.label, spellcheck: "false", autocomplete: "off" }));
+    const inputs = fields.map(f =>
+      f.options
+        ? h(
+            "select",
+            { class: "gs-field", "aria-label": f.label },
+            ...f.options.map(([value, text]) => h("option", { value, selected: value === f.value }, text)),
+          )
+        : h("input", {
+            type: "text",
+            class: "gs-field",
+            value: f.value,
+            placeholder: f.hint,
+            "aria-label": f.label,
+            spellcheck: "false",
+            autocomplete: "off",
+          }),
+    );
     const go = () => {
       const values = Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]));
       this.close();
       run(values);
     };
-    const box = h("div", { class: "gs-popup gs-dialog", role: "dialog", "aria-modal": "true", "aria-label": title },
+    const box = h(
+      "div",
+      { class: "gs-popup gs-dialog", role: "dialog", "aria-modal": "true", "aria-label": title },
       h("div", { class: "gs-popup-title" }, title),
       ...fields.map((f, i) => h("label", { class: "gs-asked" }, h("span", {}, f.label), inputs[i]!)),
-      h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), button({ text: yes, kind: "primary", press: go })));
-    for (const input of inputs) (input as HTMLElement).addEventListener("keydown", e => { if (e.key === "Enter") { e.preventDefault(); go(); } });
+      h(
+        "div",
+        { class: "gs-row gs-end" },
+        button({ text: "Cancel", press: () => this.close() }),
+        button({ text: yes, kind: "primary", press: go }),
+      ),
+    );
+    for (const input of inputs)
+      (input as HTMLElement).addEventListener("keydown", e => {
+        if (e.key === "Enter") {
+          e.preventDefault();
+          go();
+        }
+      });
     this.show(box, inputs[0] ?? box);
     if (inputs[0] instanceof HTMLInputElement) inputs[0].select();
   }
@@ -69,14 +151,38 @@ export class Popup {
   help(): void {
     const close = button({ text: "Close", press: () => this.close() });
     const rows = KEYS.filter(([, , show]) => show).flatMap(([, , show, text]) => [h("dt", {}, h("kbd", {}, show!)), h("dd", {}, text!)]);
-    const signs = ([["in", "\u25b7 in", "boundary input"], ["out", "\u25c1 out", "boundary output"], ["leak", "\u26a0 leak", "needed, but no boundary input covers it"]] as const)
-      .flatMap(([kind, sign, text]) => [h("dt", {}, h("span", { class: `gs-tag gs-tag-${kind}` }, sign)), h("dd", {}, text)]);
-    const states = ([["+", "new: copied by the plan, dashed outline"], ["\u0394", "changed by the plan"], ["\u00d7", "orphan: nothing uses it any more; or taken out by the plan"], ["\u26a0", "in conflict, double outline"]] as const)
-      .flatMap(([sign, text]) => [h("dt", {}, h("kbd", {}, sign)), h("dd", {}, text)]);
-    const scroll = h("div", { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of keys and signs" },
-      h("dl", { class: "gs-keys" }, ...rows), h("div", { class: "gs-popup-title" }, "Signs"), h("dl", { class: "gs-keys" }, ...signs, ...states));
-    this.show(h("div", { class: "gs-popup gs-dialog gs-help", role: "dialog", "aria-modal": "true", "aria-label": "Keys and signs" },
-      h("div", { class: "gs-popup-title" }, "Keys"), scroll, h("div", { class: "gs-row gs-end" }, close)), close);
+    const signs = (
+      [
+        ["in", "\u25b7 in", "boundary input"],
+        ["out", "\u25c1 out", "boundary output"],
+        ["leak", "\u26a0 leak", "needed, but no boundary input covers it"],
+      ] as const
+    ).flatMap(([kind, sign, text]) => [h("dt", {}, h("span", { class: `gs-tag gs-tag-${kind}` }, sign)), h("dd", {}, text)]);
+    const states = (
+      [
+        ["+", "new: copied by the plan, dashed outline"],
+        ["\u0394", "changed by the plan"],
+        ["\u00d7", "orphan: nothing uses it any more; or taken out by the plan"],
+        ["\u26a0", "in conflict, double outline"],
+      ] as const
+    ).flatMap(([sign, text]) => [h("dt", {}, h("kbd", {}, sign)), h("dd", {}, text)]);
+    const scroll = h(
+      "div",
+      { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of keys and signs" },
+      h("dl", { class: "gs-keys" }, ...rows),
+      h("div", { class: "gs-popup-title" }, "Signs"),
+      h("dl", { class: "gs-keys" }, ...signs, ...states),
+    );
+    this.show(
+      h(
+        "div",
+        { class: "gs-popup gs-dialog gs-help", role: "dialog", "aria-modal": "true", "aria-label": "Keys and signs" },
+        h("div", { class: "gs-popup-title" }, "Keys"),
+        scroll,
+        h("div", { class: "gs-row gs-end" }, close),
+      ),
+      close,
+    );
   }
 
   private show(element: HTMLElement, focus: HTMLElement, at?: { x: number; y: number }): void {
@@ -90,8 +196,10 @@ export class Popup {
       element.style.top = `${Math.max(4, Math.min(at.y - r.top, r.height - element.offsetHeight - 8))}px`;
     }
     element.addEventListener("keydown", e => {
-      if (e.key === "Escape") { e.preventDefault(); this.close(); }
-      else if (e.key === "Tab") this.trap(e, element);
+      if (e.key === "Escape") {
+        e.preventDefault();
+        this.close();
+      } else if (e.key === "Tab") this.trap(e, element);
       // no key reaches the drawing behind
       e.stopPropagation();
     });
@@ -99,7 +207,8 @@ export class Popup {
   }
 
   private walk(e: KeyboardEvent, items: HTMLButtonElement[]): void {
-    const live = items.filter(i => !i.disabled), at = live.indexOf(document.activeElement as HTMLButtonElement);
+    const live = items.filter(i => !i.disabled),
+      at = live.indexOf(document.activeElement as HTMLButtonElement);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: live.length - 1 }[e.key];
     if (to === undefined || !live.length) return;
     e.preventDefault();
@@ -108,9 +217,15 @@ export class Popup {
 
   private trap(e: KeyboardEvent, element: HTMLElement): void {
     const stops = [...element.querySelectorAll<HTMLElement>("button:not([disabled]), input, select, [tabindex='0']")];
-    const first = stops[0], last = stops[stops.length - 1];
-    if (e.shiftKey && document.activeElement === first) { e.preventDefault(); last?.focus(); }
-    else if (!e.shiftKey && document.activeElement === last) { e.preventDefault(); first?.focus(); }
+    const first = stops[0],
+      last = stops[stops.length - 1];
+    if (e.shiftKey && document.activeElement === first) {
+      e.preventDefault();
+      last?.focus();
+    } else if (!e.shiftKey && document.activeElement === last) {
+      e.preventDefault();
+      first?.focus();
+    }
   }
 }
 
@@ -118,6 +233,18 @@ export class Popup {
 function grouped(choices: Choice[], items: HTMLElement[]): HTMLElement[] {
   const names = [...new Set(choices.map(c => c.group))];
   if (names.length < 2) return items;
-  return [h("div", { class: "gs-groups", role: "presentation" }, ...names.map(name =>
-    h("div", { class: "gs-choices", role: "group", "aria-label": name }, h("div", { class: "gs-over", "aria-hidden": "true" }, name ?? ""), ...items.filter((_, i) => choices[i]!.group === name))))];
+  return [
+    h(
+      "div",
+      { class: "gs-groups", role: "presentation" },
+      ...names.map(name =>
+        h(
+          "div",
+          { class: "gs-choices", role: "group", "aria-label": name },
+          h("div", { class: "gs-over", "aria-hidden": "true" }, name ?? ""),
+          ...items.filter((_, i) => choices[i]!.group === name),
+        ),
+      ),
+    ),
+  ];
 }

@@ -5,7 +5,12 @@ import { isFold } from "./places";
 import { drawBox, drawChips, drawEdge, drawEdgeLabel, drawFound, drawGroup, drawShare, headingOf, isQuiet, safeColour } from "./shapes";
 import type { Boundary, Box, Edge, Group, Scene } from "./types";
 
-export interface Item { key: string; g: SVGGElement; of: Box | Group; drawn: string }
+export interface Item {
+  key: string;
+  g: SVGGElement;
+  of: Box | Group;
+  drawn: string;
+}
 
 export class Drawing {
   readonly root = s("g", { class: "gs-root", role: "presentation" });
@@ -16,13 +21,25 @@ export class Drawing {
   private marks = new Map<string, BoxMarks>();
   private ends = new Map<string, [number, number]>();
   private layers = Object.fromEntries(
-    ["groups", "hull", "edges", "heads", "boxes", "labels", "found"].map(name => [name, s("g", { class: `gs-layer-${name}`, role: "presentation" })]),
+    ["groups", "hull", "edges", "heads", "boxes", "labels", "found"].map(name => [
+      name,
+      s("g", { class: `gs-layer-${name}`, role: "presentation" }),
+    ]),
   ) as Record<"groups" | "hull" | "edges" | "heads" | "boxes" | "labels" | "found", SVGGElement>;
 
   constructor() {
-    for (const layer of [this.layers.hull, this.layers.edges, this.layers.heads, this.layers.labels, this.layers.found]) layer.setAttribute("aria-hidden", "true");
+    for (const layer of [this.layers.hull, this.layers.edges, this.layers.heads, this.layers.labels, this.layers.found])
+      layer.setAttribute("aria-hidden", "true");
     // the order of view/svg.py
-    this.root.append(this.layers.groups, this.layers.hull, this.layers.edges, this.layers.heads, this.layers.boxes, this.layers.labels, this.layers.found);
+    this.root.append(
+      this.layers.groups,
+      this.layers.hull,
+      this.layers.edges,
+      this.layers.heads,
+      this.layers.boxes,
+      this.layers.labels,
+      this.layers.found,
+    );
   }
 
   /** Replaces the scene. Marks and picks are put on by the next calls of `mark` and `pick`. */
@@ -61,15 +78,21 @@ export class Drawing {
     };
     for (const group of [...scene.groups].sort((a, b) => a.depth - b.depth)) put("g:" + group.name, group, this.layers.groups);
     for (const box of scene.boxes) put("b:" + box.name, box, this.layers.boxes);
-    for (const [key, item] of this.items) if (!seen.has(key)) { item.g.remove(); this.items.delete(key); }
+    for (const [key, item] of this.items)
+      if (!seen.has(key)) {
+        item.g.remove();
+        this.items.delete(key);
+      }
     this.order(scene);
     this.drawEdges(scene);
     // headings once more, over the edges that enter a frame there
-    this.layers.heads.replaceChildren(...scene.groups.map(of => {
-      const g = s("g", { class: classOf(of).replace("gs-item ", ""), transform: `translate(${of.x},${of.y})` });
-      g.append(headingOf(of));
-      return g;
-    }));
+    this.layers.heads.replaceChildren(
+      ...scene.groups.map(of => {
+        const g = s("g", { class: classOf(of).replace("gs-item ", ""), transform: `translate(${of.x},${of.y})` });
+        g.append(headingOf(of));
+        return g;
+      }),
+    );
   }
 
   /** Shows the boundary, and the box a connection starts from. */
@@ -77,7 +100,8 @@ export class Drawing {
     if (!this.scene) return;
     this.marks = marksOf(this.scene, boundary);
     for (const item of this.items.values()) {
-      const marks = this.marks.get(item.of.name), chips = chipsOf(marks, item.of.name === armed);
+      const marks = this.marks.get(item.of.name),
+        chips = chipsOf(marks, item.of.name === armed);
       const list = item.g.classList;
       list.toggle("gs-in", !!marks?.inputs.length);
       list.toggle("gs-out", !!marks?.outputs.length);
@@ -113,7 +137,8 @@ export class Drawing {
 
   /** Lets the boxes of these entries of the legend fade, and the edges that end there. */
   fade(keys: readonly string[]): void {
-    const weak = new Set(keys), ids = new Set<string>();
+    const weak = new Set(keys),
+      ids = new Set<string>();
     for (const item of this.items.values()) {
       if (!("kind" in item.of)) continue;
       const on = weak.has(item.of.paint?.key ?? item.of.family);
@@ -132,7 +157,8 @@ export class Drawing {
     for (let e = target as Element | null; e && e !== this.root; e = e.parentElement) {
       const found = this.byElement.get(e);
       if (!found) continue;
-      if ("g" in found && !("kind" in found.of) && !(target as Element).closest(".gs-head, .gs-heading, .gs-chips") && target !== found.g) return null;
+      if ("g" in found && !("kind" in found.of) && !(target as Element).closest(".gs-head, .gs-heading, .gs-chips") && target !== found.g)
+        return null;
       return found;
     }
     return null;
@@ -172,14 +198,20 @@ export class Drawing {
   }
 
   private drawEdges(scene: Scene): void {
-    this.edges = [...scene.edges].sort((a, b) => Number(isQuiet(b)) - Number(isQuiet(a))).map(of => {
-      const g = s("g", { class: ["gs-edge", of.control && "gs-control", isQuiet(of) && "gs-quiet-edge", of.state && `gs-is-${of.state}`].filter(Boolean).join(" ") });
-      drawEdge(g, of);
-      this.byElement.set(g, of);
-      const label = of.label ? drawEdgeLabel(of) : null;
-      if (label) this.byElement.set(label, of);
-      return { g, label, of };
-    });
+    this.edges = [...scene.edges]
+      .sort((a, b) => Number(isQuiet(b)) - Number(isQuiet(a)))
+      .map(of => {
+        const g = s("g", {
+          class: ["gs-edge", of.control && "gs-control", isQuiet(of) && "gs-quiet-edge", of.state && `gs-is-${of.state}`]
+            .filter(Boolean)
+            .join(" "),
+        });
+        drawEdge(g, of);
+        this.byElement.set(g, of);
+        const label = of.label ? drawEdgeLabel(of) : null;
+        if (label) this.byElement.set(label, of);
+        return { g, label, of };
+      });
     this.layers.edges.replaceChildren(...this.edges.map(e => e.g));
     this.layers.labels.replaceChildren(...this.edges.flatMap(e => e.label ?? []));
   }
@@ -196,7 +228,10 @@ export class Drawing {
 
   /** Reading order is document order: screen readers and Tab follow it. */
   private order(scene: Scene): void {
-    for (const [layer, list] of [[this.layers.boxes, scene.boxes], [this.layers.groups, scene.groups]] as const) {
+    for (const [layer, list] of [
+      [this.layers.boxes, scene.boxes],
+      [this.layers.groups, scene.groups],
+    ] as const) {
       if (layer.contains(document.activeElement)) continue;
       const sorted = [...list].sort((a, b) => ("depth" in a && "depth" in b ? a.depth - b.depth : 0) || a.y - b.y || a.x - b.x);
       const wanted = sorted.map(b => this.items.get(("kind" in b ? "b:" : "g:") + b.name)!.g);

@@ -7,8 +7,16 @@ import type { Found, Hit } from "./types";
 const WAIT = 160;
 
 export class Search {
-  private readonly input = h("input", { type: "search", placeholder: "Search ops  ( / )", role: "combobox", "aria-label": "Search ops", "aria-expanded": "false",
-    "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false" });
+  private readonly input = h("input", {
+    type: "search",
+    placeholder: "Search ops  ( / )",
+    role: "combobox",
+    "aria-label": "Search ops",
+    "aria-expanded": "false",
+    "aria-autocomplete": "list",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
   private readonly list = h("div", { class: "gs-hits", role: "listbox", "aria-label": "Search results", hidden: true });
   private readonly note = h("div", { class: "gs-hits-note", hidden: true });
   private readonly drop = h("div", { class: "gs-drop", hidden: true }, this.list, this.note);
@@ -18,18 +26,35 @@ export class Search {
   private timer = 0;
   private asked = "";
 
-  constructor(id: string, private find: (query: string) => Promise<Found>, private reveal: (hit: Hit) => void, private leave: () => void,
-    private found: (boxes: Record<string, number>) => void = () => {}) {
+  constructor(
+    id: string,
+    private find: (query: string) => Promise<Found>,
+    private reveal: (hit: Hit) => void,
+    private leave: () => void,
+    private found: (boxes: Record<string, number>) => void = () => {},
+  ) {
     this.list.id = `${id}-hits`;
     this.input.setAttribute("aria-controls", this.list.id);
     this.element = h("div", { class: "gs-search" }, icon("search"), this.input, this.drop);
-    this.input.addEventListener("input", () => { clearTimeout(this.timer); this.timer = window.setTimeout(() => this.ask(), WAIT); });
+    this.input.addEventListener("input", () => {
+      clearTimeout(this.timer);
+      this.timer = window.setTimeout(() => this.ask(), WAIT);
+    });
     this.input.addEventListener("keydown", e => this.key(e));
-    this.input.addEventListener("blur", () => window.setTimeout(() => { if (document.activeElement !== this.input) this.close(); }, 150));
+    this.input.addEventListener("blur", () =>
+      window.setTimeout(() => {
+        if (document.activeElement !== this.input) this.close();
+      }, 150),
+    );
   }
 
-  focus(): void { this.input.focus(); this.input.select(); }
-  stop(): void { clearTimeout(this.timer); }
+  focus(): void {
+    this.input.focus();
+    this.input.select();
+  }
+  stop(): void {
+    clearTimeout(this.timer);
+  }
 
   private async ask(): Promise<void> {
     const query = this.input.value.trim();
@@ -50,11 +75,31 @@ export class Search {
   private show(hits: Hit[], total: number, wrong = ""): void {
     this.hits = hits;
     this.at = 0;
-    fill(this.list, ...hits.map((hit, i) => h("div", { class: "gs-hit", role: "option", id: `${this.list.id}-${i}`,
-      on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.take(i) } },
-      h("span", { class: "gs-hit-name" }, hit.name), h("span", { class: "gs-hit-op" }, hit.op))));
-    fill(this.note, wrong || (!hits.length ? "Nothing found. Also: net/*, /expression/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, -word"
-      : total > hits.length ? `${hits.length} of ${total.toLocaleString("en")}: type more to narrow it down.` : ""));
+    fill(
+      this.list,
+      ...hits.map((hit, i) =>
+        h(
+          "div",
+          {
+            class: "gs-hit",
+            role: "option",
+            id: `${this.list.id}-${i}`,
+            on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.take(i) },
+          },
+          h("span", { class: "gs-hit-name" }, hit.name),
+          h("span", { class: "gs-hit-op" }, hit.op),
+        ),
+      ),
+    );
+    fill(
+      this.note,
+      wrong ||
+        (!hits.length
+          ? "Nothing found. Also: net/*, /expression/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, -word"
+          : total > hits.length
+            ? `${hits.length} of ${total.toLocaleString("en")}: type more to narrow it down.`
+            : ""),
+    );
     this.list.hidden = !hits.length;
     this.note.hidden = !this.note.textContent;
     this.drop.hidden = false;
@@ -63,10 +108,15 @@ export class Search {
   }
 
   private point(): void {
-    [...this.list.children].forEach((e, i) => { e.classList.toggle("gs-on", i === this.at); e.setAttribute("aria-selected", String(i === this.at)); });
+    [...this.list.children].forEach((e, i) => {
+      e.classList.toggle("gs-on", i === this.at);
+      e.setAttribute("aria-selected", String(i === this.at));
+    });
     const on = this.list.children[this.at];
-    if (on) { this.input.setAttribute("aria-activedescendant", on.id); bring(on, this.list); }
-    else this.input.removeAttribute("aria-activedescendant");
+    if (on) {
+      this.input.setAttribute("aria-activedescendant", on.id);
+      bring(on, this.list);
+    } else this.input.removeAttribute("aria-activedescendant");
   }
 
   private take(i: number): void {
@@ -93,9 +143,11 @@ export class Search {
     } else if (e.key === "Enter") {
       // Enter may come before the answer: then it takes the first hit once there is one
       if (this.hits.length && this.input.value.trim() === this.asked) this.take(this.at);
-      else { clearTimeout(this.timer); void this.ask().then(() => this.take(0)); }
-    }
-    else if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+      else {
+        clearTimeout(this.timer);
+        void this.ask().then(() => this.take(0));
+      }
+    } else if (e.key === "ArrowDown" || e.key === "ArrowUp") {
       if (this.hits.length) this.at = (this.at + (e.key === "ArrowDown" ? 1 : -1) + this.hits.length) % this.hits.length;
       this.point();
     } else return;

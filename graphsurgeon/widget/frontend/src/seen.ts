@@ -6,46 +6,79 @@ import type { ColourBy, PaneName, Training } from "./table";
 import type { Box, Group, Look, Scene } from "./types";
 
 const TRAINING: [Training, string][] = [
-  ["scopes", "Gradients and updates in their scopes"], ["away", "Gradients and updates put away"], ["beside", "Gradients beside their ops"],
+  ["scopes", "Gradients and updates in their scopes"],
+  ["away", "Gradients and updates put away"],
+  ["beside", "Gradients beside their ops"],
 ];
 const COLOURS: [ColourBy, string][] = [
-  ["family", "Op family"], ["device", "Device"], ["scope", "Name scope"], ["dtype", "Dtype"], ["structure", "Repeated structure"],
+  ["family", "Op family"],
+  ["device", "Device"],
+  ["scope", "Name scope"],
+  ["dtype", "Dtype"],
+  ["structure", "Repeated structure"],
 ];
 /** What Python knows as helpers: only these can be called back by kind. */
 const HELPERS = ["constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops"];
-const DEPTHS = [1, 2, 3], MOST = 400, USUAL = 200;
+const DEPTHS = [1, 2, 3],
+  MOST = 400,
+  USUAL = 200;
 const NONE: Look = { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: USUAL, inside: [] };
 
 export class Seen {
   private readonly p: Parts;
 
-  constructor(private acts: Actions) { this.p = acts.p; }
+  constructor(private acts: Actions) {
+    this.p = acts.p;
+  }
 
-  get look(): Look { return this.p.model.get("look") ?? NONE; }
+  get look(): Look {
+    return this.p.model.get("look") ?? NONE;
+  }
 
   /** How deep, what steps aside, what is hidden. */
   menu(pane: PaneName, at?: { x: number; y: number }): void {
-    const look = this.look, aside = this.scene?.stats.aside ?? {};
+    const look = this.look,
+      aside = this.scene?.stats.aside ?? {};
     const choices: Choice[] = [
       { text: "Fold all scopes", run: () => this.acts.ask("set_depth", { depth: 0, pane }) },
       ...DEPTHS.map(depth => ({ text: `Unfold to depth ${depth}`, run: () => this.acts.ask("set_depth", { depth, pane }) })),
-      ...TRAINING.map(([how, text]) => ({ text, key: how === "away" ? "g" : undefined, on: look.training === how, run: () => this.train(how) })),
+      ...TRAINING.map(([how, text]) => ({
+        text,
+        key: how === "away" ? "g" : undefined,
+        on: look.training === how,
+        run: () => this.train(how),
+      })),
       ...HELPERS.filter(kind => aside[kind] || look.shown.includes(kind)).map(kind => {
         const on = look.shown.includes(kind);
-        return { text: `Draw ${kind}${on ? "" : ` (${aside[kind]!.toLocaleString("en-US")} aside)`}`, on, run: () => this.acts.ask("show_aside", { kind, on: !on }) };
+        return {
+          text: `Draw ${kind}${on ? "" : ` (${aside[kind]!.toLocaleString("en-US")} aside)`}`,
+          on,
+          run: () => this.acts.ask("show_aside", { kind, on: !on }),
+        };
       }),
-      ...look.hidden.map(kind => ({ text: `Show ${kind} again`, run: () => this.acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }) })),
-      { text: `Allow ${MOST} boxes`, on: look.budget > USUAL, run: () => this.acts.ask("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }) },
+      ...look.hidden.map(kind => ({
+        text: `Show ${kind} again`,
+        run: () => this.acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
+      })),
+      {
+        text: `Allow ${MOST} boxes`,
+        on: look.budget > USUAL,
+        run: () => this.acts.ask("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
+      },
     ];
     this.p.popup.choose("What is shown", choices, at);
   }
 
   colours(at?: { x: number; y: number }): void {
     const { by, name } = this.look;
-    this.p.popup.choose("Colour by", [
-      ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => this.acts.ask("paint", { by: way }) })),
-      ...(by === "values" ? [{ text: name, on: true, run: () => {} }] : []),
-    ], at);
+    this.p.popup.choose(
+      "Colour by",
+      [
+        ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => this.acts.ask("paint", { by: way }) })),
+        ...(by === "values" ? [{ text: name, on: true, run: () => {} }] : []),
+      ],
+      at,
+    );
   }
 
   /** Puts gradients away, or back into their scopes: one step. */
@@ -60,5 +93,7 @@ export class Seen {
     return [{ text: `Hide all ops of type ${type}`, run: () => this.acts.ask("hide_ops", { types: [...this.look.hidden, type] }) }];
   }
 
-  private get scene(): Scene | null { return this.p.model.get("scenes").source; }
+  private get scene(): Scene | null {
+    return this.p.model.get("scenes").source;
+  }
 }

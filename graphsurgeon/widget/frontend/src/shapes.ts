@@ -15,20 +15,32 @@ export function drawBox(g: SVGGElement, b: Box): void {
   for (let i = folded; i > 0; i--) parts.push(s("rect", { class: "gs-sheet", x: 3 * i, y: 3 * i, width: b.w, height: b.h, rx: round }));
   parts.push(s("rect", { class: "gs-ring", x: -5, y: -5, width: b.w + 10, height: b.h + 10, rx: round + 5 }));
   parts.push(s("rect", { class: "gs-body", width: b.w, height: b.h, rx: round }));
-  if (b.state === "conflict") parts.push(s("rect", { class: "gs-second", x: 3, y: 3, width: b.w - 6, height: b.h - 6, rx: Math.max(2, round - 3) }));
-  const middle = b.h / 2, lines = b.lines ?? [b.label], aside = Object.values(b.aside).reduce((n, m) => n + m, 0);
+  if (b.state === "conflict")
+    parts.push(s("rect", { class: "gs-second", x: 3, y: 3, width: b.w - 6, height: b.h - 6, rx: Math.max(2, round - 3) }));
+  const middle = b.h / 2,
+    lines = b.lines ?? [b.label],
+    aside = Object.values(b.aside).reduce((n, m) => n + m, 0);
   lines.forEach((line, i) => {
     if (i) parts.push(space());
-    parts.push(s("text", { class: "gs-label", x: b.w / 2, y: (b.sub ? 17 : middle + 4) + LEADING * i, ...fitted(line, LABEL, b.kind !== "op") }, line));
+    parts.push(
+      s(
+        "text",
+        { class: "gs-label", x: b.w / 2, y: (b.sub ? 17 : middle + 4) + LEADING * i, ...fitted(line, LABEL, b.kind !== "op") },
+        line,
+      ),
+    );
   });
   const sub = b.sub + (aside ? ` \u00b7 ${aside.toLocaleString("en-US")} aside` : "");
   if (b.sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: b.h - 9, ...fitted(sub, SUB) }, sub));
   // a stub keeps the link to what steps aside
-  if (aside) parts.push(s("path", { class: "gs-stub", d: `M0,${middle}h-7` }), s("circle", { class: "gs-stub", cx: -9, cy: middle, r: 2.2 }));
+  if (aside)
+    parts.push(s("path", { class: "gs-stub", d: `M0,${middle}h-7` }), s("circle", { class: "gs-stub", cx: -9, cy: middle, r: 2.2 }));
   let at = 7;
   for (const [colour, share] of b.paint?.bars ?? []) {
     const wide = (b.w - 14) * share;
-    parts.push(s("rect", { class: "gs-bar", x: at.toFixed(1), y: b.h - 5, width: wide.toFixed(1), height: 3, rx: 1, fill: safeColour(colour) }));
+    parts.push(
+      s("rect", { class: "gs-bar", x: at.toFixed(1), y: b.h - 5, width: wide.toFixed(1), height: 3, rx: 1, fill: safeColour(colour) }),
+    );
     at += wide;
   }
   if (b.state) parts.push(badge(b.w, 0, b.state));
@@ -54,8 +66,10 @@ export function headingOf(b: Group): SVGElement {
 
 /** An open scope: a frame with a heading. */
 export function drawGroup(g: SVGGElement, b: Group): void {
-  const heading = headingOf(b), said = count(b);
-  const wide = measure(b.label, LABEL, true) ?? b.label.length * LABEL, long = measure(said, SUB) ?? 0;
+  const heading = headingOf(b),
+    said = count(b);
+  const wide = measure(b.label, LABEL, true) ?? b.label.length * LABEL,
+    long = measure(said, SUB) ?? 0;
   const figure = b.w > wide + long + 34 ? s("text", { class: "gs-sub gs-count", x: b.w - 10, y: 17, ...fitted(said, SUB) }, said) : null;
   g.replaceChildren(
     s("rect", { class: "gs-ring", x: -3, y: -3, width: b.w + 6, height: b.h + 6, rx: 12 }),
@@ -75,7 +89,8 @@ function badge(x: number, y: number, state: Box["state"]): SVGGElement {
 
 /** How many of what was searched are inside a folded box. */
 export function drawFound(n: number, b: Box): SVGGElement {
-  const text = `${n.toLocaleString("en")} inside`, w = (measure(text, SUB, true) ?? 60) + 12;
+  const text = `${n.toLocaleString("en")} inside`,
+    w = (measure(text, SUB, true) ?? 60) + 12;
   const g = s("g", { class: "gs-hit-chip", "aria-hidden": "true", transform: `translate(${b.x + b.w - w + 8},${b.y - 9})` });
   g.append(s("rect", { width: w, height: CHIP, rx: CHIP / 2 }), s("text", { x: w / 2, y: 12 }, text));
   return g;
@@ -85,7 +100,8 @@ export function drawFound(n: number, b: Box): SVGGElement {
 export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
   const g = s("g", { class: "gs-chips", "aria-hidden": "true" });
   const y = "kind" in item ? item.h - 5 : 5;
-  let left = "kind" in item ? -6 : 0, right = item.w + ("kind" in item ? 6 : -8);
+  let left = "kind" in item ? -6 : 0,
+    right = item.w + ("kind" in item ? 6 : -8);
   for (const chip of chips) {
     const w = chip.text.length * 6.4 + 14;
     const fromLeft = "kind" in item && (chip.kind === "in" || chip.kind === "leak");
@@ -101,8 +117,13 @@ export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
 
 /** How much of a fold is in the region, in the place of its size. */
 export function drawShare(inside: number, item: Box | Group): SVGElement {
-  const text = share(inside, item), isBox = "kind" in item;
-  return s("text", { class: `gs-share${isBox ? "" : " gs-count"}`, x: isBox ? item.w / 2 : item.w - 10, y: isBox ? item.h - 9 : 17, ...fitted(text, SUB) }, text);
+  const text = share(inside, item),
+    isBox = "kind" in item;
+  return s(
+    "text",
+    { class: `gs-share${isBox ? "" : " gs-count"}`, x: isBox ? item.w / 2 : item.w - 10, y: isBox ? item.h - 9 : 17, ...fitted(text, SUB) },
+    text,
+  );
 }
 
 /** An edge: line and arrow head; the wide invisible line is easier to hit. */
@@ -132,13 +153,21 @@ export function isQuiet(e: Edge): boolean {
 export function arrow(d: string, size: number): string | null {
   const n = (d.match(/-?\d+(?:\.\d+)?(?:e-?\d+)?/g) ?? []).map(Number);
   if (n.length < 4) return null;
-  const x = n[n.length - 2]!, y = n[n.length - 1]!;
-  let dx = 0, dy = 0;
-  for (let i = n.length - 4; i >= 0 && Math.hypot(dx, dy) < 0.5; i -= 2) { dx = x - n[i]!; dy = y - n[i + 1]!; }
+  const x = n[n.length - 2]!,
+    y = n[n.length - 1]!;
+  let dx = 0,
+    dy = 0;
+  for (let i = n.length - 4; i >= 0 && Math.hypot(dx, dy) < 0.5; i -= 2) {
+    dx = x - n[i]!;
+    dy = y - n[i + 1]!;
+  }
   const long = Math.hypot(dx, dy);
   if (!long) return null;
-  dx /= long; dy /= long;
-  const bx = x - dx * size, by = y - dy * size, half = size * 0.42;
+  dx /= long;
+  dy /= long;
+  const bx = x - dx * size,
+    by = y - dy * size,
+    half = size * 0.42;
   return `M${round(bx - dy * half)},${round(by + dx * half)}L${round(x)},${round(y)}L${round(bx + dy * half)},${round(by - dx * half)}`;
 }
 

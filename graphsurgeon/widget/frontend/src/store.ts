@@ -24,12 +24,19 @@ export interface ViewState {
 
 export class Store {
   private state: ViewState = {
-    picked: { source: new Set(), destination: new Set() }, armed: null, edge: null, faded: null, alike: null, active: "source",
+    picked: { source: new Set(), destination: new Set() },
+    armed: null,
+    edge: null,
+    faded: null,
+    alike: null,
+    active: "source",
     sides: { outline: true, inspector: true },
   };
   private heard: (() => void)[] = [];
 
-  get now(): Readonly<ViewState> { return this.state; }
+  get now(): Readonly<ViewState> {
+    return this.state;
+  }
 
   /** Changes parts of the state; those who listen are called once. */
   set(changes: Partial<ViewState>): void {
@@ -42,5 +49,7 @@ export class Store {
     this.set({ ...more, picked: { ...this.state.picked, [pane]: new Set(names) } });
   }
 
-  listen(call: () => void): void { this.heard.push(call); }
+  listen(call: () => void): void {
+    this.heard.push(call);
+  }
 }

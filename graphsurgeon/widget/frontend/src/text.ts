@@ -6,11 +6,17 @@ const ASCII =
   "556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 260 334 584";
 const WIDTHS = new Map<string, number>([
   ...ASCII.split(" ").map((w, i) => [String.fromCharCode(32 + i), +w] as const),
-  ["\u2026", 1000], ["\u00b7", 333], ["\u00d7", 584], ["\u2212", 584], ["\u2192", 1000], ["\u26a0", 1000],
+  ["\u2026", 1000],
+  ["\u00b7", 333],
+  ["\u00d7", 584],
+  ["\u2212", 584],
+  ["\u2192", 1000],
+  ["\u26a0", 1000],
 ]);
 
 /** Sizes in px at 100 %, as the layout takes them. */
-export const LABEL = 12, SUB = 11;
+export const LABEL = 12,
+  SUB = 11;
 /** From one line of a label to the next, px. */
 export const LEADING = 14;
 
@@ -22,14 +28,14 @@ export function measure(text: string, size: number, bold = false): number | null
     if (w === undefined) return null;
     units += w;
   }
-  return Math.round(units * (bold ? 1.075 : 1) * size / 10) / 100;
+  return Math.round((units * (bold ? 1.075 : 1) * size) / 10) / 100;
 }
 
 /** The width of `text` in px; what the table does not know counts one em. */
 export function width(text: string, size: number, bold = false): number {
   let units = 0;
   for (const c of text) units += WIDTHS.get(c) ?? 1000;
-  return Math.round(units * (bold ? 1.075 : 1) * size / 10) / 100;
+  return Math.round((units * (bold ? 1.075 : 1) * size) / 10) / 100;
 }
 
 /** Attributes that keep a text as wide as its box was made for, whatever font there is. */
@@ -43,10 +49,12 @@ const LINE = 30;
 
 /** A label as one line, or as two where it is long and has a place to break: `broken` of view/text.py. */
 export function broken(label: string): string[] {
-  const letters = [...label], middle = letters.length / 2;
+  const letters = [...label],
+    middle = letters.length / 2;
   if (letters.length <= LINE) return [label];
   for (const sign of ["/", "\u2026 ", " ", "_"]) {
-    const wide = [...sign].length, places: number[] = [];
+    const wide = [...sign].length,
+      places: number[] = [];
     for (let i = wide; i <= letters.length; i++) {
       if (letters.slice(i - wide, i).join("") === sign && i / letters.length >= 0.25 && i / letters.length <= 0.75) places.push(i);
     }

@@ -9,12 +9,21 @@ export function followTheme(host: HTMLElement, wanted: () => "auto" | "light" | 
   };
   const watch = new MutationObserver(update);
   for (const e of [document.documentElement, document.body]) {
-    watch.observe(e, { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-light", "data-jp-theme-name", "data-theme", "data-vscode-theme-kind"] });
+    watch.observe(e, {
+      attributes: true,
+      attributeFilter: ["class", "style", "data-jp-theme-light", "data-jp-theme-name", "data-theme", "data-vscode-theme-kind"],
+    });
   }
   const media = window.matchMedia?.("(prefers-color-scheme: dark)");
   media?.addEventListener("change", update);
   update();
-  return { update, stop: () => { watch.disconnect(); media?.removeEventListener("change", update); } };
+  return {
+    update,
+    stop: () => {
+      watch.disconnect();
+      media?.removeEventListener("change", update);
+    },
+  };
 }
 
 /** Whether the page is dark: by what the notebook says, then by its ground, then by the system. */
@@ -23,7 +32,8 @@ export function isDark(): boolean {
   if (said) return said === "false";
   const kind = document.body.dataset.vscodeThemeKind;
   if (kind) return /dark|high-contrast$/.test(kind);
-  const ground = getComputedStyle(document.documentElement).getPropertyValue("--jp-layout-color0") || getComputedStyle(document.body).backgroundColor;
+  const ground =
+    getComputedStyle(document.documentElement).getPropertyValue("--jp-layout-color0") || getComputedStyle(document.body).backgroundColor;
   const shade = brightness(ground);
   return shade !== null ? shade < 0.5 : !!window.matchMedia?.("(prefers-color-scheme: dark)").matches;
 }
@@ -33,7 +43,10 @@ export function brightness(colour: string): number | null {
   const hex = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(colour.trim())?.[1];
   let rgb: number[] | null = null;
   if (hex) rgb = (hex.length === 3 ? [...hex].map(c => c + c) : hex.match(/../g)!).map(c => parseInt(c, 16));
-  const numbers = /^rgba?\(([^)]+)\)$/.exec(colour.trim())?.[1]?.split(/[\s,/]+/).map(Number);
+  const numbers = /^rgba?\(([^)]+)\)$/
+    .exec(colour.trim())?.[1]
+    ?.split(/[\s,/]+/)
+    .map(Number);
   if (numbers && (numbers[3] ?? 1) > 0.5) rgb = numbers.slice(0, 3);
   if (!rgb || rgb.length < 3 || rgb.some(Number.isNaN)) return null;
   return (0.299 * rgb[0]! + 0.587 * rgb[1]! + 0.114 * rgb[2]!) / 255;

@@ -3,92 +3,221 @@ import type { Direction, Training } from "./table";
 
 export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed";
 
-export interface Rect { x: number; y: number; w: number; h: number }
+export interface Rect {
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
 
 export interface Box extends Rect {
-  id: string; kind: "op" | "scope" | "series" | "variable"; name: string; label: string; sub: string; count: number;
-  family: string; state: Mark; outputs: number; aside: Record<string, number>; detail: string;
+  id: string;
+  kind: "op" | "scope" | "series" | "variable";
+  name: string;
+  label: string;
+  sub: string;
+  count: number;
+  family: string;
+  state: Mark;
+  outputs: number;
+  aside: Record<string, number>;
+  detail: string;
   /** The label where it stands on two lines. */
   lines?: string[];
   paint?: Paint;
 }
 
 /** What a box is coloured by: the entry of the legend, its colour ("" for none), shares of colours, and words. */
-export interface Paint { key: string; colour: string; bars: [string, number][]; told: string }
+export interface Paint {
+  key: string;
+  colour: string;
+  bars: [string, number][];
+  told: string;
+}
 
-export interface Legend { by: string; title: string; items: { key: string; text: string; colour: string; boxes: number }[]; faded: string[] }
+export interface Legend {
+  by: string;
+  title: string;
+  items: { key: string; text: string; colour: string; boxes: number }[];
+  faded: string[];
+}
 
 /** How the picture is looked at. */
-export interface Look { shown: string[]; hidden: string[]; training: Training; by: string; name: string; faded: string[]; budget: number; inside: string[] }
+export interface Look {
+  shown: string[];
+  hidden: string[];
+  training: Training;
+  by: string;
+  name: string;
+  faded: string[];
+  budget: number;
+  inside: string[];
+}
 
-export interface Group extends Rect { id: string; name: string; label: string; count: number; depth: number; state: Mark }
+export interface Group extends Rect {
+  id: string;
+  name: string;
+  label: string;
+  count: number;
+  depth: number;
+  state: Mark;
+}
 
 export interface Edge {
-  id: string; from: string; to: string; d: string; n: number; control: boolean; state: Mark;
-  label: string; lx: number; ly: number; tensors: string[]; texts?: string[]; quiet?: boolean;
+  id: string;
+  from: string;
+  to: string;
+  d: string;
+  n: number;
+  control: boolean;
+  state: Mark;
+  label: string;
+  lx: number;
+  ly: number;
+  tensors: string[];
+  texts?: string[];
+  quiet?: boolean;
 }
 
 export interface Scene {
-  rev: string; w: number; h: number; direction: Direction; boxes: Box[]; groups: Group[]; edges: Edge[];
+  rev: string;
+  w: number;
+  h: number;
+  direction: Direction;
+  boxes: Box[];
+  groups: Group[];
+  edges: Edge[];
   stats: { ops: number; boxes: number; edges: number; aside: Record<string, number>; degraded: string };
   legend?: Legend;
 }
 
-export interface TensorText { tensor: string; text: string }
-
-export interface Boundary {
-  inputs: TensorText[]; outputs: TensorText[]; ops: number; boxes: Record<string, number>;
-  leaks: TensorText[]; control_leaks: TensorText[]; variables: number; problem: string;
+export interface TensorText {
+  tensor: string;
+  text: string;
 }
 
-export interface ErrorParts { asked: string; wrong: string; instead: string }
+export interface Boundary {
+  inputs: TensorText[];
+  outputs: TensorText[];
+  ops: number;
+  boxes: Record<string, number>;
+  leaks: TensorText[];
+  control_leaks: TensorText[];
+  variables: number;
+  problem: string;
+}
+
+export interface ErrorParts {
+  asked: string;
+  wrong: string;
+  instead: string;
+}
 
 export interface Plan {
-  steps: { text: string }[]; redo: number; undo?: boolean; faults: ErrorParts[]; warnings: string[];
+  steps: { text: string }[];
+  redo: number;
+  undo?: boolean;
+  faults: ErrorParts[];
+  warnings: string[];
   counts: { ops: number; variables: number; placeholders: number; connections: number; changed?: number; removed?: number };
   new: { name: string; was: string; op: string }[];
   variables: { step: number; name: string; was: string; dtype: string; shape: string; policy: string; values: string }[];
-  connections: { from: string; to: string; text: string; was?: string }[]; mode?: "append" | "materialise"; along?: string[];
-  code: string; ready: boolean; applied: string;
+  connections: { from: string; to: string; text: string; was?: string }[];
+  mode?: "append" | "materialise";
+  along?: string[];
+  code: string;
+  ready: boolean;
+  applied: string;
   /** Whether source and destination are one graph. */
   same?: boolean;
 }
 
-export interface Status { text: string; level: "info" | "busy" | "warn" | "error" }
+export interface Status {
+  text: string;
+  level: "info" | "busy" | "warn" | "error";
+}
 
-export interface Row { name: string; label: string; kind: string; count: number; depth: number; open: boolean }
+export interface Row {
+  name: string;
+  label: string;
+  kind: string;
+  count: number;
+  depth: number;
+  open: boolean;
+}
 
 export interface State {
-  protocol: number; scenes: { source: Scene | null; destination: Scene | null };
-  titles: { source: string; destination: string }; picked: string[]; boundary: Boundary; plan: Plan;
-  status: Status; outline: { rows: Row[] }; views?: Views; look?: Look; theme: "auto" | "light" | "dark";
+  protocol: number;
+  scenes: { source: Scene | null; destination: Scene | null };
+  titles: { source: string; destination: string };
+  picked: string[];
+  boundary: Boundary;
+  plan: Plan;
+  status: Status;
+  outline: { rows: Row[] };
+  views?: Views;
+  look?: Look;
+  theme: "auto" | "light" | "dark";
   /** Whether nothing can be changed: a page without a kernel. */
   still?: boolean;
 }
 
 export interface Details {
-  title: string; rows: [string, string][]; inputs: TensorText[]; outputs: TensorText[];
-  control_inputs: string[]; consumers: string[]; doc: string;
+  title: string;
+  rows: [string, string][];
+  inputs: TensorText[];
+  outputs: TensorText[];
+  control_inputs: string[];
+  consumers: string[];
+  doc: string;
   /** How long the lists are in truth: of long ones only the beginning comes. */
   totals?: Partial<Record<"inputs" | "outputs" | "control_inputs" | "consumers", number>>;
-  python?: string; functions?: string[]; histogram?: Histogram | null; value?: boolean;
+  python?: string;
+  functions?: string[];
+  histogram?: Histogram | null;
+  value?: boolean;
 }
 
 /** `boxes`: how many of the hits each box shows or holds. */
-export interface Found { hits: Hit[]; total: number; boxes?: Record<string, number> }
+export interface Found {
+  hits: Hit[];
+  total: number;
+  boxes?: Record<string, number>;
+}
 
 /** How far one can go back and forward, and the names of the saved views. */
-export interface Views { back: number; forward: number; saved: string[] }
+export interface Views {
+  back: number;
+  forward: number;
+  saved: string[];
+}
 
-export interface Histogram { counts: number[]; low: number; high: number }
+export interface Histogram {
+  counts: number[];
+  low: number;
+  high: number;
+}
 
-export interface Hit { name: string; label: string; op: string; inside: string }
+export interface Hit {
+  name: string;
+  label: string;
+  op: string;
+  inside: string;
+}
 
 /** What looks like some boxes: how many places and ops, where in the picture, and what comes nearest to one more. */
-export interface Alike { count: number; ops: number; boxes: Record<string, number>; near: string }
+export interface Alike {
+  count: number;
+  ops: number;
+  boxes: Record<string, number>;
+  near: string;
+}
 
 /** What a tensor holds. */
-export interface Numbers { rows: [string, string][]; histogram: Histogram | null }
+export interface Numbers {
+  rows: [string, string][];
+  histogram: Histogram | null;
+}
 
 /** What anywidget gives us, as far as we use it. */
 export interface Model {

@@ -2,7 +2,9 @@
 import { centre, nearest } from "./places";
 import type { Rect, Scene } from "./types";
 
-export const LEAST = 0.1, MOST = 3, FIRST_LEAST = 0.75;
+export const LEAST = 0.1,
+  MOST = 3,
+  FIRST_LEAST = 0.75;
 const MARGIN = 20;
 
 export class View {
@@ -15,15 +17,21 @@ export class View {
   first(scene: Scene, width: number, height: number): void {
     const k = Math.max(FIRST_LEAST, Math.min(1, fitting(scene, width, height)));
     this.centre(scene, width, height, k);
-    const depth = (r: Rect) => centre(r)[scene.direction === "LR" ? 0 : 1], least = Math.min(...scene.boxes.map(depth));
-    const start = nearest({ x: 0, y: 0, w: scene.w, h: scene.h }, scene.boxes.filter(box => depth(box) < least + 1));
+    const depth = (r: Rect) => centre(r)[scene.direction === "LR" ? 0 : 1],
+      least = Math.min(...scene.boxes.map(depth));
+    const start = nearest(
+      { x: 0, y: 0, w: scene.w, h: scene.h },
+      scene.boxes.filter(box => depth(box) < least + 1),
+    );
     if (start) this.show(start, width, height);
   }
 
   /** Puts `r` in the middle, between 75 % and full size; of what is too large, the beginning. */
   frame(r: Rect, width: number, height: number): void {
     const k = (this.k = Math.max(FIRST_LEAST, Math.min(1, fitting(r, width, height))));
-    const w = r.w * k, hh = r.h * k, room = MARGIN * 2;
+    const w = r.w * k,
+      hh = r.h * k,
+      room = MARGIN * 2;
     this.x = (w + room > width ? MARGIN : (width - w) / 2) - r.x * k;
     this.y = (hh + room > height ? MARGIN : (height - hh) / 2) - r.y * k;
     this.changed();
@@ -41,7 +49,8 @@ export class View {
   }
 
   private centre(scene: Scene, width: number, height: number, k: number): void {
-    const w = scene.w * k, hh = scene.h * k;
+    const w = scene.w * k,
+      hh = scene.h * k;
     const along = scene.direction === "LR";
     this.k = k;
     this.x = along && w > width ? MARGIN : (width - w) / 2;
@@ -74,10 +83,13 @@ export class View {
 
   /** Pans as little as shows `r` whole, or its top left corner where it is too large. */
   show(r: Rect, width: number, height: number): void {
-    const [x, y] = this.toPane(r.x, r.y), w = r.w * this.k, hh = r.h * this.k;
+    const [x, y] = this.toPane(r.x, r.y),
+      w = r.w * this.k,
+      hh = r.h * this.k;
     const shift = (at: number, size: number, room: number) =>
       at < MARGIN ? MARGIN - at : at + size > room - MARGIN ? Math.max(MARGIN - at, room - MARGIN - at - size) : 0;
-    const dx = shift(x, w, width), dy = shift(y, hh, height);
+    const dx = shift(x, w, width),
+      dy = shift(y, hh, height);
     if (dx || dy) this.pan(dx, dy);
   }
 

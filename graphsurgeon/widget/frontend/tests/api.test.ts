@@ -5,15 +5,19 @@ import { EXAMPLES } from "./examples";
 import { FakeModel } from "./fake";
 
 test.each(EXAMPLES)("$verb is sent as the protocol has it", example => {
-  const model = new FakeModel(), api = new Api(model);
+  const model = new FakeModel(),
+    api = new Api(model);
   void api.call(example.verb, example.args);
   expect(model.sent[0]).toEqual({ v: 1, id: expect.any(Number), verb: example.verb, args: example.args });
   expect(Number.isSafeInteger(model.sent[0].id)).toBe(true);
 });
 
 test("an answer settles its own request", async () => {
-  const model = new FakeModel(), changed = vi.fn(), api = new Api(model, changed);
-  const first = api.call("undo", {}), second = api.call("find", { query: "x" });
+  const model = new FakeModel(),
+    changed = vi.fn(),
+    api = new Api(model, changed);
+  const first = api.call("undo", {}),
+    second = api.call("find", { query: "x" });
   expect(api.pending()).toBe(2);
   expect(api.pending("find")).toBe(1);
   model.answer("find", { hits: [], total: 0 });
@@ -24,16 +28,22 @@ test("an answer settles its own request", async () => {
 });
 
 test.each(refusals.invalid.slice(0, 3))("a refusal has three parts", async ({ error }) => {
-  const model = new FakeModel(), api = new Api(model), asked = api.call("undo", {});
+  const model = new FakeModel(),
+    api = new Api(model),
+    asked = api.call("undo", {});
   model.emit("msg:custom", { v: 1, id: model.sent[0].id, ok: false, error });
-  const refused: Refused = await asked.then(() => null, e => e) as any;
+  const refused: Refused = (await asked.then(
+    () => null,
+    e => e,
+  )) as any;
   expect(refused).toBeInstanceOf(Refused);
   expect(refused.parts).toEqual(error);
   expect(refused.message).toContain(`${error.asked}: ${error.wrong}`);
 });
 
 test("answers to others, of other versions, and rubbish are ignored", () => {
-  const model = new FakeModel(), api = new Api(model);
+  const model = new FakeModel(),
+    api = new Api(model);
   void api.call("undo", {});
   for (const message of [null, {}, { v: 2, id: model.sent[0].id, ok: true }, { v: 1, id: 1, ok: true }]) model.emit("msg:custom", message);
   expect(api.pending()).toBe(1);
@@ -49,12 +59,26 @@ test("two views of a model do not use the same numbers", () => {
 });
 
 test("when the kernel is gone, who waits is told, and so is who asks later", async () => {
-  const model = new FakeModel(), lost = vi.fn(), api = new Api(model, () => {}, lost);
-  const asked = api.call("undo", {}).then(() => "", e => e.message);
+  const model = new FakeModel(),
+    lost = vi.fn(),
+    api = new Api(model, () => {}, lost);
+  const asked = api.call("undo", {}).then(
+    () => "",
+    e => e.message,
+  );
   model.emit("comm_live_update");
-  expect(await asked).toBe("undo: the kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.");
-  expect(lost).toHaveBeenCalledWith("The kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.");
-  expect(await api.call("redo", {}).then(() => "", e => e.parts.asked)).toBe("redo");
+  expect(await asked).toBe(
+    "undo: the kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.",
+  );
+  expect(lost).toHaveBeenCalledWith(
+    "The kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.",
+  );
+  expect(
+    await api.call("redo", {}).then(
+      () => "",
+      e => e.parts.asked,
+    ),
+  ).toBe("redo");
   expect(api.pending()).toBe(0);
   expect(model.sent.length).toBe(1);
 });

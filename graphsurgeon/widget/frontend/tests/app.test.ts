@@ -10,18 +10,26 @@ function start(state = {}): void {
   host = document.body.appendChild(document.createElement("div"));
   close = mount(model, host);
 }
-const item = (label: string) => [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
+const item = (label: string) =>
+  [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
 const click = (e: Element, more = {}) => e.dispatchEvent(new MouseEvent("click", { bubbles: true, ...more }));
-const key = (e: Element, name: string, more = {}) => e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
+const key = (e: Element, name: string, more = {}) =>
+  e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
 const settled = () => new Promise(done => setTimeout(done));
 
 beforeEach(() => start());
-afterEach(() => { close(); host.remove(); });
+afterEach(() => {
+  close();
+  host.remove();
+});
 
 test("a click highlights at once, then tells Python", () => {
   click(item("a"));
   expect(item("a").classList.contains("gs-picked")).toBe(true);
-  expect(model.verbs).toEqual([["pick", { names: ["a"], mode: "set" }], ["details", { pane: "source", name: "a" }]]);
+  expect(model.verbs).toEqual([
+    ["pick", { names: ["a"], mode: "set" }],
+    ["details", { pane: "source", name: "a" }],
+  ]);
 });
 
 test("Python's picks win once our own are answered", async () => {
@@ -55,7 +63,11 @@ test("i, o and Enter on what has the focus", () => {
   item("n").focus();
   key(item("n"), "o");
   expect(host.querySelector(".gs-status-text")!.textContent).toContain("no output tensor");
-  expect(model.verbs).toEqual([["mark_input", { tensor: "a:0" }], ["mark_output", { tensor: "a:0" }], ["unfold", { pane: "source", name: "s/" }]]);
+  expect(model.verbs).toEqual([
+    ["mark_input", { tensor: "a:0" }],
+    ["mark_output", { tensor: "a:0" }],
+    ["unfold", { pane: "source", name: "s/" }],
+  ]);
 });
 
 test("typing in a field is not a command", () => {
@@ -87,7 +99,15 @@ test("m twice connects; Esc gives up", async () => {
   key(item("a"), "m");
   item("b").focus();
   key(item("b"), "m");
-  model.answer("details", { title: "", rows: [], inputs: [{ tensor: "x:0", text: "" }], outputs: [], control_inputs: [], consumers: [], doc: "" });
+  model.answer("details", {
+    title: "",
+    rows: [],
+    inputs: [{ tensor: "x:0", text: "" }],
+    outputs: [],
+    control_inputs: [],
+    consumers: [],
+    doc: "",
+  });
   await settled();
   expect(model.verbs.at(-1)).toEqual(["connect", { tensor: "a:0", to: "b", input: 0 }]);
 });
@@ -127,7 +147,13 @@ function edit(label: string, text: string): void {
 test("the edits stand under headings, and each is reached by the arrow keys", () => {
   item("a").focus();
   key(item("a"), "e");
-  expect([...host.querySelectorAll(".gs-over")].map(e => e.textContent)).toEqual(["What reads it", "The op itself", "Order", "Functions and patterns", "The plan so far"]);
+  expect([...host.querySelectorAll(".gs-over")].map(e => e.textContent)).toEqual([
+    "What reads it",
+    "The op itself",
+    "Order",
+    "Functions and patterns",
+    "The plan so far",
+  ]);
   const live = menu().filter(c => !(c as HTMLButtonElement).disabled);
   for (const expected of live) {
     expect(document.activeElement).toBe(expected);
@@ -135,12 +161,21 @@ test("the edits stand under headings, and each is reached by the arrow keys", ()
   }
   expect(document.activeElement).toBe(live[0]);
   // no plan, no picks: nothing to carry out, nothing to copy; no call, nothing to inline
-  expect(menu().filter(c => (c as HTMLButtonElement).disabled).map(c => c.textContent)).toEqual(["Insert a copy of what is picked \u2026", "Make its edits on copies \u2026"]);
+  expect(
+    menu()
+      .filter(c => (c as HTMLButtonElement).disabled)
+      .map(c => c.textContent),
+  ).toEqual(["Insert a copy of what is picked \u2026", "Make its edits on copies \u2026"]);
   expect(choice("Inline")).toBe(undefined);
 });
 
 test("rename, collapse and inline", () => {
-  start({ scenes: { source: scene([box("s/"), box("call", { sub: "PartitionedCall \u00b7 (2)" }), box("~s_[0..3]/", { kind: "series" })]), destination: null } });
+  start({
+    scenes: {
+      source: scene([box("s/"), box("call", { sub: "PartitionedCall \u00b7 (2)" }), box("~s_[0..3]/", { kind: "series" })]),
+      destination: null,
+    },
+  });
   edit("s/", "Rename");
   expect(fields().map(f => f.value)).toEqual(["s"]);
   fields()[0]!.value = "t";
@@ -255,7 +290,15 @@ test("a click on an edge shows its tensors", () => {
 
 test("marks in the boundary are pressed buttons in the inspector", async () => {
   click(item("a"));
-  model.answer("details", { title: "Relu", rows: [["T", "float32"]], inputs: [], outputs: [{ tensor: "a:0", text: "float32" }], control_inputs: ["c"], consumers: ["b"], doc: "" });
+  model.answer("details", {
+    title: "Relu",
+    rows: [["T", "float32"]],
+    inputs: [],
+    outputs: [{ tensor: "a:0", text: "float32" }],
+    control_inputs: ["c"],
+    consumers: ["b"],
+    doc: "",
+  });
   await settled();
   const press = () => host.querySelector<HTMLElement>('[aria-label="Boundary input a:0"]')!;
   expect(press().getAttribute("aria-pressed")).toBe("false");
@@ -277,9 +320,19 @@ test("a reveal goes to the box when its scene comes, even after the answer", asy
 });
 
 test("the outline is a tree that keys walk", () => {
-  model.put({ outline: { rows: [{ name: "s/", label: "s", kind: "scope", count: 2, depth: 0, open: true }, { name: "s/x", label: "x", kind: "op", count: 1, depth: 1, open: false }] } });
+  model.put({
+    outline: {
+      rows: [
+        { name: "s/", label: "s", kind: "scope", count: 2, depth: 0, open: true },
+        { name: "s/x", label: "x", kind: "op", count: 1, depth: 1, open: false },
+      ],
+    },
+  });
   const rows = [...host.querySelectorAll<HTMLElement>(".gs-entry")];
-  expect(rows.map(r => [r.getAttribute("aria-level"), r.getAttribute("aria-expanded"), r.tabIndex])).toEqual([["1", "true", 0], ["2", null, -1]]);
+  expect(rows.map(r => [r.getAttribute("aria-level"), r.getAttribute("aria-expanded"), r.tabIndex])).toEqual([
+    ["1", "true", 0],
+    ["2", null, -1],
+  ]);
   rows[0]!.focus();
   key(rows[0]!, "ArrowDown");
   expect(document.activeElement).toBe(rows[1]);

@@ -7,7 +7,16 @@ import { arrow } from "../src/shapes";
 import { View } from "../src/view";
 import { box, edge, group, NO_BOUNDARY, scene } from "./fake";
 
-const HOSTILE = ["<img src=x onerror=alert(1)>", "</text><script>alert(1)</script>", 'a" onload="alert(1)', "javascript:alert(1)", "&lt;b&gt;", "\u202egnp.exe", "x".repeat(100_000), "nul\u0000"];
+const HOSTILE = [
+  "<img src=x onerror=alert(1)>",
+  "</text><script>alert(1)</script>",
+  'a" onload="alert(1)',
+  "javascript:alert(1)",
+  "&lt;b&gt;",
+  "\u202egnp.exe",
+  "x".repeat(100_000),
+  "nul\u0000",
+];
 
 test("elements are kept by name from scene to scene", () => {
   const d = new Drawing();
@@ -45,8 +54,22 @@ test("control characters and those that reorder text are shown as such", () => {
 
 test("each state has a class and a second sign", () => {
   const d = new Drawing();
-  d.draw(scene([box("i"), box("o"), box("s/", { count: 8 }), box("l"), box("c", { state: "conflict" })], [edge("i", "o", { state: "removed" })]));
-  d.mark({ ...NO_BOUNDARY, inputs: [{ tensor: "i:0", text: "" }], outputs: [{ tensor: "o:0", text: "" }, { tensor: "s/x:0", text: "" }], leaks: [{ tensor: "l:0", text: "" }], boxes: { "s/": 3 } }, "i");
+  d.draw(
+    scene([box("i"), box("o"), box("s/", { count: 8 }), box("l"), box("c", { state: "conflict" })], [edge("i", "o", { state: "removed" })]),
+  );
+  d.mark(
+    {
+      ...NO_BOUNDARY,
+      inputs: [{ tensor: "i:0", text: "" }],
+      outputs: [
+        { tensor: "o:0", text: "" },
+        { tensor: "s/x:0", text: "" },
+      ],
+      leaks: [{ tensor: "l:0", text: "" }],
+      boxes: { "s/": 3 },
+    },
+    "i",
+  );
   const text = (name: string) => d.named(name)!.g.textContent;
   expect(text("i")).toContain("\u25b7 in 1");
   expect(text("i")).toContain("from");
@@ -100,7 +123,8 @@ test("the arrow head lies at the end of the path, along it", () => {
 });
 
 test("the first view is full size when it fits and never too small to read", () => {
-  const view = new View(() => {}), s = scene([]);
+  const view = new View(() => {}),
+    s = scene([]);
   view.first(s, 800, 600);
   expect([view.k, view.x]).toEqual([1, 250]);
   view.first({ ...s, h: 5000 }, 800, 600);
@@ -108,7 +132,8 @@ test("the first view is full size when it fits and never too small to read", () 
 });
 
 test("the first view has the beginning of a large picture in sight, by the shortest way", () => {
-  const view = new View(() => {}), boxes = [box("left", { x: 100 }), box("x", { x: 300, y: 4, h: 32 }), box("far", { x: 1900, y: 900 })];
+  const view = new View(() => {}),
+    boxes = [box("left", { x: 100 }), box("x", { x: 300, y: 4, h: 32 }), box("far", { x: 1900, y: 900 })];
   const s = { ...scene(boxes), w: 2000, h: 1000 };
   view.first(s, 800, 300);
   expect([view.toPane(300, 4), view.k]).toEqual([[20, 23], 0.75]);

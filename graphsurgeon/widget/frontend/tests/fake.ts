@@ -2,8 +2,24 @@
 import type { Boundary, Box, Edge, Group, Model, Plan, Scene, State } from "../src/types";
 
 export function box(name: string, more: Partial<Box> = {}): Box {
-  return { id: "b" + name, kind: name.endsWith("/") ? "scope" : "op", name, label: name, sub: "Relu", count: 1, family: "other", x: 0, y: 0, w: 80, h: 40,
-    state: "", outputs: 1, aside: {}, detail: "", ...more };
+  return {
+    id: "b" + name,
+    kind: name.endsWith("/") ? "scope" : "op",
+    name,
+    label: name,
+    sub: "Relu",
+    count: 1,
+    family: "other",
+    x: 0,
+    y: 0,
+    w: 80,
+    h: 40,
+    state: "",
+    outputs: 1,
+    aside: {},
+    detail: "",
+    ...more,
+  };
 }
 
 export function group(name: string, more: Partial<Group> = {}): Group {
@@ -11,17 +27,58 @@ export function group(name: string, more: Partial<Group> = {}): Group {
 }
 
 export function edge(from: string, to: string, more: Partial<Edge> = {}): Edge {
-  return { id: `e${from}-${to}`, from: "b" + from, to: "b" + to, d: "M0,0C0,10 0,20 0,30", n: 1, control: false, state: "", label: "", lx: 0, ly: 0,
-    tensors: [from + ":0"], ...more };
+  return {
+    id: `e${from}-${to}`,
+    from: "b" + from,
+    to: "b" + to,
+    d: "M0,0C0,10 0,20 0,30",
+    n: 1,
+    control: false,
+    state: "",
+    label: "",
+    lx: 0,
+    ly: 0,
+    tensors: [from + ":0"],
+    ...more,
+  };
 }
 
 export function scene(boxes: Box[], edges: Edge[] = [], groups: Group[] = []): Scene {
-  return { rev: "1", w: 300, h: 300, direction: "TB", boxes, groups, edges, stats: { ops: boxes.length, boxes: boxes.length, edges: edges.length, aside: {}, degraded: "" } };
+  return {
+    rev: "1",
+    w: 300,
+    h: 300,
+    direction: "TB",
+    boxes,
+    groups,
+    edges,
+    stats: { ops: boxes.length, boxes: boxes.length, edges: edges.length, aside: {}, degraded: "" },
+  };
 }
 
-export const NO_BOUNDARY: Boundary = { inputs: [], outputs: [], ops: 0, boxes: {}, leaks: [], control_leaks: [], variables: 0, problem: "" };
-export const NO_PLAN: Plan = { steps: [], redo: 0, faults: [], warnings: [], counts: { ops: 0, variables: 0, placeholders: 0, connections: 0 }, new: [], variables: [],
-  connections: [], code: "", ready: false, applied: "" };
+export const NO_BOUNDARY: Boundary = {
+  inputs: [],
+  outputs: [],
+  ops: 0,
+  boxes: {},
+  leaks: [],
+  control_leaks: [],
+  variables: 0,
+  problem: "",
+};
+export const NO_PLAN: Plan = {
+  steps: [],
+  redo: 0,
+  faults: [],
+  warnings: [],
+  counts: { ops: 0, variables: 0, placeholders: 0, connections: 0 },
+  new: [],
+  variables: [],
+  connections: [],
+  code: "",
+  ready: false,
+  applied: "",
+};
 
 export class FakeModel implements Model {
   sent: any[] = [];
@@ -29,19 +86,45 @@ export class FakeModel implements Model {
   state: State;
 
   constructor(state: Partial<State> = {}) {
-    this.state = { protocol: 1, scenes: { source: scene([box("a"), box("b", { y: 100 })], [edge("a", "b")]), destination: null }, titles: { source: "s", destination: "d" },
-      picked: [], boundary: NO_BOUNDARY, plan: NO_PLAN, status: { text: "", level: "info" }, outline: { rows: [] },
-      look: { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: 200, inside: [] }, theme: "light", ...state };
+    this.state = {
+      protocol: 1,
+      scenes: { source: scene([box("a"), box("b", { y: 100 })], [edge("a", "b")]), destination: null },
+      titles: { source: "s", destination: "d" },
+      picked: [],
+      boundary: NO_BOUNDARY,
+      plan: NO_PLAN,
+      status: { text: "", level: "info" },
+      outline: { rows: [] },
+      look: { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: 200, inside: [] },
+      theme: "light",
+      ...state,
+    };
   }
 
-  get<K extends keyof State>(name: K): State[K] { return this.state[name]; }
-  on(event: string, call: (...args: any[]) => void): void { if (!this.heard.has(event)) this.heard.set(event, new Set()); this.heard.get(event)!.add(call); }
-  off(event: string, call: (...args: any[]) => void): void { this.heard.get(event)?.delete(call); }
-  send(content: unknown): void { this.sent.push(content); }
-  emit(event: string, data?: unknown): void { for (const call of [...(this.heard.get(event) ?? [])]) call(data); }
-  put(changed: Partial<State>): void { Object.assign(this.state, changed); for (const name in changed) this.emit("change:" + name); }
+  get<K extends keyof State>(name: K): State[K] {
+    return this.state[name];
+  }
+  on(event: string, call: (...args: any[]) => void): void {
+    if (!this.heard.has(event)) this.heard.set(event, new Set());
+    this.heard.get(event)!.add(call);
+  }
+  off(event: string, call: (...args: any[]) => void): void {
+    this.heard.get(event)?.delete(call);
+  }
+  send(content: unknown): void {
+    this.sent.push(content);
+  }
+  emit(event: string, data?: unknown): void {
+    for (const call of [...(this.heard.get(event) ?? [])]) call(data);
+  }
+  put(changed: Partial<State>): void {
+    Object.assign(this.state, changed);
+    for (const name in changed) this.emit("change:" + name);
+  }
   /** [verb, args] of what was sent. */
-  get verbs(): [string, unknown][] { return this.sent.map(m => [m.verb, m.args]); }
+  get verbs(): [string, unknown][] {
+    return this.sent.map(m => [m.verb, m.args]);
+  }
   /** Answers the last message of a verb. */
   answer(verb: string, result: unknown = null): void {
     const asked = [...this.sent].reverse().find(m => m.verb === verb);

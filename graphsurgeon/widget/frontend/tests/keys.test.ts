@@ -4,13 +4,38 @@ import { actionOf } from "../src/keys";
 const press = (key: string, more = {}) => actionOf({ key, ctrlKey: false, metaKey: false, shiftKey: false, altKey: false, ...more });
 
 test.each([
-  ["i", {}, "input"], ["o", {}, "output"], ["b", {}, "boundary"], ["B", { shiftKey: true }, "around"], ["c", {}, "copy"], ["m", {}, "connect"],
-  ["z", { ctrlKey: true }, "undo"], ["z", { metaKey: true }, "undo"], ["Z", { ctrlKey: true, shiftKey: true }, "redo"], ["z", { metaKey: true, shiftKey: true }, "redo"],
-  ["Enter", { ctrlKey: true }, "apply"], ["Enter", {}, "open"], ["/", {}, "search"], ["/", { shiftKey: true }, "search"], ["f", {}, "fit"], ["+", { shiftKey: true }, "in"],
-  ["-", {}, "out"], ["0", {}, "actual"], ["Escape", {}, "escape"], ["?", { shiftKey: true }, "help"], [" ", {}, "pick"], [" ", { ctrlKey: true }, "toggle"],
-  ["ArrowDown", {}, "down"], ["I", {}, "input"],
+  ["i", {}, "input"],
+  ["o", {}, "output"],
+  ["b", {}, "boundary"],
+  ["B", { shiftKey: true }, "around"],
+  ["c", {}, "copy"],
+  ["m", {}, "connect"],
+  ["z", { ctrlKey: true }, "undo"],
+  ["z", { metaKey: true }, "undo"],
+  ["Z", { ctrlKey: true, shiftKey: true }, "redo"],
+  ["z", { metaKey: true, shiftKey: true }, "redo"],
+  ["Enter", { ctrlKey: true }, "apply"],
+  ["Enter", {}, "open"],
+  ["/", {}, "search"],
+  ["/", { shiftKey: true }, "search"],
+  ["f", {}, "fit"],
+  ["+", { shiftKey: true }, "in"],
+  ["-", {}, "out"],
+  ["0", {}, "actual"],
+  ["Escape", {}, "escape"],
+  ["?", { shiftKey: true }, "help"],
+  [" ", {}, "pick"],
+  [" ", { ctrlKey: true }, "toggle"],
+  ["ArrowDown", {}, "down"],
+  ["I", {}, "input"],
 ])("%s %o is %s", (key, more, action) => expect(press(key, more)).toBe(action));
 
-test.each([["c", { ctrlKey: true }], ["s", { ctrlKey: true }], ["i", { altKey: true }], ["d", {}], ["x", {}]])("%s %o is left alone", (key, more) => {
+test.each([
+  ["c", { ctrlKey: true }],
+  ["s", { ctrlKey: true }],
+  ["i", { altKey: true }],
+  ["d", {}],
+  ["x", {}],
+])("%s %o is left alone", (key, more) => {
   expect(press(key, more)).toBe(null);
 });

@@ -7,19 +7,35 @@ import { View } from "../src/view";
 import { box, edge, FakeModel, scene } from "./fake";
 
 let model: FakeModel, host: HTMLElement, close: () => void;
-const item = (label: string) => [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
-const key = (e: Element, name: string, more = {}) => e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
+const item = (label: string) =>
+  [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
+const key = (e: Element, name: string, more = {}) =>
+  e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
 const settled = () => new Promise(done => setTimeout(done));
 const choices = () => [...host.querySelectorAll<HTMLElement>(".gs-choice")];
 
 beforeEach(() => {
-  model = new FakeModel({ scenes: { source: scene([box("a"), box("b", { y: 100 }), box("s/")], [edge("a", "b")]), destination: null }, views: { back: 1, forward: 0, saved: ["head"] } });
+  model = new FakeModel({
+    scenes: { source: scene([box("a"), box("b", { y: 100 }), box("s/")], [edge("a", "b")]), destination: null },
+    views: { back: 1, forward: 0, saved: ["head"] },
+  });
   host = document.body.appendChild(document.createElement("div"));
   close = mount(model, host);
 });
-afterEach(() => { close(); host.remove(); });
+afterEach(() => {
+  close();
+  host.remove();
+});
 
-const DETAILS = { title: "", rows: [] as [string, string][], inputs: [{ tensor: "x/y:1", text: "" }], outputs: [], control_inputs: ["^c".slice(1)], consumers: ["r"], doc: "" };
+const DETAILS = {
+  title: "",
+  rows: [] as [string, string][],
+  inputs: [{ tensor: "x/y:1", text: "" }],
+  outputs: [],
+  control_inputs: ["^c".slice(1)],
+  consumers: ["r"],
+  doc: "",
+};
 
 test("p asks which producer, n goes to the one consumer", async () => {
   item("a").focus();
@@ -67,7 +83,10 @@ test("back and forward by keys and buttons, as far as there is a way", () => {
   item("a").focus();
   key(item("a"), ",");
   buttons[0]!.click();
-  expect(model.verbs).toEqual([["back", {}], ["back", {}]]);
+  expect(model.verbs).toEqual([
+    ["back", {}],
+    ["back", {}],
+  ]);
   model.put({ views: { back: 0, forward: 1, saved: [] } });
   expect(buttons.map(b => b.disabled)).toEqual([true, false]);
   key(item("a"), ".");
@@ -101,7 +120,11 @@ test("views are saved with the look, shown by digits, and forgotten", async () =
 test("what is searched is marked on the boxes, with how many are inside; a wrong pattern is said", async () => {
   vi.useFakeTimers();
   const input = host.querySelector<HTMLInputElement>(".gs-search input")!;
-  const type = (text: string) => { input.value = text; input.dispatchEvent(new Event("input")); vi.advanceTimersByTime(500); };
+  const type = (text: string) => {
+    input.value = text;
+    input.dispatchEvent(new Event("input"));
+    vi.advanceTimersByTime(500);
+  };
   type("op:Relu");
   model.answer("find", { hits: [{ name: "s/x", label: "x", op: "Relu", inside: "s/" }], total: 8, boxes: { "s/": 7, a: 1 } });
   vi.useRealTimers();
@@ -110,7 +133,12 @@ test("what is searched is marked on the boxes, with how many are inside; a wrong
   expect([...host.querySelectorAll<SVGGElement>(".gs-hit-box")].map(g => g.dataset["name"])).toEqual(["a", "s/"]);
   vi.useFakeTimers();
   type("/(/");
-  model.emit("msg:custom", { v: 1, id: model.sent.at(-1).id, ok: false, error: { asked: "find('/(/')", wrong: "it is no expression", instead: "Escape it" } });
+  model.emit("msg:custom", {
+    v: 1,
+    id: model.sent.at(-1).id,
+    ok: false,
+    error: { asked: "find('/(/')", wrong: "it is no expression", instead: "Escape it" },
+  });
   vi.useRealTimers();
   await settled();
   expect(host.querySelector(".gs-hits-note")!.textContent).toBe("find('/(/'): it is no expression. Escape it.");
@@ -119,7 +147,9 @@ test("what is searched is marked on the boxes, with how many are inside; a wrong
 });
 
 test("the map is there while a part is out of sight, and goes with w", () => {
-  const view = new View(() => {}), map = new Minimap(view, () => [600, 400]), big = { ...scene([box("a"), box("b", { x: 900, y: 900 })]), w: 1000, h: 1000 };
+  const view = new View(() => {}),
+    map = new Minimap(view, () => [600, 400]),
+    big = { ...scene([box("a"), box("b", { x: 900, y: 900 })]), w: 1000, h: 1000 };
   view.put(0, 0, 1);
   map.draw(big);
   expect(map.element.hidden).toBe(false);
@@ -134,8 +164,14 @@ test("the map is there while a part is out of sight, and goes with w", () => {
   expect(map.element.hidden).toBe(true);
 });
 
-test.each([["?x8x3", "float32 (?, 8, 3)", true], ["...,3", "float32 (?, 8, 3)", true], ["*x8", "float32 (?, 8, 3)", false], ["8", "int32 (8,)", true], ["()", "int32 ()", true], ["8", "resource", false]])(
-  "the shape %s of %s: %s", (asked, text, fits) => expect(shape(asked, text)).toBe(fits));
+test.each([
+  ["?x8x3", "float32 (?, 8, 3)", true],
+  ["...,3", "float32 (?, 8, 3)", true],
+  ["*x8", "float32 (?, 8, 3)", false],
+  ["8", "int32 (8,)", true],
+  ["()", "int32 ()", true],
+  ["8", "resource", false],
+])("the shape %s of %s: %s", (asked, text, fits) => expect(shape(asked, text)).toBe(fits));
 
 test("signs of expressions are text in a pattern", () => {
   expect(glob("a.b*")("a.bc")).toBe(true);
@@ -144,15 +180,20 @@ test("signs of expressions are text in a pattern", () => {
 });
 
 test("a page refuses more than 400 boxes, and opens no fold that is not in it", () => {
-  const rows = (n: number) => [[-1, "scope", "s/", "s", "", n, "scope", 0, 64, 4], ...Array.from({ length: n }, (_, i) => [0, "op", `s/${i}`, String(i), "Neg", 1, "math", 1, 64, 0])];
-  const graph = (n: number) => new PageGraph({ ops: n, rows: rows(n) as any, asides: [], kinds: [], shut: 0, tensors: [], reads: [], controls: [], waits: [] });
+  const rows = (n: number) => [
+    [-1, "scope", "s/", "s", "", n, "scope", 0, 64, 4],
+    ...Array.from({ length: n }, (_, i) => [0, "op", `s/${i}`, String(i), "Neg", 1, "math", 1, 64, 0]),
+  ];
+  const graph = (n: number) =>
+    new PageGraph({ ops: n, rows: rows(n) as any, asides: [], kinds: [], shut: 0, tensors: [], reads: [], controls: [], waits: [] });
   expect(graph(400).build(new Set([0])).boxes.length).toBe(400);
   expect(() => graph(401).build(new Set([0]))).toThrow(TooMany);
   expect(graph(3).build(new Set([2])).boxes.length).toBe(1);
 });
 
 test("what one goes to is large enough to read, also from far away", async () => {
-  for (const canvas of host.querySelectorAll(".gs-canvas")) Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
+  for (const canvas of host.querySelectorAll(".gs-canvas"))
+    Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
   model.put({ scenes: { source: { ...scene([box("a"), box("b", { y: 2900, x: 500 })]), rev: "2", w: 1000, h: 3000 }, destination: null } });
   const scale = () => /scale\((.*)\)/.exec(host.querySelector(".gs-root")!.getAttribute("transform")!)![1];
   item("a").focus();
@@ -168,21 +209,28 @@ test("what one goes to is large enough to read, also from far away", async () =>
 
 test("the inside of a function is looked at from its beginning, and what is outside again as it was left", async () => {
   const at = () => host.querySelector(".gs-root")!.getAttribute("transform");
-  for (const canvas of host.querySelectorAll(".gs-canvas")) Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
-  const outside = scene([box("a"), box("call", { y: 100 })]), look = { shown: [], hidden: [], training: "scopes" as const, by: "family", name: "", faded: [], budget: 200, inside: [] };
+  for (const canvas of host.querySelectorAll(".gs-canvas"))
+    Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
+  const outside = scene([box("a"), box("call", { y: 100 })]),
+    look = { shown: [], hidden: [], training: "scopes" as const, by: "family", name: "", faded: [], budget: 200, inside: [] };
   model.put({ scenes: { source: { ...outside, rev: "2" }, destination: null }, look });
   key(item("a"), "+");
   key(item("a"), "+");
   const before = at();
-  model.put({ scenes: { source: { ...scene([box("a"), box("arg")]), rev: "3", w: 1000, h: 2000 }, destination: null }, look: { ...look, inside: ["f"] } });
+  model.put({
+    scenes: { source: { ...scene([box("a"), box("arg")]), rev: "3", w: 1000, h: 2000 }, destination: null },
+    look: { ...look, inside: ["f"] },
+  });
   expect(at()).toBe("translate(20.00,20.00) scale(0.7500)");
   model.put({ scenes: { source: { ...outside, rev: "2" }, destination: null }, look });
   expect(at()).toBe(before);
 });
 
 test("a picture that has shrunk out of sight is looked at anew", () => {
-  for (const canvas of host.querySelectorAll(".gs-canvas")) Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
-  const at = () => host.querySelector(".gs-root")!.getAttribute("transform"), wide = (x: number, rev: string) => ({ ...scene([box("far", { x })]), rev, w: x + 100, h: 40 });
+  for (const canvas of host.querySelectorAll(".gs-canvas"))
+    Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
+  const at = () => host.querySelector(".gs-root")!.getAttribute("transform"),
+    wide = (x: number, rev: string) => ({ ...scene([box("far", { x })]), rev, w: x + 100, h: 40 });
   model.put({ scenes: { source: wide(4000, "2"), destination: null } });
   const before = at();
   model.put({ scenes: { source: wide(3900, "3"), destination: null } });

@@ -34,8 +34,12 @@ test("a frame comes to the middle, between 75 % and full size", () => {
 
 test("edges that join old and new stand out; quiet ones lie below the others", () => {
   const d = new Drawing();
-  d.draw(scene([box("a"), box("c/x", NEW), box("c/y", NEW)],
-    [edge("c/x", "c/y", { ...NEW, label: "float32" }), edge("a", "c/x", NEW), edge("a", "c/y", { quiet: true })]));
+  d.draw(
+    scene(
+      [box("a"), box("c/x", NEW), box("c/y", NEW)],
+      [edge("c/x", "c/y", { ...NEW, label: "float32" }), edge("a", "c/x", NEW), edge("a", "c/y", { quiet: true })],
+    ),
+  );
   d.join(new Set());
   const edges = [...d.root.querySelectorAll(".gs-edge")].map(e => e.getAttribute("class"));
   expect(edges).toEqual(["gs-edge gs-quiet-edge", "gs-edge gs-is-new", "gs-edge gs-is-new gs-joins"]);

@@ -14,21 +14,40 @@ function start(state = {}): void {
   host = document.body.appendChild(document.createElement("div"));
   close = mount(model, host);
 }
-const item = (label: string) => [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
+const item = (label: string) =>
+  [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
 const press = (text: string, within = host) => {
   const found = [...within.querySelectorAll<HTMLButtonElement>("button")].find(b => (b.textContent || b.title).includes(text));
-  if (!found) throw new Error(`no button ${text}: ${[...within.querySelectorAll("button")].map(b => b.textContent || b.title).join(" | ")}`);
+  if (!found)
+    throw new Error(`no button ${text}: ${[...within.querySelectorAll("button")].map(b => b.textContent || b.title).join(" | ")}`);
   found.click();
 };
 const key = (e: Element, name: string) => e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
 const settled = () => new Promise(done => setTimeout(done));
-const details = (more: Partial<Details>): Details => ({ title: "a", rows: [], inputs: [], outputs: [], control_inputs: [], consumers: [], doc: "", ...more });
+const details = (more: Partial<Details>): Details => ({
+  title: "a",
+  rows: [],
+  inputs: [],
+  outputs: [],
+  control_inputs: [],
+  consumers: [],
+  doc: "",
+  ...more,
+});
 
 beforeEach(() => start());
-afterEach(() => { close(); host.remove(); });
+afterEach(() => {
+  close();
+  host.remove();
+});
 
 test("a long label stands on two lines, and what steps aside hangs on a stub", () => {
-  start({ scenes: { source: scene([box("a", { label: "one/two", lines: ["one/", "two"], h: 54, aside: { constants: 1200 } })]), destination: null } });
+  start({
+    scenes: {
+      source: scene([box("a", { label: "one/two", lines: ["one/", "two"], h: 54, aside: { constants: 1200 } })]),
+      destination: null,
+    },
+  });
   const labels = [...item("one/two").querySelectorAll(".gs-label")];
   expect(labels.map(l => l.textContent)).toEqual(["one/", "two"]);
   expect(Number(labels[1]!.getAttribute("y")) - Number(labels[0]!.getAttribute("y"))).toBe(14);
@@ -45,8 +64,11 @@ test("the view menu sets depth, gradients, helpers, hidden types and the budget"
     press(text, host.querySelector<HTMLElement>(".gs-menu")!);
   }
   expect(model.verbs).toEqual([
-    ["set_depth", { depth: 2, pane: "source" }], ["set_training", { how: "away" }], ["show_aside", { kind: "constants", on: true }],
-    ["hide_ops", { types: [] }], ["set_budget", { boxes: 400 }],
+    ["set_depth", { depth: 2, pane: "source" }],
+    ["set_training", { how: "away" }],
+    ["show_aside", { kind: "constants", on: true }],
+    ["hide_ops", { types: [] }],
+    ["set_budget", { boxes: 400 }],
   ]);
 });
 
@@ -64,7 +86,10 @@ test("g puts gradients away and back, s opens the menu", () => {
   model.put({ look: { ...LOOK, training: "away" } });
   key(item("a"), "g");
   key(item("a"), "s");
-  expect(model.verbs).toEqual([["set_training", { how: "away" }], ["set_training", { how: "scopes" }]]);
+  expect(model.verbs).toEqual([
+    ["set_training", { how: "away" }],
+    ["set_training", { how: "scopes" }],
+  ]);
   expect(host.querySelector(".gs-menu")!.getAttribute("aria-label")).toBe("What is shown");
 });
 
@@ -72,9 +97,27 @@ test("colours come from Python, and only as colours", () => {
   press("Colours");
   press("Repeated structure", host.querySelector<HTMLElement>(".gs-menu")!);
   expect(model.verbs).toEqual([["paint", { by: "structure" }]]);
-  const legend: Legend = { by: "values", title: "ms", items: [{ key: "c0", text: "1 to 2", colour: "#3B4CC0", boxes: 1 }, { key: "c1", text: "2 to 3", colour: "red;background:url(x)", boxes: 1 }], faded: [] };
+  const legend: Legend = {
+    by: "values",
+    title: "ms",
+    items: [
+      { key: "c0", text: "1 to 2", colour: "#3B4CC0", boxes: 1 },
+      { key: "c1", text: "2 to 3", colour: "red;background:url(x)", boxes: 1 },
+    ],
+    faded: [],
+  };
   const boxes = [
-    box("a", { paint: { key: "c0", colour: "#3B4CC0", bars: [["#3B4CC0", 0.5], ["javascript:1", 0.5]], told: "1.5 ms" } }),
+    box("a", {
+      paint: {
+        key: "c0",
+        colour: "#3B4CC0",
+        bars: [
+          ["#3B4CC0", 0.5],
+          ["javascript:1", 0.5],
+        ],
+        told: "1.5 ms",
+      },
+    }),
     box("b", { y: 100, paint: { key: "c1", colour: "red;background:url(x)", bars: [], told: "" } }),
   ];
   model.put({ scenes: { source: { ...scene(boxes, [edge("a", "b")]), legend }, destination: null } });
@@ -158,8 +201,23 @@ test("an edge names its ends and tells dtype and shape of its tensors", () => {
 });
 
 test("what steps aside is counted in words, one or many", () => {
-  expect([[1, "constants"], [2, "constants"], [1, "summaries"], [1, "no-ops"], [1, "edges of gradients"], [1200, "saving ops"]].map(([n, what]) => besides(n as number, what as string)))
-    .toEqual(["1 constant aside", "2 constants aside", "1 summary aside", "1 no-op aside", "1 edge of gradients aside", "1,200 saving ops aside"]);
+  expect(
+    [
+      [1, "constants"],
+      [2, "constants"],
+      [1, "summaries"],
+      [1, "no-ops"],
+      [1, "edges of gradients"],
+      [1200, "saving ops"],
+    ].map(([n, what]) => besides(n as number, what as string)),
+  ).toEqual([
+    "1 constant aside",
+    "2 constants aside",
+    "1 summary aside",
+    "1 no-op aside",
+    "1 edge of gradients aside",
+    "1,200 saving ops aside",
+  ]);
   start({ scenes: { source: scene([box("a", { aside: { constants: 1 } })]), destination: null } });
   expect(item("a").getAttribute("aria-label")).toContain("1 constant aside");
 });

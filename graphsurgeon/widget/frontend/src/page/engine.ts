@@ -4,19 +4,34 @@ type Reply = { id: number; text?: string; error?: string };
 
 /** What the module asks of its surroundings: no files, no streams, no environment. */
 function surroundings(memory: () => WebAssembly.Memory): WebAssembly.ModuleImports {
-  const view = () => new DataView(memory().buffer), BAD = 8, NONE = 0;
+  const view = () => new DataView(memory().buffer),
+    BAD = 8,
+    NONE = 0;
   const zero = (at: number, bytes: number) => new Uint8Array(memory().buffer, at, bytes).fill(0);
   return {
     environ_get: () => NONE,
-    environ_sizes_get: (n: number, size: number) => { view().setUint32(n, 0, true); view().setUint32(size, 0, true); return NONE; },
-    clock_time_get: (_id: number, _precision: bigint, at: number) => { view().setBigUint64(at, 0n, true); return NONE; },
+    environ_sizes_get: (n: number, size: number) => {
+      view().setUint32(n, 0, true);
+      view().setUint32(size, 0, true);
+      return NONE;
+    },
+    clock_time_get: (_id: number, _precision: bigint, at: number) => {
+      view().setBigUint64(at, 0n, true);
+      return NONE;
+    },
     fd_close: () => NONE,
-    fd_fdstat_get: (_fd: number, at: number) => { zero(at, 24); return NONE; },
+    fd_fdstat_get: (_fd: number, at: number) => {
+      zero(at, 24);
+      return NONE;
+    },
     fd_fdstat_set_flags: () => NONE,
     fd_filestat_get: () => BAD,
     fd_prestat_get: () => BAD,
     fd_prestat_dir_name: () => BAD,
-    fd_read: (_fd: number, _vectors: number, _n: number, at: number) => { view().setUint32(at, 0, true); return NONE; },
+    fd_read: (_fd: number, _vectors: number, _n: number, at: number) => {
+      view().setUint32(at, 0, true);
+      return NONE;
+    },
     fd_seek: () => BAD,
     fd_write: (_fd: number, vectors: number, n: number, at: number) => {
       let sum = 0;
@@ -26,8 +41,13 @@ function surroundings(memory: () => WebAssembly.Memory): WebAssembly.ModuleImpor
     },
     path_filestat_get: () => BAD,
     path_open: () => BAD,
-    proc_exit: (code: number) => { throw new Error(`Graphviz ended with code ${code}`); },
-    random_get: (at: number, n: number) => { zero(at, n); return NONE; },
+    proc_exit: (code: number) => {
+      throw new Error(`Graphviz ended with code ${code}`);
+    },
+    random_get: (at: number, n: number) => {
+      zero(at, n);
+      return NONE;
+    },
   };
 }
 
@@ -38,11 +58,13 @@ export function render(module: WebAssembly.Module, dot: string): string {
   const e = instance.exports as Record<string, any>;
   memory = e["memory"] as WebAssembly.Memory;
   const put = (text: string): number => {
-    const data = new TextEncoder().encode(text + "\0"), at = Number(e["malloc"](data.length));
+    const data = new TextEncoder().encode(text + "\0"),
+      at = Number(e["malloc"](data.length));
     new Uint8Array(memory!.buffer, at, data.length).set(data);
     return at;
   };
-  const size = Number(e["malloc"](4)), found = Number(e["graphviz_render"](put(dot), put("json0"), put("dot"), size));
+  const size = Number(e["malloc"](4)),
+    found = Number(e["graphviz_render"](put(dot), put("json0"), put("dot"), size));
   if (!found) throw new Error("Graphviz refused the picture");
   const long = new DataView(memory.buffer).getUint32(size, true);
   return new TextDecoder().decode(new Uint8Array(memory.buffer.slice(found, found + long)));
@@ -52,7 +74,10 @@ export function render(module: WebAssembly.Module, dot: string): string {
 export function serve(scope: { onmessage: ((e: MessageEvent) => void) | null; postMessage(message: Reply): void }): void {
   let module: WebAssembly.Module;
   scope.onmessage = e => {
-    if (e.data.module) { module = e.data.module; return; }
+    if (e.data.module) {
+      module = e.data.module;
+      return;
+    }
     const { id, dot } = e.data as { id: number; dot: string };
     try {
       scope.postMessage({ id, text: render(module, dot) });
@@ -71,7 +96,10 @@ export class Engine {
   private running: { done(text: string): void; failed(error: Error): void; timer: number } | null = null;
 
   /** `source` is the code of the page, which serves as the worker's too. */
-  constructor(private module: WebAssembly.Module, private source: string) {}
+  constructor(
+    private module: WebAssembly.Module,
+    private source: string,
+  ) {}
 
   /** Lays out DOT text within `limit` ms; a newer call stops an older one. */
   run(dot: string, limit: number): Promise<string> {
@@ -89,7 +117,11 @@ export class Engine {
         if (e.data.text !== undefined) done(e.data.text);
         else failed(new Error(e.data.error));
       };
-      worker.onerror = e => { this.running = null; clearTimeout(timer); failed(new Error(e.message || "the layout failed")); };
+      worker.onerror = e => {
+        this.running = null;
+        clearTimeout(timer);
+        failed(new Error(e.message || "the layout failed"));
+      };
       worker.postMessage({ id, dot });
     });
   }

@@ -6,18 +6,41 @@ import type { Box, Edge, Scene } from "../types";
 export type PackedRow = [number, Box["kind"], string, string, string, number, string, number, number, number, Box["state"]?];
 
 export interface Packed {
-  ops: number; rows: PackedRow[]; asides: [number, number, number][]; kinds: string[]; shut: number;
-  tensors: [number, string, string][]; reads: [number, number][]; controls: [number, string][]; waits: [number, number][];
+  ops: number;
+  rows: PackedRow[];
+  asides: [number, number, number][];
+  kinds: string[];
+  shut: number;
+  tensors: [number, string, string][];
+  reads: [number, number][];
+  controls: [number, string][];
+  waits: [number, number][];
 }
 
-export interface Unplaced { boxes: Box[]; frames: { row: number; depth: number; group: number }[]; groupOf: number[]; edges: Edge[]; rowOfBox: number[]; stats: Scene["stats"] }
+export interface Unplaced {
+  boxes: Box[];
+  frames: { row: number; depth: number; group: number }[];
+  groupOf: number[];
+  edges: Edge[];
+  rowOfBox: number[];
+  stats: Scene["stats"];
+}
 
 export const MOST = 400;
-const CONTROL_MOST = 4, HUB = 4, CROSSROADS = 10, TENSORS = 8;
-const BEHIND = 1, OPENS = 4;
+const CONTROL_MOST = 4,
+  HUB = 4,
+  CROSSROADS = 10,
+  TENSORS = 8;
+const BEHIND = 1,
+  OPENS = 4;
 
 export class TooMany extends Error {
-  constructor(readonly count: number, readonly name: string) { super(`${count} boxes`); }
+  constructor(
+    readonly count: number,
+    readonly name: string,
+  ) {
+    super(`${count} boxes`);
+  }
 }
 
 export class PageGraph {
@@ -33,8 +56,12 @@ export class PageGraph {
     });
   }
 
-  row(i: number): PackedRow { return this.packed.rows[i]!; }
-  opens(i: number): boolean { return (this.row(i)[9] & OPENS) !== 0; }
+  row(i: number): PackedRow {
+    return this.packed.rows[i]!;
+  }
+  opens(i: number): boolean {
+    return (this.row(i)[9] & OPENS) !== 0;
+  }
 
   /** The folds around a row, outermost first. */
   above(i: number): number[] {
@@ -45,7 +72,10 @@ export class PageGraph {
 
   /** Finds the boxes, frames and edges; throws TooMany past 400 boxes. */
   build(open: ReadonlySet<number>): Unplaced {
-    const boxes: Box[] = [], frames: Unplaced["frames"] = [], groupOf: number[] = [], rowOfBox: number[] = [];
+    const boxes: Box[] = [],
+      frames: Unplaced["frames"] = [],
+      groupOf: number[] = [],
+      rowOfBox: number[] = [];
     const at = new Int32Array(this.packed.rows.length).fill(-1);
     const stack: [number, number][] = [...this.roots].reverse().map(i => [i, -1]);
     let total = stack.length;
@@ -61,11 +91,30 @@ export class PageGraph {
         at[i] = boxes.length;
         groupOf.push(group);
         rowOfBox.push(i);
-        boxes.push({ id: `b${boxes.length}`, kind, name, label, sub, count, family, outputs, state: state ?? "", aside: {}, detail: "", x: 0, y: 0, w, h: 40, ...twoLines(label) });
+        boxes.push({
+          id: `b${boxes.length}`,
+          kind,
+          name,
+          label,
+          sub,
+          count,
+          family,
+          outputs,
+          state: state ?? "",
+          aside: {},
+          detail: "",
+          x: 0,
+          y: 0,
+          w,
+          h: 40,
+          ...twoLines(label),
+        });
       }
     }
     // parents come before their children: what a folded box holds is where the box is
-    this.packed.rows.forEach((row, i) => { if (at[i]! < 0 && row[0] >= 0 && !(open.has(row[0]) && this.opens(row[0]))) at[i] = at[row[0]]!; });
+    this.packed.rows.forEach((row, i) => {
+      if (at[i]! < 0 && row[0] >= 0 && !(open.has(row[0]) && this.opens(row[0]))) at[i] = at[row[0]]!;
+    });
     const shut = (fold: number) => fold >= 0 && !(open.has(fold) && this.opens(fold));
     const place = (row: number) => {
       if (row >= 0) return at[row]!;
@@ -78,14 +127,26 @@ export class PageGraph {
     this.hush(boxes, rowOfBox, edges);
     if (hidden) totals["control edges"] = hidden;
     for (const box of boxes) box.detail = detail(box);
-    return { boxes, frames, groupOf, edges, rowOfBox, stats: { ops: this.packed.ops, boxes: boxes.length, edges: edges.length, aside: totals, degraded: "" } };
+    return {
+      boxes,
+      frames,
+      groupOf,
+      edges,
+      rowOfBox,
+      stats: { ops: this.packed.ops, boxes: boxes.length, edges: edges.length, aside: totals, degraded: "" },
+    };
   }
 
   private setAside(boxes: Box[], place: (row: number) => number, shut: (fold: number) => boolean): Record<string, number> {
-    const { asides, kinds, tensors, reads } = this.packed, totals: Record<string, number> = {};
-    const things = new Map<number, number>(), helped = new Map<string, [number, number]>();
+    const { asides, kinds, tensors, reads } = this.packed,
+      totals: Record<string, number> = {};
+    const things = new Map<number, number>(),
+      helped = new Map<string, [number, number]>();
     for (const [fold, thing, kind] of asides) if (!shut(fold) && !things.has(thing)) things.set(thing, kind);
-    for (const kind of [...things.values()].sort((a, b) => a - b)) { const name = kinds[kind]!; totals[name] = (totals[name] ?? 0) + 1; }
+    for (const kind of [...things.values()].sort((a, b) => a - b)) {
+      const name = kinds[kind]!;
+      totals[name] = (totals[name] ?? 0) + 1;
+    }
     const help = (helper: number, box: number) => {
       if (helper >= 0 || place(helper) >= 0 || box < 0) return;
       const thing = asides[-1 - helper]![1];
@@ -97,7 +158,8 @@ export class PageGraph {
       help(reader, place(maker));
     }
     for (const [box, kind] of [...helped.values()].sort((a, b) => a[1] - b[1])) {
-      const aside = boxes[box]!.aside, name = kinds[kind]!;
+      const aside = boxes[box]!.aside,
+        name = kinds[kind]!;
       aside[name] = (aside[name] ?? 0) + 1;
     }
     return totals;
@@ -108,38 +170,71 @@ export class PageGraph {
     return grouped(reads, i => place(tensors[i]![0]), place, boxes.length).map(([a, b, found], i) => {
       const only = found.length === 1 ? tensors[found[0]!]![2] : `\u00d7${found.length}`;
       const told = found.slice(0, TENSORS).map(t => tensors[t]!);
-      return { ...edgeOf(`e${i}`, boxes[a]!, boxes[b]!, found.length, false, told.map(t => t[1]), only), texts: told.map(t => t[2]) };
+      return {
+        ...edgeOf(
+          `e${i}`,
+          boxes[a]!,
+          boxes[b]!,
+          found.length,
+          false,
+          told.map(t => t[1]),
+          only,
+        ),
+        texts: told.map(t => t[2]),
+      };
     });
   }
 
   /** Adds the control edges that say something new; returns how many control inputs are not drawn. */
   private controls(boxes: Box[], place: (row: number) => number, edges: Edge[]): number {
-    const { controls, waits } = this.packed, between = new Set(edges.flatMap(e => [`${e.from} ${e.to}`, `${e.to} ${e.from}`]));
+    const { controls, waits } = this.packed,
+      between = new Set(edges.flatMap(e => [`${e.from} ${e.to}`, `${e.to} ${e.from}`]));
     const at = new Array<number>(boxes.length).fill(0);
     let hidden = 0;
     for (const [a, b, found] of grouped(waits, i => place(controls[i]![0]), place, boxes.length)) {
-      if (between.has(`${boxes[a]!.id} ${boxes[b]!.id}`) || at[a]! >= CONTROL_MOST || at[b]! >= CONTROL_MOST) { hidden += found.length; continue; }
+      if (between.has(`${boxes[a]!.id} ${boxes[b]!.id}`) || at[a]! >= CONTROL_MOST || at[b]! >= CONTROL_MOST) {
+        hidden += found.length;
+        continue;
+      }
       at[a]!++;
       at[b]!++;
-      edges.push(edgeOf(`e${edges.length}`, boxes[a]!, boxes[b]!, found.length, true, found.slice(0, TENSORS).map(t => "^" + controls[t]![1]), found.length > 1 ? `\u00d7${found.length}` : ""));
+      edges.push(
+        edgeOf(
+          `e${edges.length}`,
+          boxes[a]!,
+          boxes[b]!,
+          found.length,
+          true,
+          found.slice(0, TENSORS).map(t => "^" + controls[t]![1]),
+          found.length > 1 ? `\u00d7${found.length}` : "",
+        ),
+      );
     }
     return hidden;
   }
 
   private hush(boxes: Box[], rowOfBox: number[], edges: Edge[]): void {
-    const back = new Set(boxes.filter((_, i) => this.row(rowOfBox[i]!)[9] & BEHIND).map(b => b.id)), ends = new Map<string, number>();
+    const back = new Set(boxes.filter((_, i) => this.row(rowOfBox[i]!)[9] & BEHIND).map(b => b.id)),
+      ends = new Map<string, number>();
     for (const e of edges) for (const end of [e.from, e.to]) ends.set(end, (ends.get(end) ?? 0) + 1);
     for (const e of edges) e.quiet = [e.from, e.to].some(end => ends.get(end)! >= (back.has(end) ? HUB : CROSSROADS));
   }
 }
 
 /** One entry for each pair of boxes: what goes from one to the other, each once. */
-function grouped(pairs: [number, number][], from: (i: number) => number, to: (row: number) => number, n: number): [number, number, number[]][] {
+function grouped(
+  pairs: [number, number][],
+  from: (i: number) => number,
+  to: (row: number) => number,
+  n: number,
+): [number, number, number[]][] {
   const found = new Map<number, Set<number>>();
   for (const [what, reader] of pairs) {
-    const a = from(what), b = to(reader);
+    const a = from(what),
+      b = to(reader);
     if (a < 0 || b < 0 || a === b) continue;
-    const key = a * n + b, there = found.get(key);
+    const key = a * n + b,
+      there = found.get(key);
     if (there) there.add(what);
     else found.set(key, new Set([what]));
   }
@@ -162,6 +257,8 @@ function twoLines(label: string): { lines?: string[] } {
 }
 
 function detail(box: Box): string {
-  const helped = Object.entries(box.aside).map(([kind, n]) => counted(n, kind)).join(", ");
+  const helped = Object.entries(box.aside)
+    .map(([kind, n]) => counted(n, kind))
+    .join(", ");
   return [box.name.slice(0, 400), box.sub, helped && `with ${helped}`].filter(Boolean).join(" \u00b7 ");
 }

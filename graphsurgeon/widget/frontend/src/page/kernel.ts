@@ -8,16 +8,37 @@ import { place } from "./place";
 import { PagePlaces, type Place } from "./places";
 
 export interface PageData {
-  title: string; packed: Packed; first: Scene; open: string[]; theme: State["theme"]; direction: Direction | "auto";
-  attributes: Record<string, [string, string][]>; docs: Record<string, string>;
+  title: string;
+  packed: Packed;
+  first: Scene;
+  open: string[];
+  theme: State["theme"];
+  direction: Direction | "auto";
+  attributes: Record<string, [string, string][]>;
+  docs: Record<string, string>;
 }
 
 class No extends Error {
-  constructor(readonly parts: ErrorParts) { super(parts.wrong); }
+  constructor(readonly parts: ErrorParts) {
+    super(parts.wrong);
+  }
 }
 
 const NOTHING = { inputs: [], outputs: [], ops: 0, boxes: {}, leaks: [], control_leaks: [], variables: 0, problem: "" };
-const NO_PLAN = { steps: [], redo: 0, undo: false, faults: [], warnings: [], counts: { ops: 0, variables: 0, placeholders: 0, connections: 0 }, new: [], variables: [], connections: [], code: "", ready: false, applied: "" };
+const NO_PLAN = {
+  steps: [],
+  redo: 0,
+  undo: false,
+  faults: [],
+  warnings: [],
+  counts: { ops: 0, variables: 0, placeholders: 0, connections: 0 },
+  new: [],
+  variables: [],
+  connections: [],
+  code: "",
+  ready: false,
+  applied: "",
+};
 const SHOWN = 200;
 
 /** A model for the screen, answered in the page itself. */
@@ -34,63 +55,139 @@ export class PageModel implements Model {
   private faded: string[] = [];
   private readonly places = new PagePlaces();
 
-  constructor(private data: PageData, private engine: Engine | null) {
+  constructor(
+    private data: PageData,
+    private engine: Engine | null,
+  ) {
     this.graph = new PageGraph(data.packed);
     this.direction = data.direction;
     this.opening = new Set(data.open.map(name => this.graph.byName.get(name)).filter((i): i is number => i !== undefined));
     this.open = new Set(this.opening);
     this.kept.set(this.key(), data.first);
-    const left = data.packed.shut ? ` ${data.packed.shut.toLocaleString("en")} of its scopes are too deep for this page and stay folded.` : "";
+    const left = data.packed.shut
+      ? ` ${data.packed.shut.toLocaleString("en")} of its scopes are too deep for this page and stay folded.`
+      : "";
     this.state = {
-      protocol: 1, scenes: { source: data.first, destination: null }, titles: { source: data.title, destination: "" }, picked: [], boundary: NOTHING, plan: NO_PLAN,
-      status: { text: `A saved picture: it folds, unfolds and searches without a kernel.${left}`, level: "info" }, outline: { rows: [] }, theme: data.theme, still: true, views: this.places.shown(),
+      protocol: 1,
+      scenes: { source: data.first, destination: null },
+      titles: { source: data.title, destination: "" },
+      picked: [],
+      boundary: NOTHING,
+      plan: NO_PLAN,
+      status: { text: `A saved picture: it folds, unfolds and searches without a kernel.${left}`, level: "info" },
+      outline: { rows: [] },
+      theme: data.theme,
+      still: true,
+      views: this.places.shown(),
     };
     for (const i of this.open) this.rows.add(this.graph.row(i)[2]);
     this.state.outline = { rows: this.outline() };
   }
 
-  get<K extends keyof State>(name: K): State[K] { return this.state[name]; }
-  on(event: string, call: (...args: any[]) => void): void { if (!this.heard.has(event)) this.heard.set(event, new Set()); this.heard.get(event)!.add(call); }
-  off(event: string, call: (...args: any[]) => void): void { this.heard.get(event)?.delete(call); }
+  get<K extends keyof State>(name: K): State[K] {
+    return this.state[name];
+  }
+  on(event: string, call: (...args: any[]) => void): void {
+    if (!this.heard.has(event)) this.heard.set(event, new Set());
+    this.heard.get(event)!.add(call);
+  }
+  off(event: string, call: (...args: any[]) => void): void {
+    this.heard.get(event)?.delete(call);
+  }
 
   send(message: any): void {
     const { id, verb, args } = message;
     void this.answer(verb, args).then(
       result => this.emit("msg:custom", { v: 1, id, ok: true, result }),
-      error => this.emit("msg:custom", { v: 1, id, ok: false, error: error instanceof No ? error.parts : { asked: verb, wrong: String(error?.message ?? error), instead: "Reload the page" } }),
+      error =>
+        this.emit("msg:custom", {
+          v: 1,
+          id,
+          ok: false,
+          error: error instanceof No ? error.parts : { asked: verb, wrong: String(error?.message ?? error), instead: "Reload the page" },
+        }),
     );
   }
 
-  private emit(event: string, data?: unknown): void { for (const call of [...(this.heard.get(event) ?? [])]) call(data); }
-  private put(changed: Partial<State>): void { Object.assign(this.state, changed); for (const name in changed) this.emit("change:" + name); }
-  private say(text: string, level: State["status"]["level"] = "info"): void { this.put({ status: { text, level } }); }
-  private key(): string { return [...this.open].sort((a, b) => a - b).join() + this.direction; }
+  private emit(event: string, data?: unknown): void {
+    for (const call of [...(this.heard.get(event) ?? [])]) call(data);
+  }
+  private put(changed: Partial<State>): void {
+    Object.assign(this.state, changed);
+    for (const name in changed) this.emit("change:" + name);
+  }
+  private say(text: string, level: State["status"]["level"] = "info"): void {
+    this.put({ status: { text, level } });
+  }
+  private key(): string {
+    return [...this.open].sort((a, b) => a - b).join() + this.direction;
+  }
 
   private async answer(verb: string, args: any): Promise<unknown> {
     await Promise.resolve();
     switch (verb) {
-      case "pick": return this.pick(args.names, args.mode);
-      case "unfold": return this.unfold(args.name);
-      case "fold": return this.fold(args.name);
-      case "fold_all": return this.go(new Set(this.opening));
-      case "back": case "forward": {
+      case "pick":
+        return this.pick(args.names, args.mode);
+      case "unfold":
+        return this.unfold(args.name);
+      case "fold":
+        return this.fold(args.name);
+      case "fold_all":
+        return this.go(new Set(this.opening));
+      case "back":
+      case "forward": {
         const to = this.places.step(verb, this.here());
-        if (!to) throw new No({ asked: verb, wrong: verb === "back" ? "there is nothing before this" : "there is nothing after this", instead: "Unfold something first" });
+        if (!to)
+          throw new No({
+            asked: verb,
+            wrong: verb === "back" ? "there is nothing before this" : "there is nothing after this",
+            instead: "Unfold something first",
+          });
         return this.arrive(to);
       }
-      case "save_view": { const name = this.places.save(args.name, { ...this.here(), at: args.at ?? [] }); this.moved(); this.say(`saved as '${name}', for as long as this page is open`); return name; }
-      case "show_view": { const to = this.view(args.name, verb); this.places.leave(this.here()); await this.arrive(to); return to.at; }
-      case "forget_view": this.view(args.name, verb); this.places.forget(args.name); this.moved(); return this.say(`'${args.name}' is forgotten`);
-      case "reveal": return this.reveal(args.name);
-      case "details": return this.details(args.name);
-      case "find": return this.find(args.query);
-      case "outline_open": case "outline_close":
-        if (verb === "outline_open") this.rows.add(args.name); else this.rows.delete(args.name);
+      case "save_view": {
+        const name = this.places.save(args.name, { ...this.here(), at: args.at ?? [] });
+        this.moved();
+        this.say(`saved as '${name}', for as long as this page is open`);
+        return name;
+      }
+      case "show_view": {
+        const to = this.view(args.name, verb);
+        this.places.leave(this.here());
+        await this.arrive(to);
+        return to.at;
+      }
+      case "forget_view":
+        this.view(args.name, verb);
+        this.places.forget(args.name);
+        this.moved();
+        return this.say(`'${args.name}' is forgotten`);
+      case "reveal":
+        return this.reveal(args.name);
+      case "details":
+        return this.details(args.name);
+      case "find":
+        return this.find(args.query);
+      case "outline_open":
+      case "outline_close":
+        if (verb === "outline_open") this.rows.add(args.name);
+        else this.rows.delete(args.name);
         return this.put({ outline: { rows: this.outline() } });
-      case "fade": this.faded = args.keys; return this.put({ scenes: { source: this.shown(this.state.scenes.source!), destination: null } });
-      case "set_direction": this.direction = args.direction; return this.refold(this.open);
-      case "cancel": this.engine?.stop("it was called off"); return this.say("");
-      default: throw new No({ asked: verb, wrong: "this is a saved page, with no kernel behind it", instead: "Open the graph in a notebook with gs.open(...) to change it" });
+      case "fade":
+        this.faded = args.keys;
+        return this.put({ scenes: { source: this.shown(this.state.scenes.source!), destination: null } });
+      case "set_direction":
+        this.direction = args.direction;
+        return this.refold(this.open);
+      case "cancel":
+        this.engine?.stop("it was called off");
+        return this.say("");
+      default:
+        throw new No({
+          asked: verb,
+          wrong: "this is a saved page, with no kernel behind it",
+          instead: "Open the graph in a notebook with gs.open(...) to change it",
+        });
     }
   }
 
@@ -101,16 +198,26 @@ export class PageModel implements Model {
 
   private row(name: string, asked: string): number {
     const i = this.graph.byName.get(name);
-    if (i === undefined) throw new No({ asked, wrong: `there is no box '${name.slice(0, 200)}' in this page`, instead: "Search for a part of its name" });
+    if (i === undefined)
+      throw new No({ asked, wrong: `there is no box '${name.slice(0, 200)}' in this page`, instead: "Search for a part of its name" });
     return i;
   }
 
-  private here(): Place { return { open: this.open, picked: this.state.picked, at: [] }; }
-  private moved(): void { this.put({ views: this.places.shown() }); }
+  private here(): Place {
+    return { open: this.open, picked: this.state.picked, at: [] };
+  }
+  private moved(): void {
+    this.put({ views: this.places.shown() });
+  }
 
   private view(name: string, verb: string): Place {
     const found = this.places.view(name);
-    if (!found) throw new No({ asked: `${verb}('${String(name).slice(0, 100)}')`, wrong: "there is no view of that name", instead: "Save one first" });
+    if (!found)
+      throw new No({
+        asked: `${verb}('${String(name).slice(0, 100)}')`,
+        wrong: "there is no view of that name",
+        instead: "Save one first",
+      });
     return found;
   }
 
@@ -130,7 +237,9 @@ export class PageModel implements Model {
 
   private pick(names: string[], mode: string): void {
     const next = new Set(mode === "set" ? [] : this.state.picked);
-    for (const name of names) if (mode === "toggle" && next.has(name)) next.delete(name); else next.add(name);
+    for (const name of names)
+      if (mode === "toggle" && next.has(name)) next.delete(name);
+      else next.add(name);
     this.put({ picked: [...next] });
     this.say(next.size ? `${next.size} picked` : "nothing picked");
   }
@@ -138,7 +247,11 @@ export class PageModel implements Model {
   private unfold(name: string): Promise<void> {
     const i = this.row(name, `unfold('${name.slice(0, 200)}')`);
     if (!this.graph.opens(i)) {
-      throw new No({ asked: `unfold('${name.slice(0, 200)}')`, wrong: "what is inside was left out to keep this page small", instead: "Open the graph in a notebook, or export a part of it: ed.to_html(unfolded=...)" });
+      throw new No({
+        asked: `unfold('${name.slice(0, 200)}')`,
+        wrong: "what is inside was left out to keep this page small",
+        instead: "Open the graph in a notebook, or export a part of it: ed.to_html(unfolded=...)",
+      });
     }
     return this.go(new Set([...this.open, i]));
   }
@@ -149,22 +262,32 @@ export class PageModel implements Model {
   }
 
   private async reveal(name: string): Promise<void> {
-    const i = this.row(name, `reveal('${name.slice(0, 200)}')`), above = this.graph.above(i);
+    const i = this.row(name, `reveal('${name.slice(0, 200)}')`),
+      above = this.graph.above(i);
     if (!above.every(f => this.open.has(f))) await this.go(new Set([...this.open, ...above]));
-    else if (!this.state.picked.includes(name)) { this.places.leave(this.here()); this.moved(); }
+    else if (!this.state.picked.includes(name)) {
+      this.places.leave(this.here());
+      this.moved();
+    }
     this.pick([name], "set");
   }
 
   /** Lays out what is open; on failure everything stays as it was. */
   private async refold(open: Set<number>): Promise<void> {
-    const before = this.open, asked = ++this.asked;
+    const before = this.open,
+      asked = ++this.asked;
     this.open = open;
     const key = this.key();
     try {
       let scene = this.kept.get(key);
       if (!scene) {
         const unplaced = this.graph.build(open);
-        if (!this.engine) throw new No({ asked: "laying out the picture", wrong: "this browser does not run WebAssembly, so the page shows its first picture only", instead: "Open it in a newer browser" });
+        if (!this.engine)
+          throw new No({
+            asked: "laying out the picture",
+            wrong: "this browser does not run WebAssembly, so the page shows its first picture only",
+            instead: "Open it in a newer browser",
+          });
         this.say(`laying out ${unplaced.boxes.length} boxes`, "busy");
         scene = await place(unplaced, this.graph, this.engine, this.direction, key);
         this.kept.set(key, scene);
@@ -175,57 +298,108 @@ export class PageModel implements Model {
       this.put({ scenes: { source: this.shown(scene), destination: null }, outline: { rows: this.outline() } });
       this.say([`${scene.boxes.length} boxes`, scene.stats.degraded].filter(Boolean).join(" \u00b7 "));
     } catch (error) {
-      if (asked === this.asked) { this.open = before; this.say(""); }
+      if (asked === this.asked) {
+        this.open = before;
+        this.say("");
+      }
       throw this.refusal(error);
     }
   }
 
   private refusal(error: unknown): unknown {
     if (error instanceof TooMany) {
-      return new No({ asked: `unfolding '${error.name.slice(0, 80)}'`, wrong: `the picture would have ${error.count} boxes or more, and ${MOST} is the most that can be read`, instead: "Fold something first" });
+      return new No({
+        asked: `unfolding '${error.name.slice(0, 80)}'`,
+        wrong: `the picture would have ${error.count} boxes or more, and ${MOST} is the most that can be read`,
+        instead: "Fold something first",
+      });
     }
-    if (error instanceof Stopped) return new No({ asked: "laying out the picture", wrong: error.message, instead: "The picture stays as it was; fold a scope and try again" });
+    if (error instanceof Stopped)
+      return new No({
+        asked: "laying out the picture",
+        wrong: error.message,
+        instead: "The picture stays as it was; fold a scope and try again",
+      });
     return error;
   }
 
   private find(query: string): unknown {
     try {
-      return hitsOf(this.graph, find(this.graph, query, i => this.attributes(i)), this.open);
+      return hitsOf(
+        this.graph,
+        find(this.graph, query, i => this.attributes(i)),
+        this.open,
+      );
     } catch (error) {
-      throw new No({ asked: `find('${query.slice(0, 100)}')`, wrong: String(error instanceof Error ? error.message : error), instead: "Escape special characters with \\" });
+      throw new No({
+        asked: `find('${query.slice(0, 100)}')`,
+        wrong: String(error instanceof Error ? error.message : error),
+        instead: "Escape special characters with \\",
+      });
     }
   }
 
-  private attributes(i: number): [string, string][] { return this.data.attributes[this.graph.row(i)[2]] ?? []; }
+  private attributes(i: number): [string, string][] {
+    return this.data.attributes[this.graph.row(i)[2]] ?? [];
+  }
 
   private details(name: string): Details {
-    const i = this.row(name, `details('${name.slice(0, 200)}')`), row = this.graph.row(i), { tensors, reads, controls, waits } = this.data.packed;
+    const i = this.row(name, `details('${name.slice(0, 200)}')`),
+      row = this.graph.row(i),
+      { tensors, reads, controls, waits } = this.data.packed;
     const memo = new Map<number, boolean>();
     const inside = (r: number): boolean => {
-      if (r < 0) { const fold = this.data.packed.asides[-1 - r]![0]; return fold >= 0 && inside(fold); }
+      if (r < 0) {
+        const fold = this.data.packed.asides[-1 - r]![0];
+        return fold >= 0 && inside(fold);
+      }
       let known = memo.get(r);
-      if (known === undefined) { const up = this.graph.row(r)[0]; known = r === i || (up >= 0 && inside(up)); memo.set(r, known); }
+      if (known === undefined) {
+        const up = this.graph.row(r)[0];
+        known = r === i || (up >= 0 && inside(up));
+        memo.set(r, known);
+      }
       return known;
     };
     const text = (t: number): TensorText => ({ tensor: tensors[t]![1], text: tensors[t]![2] });
-    const into = new Set<number>(), out = new Set<number>(), readers = new Set<string>();
+    const into = new Set<number>(),
+      out = new Set<number>(),
+      readers = new Set<string>();
     for (const [t, reader] of reads) {
-      const a = inside(tensors[t]![0]), b = inside(reader);
+      const a = inside(tensors[t]![0]),
+        b = inside(reader);
       if (b && !a) into.add(t);
-      else if (a && !b) { out.add(t); if (reader >= 0) readers.add(this.graph.row(reader)[2]); }
+      else if (a && !b) {
+        out.add(t);
+        if (reader >= 0) readers.add(this.graph.row(reader)[2]);
+      }
     }
-    const isOp = row[1] === "op" || row[1] === "variable", after = new Set<string>();
+    const isOp = row[1] === "op" || row[1] === "variable",
+      after = new Set<string>();
     for (const [c, reader] of waits) if (inside(reader) && !inside(controls[c]![0])) after.add(controls[c]![1]);
-    const outputs = [...out].slice(0, SHOWN).map(text), totals = { inputs: into.size, outputs: out.size, control_inputs: after.size, consumers: readers.size };
+    const outputs = [...out].slice(0, SHOWN).map(text),
+      totals = { inputs: into.size, outputs: out.size, control_inputs: after.size, consumers: readers.size };
     if (isOp && !outputs.length) for (let p = 0; p < row[7]; p++) outputs.push({ tensor: `${name}:${p}`, text: "" });
     const rows: [string, string][] = isOp ? [["type", row[4]], ...this.attributes(i)] : [["ops", row[5].toLocaleString("en")]];
-    return { title: name.replace(/\/$/, ""), rows, inputs: [...into].slice(0, SHOWN).map(text), outputs, control_inputs: [...after].slice(0, SHOWN), consumers: [...readers].slice(0, SHOWN), totals, doc: this.data.docs[row[4].split(" \u00b7 ")[0]!] ?? "" };
+    return {
+      title: name.replace(/\/$/, ""),
+      rows,
+      inputs: [...into].slice(0, SHOWN).map(text),
+      outputs,
+      control_inputs: [...after].slice(0, SHOWN),
+      consumers: [...readers].slice(0, SHOWN),
+      totals,
+      doc: this.data.docs[row[4].split(" \u00b7 ")[0]!] ?? "",
+    };
   }
 
   private outline(): Row[] {
-    const out: Row[] = [], stack: [number, number][] = [...this.graph.roots].reverse().map(i => [i, 0]);
+    const out: Row[] = [],
+      stack: [number, number][] = [...this.graph.roots].reverse().map(i => [i, 0]);
     while (stack.length && out.length < 500) {
-      const [i, depth] = stack.pop()!, [, kind, name, label, , count] = this.graph.row(i), open = this.graph.opens(i) && this.rows.has(name);
+      const [i, depth] = stack.pop()!,
+        [, kind, name, label, , count] = this.graph.row(i),
+        open = this.graph.opens(i) && this.rows.has(name);
       out.push({ name, label, kind, count, depth, open });
       if (open) for (const child of [...this.graph.children[i]!].reverse()) stack.push([child, depth + 1]);
     }

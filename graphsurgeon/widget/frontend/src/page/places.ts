@@ -1,7 +1,11 @@
 // Back, forward and saved views in a page: places.py without Python.
 import type { Views } from "../types";
 
-export interface Place { open: ReadonlySet<number>; picked: string[]; at: number[] }
+export interface Place {
+  open: ReadonlySet<number>;
+  picked: string[];
+  at: number[];
+}
 
 const MOST = 100;
 
@@ -10,7 +14,9 @@ export class PagePlaces {
   private coming: Place[] = [];
   private saved = new Map<string, Place>();
 
-  shown(): Views { return { back: this.past.length, forward: this.coming.length, saved: [...this.saved.keys()] }; }
+  shown(): Views {
+    return { back: this.past.length, forward: this.coming.length, saved: [...this.saved.keys()] };
+  }
 
   /** Remembers a place that is left for another. */
   leave(here: Place): void {
@@ -34,6 +40,10 @@ export class PagePlaces {
     return called;
   }
 
-  view(name: string): Place | undefined { return this.saved.get(name); }
-  forget(name: string): boolean { return this.saved.delete(name); }
+  view(name: string): Place | undefined {
+    return this.saved.get(name);
+  }
+  forget(name: string): boolean {
+    return this.saved.delete(name);
+  }
 }
