@@ -1,0 +1,50 @@
+"""What is asked of a graph of 100,000 ops, in absolute time: comparing, explaining, hazards, the nearest name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.rows import Row, seconds
+from graphsurgeon.core.blocking import blocks
+from graphsurgeon.core.diff import diff
+from graphsurgeon.core.explain import why, why_not
+from graphsurgeon.core.graph import Graph
+from graphsurgeon.core.hazards import hazards
+from graphsurgeon.errors import nearest
+
+SIZE = 100_000
+
+
+def rows() -> Iterator[Row]:
+    """Yields one row a question."""
+    net, same, renamed = repeated(), repeated(), repeated("twin/")
+    yield Row("compare two graphs by name, 100,000 ops", seconds(lambda: diff(net, same), 3), None, 3)
+    by_structure = seconds(lambda: diff(net, renamed, by="structure"), 3)
+    yield Row("compare two graphs by structure, 100,000 ops", by_structure, None, 20)
+    line = Graph.of([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, SIZE + 1))])
+    asked = seconds(
+        lambda: (why(line, "op0", f"op{SIZE}"), why_not(line, f"op{SIZE}", "op5"), blocks(line, "op7")), 3
+    )
+    yield Row("why, why not and what blocks, 100,000 ops in a row", asked, None, 5)
+    yield Row("rows that TensorFlow's optimiser fails on, 100,000 ops", seconds(lambda: hazards(line)), None, 0.2)
+    names = [f"tower_{i % 8}/block_{i // 8}/conv_{i}/weights" for i in range(SIZE)]
+    found = seconds(lambda: nearest("tower_3/block_100/conv_803/weigths", names), 3)
+    yield Row("the nearest of 100,000 names", found, None, 2)
+
+
+def repeated(lead: str = "") -> Graph:
+    """Returns a graph of repeated blocks, as deep nets are."""
+    ops: list[Any] = [(f"{lead}x", "Placeholder", [])]
+    last = f"{lead}x"
+    for i in range(SIZE // 5):
+        b = f"{lead}block_{i}"
+        ops += [
+            (f"{b}/w", "VariableV2", []),
+            (f"{b}/read", "Identity", [f"{b}/w"]),
+            (f"{b}/mm", "MatMul", [last, f"{b}/read"]),
+            (f"{b}/go", "NoOp", [f"^{b}/mm"]),
+            (f"{b}/relu", "Relu", [f"{b}/mm", f"^{b}/go"]),
+        ]
+        last = f"{b}/relu"
+    return Graph.of(ops)
