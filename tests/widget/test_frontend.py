@@ -90,4 +90,5 @@ def test_the_page_has_the_text_table_of_the_layout():
     table = dict(zip(map(chr, range(32, 127)), numbers, strict=True))
     table |= {chr(int(code, 16)): int(n) for code, n in re.findall(r'\["\\u([0-9a-f]{4})", (\d+)\]', source)}
     assert table == text._WIDTHS
-    assert f"LABEL = {text.LABEL:g}, SUB = {text.SUB:g};" in source
+    assert f"LABEL = {text.LABEL:g};" in source
+    assert f"SUB = {text.SUB:g};" in source

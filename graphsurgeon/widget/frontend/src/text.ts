@@ -15,8 +15,8 @@ const WIDTHS = new Map<string, number>([
 ]);
 
 /** Sizes in px at 100 %, as the layout takes them. */
-export const LABEL = 12,
-  SUB = 11;
+export const LABEL = 12;
+export const SUB = 11;
 /** From one line of a label to the next, px. */
 export const LEADING = 14;
 
