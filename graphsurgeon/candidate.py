@@ -11,6 +11,7 @@ from .core.provenance import COLLECTION
 from .editor import Editor
 from .errors import PlanError
 from .opening import open
+from .summary import outputs_of
 
 _INFIX = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "Div": "/"}
 _MOST_TEXT = 2000
@@ -191,12 +192,28 @@ class Assembly:
     def add(self, piece: Piece) -> dict[str, str]:
         """Adds a piece, and returns its tensors of now -> their names in the new candidate."""
         graph = piece.of.editor.snapshot
-        names = {op: self._free(graph.types[graph.index[op]]) for op in piece.ops}
-        self._pieces.append((piece, names))
+        kept = self._of_variables(piece)
+        names = {op: kept.get(op) or self._free(graph.types[graph.index[op]]) for op in piece.ops}
+        self._pieces.append((piece, {**kept, **names}))
         inputs = {f"{name}:0": f"{name}:0" for name in piece.of.inputs}
         count = {op: len(graph.outputs(graph.index[op]) or ()) for op in names}
         made = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in range(count[op])}
         return {**inputs, **piece.reads, **made}
+
+    def _of_variables(self, piece: Piece) -> dict[str, str]:
+        """Op of a variable of a piece -> its name in the new candidate: the same, unless that is taken."""
+        graph = piece.of.editor.snapshot
+        out: dict[str, str] = {}
+        for name in sorted(graph.state.variables.keys() & set(piece.ops), key=len, reverse=True):
+            parts = [op for op in graph.names if op == name or op.startswith(f"{name}/")]
+            new, number = name, 0
+            while any(taken == new or taken.startswith(f"{new}/") for taken in self._taken):
+                number += 1
+                new = f"{name}_{number}"
+            for op in parts:
+                out.setdefault(op, new + op[len(name) :])
+        self._taken.update(out.values())
+        return out
 
     def _free(self, kind: str) -> str:
         number = 1 + sum(name.startswith(f"{kind}_") for name in self._taken)
@@ -247,7 +264,7 @@ def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = Non
 
     Args:
         thing: what `gs.open` takes.
-        output: the tensor it computes, by name or object. Default: its one output.
+        output: the tensor it computes, by name or object. Default: its one output, as ``print(gs.open(thing))`` says.
         inputs: names of its placeholders. Default: all there are.
 
     Raises:
@@ -268,9 +285,10 @@ def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = Non
         n for n, kind in zip(graph.names, graph.types, strict=True) if kind.startswith("Placeholder")
     ]  # fmt: skip
     if output is None:
-        ends = [n for i, n in enumerate(graph.names) if not len(graph.consumers.row(i)) and graph.outputs(i)]
+        ends = [n for n in (graph.names[i] for i in outputs_of(graph)) if n not in editor.orphans]
         if len(ends) != 1:
             shown = ", ".join(repr(f"{n}:0") for n in ends[:5])
-            raise PlanError("candidate(graph)", f"it has {len(ends)} outputs", f"Choose one: output= one of {shown}")
+            how = f"Choose one: output= one of {shown}" if ends else "Name the tensor that is wanted: output='y:0'"
+            raise PlanError("candidate(graph)", f"it has {len(ends)} outputs", how)
         output = f"{ends[0]}:0"
     return Candidate(editor, tuple(known), editor.tensor(str(getattr(output, "name", output))).name)

@@ -97,7 +97,9 @@ def evolve(
 
     Args:
         score: how good a candidate is, the lower the better. It is called with ``run``; ``run({"x": array})`` gives
-            the output of the candidate. It is called by several threads where there are several workers.
+            the output of the candidate, ``run.candidate`` is the `Candidate`, and ``run.session`` its session, in
+            which it can be trained before it is judged. It is called by several threads where there are several
+            workers.
         inputs: name -> `tf.TensorSpec` (or a dtype, for one of any length); all of one dtype and shape. Default: those
             of `first`.
         functions: plain functions of tensors that new expressions are made of, as ``[tf.add, tf.sin]``.

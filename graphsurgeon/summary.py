@@ -41,7 +41,7 @@ def summary(graph: Graph, orphans: frozenset[str] = frozenset(), mind: Sequence[
     rows: list[tuple[str, list[str]]] = []
     alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
     rows.append(("inputs", [_tensor(graph, i) for i in alive if graph.types[i].startswith("Placeholder")]))
-    rows.append(("outputs", [_tensor(graph, i) for i in _sinks(graph) if graph.names[i] not in orphans]))
+    rows.append(("outputs", [_tensor(graph, i) for i in outputs_of(graph) if graph.names[i] not in orphans]))
     scopes = graph.scopes
     tops = sorted(scopes.children[0], key=lambda s: -int(scopes.counts[s]))
     rows.append(("scopes", [f"{scopes.names[s]}/  {_n(int(scopes.counts[s]), 'op')}" for s in tops]))
@@ -76,8 +76,8 @@ def _tensor(graph: Graph, i: int) -> str:
     return f"{graph.names[i]}  {info}" if info else graph.names[i]
 
 
-def _sinks(graph: Graph) -> list[int]:
-    """Ops with an output that nobody reads; helpers left out."""
+def outputs_of(graph: Graph) -> list[int]:
+    """Returns the ops with an output that nobody reads, answers first; helpers left out."""
     read = np.zeros(graph.size, np.bool_)
     read[graph.data.node] = True
     quiet = graph.typed([*_QUIET, *VARIABLE_TYPES])

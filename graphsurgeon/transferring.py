@@ -70,6 +70,7 @@ def transfer(
     if count is not None and (isinstance(count, bool) or not isinstance(count, Integral)):
         raise PlanError(asked, f"first={first!r} is no number of layers", "Give one, as first=2")
     give, take = side_of(values_of(source), asked), side_of(values_of(to), asked)
+    give.title, take.title = f"the source ({give.title})", f"the target ({take.title})"
     if type(take).write is _write_of_none():
         raise PlanError(asked, f"nothing can be written to {take.title}", "Give an editor, a session or a model")
     if names is not None and first is not None:
@@ -157,7 +158,7 @@ def _by_layers(give: Side, take: Side, first: int | None, asked: str) -> list[tu
         if len(a) != len(b):
             raise PlanError(
                 asked,
-                f"layer {old!r} has {len(a)} variables, and layer {new!r} has {len(b)}",
+                f"layer {old!r} of the source has {len(a)} variables, and layer {new!r} of the target has {len(b)}",
                 "Give the pairs: names={'source': 'target'}",
             )
         leaves = {v.name.rpartition("/")[2]: v for v in a}
@@ -182,4 +183,6 @@ def _refuse_unlike(pairs: list[tuple[Held, Held]], asked: str) -> None:
             how = "Leave it out: first=n, or names={...} with the pairs that fit"
             if not shapes_differ(a.shape, b.shape):
                 how = f"Convert it, where it is an array: value.astype({b.dtype!r}); or leave it out: names={{...}}"
-            raise PlanError(asked, f"{a.name!r} is {a.text}, but {b.name!r} is {b.text}", how)
+            raise PlanError(
+                asked, f"{a.name!r} of the source is {a.text}, but {b.name!r} of the target is {b.text}", how
+            )

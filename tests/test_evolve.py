@@ -128,6 +128,73 @@ def test_candidates_with_variables_get_their_own():
     assert np.isfinite(score)
 
 
+def test_children_keep_the_names_of_their_variables():
+    def net(x):
+        with tf1.variable_scope("net"):
+            w = tf1.get_variable("w", initializer=3.0)
+            return tf.sin(x * w) * tf1.get_variable("w/b", initializer=0.5)
+
+    one, plain = made(net), made(lambda x: tf.exp(x) + 1.0)
+    rng = np.random.default_rng(0)
+    names = lambda c: sorted(v.op.name for v in c.graph.get_collection("variables"))  # noqa: E731
+    seen = set()
+    for _ in range(10):
+        child = gs.crossover(plain, one, rng)
+        if child is not None:
+            seen.add(tuple(names(child)))
+            for variable in child.graph.get_collection("variables"):
+                assert variable.initializer.name == f"{variable.op.name}/Assign"
+            assert value_of(child).shape == X.shape
+    assert seen <= {(), ("net/w",), ("net/w/b",), ("net/w", "net/w/b")}
+    assert len(seen) > 1
+    other = made(lambda x: x * 2.0)
+    both = gs.crossover(gs.crossover(other, one, rng) or one, one, rng)
+    assert both is not None
+    assert all(name.removesuffix("_1") in ("net/w", "net/w/b") for name in names(both))
+
+
+def value_of(one):
+    with tf1.Session(graph=one.graph) as session:
+        session.run([v.initializer for v in one.graph.get_collection("variables")])
+        return session.run(one.output, {"x:0": X})
+
+
+def test_a_candidate_is_trained_before_it_is_judged():
+    def weighed(x):
+        return x * tf1.get_variable("w", initializer=3.0)
+
+    seen = []
+
+    def score(run):
+        (w,) = run.candidate.graph.get_collection("variables")
+        run.session.run(w.initializer, {w.initializer.inputs[1]: 5.0})
+        seen.append(w.op.name)
+        return float(run({"x": [1.0]})[0])
+
+    found = gs.evolve(score, first=[made(weighed)], generations=1, size=3)
+    assert found.best.score == 5.0
+    assert set(seen) == {"w"}
+
+
+def test_a_candidate_has_the_outputs_that_are_printed():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None], name="x")
+        tf1.placeholder(tf.float32, [], name="not_read")
+        tf.constant(1.0, name="nor_this")
+        w = tf1.get_variable("w", initializer=3.0)
+        w.assign_add(1.0, name="step")
+        tf.multiply(x, w, name="y")
+        tf1.global_variables_initializer()
+    text = str(gs.open(graph))
+    printed = text.partition("  outputs")[2].partition("  scopes")[0].strip().splitlines()
+    assert [line.split()[0] for line in printed] == ["y"]
+    assert gs.candidate(graph).output == "y:0"
+    with refuses(PlanError, "candidate(graph)", "it has 0 outputs", "output='y:0'"):
+        with tf.Graph().as_default() as empty:
+            tf.constant(1.0)
+        gs.candidate(empty)
+
+
 def test_jitter_changes_one_constant_and_nothing_else():
     one = made(lambda x: tf.sin(x * 2.0) + 3.0)
     child = jitter(one, np.random.default_rng(0))

@@ -140,15 +140,18 @@ def test_while_another_thread_trains():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"names": {"layer0/v": "layer0/w"}}, ["the session has no variable 'layer0/v'", "Did you mean"]),
-        ({"names": {"layer0/w": "layer0/v"}}, ["the session has no variable 'layer0/v'", "Did you mean"]),
-        ({"names": {"layer0/w": "layer0/b"}}, ["'layer0/w' is float32 (2, 2), but 'layer0/b' is float32 (2,)"]),
-        ({"first": 4}, ["the session has 3 layers with weights: layer0, layer1, layer2", "names="]),
-        ({"first": 0}, ["the session has 3 layers"]),
+        ({"names": {"layer0/v": "layer0/w"}}, ["the source (the session) has no variable 'layer0/v'", "Did you mean"]),
+        ({"names": {"layer0/w": "layer0/v"}}, ["the target (the session) has no variable 'layer0/v'", "Did you mean"]),
+        (
+            {"names": {"layer0/w": "layer0/b"}},
+            ["'layer0/w' of the source is float32 (2, 2), but 'layer0/b' of the target is float32 (2,)"],
+        ),
+        ({"first": 4}, ["the source (the session) has 3 layers with weights: layer0, layer1, layer2", "names="]),
+        ({"first": 0}, ["the source (the session) has 3 layers"]),
         ({"first": "two"}, ["first='two' is no number of layers", "first=2"]),
         ({"names": ["layer0/w"]}, ["names=['layer0/w'] is no mapping", "{'source': 'target'}"]),
         ({"first": 1, "names": {}}, ["names= and first= are two ways to say the same"]),
-        ({"first": 3}, ["'layer2/w' is float32 (2, 2), but 'layer2/w' is float32 (2, 3)"]),
+        ({"first": 3}, ["'layer2/w' of the source is float32 (2, 2), but 'layer2/w' of the target is float32 (2, 3)"]),
     ],
 )
 def test_what_does_not_fit_changes_nothing(options, words):
@@ -161,15 +164,15 @@ def test_what_does_not_fit_changes_nothing(options, words):
 
 def test_more_that_does_not_fit(tmp_path):
     a = deep("ref")
-    with refuses(PlanError, "has no value for 2 of", "partial=True"):
+    with refuses(PlanError, "the source (the session) has no value for 2 of", "partial=True"):
         with tf.Graph().as_default() as graph:
             for name in ("layer0/w", "new/w", "new/b"):
                 tf1.get_variable(name, [2, 2])
         gs.transfer(a, gs.open(graph))
-    with refuses(PlanError, "layer 'layer0' has 2 variables, and layer 'dense_only' has 1"):
+    with refuses(PlanError, "layer 'layer0' of the source has 2 variables, and layer 'dense_only' of the target has 1"):
         net = tf.keras.Sequential([tf.keras.Input([2]), tf.keras.layers.Dense(2, use_bias=False, name="dense_only")])
         gs.transfer(a, net, first=1)
-    with refuses(PlanError, "nothing can be written to the arrays"):
+    with refuses(PlanError, "nothing can be written to the target (the arrays)"):
         gs.transfer(a, {"a": 1})
     with refuses(PlanError, "a int holds no values"):
         gs.transfer(3, a)
@@ -186,9 +189,13 @@ def test_more_that_does_not_fit(tmp_path):
 def test_arrays_of_another_dtype_or_none_at_all():
     b = deep("ref")
     given = {"layer0/w": np.ones([2, 2])}
-    with refuses(PlanError, "'layer0/w' is float64 (2, 2), but 'layer0/w' is float32", "value.astype('float32')"):
+    with refuses(
+        PlanError,
+        "'layer0/w' of the source is float64 (2, 2), but 'layer0/w' of the target is float32",
+        "value.astype('float32')",
+    ):
         gs.transfer(given, b, partial=True)
     gs.transfer({"layer0/w": given["layer0/w"].astype("float32")}, b, partial=True)
     np.testing.assert_array_equal(value(b, "layer0/w"), given["layer0/w"])
-    with refuses(PlanError, "the arrays has 0 layers with weights.", "names="):
+    with refuses(PlanError, "the source (the arrays) has 0 layers with weights.", "names="):
         gs.transfer({}, b)

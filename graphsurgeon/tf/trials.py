@@ -121,6 +121,8 @@ def _score(candidate: Any, score: Callable[[Any], float], target: str, config: A
                 raise PlanError("run({...})", wrong, f"The inputs are {known}")
             return session.run(candidate.output, named)
 
+        run.session, run.candidate = session, candidate  # type: ignore[attr-defined]
+
         try:
             infos = variable_infos(candidate.graph)
             if infos:
