@@ -10,6 +10,7 @@ import numpy as np
 
 from .applied import Applied
 from .core.plan import tensor_name
+from .core.state import VARIABLE_TYPES
 from .errors import PlanError, SelectionError
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ class Comparison:
 
 
 def compare(
-    source: Editor,
-    copy: Applied,
+    source: Any,
+    copy: Any,
     feeds: Mapping[Any, Any] | None = None,
     outputs: Iterable[Any] | None = None,
     *,
@@ -68,12 +69,13 @@ def compare(
     """Runs an original and its copy on the same feeds.
 
     Args:
-        source: the editor of the original; its `session()` runs it.
-        copy: what `apply` returned; its editor's `session()` runs it.
+        source: the editor of the original, or anything `open` takes; its `session()` runs it.
+        copy: what `apply` returned; its editor's `session()` runs it. Or another graph, as an editor or anything
+            `open` takes: tensors of the same name are compared.
         feeds: source tensor -> array. Placeholders that are not given get random numbers of their dtype and shape,
             one for each unknown dimension.
-        outputs: source tensors to compare; by default the outputs of what was copied. Where the plan made several
-            copies of the source, each is compared.
+        outputs: source tensors to compare; by default the outputs of what was copied, or of the graphs where these
+            are known and only compute. Where the plan made several copies of the source, each is compared.
         session: a session of the original, instead of the editor's own.
         seed: of the random feeds.
 
@@ -81,6 +83,8 @@ def compare(
         the differences; ``bool(...)`` is True when all bits are equal.
 
     Raises:
+        OpenError: one of them cannot be read.
+        SelectionError: there is no such tensor.
         PlanError: nothing to compare, or a feed that cannot be made up.
 
     Example:
@@ -94,9 +98,17 @@ def compare(
         output  max |difference|  relative
         y:0     equal to the last bit
     """
-    parts = [part for part in copy.parts if part.copies[0].source.owner is source.graph] or [copy]
-    wanted = None if outputs is None else [tensor_name(t) for t in outputs]
+    source = _editor(source)
+    parts: list[Applied | _Named] = [_Named(source, _editor(copy))] if not isinstance(copy, Applied) else [
+        part for part in copy.parts if part.copies[0].source.owner is source.graph
+    ] or [copy]  # fmt: skip
+    several = [outputs] if isinstance(outputs, str) or hasattr(outputs, "name") else outputs
+    wanted = None if several is None else [tensor_name(t) for t in several]
+    if feeds is not None and not isinstance(feeds, Mapping):
+        raise PlanError(f"compare(feeds={feeds!r})", "that is no mapping", "Give {'x:0': array}")
     given = {tensor_name(k): np.asarray(v) for k, v in (feeds or {}).items()}
+    for name in (*given, *(wanted or ())):
+        source.snapshot.tensor(name, f"compare({name!r})")
     original = session if session is not None else source.session()
     rows: list[Difference] = []
     for part in parts:
@@ -108,8 +120,55 @@ def compare(
     return Comparison(tuple(rows))
 
 
+def _editor(thing: Any) -> Editor:
+    from .editor import Editor
+    from .opening import open
+
+    return thing if isinstance(thing, Editor) else open(thing)
+
+
+class _Named:
+    """A graph as the copy of another whose tensors have the same names."""
+
+    copies: tuple[Any, ...] = ()
+
+    def __init__(self, source: Editor, editor: Editor) -> None:
+        self.source, self.editor = source, editor
+
+    def __contains__(self, name: str) -> bool:
+        return name.partition(":")[0] in self.editor.snapshot.index
+
+    def __getitem__(self, name: str) -> Any:
+        self.editor.snapshot.tensor(name, f"compare({name!r})")
+        return self.editor.tensor(name)
+
+    def outputs(self) -> list[str]:
+        """Returns the outputs that both have: those that are known, or all that nothing reads and that only compute."""
+        known = [name for name in self.source.ends[1] if name in self]
+        if known:
+            return known
+        graph = self.source.snapshot
+        last = np.flatnonzero(np.diff(graph.consumers.ptr) == 0).tolist()
+        named = [f"{graph.names[i]}:0" for i in last if graph.outputs(i) and graph.names[i] in self]
+        computed = [name for name in named if self._only_computes(name)]
+        if len(computed) < len(named):
+            shown = ", ".join(map(repr, [*computed, *named][:3]))
+            wrong = "some of what nothing reads sets variables or files when it runs"
+            raise PlanError("compare()", wrong, f"Name what is meant: outputs=[...], as {shown}")
+        return computed
+
+    def _only_computes(self, name: str) -> bool:
+        needed = self.source.select(outputs=name)
+        ops = [self.source.op(one) for one in needed.names]
+        return not any(op.op_def.is_stateful and op.type not in _HARMLESS for op in ops)
+
+
+#: Ops that TensorFlow calls stateful, and that only give what is there.
+_HARMLESS = VARIABLE_TYPES | {"ReadVariableOp", "VarIsInitializedOp"}
+
+
 def _compared(
-    source: Editor, copy: Applied, names: list[str], feeds: Mapping[str, Any], original: Any, seed: int
+    source: Editor, copy: Applied | _Named, names: list[str], feeds: Mapping[str, Any], original: Any, seed: int
 ) -> list[Difference]:
     needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
     given, random = dict(feeds), np.random.RandomState(seed)
@@ -122,11 +181,13 @@ def _compared(
     return [_difference(n, a, b) for n, a, b in zip(names, want, got, strict=True)]
 
 
-def _outputs(copy: Applied) -> list[str]:
+def _outputs(copy: Applied | _Named) -> list[str]:
+    if isinstance(copy, _Named):
+        return copy.outputs()
     return [name for copied in copy.copies for name in copied.step.selection.boundary.outputs]
 
 
-def _cuts(copy: Applied, names: list[str]) -> list[str]:
+def _cuts(copy: Applied | _Named, names: list[str]) -> list[str]:
     """The boundary tensors of the copy that lead to the outputs."""
     for copied in copy.copies:
         graph = copied.source

@@ -13,7 +13,7 @@ from .core.collector import gc_paused
 from .core.graph import Graph
 from .core.plan import Plan
 from .core.selection import OpView, Selection, select
-from .errors import PlanError, StalePlanError
+from .errors import PlanError, SelectionError, StalePlanError
 from .explaining import Explaining
 from .exporting import Exporting
 from .functions import Functions
@@ -123,7 +123,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
 
     def select(
         self,
-        *,
+        *things: Any,
         scope: str | None = None,
         op: str | Iterable[str] | None = None,
         name: str | Iterable[str] | None = None,
@@ -144,7 +144,11 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         Raises:
             SelectionError: a name is not there (the nearest are proposed), or the boundary does not connect.
         """
-        given, wanted = (None if things is None else _parts(things) for things in (inputs, outputs))
+        if things:
+            wrong = "it does not say what that is: a name, a scope, an op type"
+            how = f"Type select(name={things[0]!r}), select(scope=...) or select(op=...)"
+            raise SelectionError(f"select({', '.join(map(repr, things))})", wrong, how)
+        given, wanted = (None if ends is None else _parts(ends) for ends in (inputs, outputs))
         found = select(self.snapshot, scope=scope, op=op, name=name, inputs=given, outputs=wanted)
         if name is None and wanted is None and self.orphans:
             index = found.graph.index

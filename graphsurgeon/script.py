@@ -32,19 +32,25 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False) -> 
         arrays: write long arrays beside it, as ``.npz``; without it they are arguments.
 
     Raises:
-        PlanError: a plan uses what an undone one has made; `arrays` without a `path`.
+        PlanError: a plan uses what an undone one has made; `arrays` without a `path`; it cannot be written there.
     """
     if arrays and path is None:
         wrong = "there is no place to write the arrays to"
         raise PlanError("to_code(arrays=True)", wrong, "Give a path: ed.to_code('redo.py', arrays=True)")
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise PlanError(f"to_code({path!r})", f"{path!r} is no path", "Give a path, as text or pathlib.Path")
     target = os.fspath(path) if path is not None else ""
     work = _Script(os.path.basename(target).rpartition(".")[0] + ".npz" if arrays else "")
     text = work.text(log, snapshot)
-    if target:
+    try:
         if work.saved:
             np.savez(os.path.join(os.path.dirname(target), work.beside), **work.saved)
-        with open(target, "w", encoding="utf-8") as file:
-            file.write(text)
+        if target:
+            with open(target, "w", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        wrong = f"it cannot be written: {error.strerror or error}"
+        raise PlanError(f"to_code({target!r})", wrong, "Choose a file in a folder that is there") from error
     return text
 
 

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.errors import OpenError, PlanError, SelectionError
 from tests.graphs import tf1, tiny
 from tests.refusal import refuses
 
@@ -97,3 +98,37 @@ def test_outputs_by_name(outputs):
     ed = gs.open(tiny())
     done = ed.apply(ed.plan().copy(ed.select(outputs=["z:0"]), to="c"))
     assert gs.compare(ed, done, outputs=outputs).rows[0].output == "z:0"
+
+
+def scaled(scale):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 2], name="x")
+        tf.multiply(x, tf1.get_variable("w", initializer=scale), name="y")
+        tf.add(x, 1.0, name="z")
+    return graph
+
+
+def test_two_graphs_are_compared_by_names(tmp_path):
+    a, b = gs.open(scaled(2.0)), gs.open(scaled(3.0))
+    with refuses(PlanError, "compare(): some of what nothing reads sets variables", "outputs=[...], as 'y:0', 'z:0'"):
+        gs.compare(a, b)
+    outcome = gs.compare(a, b, {"x:0": [[1.0, 2.0]]}, outputs=["y:0", "z:0"])
+    assert [(row.output, row.absolute) for row in outcome.rows] == [("y:0", 2.0), ("z:0", 0.0)]
+    assert gs.compare(a, scaled(2.0), outputs="y:0")
+    for number, ed in enumerate((a, b)):
+        ed.save(tmp_path / f"{number}.pb", outputs=["y:0", "z:0"], freeze=True, values="initial")
+    plain = gs.compare(tmp_path / "0.pb", str(tmp_path / "1.pb"), {"x:0": [[1.0, 2.0]]})
+    assert {row.output for row in plain.rows} == {"y:0", "z:0"}
+    assert not plain
+
+
+def test_what_cannot_be_compared_is_told():
+    ed = gs.open(tiny())
+    with refuses(SelectionError, "compare('nosuch:0'): there is no tensor 'nosuch:0'", "ed.find("):
+        gs.compare(ed, ed, {"nosuch:0": 1})
+    with refuses(SelectionError, "compare('y:3'): op 'y' (Square) has 1 output", "It has 'y:0'"):
+        gs.compare(ed, ed, outputs="y:3")
+    with refuses(PlanError, "compare(feeds=3): that is no mapping", "Give {'x:0': array}"):
+        gs.compare(ed, ed, 3)
+    with refuses(OpenError, "open(3): a int cannot be opened as a graph", "Give a tf.Graph"):
+        gs.compare(ed, 3)

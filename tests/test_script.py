@@ -223,3 +223,18 @@ def test_an_inlined_editor_begins_with_the_history_of_the_other(tmp_path):
 
 def test_a_history_without_steps():
     assert "ed = gs.open(graph)\n    return ed\n" in gs.open(tiny()).to_code()
+
+
+def test_scripts_go_where_they_can_be_written(tmp_path):
+    ed = gs.open(tiny())
+    with refuses(PlanError, "to_code(3): 3 is no path", "Give a path, as text or pathlib.Path"):
+        ed.to_code(3)
+    with refuses(
+        PlanError, f"to_code({str(tmp_path / 'no' / 'x.py')!r}): it cannot be written: No such file", "Choose"
+    ):
+        ed.to_code(tmp_path / "no" / "x.py")
+
+
+def test_a_selection_by_position_says_how_to_ask():
+    with refuses(gs.SelectionError, "select('y'): it does not say what that is: a name, a scope", "select(name='y')"):
+        gs.open(tiny()).select("y")

@@ -256,6 +256,8 @@ class Graph:
         Raises:
             SelectionError: there is none; the nearest names are proposed.
         """
+        if not isinstance(name, str):
+            raise SelectionError(asked or f"find({name!r})", f"{name!r} is no text", "Give its name, as 'conv1/y'")
         i = self.index.get(name)
         if i is None:
             raise SelectionError(
@@ -271,6 +273,8 @@ class Graph:
         Raises:
             SelectionError: no such op, or the op has no such output.
         """
+        if not isinstance(name, str):
+            raise SelectionError(asked or f"tensor({name!r})", f"{name!r} is no text", "Give its name, as 'conv1/y:0'")
         op_name, colon, port_text = name.rpartition(":")
         if not colon:
             op_name, port_text = name, "0"

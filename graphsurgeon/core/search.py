@@ -148,6 +148,8 @@ def hits(graph: Graph, query: str, attribute: AttributeText = str) -> list[int]:
     Raises:
         SelectionError: as `search`.
     """
+    if not isinstance(query, str):
+        raise SelectionError(f"find({query!r})", f"{query!r} is no text", "Give words, as 'conv op:Conv2D'")
     words = query.split()
     if not words or not graph.size:
         return []

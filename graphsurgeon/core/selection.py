@@ -175,6 +175,10 @@ class Selection:
 
     def where(self, test: Callable[[OpView], bool]) -> Selection:
         """Returns the ops for which `test`, called with an `OpView`, is true."""
+        given: Any = test
+        if not callable(given):
+            wrong = f"{test!r} is {_a(test)}, not a function"
+            raise SelectionError(f"where({test!r})", wrong, "Give one of an OpView: lambda op: op.type == 'Conv2D'")
         kept = [i for i in self.numbers if test(OpView(self.graph, i))]
         names = tuple(self.graph.names[i] for i in kept)
         return Selection(self.graph, self.graph.mask(kept), Query("names", names))
@@ -198,6 +202,10 @@ class Selection:
         return Selection(self.graph, mask, Query(verb, (), (self.query, other.query)))
 
     def _match(self, other: Selection, sign: str) -> Mask:
+        if not isinstance(other, Selection):
+            raise SelectionError(
+                f"selection {sign} {other!r}", f"{other!r} is {_a(other)}, not a selection", "Make one: ed.select(...)"
+            )
         if other.graph is self.graph:
             return other.mask
         if other.graph.owner is not None and other.graph.owner is self.graph.owner:
@@ -261,10 +269,12 @@ def select(
         >>> select(g, scope="n").names, select(g, inputs=["n/a:0"], outputs=["n/b:0"]).names
         (['n/a', 'n/b'], ['n/b'])
     """
-    kinds = _words(op)
-    patterns = _words(name)
-    ins = None if inputs is None else _words(inputs)
-    outs = None if outputs is None else _words(outputs)
+    kinds, patterns = _words(op, "op"), _words(name, "name")
+    ins, outs = _words(inputs, "inputs"), _words(outputs, "outputs")
+    place: Any = scope
+    if place is not None and not isinstance(place, str):
+        wrong = f"{scope!r} is {_a(scope)}, not the name of a scope"
+        raise SelectionError(f"select(scope={scope!r})", wrong, "Give one as text: scope='conv1'")
     shown = [("scope", scope), ("op", _single(kinds)), ("name", _single(patterns))]
     shown += [
         ("inputs", list(ins) if ins is not None else None),
@@ -292,11 +302,25 @@ def select(
     return Selection(graph, mask, Query("select", given), start, end, tuple(notes))
 
 
-def _words(given: str | Iterable[Any] | None) -> tuple[str, ...] | None:
+def _words(given: Any, key: str) -> tuple[str, ...] | None:
+    """The names in what was given: a text, an object that has a name, or several of them."""
     if given is None:
         return None
-    items: list[Any] = [given] if isinstance(given, str) or hasattr(given, "name") else list(given)
+    alone = isinstance(given, str | bytes) or hasattr(given, "name") or not isinstance(given, Iterable)
+    items: list[Any] = [given] if alone else list(given)
+    odd = [item for item in items if not isinstance(item, str) and not isinstance(getattr(item, "name", None), str)]
+    if odd:
+        wrong = f"{odd[0]!r} is {_a(odd[0])}, neither a text nor an object with a name"
+        raise SelectionError(f"select({key}={given!r})", wrong, f"Give one or a list, as {key}={_LIKE[key]!r}")
     return tuple(i if isinstance(i, str) else str(i.name) for i in items)
+
+
+_LIKE = {"op": "Conv2D", "name": "conv1/*", "inputs": "x:0", "outputs": "y:0"}
+
+
+def _a(thing: Any) -> str:
+    kind = type(thing).__name__
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _single(words: tuple[str, ...] | None) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.plan import op_name
-from ..errors import SelectionError, did_you_mean
+from ..errors import LayoutError, SelectionError, did_you_mean
 from ..view.asides import KINDS, Filters
 from ..view.paint import Paint
 from .stage import Stage
@@ -88,7 +88,14 @@ def paint(
             colour of its own, and so has what is not finite.
     """
     graph, numbers = stage.graph(state, "source"), {}
+    if values is not None and not isinstance(values, Mapping):
+        raise LayoutError(f"paint({values!r})", "that is no mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
     for key, value in (values or {}).items():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            wrong = f"{value!r} is not a number"
+            raise LayoutError(f"paint({{{op_name(key)!r}: ...}})", wrong, "Give one number for an op") from None
         numbers[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = float(value)
     state = state.but(paint=Paint("values" if values is not None else by, numbers, name, how, scale), faded=())
     said = f"coloured by {name if values is not None else by}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -102,6 +103,11 @@ def _ranked(
             continue
         if _makes(pattern) not in seen:
             seen.add(_makes(pattern))
+            for name in open_:  # what may stay open is not said
+                fewer = {other: spec for other, spec in known.items() if other != name}
+                with suppress(SelectionError):
+                    less = _traced(function, {**specs, **fewer}, "pattern", attributes, constants)
+                    known = fewer if _makes(less) == _makes(pattern) else known
             said = [f"{n!r}: tf.TensorSpec({s.shape.as_list()}, tf.{s.dtype.name})" for n, s in known.items()]
             yield f"inputs={{{', '.join(said)}}}", pattern
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.core.graph import Graph
+from graphsurgeon.core.search import search
 from graphsurgeon.core.selection import Selection, select
 from graphsurgeon.errors import SelectionError
 from tests.core.plain import chain, net
@@ -196,3 +197,33 @@ def test_of_several_types_those_that_are_there_are_taken_and_the_others_are_said
     assert select(g, op=["Conv2D", "Mul"]).names == ["a/y"]
     with refuses(SelectionError, "select(op=['Relu', 'Exp'])", "has no op of type 'Relu' or 'Exp'", "It has Const"):
         select(g, op=["Relu", "Exp"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "wrong", "instead"),
+    [
+        ({"name": 3}, "3 is an int, neither a text nor an object with a name", "as name='conv1/*'"),
+        ({"name": b"x"}, "b'x' is a bytes, neither a text nor", "as name='conv1/*'"),
+        ({"op": [None]}, "None is a NoneType, neither a text nor", "as op='Conv2D'"),
+        ({"outputs": 2.5}, "2.5 is a float, neither a text nor", "as outputs='y:0'"),
+        ({"scope": 3}, "3 is an int, not the name of a scope", "scope='conv1'"),
+    ],
+    ids=["number", "bytes", "nothing", "float", "scope"],
+)
+def test_what_is_no_name_is_told(asked, wrong, instead):
+    key, given = next(iter(asked.items()))
+    with refuses(SelectionError, f"select({key}={given!r})", wrong, instead):
+        select(G, **asked)
+
+
+def test_what_is_no_selection_and_no_test_is_told():
+    with refuses(SelectionError, "selection & 3: 3 is an int, not a selection", "Make one: ed.select(...)"):
+        select(G) & 3
+    with refuses(SelectionError, "where(3): 3 is an int, not a function", "lambda op: op.type == 'Conv2D'"):
+        select(G).where(3)
+    with refuses(SelectionError, "tensor(None): None is no text", "Give its name, as 'conv1/y:0'"):
+        G.tensor(None)
+    with refuses(SelectionError, "find(3): 3 is no text", "Give its name, as 'conv1/y'"):
+        G.find(3)
+    with refuses(SelectionError, "find(3): 3 is no text", "Give words, as 'conv op:Conv2D'"):
+        search(G, 3)

@@ -173,6 +173,11 @@ def test_numbers_from_python():
     assert scene(ed.screen)["legend"]["by"] == "structure"
     with refuses(SelectionError, "paint({'layerz/mm': ...})", "Did you mean"):
         ed.paint({"layerz/mm": 1.0}, "ms")
+    for odd in ("3 ms", None, np.ones(3)):
+        with refuses(LayoutError, "paint({'layera/mm': ...}): ", "is not a number", "Give one number for an op"):
+            ed.paint({"layera/mm": odd}, "ms")
+    with refuses(LayoutError, "paint([1, 2]): that is no mapping", "Give {'conv1/Conv2D': 3.2}: op -> number"):
+        ed.paint([1, 2])
 
 
 def called():

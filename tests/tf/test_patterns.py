@@ -187,7 +187,7 @@ def test_readers_outside_are_reported(reads):
     ("function", "said"),
     [
         (lambda x, w: tf.matmul(x, w), "'x': tf.TensorSpec([None, None], tf.float32), 'w': tf.TensorSpec([None, None]"),
-        (dense, "'x': tf.TensorSpec([None, None], tf.float32), 'w': tf.TensorSpec([None, None], tf.float32), 'b': "),
+        (dense, "'x': tf.TensorSpec([None, None], tf.float32), 'w': tf.TensorSpec([None, None], tf.float32)}"),
     ],
     ids=["product", "layer"],
 )
