@@ -160,11 +160,16 @@ class _Named:
     def _only_computes(self, name: str) -> bool:
         needed = self.source.select(outputs=name)
         ops = [self.source.op(one) for one in needed.names]
-        return not any(op.op_def.is_stateful and op.type not in _HARMLESS for op in ops)
+        return not any(_acts(op.op_def) and op.type not in _HARMLESS for op in ops)
 
 
 #: Ops that TensorFlow calls stateful, and that only give what is there.
-_HARMLESS = VARIABLE_TYPES | {"ReadVariableOp", "VarIsInitializedOp"}
+_HARMLESS = VARIABLE_TYPES | {"ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"}
+
+
+def _acts(op_def: Any) -> bool:
+    """Whether ops of a type may do more than compute: those that take a reference can set it."""
+    return bool(op_def.is_stateful or any(argument.is_ref for argument in op_def.input_arg))
 
 
 def _compared(
