@@ -11,7 +11,7 @@ from .core.diff import Diff
 from .core.diff import diff as core_diff
 from .core.graph import Graph
 from .editor import Editor
-from .errors import LayoutError
+from .errors import LayoutError, SelectionError
 from .opening import open
 from .screen.pane import picture_html
 from .view.contrast import contrast
@@ -55,6 +55,8 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
     from .tf.describe import attribute_text
     from .tf.functions import alike
 
+    if mapping is not None and not isinstance(mapping, Mapping):
+        raise SelectionError(f"diff(mapping={mapping!r})", "that is no mapping", "Give {'op of a': 'op of b'}")
     old, new = _snapshot(a), _snapshot(b)
     same = alike(old.owner, new.owner)  # a graph built anew has functions of other names
     return replace(core_diff(old, new, by, mapping, attribute_text, same), draw=picture)

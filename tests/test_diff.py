@@ -174,3 +174,8 @@ def test_functions_that_compute_something_else_are_a_change():
     found = diff(_loop(2.0), _loop(3.0))
     assert ("attribute", "turn", "body") in [(c.kind, c.op, c.what) for c in found.changes]
     assert ("attribute", "turn", "cond") not in [(c.kind, c.op, c.what) for c in found.changes]
+
+
+def test_a_mapping_that_is_none_is_told():
+    with refuses(SelectionError, "diff(mapping=['x']): that is no mapping", "Give {'op of a': 'op of b'}"):
+        gs.diff(tf.Graph(), tf.Graph(), mapping=["x"])
