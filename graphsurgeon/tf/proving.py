@@ -344,7 +344,7 @@ def fill(session: Any, starters: Sequence[str], paths: Mapping[str, str] | None 
     """Runs what fills tables; one that is filled already stays as it is."""
     for name in starters:
         with suppress(tf.errors.FailedPreconditionError):
-            session.run(session.graph.get_operation_by_name(name), paths)
+            session.run(session.graph.get_operation_by_name(name.partition(":")[0]), paths)
 
 
 def config(base: Graph) -> Any:
@@ -477,7 +477,7 @@ def meta_graph_file(
         saver = tf1.train.import_meta_graph(path, clear_devices=True)
         if saver is not None:
             saver.restore(session, path.removesuffix(".meta"))
-        fill(session, [op.name for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)])
+        fill(session, [item.name for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)])
         fill(session, starters, {name: path for name, path in paths.items() if _has(graph, name.partition(":")[0])})
         yield lambda key, feeds: _run(session, calls[key][1], feeds, moved)
 

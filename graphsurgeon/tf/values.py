@@ -49,7 +49,7 @@ class CheckpointValues:
     def __init__(self, graph: Any, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
         self._graph, self._saver, self._prefix, self._meta, self._folder = graph, saver, prefix, meta, folder
         tables = graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS) if meta is None else []
-        self._tables = [op.name for op in tables]
+        self._tables = [item.name.partition(":")[0] for item in tables]  # an op, or what one gives
 
     def fill(self, session: Any) -> None:
         """Restores all variables of the checkpoint into `session`, then runs the model's own init op.
