@@ -52,6 +52,11 @@ class Exported:
         """Returns what has become of a tensor of the old graph."""
         return self.graph.get_tensor_by_name(self.name(name))
 
+    def there(self, ops: Iterable[str]) -> list[str]:
+        """Returns those of some ops of the old graph that are here."""
+        known = {op.name for op in self.graph.get_operations()}
+        return [name for name in ops if name in known]
+
     def left(self, base: Graph, orphans: frozenset[str]) -> int:
         """Returns how many ops of the old graph stayed behind: not those that are here, or fed here as they were there.
 

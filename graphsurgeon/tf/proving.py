@@ -398,7 +398,13 @@ def _apart(want: Any, got: Any, random: bool) -> str:
 
 @contextmanager
 def graph_def_file(
-    path: str, base: Graph, calls: Calls, moved: Callable[[str], str], starters: Sequence[str], source: Source | None
+    path: str,
+    base: Graph,
+    calls: Calls,
+    moved: Callable[[str], str],
+    starters: Sequence[str],
+    paths: Mapping[str, str],
+    source: Source | None,
 ) -> Iterator[Run]:
     """Opens a GraphDef.
 
@@ -408,6 +414,7 @@ def graph_def_file(
         calls: what will be run.
         moved: tensor of the source -> what it is called in the file.
         starters: ops that must run first.
+        paths: what these are fed.
         source: gives the variables the values that the file does not have; None where it has no variables.
     """
     with open(path, "rb") as found:
@@ -435,7 +442,8 @@ def graph_def_file(
                 for name, value in source.variables([name for name in part.variables if name in sets]).items():
                     session.run(sets[name], {given[name]: value})
             if not begun:
-                fill(session, [name for name in starters if _has(graph, name)])
+                fed = {name: path for name, path in paths.items() if _has(graph, name.partition(":")[0])}
+                fill(session, [name for name in starters if _has(graph, name)], fed)
             begun.add(key)
             return _run(session, outs, feeds, moved)
 

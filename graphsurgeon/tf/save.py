@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from google.protobuf import text_format
 
@@ -18,6 +19,7 @@ from ..core.graph import Graph
 from ..core.reports import Saved, many, some
 from ..core.sizes import variable_bytes
 from ..core.state import VariableInfo
+from ..core.walks import backward
 from ..errors import PlanError
 from .carrying import batches, stream
 from .exporting import Exported, exported, meta_graph, named, nodes_of, trained, with_saver
@@ -164,7 +166,7 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
     frozen = _live(values) if request.freeze else None
     if kind == "saved_model" and not signatures:
         raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
-    also = request.starters[0] if kind == "saved_model" else []
+    also = request.starters[0] if kind == "saved_model" or _reads_tables(base, ends) else []
     made = exported(base, orphans, starts, ends, frozen, request.device, request.asked, also)
     left = made.left(base, orphans)
     calls = _calls(base, orphans, request, signatures)
@@ -185,8 +187,7 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
                 write_checkpoint(new, read(base, values, infos, asked), keys, _total(infos), asked)
             with open(new + ".meta", "wb") as out:
                 out.write(meta.SerializeToString())
-            there = {op.name for op in made.graph.get_operations()}
-            first = [name for name in request.starters[0] if name in there]
+            first = made.there(request.starters[0])
             if first:
                 made.notes.append(f"to be run first: {some(first)}, as in the SavedModel that this graph is from")
             file = meta_graph_file(new + ".meta", base, calls, made.name, first, request.starters[1])
@@ -208,6 +209,12 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
         else:
             put_folder(new, path, asked)
     return Saved(path, kind, len(meta.graph_def.node), tuple(kept), left, [*made.notes, *proof.notes], proof.said)
+
+
+def _reads_tables(base: Graph, ends: list[str]) -> bool:
+    """Whether tensors are computed from tables: what the file they come from runs once may fill these."""
+    needed = backward(base, base.mask([base.tensor(name)[0] for name in ends]))
+    return any("Table" in base.types[i] for i in np.flatnonzero(needed).tolist())
 
 
 def _calls(base: Graph, orphans: frozenset[str], request: Request, signatures: Any) -> Any:
@@ -304,13 +311,18 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
     starts = [name for found in fills.values() for name in found]
     if fills:
         notes.append(f"to be run first: {some(starts)}, to fill {some(list(fills))}")
+    first = made.there(request.starters[0])
+    if first:
+        notes.append(f"to be run first: {some(first)}, as in the SavedModel that this graph is from")
     with beside(path, request.asked) as folder:
         new = os.path.join(folder, os.path.basename(path))
         with open(new, "wb") as out:
             out.write(gzip.compress(data) if path.endswith(".gz") else data)
         # A GraphDef has no values: where none are given, both sides get the initial ones.
         source = Source(base, _live(values) if request.freeze or not callable(values) else None, request.asked)
-        file = graph_def_file(new, base, calls, made.name, starts, source if held else None)
+        file = graph_def_file(
+            new, base, calls, made.name, [*starts, *first], request.starters[1], source if held else None
+        )
         proof = _proof(base, calls, file, source, request)
         os.replace(new, path)
     return Saved(path, "graph_def", len(graph_def.node), (), left, [*notes, *proof.notes], proof.said)

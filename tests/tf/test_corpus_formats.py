@@ -75,7 +75,9 @@ def written(corpus: Any, id: str, folder: Path) -> tuple[list[dict[str, Any]], d
     given = {"values": values} if isinstance(values, dict) else {}
     if not given and ed.snapshot.state.variables:
         ed.session(config=tf1.ConfigProto(allow_soft_placement=True))
-    first = [name for names in ed.snapshot.state.starters.values() for name in names]
+    graph = ed.snapshot
+    tables = {holder: names for holder, names in graph.state.starters.items() if "Table" in graph.types[graph.index[holder]]}
+    first = [name for names in tables.values() for name in names]
     first += [op.name for op in ed.graph.get_collection("table_initializer")]
     of_file, paths = ed.starters
     ends = {f"in{i}": n for i, n in enumerate(feeds)}, {f"out{i}": n for i, n in enumerate(fetches)}
