@@ -23,6 +23,7 @@ from ..core.walks import backward
 from ..errors import PlanError
 from .carrying import batches, stream
 from .exporting import Exported, exported, meta_graph, named, nodes_of, trained, with_saver
+from .functions import definition, reachable, referred
 from .graph_function import arguments, function_module
 from .proving import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .resources import starters
@@ -214,7 +215,11 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
 def _reads_tables(base: Graph, ends: list[str]) -> bool:
     """Whether tensors are computed from tables: what the file they come from runs once may fill these."""
     needed = backward(base, base.mask([base.tensor(name)[0] for name in ends]))
-    return any("Table" in base.types[i] for i in np.flatnonzero(needed).tolist())
+    nodes = [base.nodes[i] for i in np.flatnonzero(needed).tolist()]
+    known = dict(getattr(base.owner, "_functions", {}))
+    called = reachable({name for node in nodes for name in referred(node, known)} if known else (), known)
+    inside = [node for name in called for node in definition(known[name]).node_def]
+    return any("Table" in node.op for node in (*nodes, *inside))
 
 
 def _calls(base: Graph, orphans: frozenset[str], request: Request, signatures: Any) -> Any:

@@ -75,9 +75,9 @@ def written(corpus: Any, id: str, folder: Path) -> tuple[list[dict[str, Any]], d
     given = {"values": values} if isinstance(values, dict) else {}
     if not given and ed.snapshot.state.variables:
         ed.session(config=tf1.ConfigProto(allow_soft_placement=True))
-    graph = ed.snapshot
-    tables = {holder: names for holder, names in graph.state.starters.items() if "Table" in graph.types[graph.index[holder]]}
-    first = [name for names in tables.values() for name in names]
+    graph, fills = ed.snapshot, ed.snapshot.state.starters
+    tables = [holder for holder in fills if "Table" in graph.types[graph.index[holder]]]
+    first = [name for holder in tables for name in fills[holder]]
     first += [op.name for op in ed.graph.get_collection("table_initializer")]
     of_file, paths = ed.starters
     ends = {f"in{i}": n for i, n in enumerate(feeds)}, {f"out{i}": n for i, n in enumerate(fetches)}
@@ -95,7 +95,8 @@ def written(corpus: Any, id: str, folder: Path) -> tuple[list[dict[str, Any]], d
         except PlanError as error:
             refused[format] = str(error)
             continue
-        about = {"first": [*first, *(of_file if format == "meta_graph" else [])], "paths": paths, "fed": list(feeds)}
+        runs = [*first, *(of_file if format in ("graph_def", "meta_graph") else [])]
+        about = {"first": runs, "paths": paths, "fed": list(feeds)}
         golden = str(corpus.root / "items" / id / "golden.npz")
         cases.append({"id": id, "format": format, "path": str(path), "golden": golden, **about})
     return cases, refused

@@ -59,7 +59,7 @@ def test_a_file_that_gives_other_numbers_is_refused_and_the_old_one_stays(path, 
 
 
 def test_a_file_that_tensorflow_does_not_run_is_refused(tmp_path, monkeypatch):
-    real = saving.small_enough
+    real = saving.nodes_of
 
     def broken(proto, asked):
         found = real(proto, asked)
@@ -67,7 +67,7 @@ def test_a_file_that_tensorflow_does_not_run_is_refused(tmp_path, monkeypatch):
         next(node for node in found.node if node.name == "net/w").attr["value"].tensor.tensor_shape.dim[0].size = 7
         return found
 
-    monkeypatch.setattr(saving, "small_enough", broken)
+    monkeypatch.setattr(saving, "nodes_of", broken)
     with refuses(PlanError, "TensorFlow does not ", " what was written: ", "keep the variables", "verify=False"):
         trained().save(tmp_path / "m.pb", outputs="net/y:0", freeze=True)
     assert list(tmp_path.iterdir()) == []
