@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ import graphsurgeon as gs
 from graphsurgeon.cluster import LocalCluster, free_ports
 from graphsurgeon.errors import PlanError
 from tests.graphs import model, put
+from tests.needs import ROOT
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -142,6 +146,19 @@ def test_a_server_that_does_not_start():
         gs.local_cluster(1, seconds=0.01)
     with refuses(PlanError, "local_cluster(0)", "1 to 64"):
         gs.local_cluster(0)
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_the_loopback():
+    code = (
+        "import tensorflow as tf, graphsurgeon as gs\n"
+        "with gs.local_cluster(2, seconds=240) as cluster:\n"
+        "    with tf.Graph().as_default(), tf.compat.v1.Session(cluster.targets[0]) as session:\n"
+        "        print(len({device.name.partition('/device')[0] for device in session.list_devices()}))"
+    )
+    kept = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+    environment = kept | {"http_proxy": "http://127.0.0.1:9", "no_proxy": "example.org", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout == "2\n", done.stderr[-2000:]
 
 
 def test_ports_that_nobody_uses_and_that_no_system_hands_out(monkeypatch):
