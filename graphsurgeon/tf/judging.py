@@ -222,7 +222,10 @@ class _Judge:
         try:
             made = import_nodes(scratch, graph_def, stand_ins, wrap=wrap)
         except Exception as error:
-            raise _Refused(words_of(error)) from error
+            said = words_of(error)
+            for (name, port), tensor in stand_ins.items():
+                said = said.replace(tensor.name, f"{name}:{port}" if port else name)
+            raise _Refused(said) from error
         return {op: made[after.names[op]] for op in build if after.names[op] in made}
 
     def _versions(self) -> Any:
@@ -264,7 +267,6 @@ class _Judge:
 
     def _fault(self, name: str, said: str) -> Fault:
         effect, after = self._effect, self._after
-        said = re.sub(r"\{\{node ([^}\s]+)\}\}", r"\1", said)
         found = self._copy_of(after.index[name]) if name else None
         if found is not None and name not in effect.blame:
             fault = self._mapping_fault(found[0], said)
