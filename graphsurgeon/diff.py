@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from .core.diff import Diff
 from .core.diff import diff as core_diff
 from .core.graph import Graph
+from .core.rebuilding import needed
+from .core.rewiring import cut_out
 from .editor import Editor
 from .errors import LayoutError, SelectionError
 from .opening import open
@@ -22,6 +26,8 @@ from .view.text import elide
 
 def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None = None) -> Diff:
     """Returns what differs between two graphs: ops, inputs, control inputs, attributes, devices, shapes.
+
+    Functions are compared by what they compute, not by their names. What an editor has undone is left out.
 
     Args:
         a, b: the old and the new one: an editor, a snapshot (`Editor.snapshot` of before), or anything `open` takes: a
@@ -53,13 +59,13 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
           y:0: float32 (4, 3) -> float32 (2, 6)
     """
     from .tf.describe import attribute_text
-    from .tf.functions import alike
+    from .tf.functions import meaning
 
     if mapping is not None and not isinstance(mapping, Mapping):
         raise SelectionError(f"diff(mapping={mapping!r})", "that is no mapping", "Give {'op of a': 'op of b'}")
     old, new = _snapshot(a), _snapshot(b)
-    same = alike(old.owner, new.owner)  # a graph built anew has functions of other names
-    return replace(core_diff(old, new, by, mapping, attribute_text, same), draw=picture)
+    means = meaning(old.owner), meaning(new.owner)  # a graph built anew has functions of other names
+    return replace(core_diff(old, new, by, mapping, attribute_text, means), draw=picture)
 
 
 def picture(found: Diff) -> dict[str, str]:
@@ -83,4 +89,10 @@ def _legend(found: Diff) -> list[tuple[str, str]]:
 def _snapshot(thing: Any) -> Graph:
     if isinstance(thing, Graph):
         return thing
-    return (thing if isinstance(thing, Editor) else open(thing)).snapshot
+    editor = thing if isinstance(thing, Editor) else open(thing)
+    graph = editor.snapshot
+    orphans = graph.mask(graph.index[name] for name in editor.orphans if name in graph.index)
+    if not orphans.any():
+        return graph
+    gone = orphans & ~needed(graph, ~orphans)  # what was undone is no difference, but where it is read
+    return cut_out(graph, np.flatnonzero(gone).tolist())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
@@ -179,3 +181,62 @@ def test_functions_that_compute_something_else_are_a_change():
 def test_a_mapping_that_is_none_is_told():
     with refuses(SelectionError, "diff(mapping=['x']): that is no mapping", "Give {'op of a': 'op of b'}"):
         gs.diff(tf.Graph(), tf.Graph(), mapping=["x"])
+
+
+def branches(times: float = 2.0) -> Any:
+    """A graph with a v2 loop in a branch of a v2 cond."""
+    tf1.enable_control_flow_v2()
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+
+        def loop() -> Any:
+            return tf1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * times), (0, x))[1]
+
+        tf.identity(tf1.cond(x > 0.0, lambda: x + 1.0, loop, name="cond"), name="y")
+    return graph
+
+
+def copy_of(graph: Any, to: str) -> Any:
+    into = gs.open(tf.Graph())
+    into.apply(into.plan().copy(gs.open(graph).select(), to=to))
+    return into
+
+
+@pytest.mark.parametrize("by", ["structure", "name"])
+def test_functions_are_compared_by_what_they_compute(by):
+    graph = branches()
+    one, two = copy_of(graph, "one"), copy_of(graph, "one" if by == "name" else "two")
+    assert set(one.graph._functions).isdisjoint(two.graph._functions)
+    found = gs.diff(one, two, by=by)
+    assert not found.added
+    assert not found.removed
+    assert not found.changes
+    assert gs.diff(one, copy_of(branches(3.0), "one" if by == "name" else "two"), by=by)
+
+
+def test_what_was_undone_is_in_no_diff_and_in_no_file(tmp_path):
+    graph = branches()
+    ed = gs.open(graph)
+    before, functions = ed.snapshot, set(graph._functions)
+    ed.apply(ed.plan().copy(ed.select(), to="again"))
+    assert len(gs.diff(before, ed).added) == before.size
+    ed.undo()
+    assert not gs.diff(before, ed)
+    ed.save(tmp_path / "g.pb")
+    ed.save(tmp_path / "g.meta")
+    saved = tf1.MetaGraphDef.FromString((tmp_path / "g.meta").read_bytes()).graph_def
+    for written in (tf1.GraphDef.FromString((tmp_path / "g.pb").read_bytes()), saved):
+        assert len(written.library.function) == len(functions)
+        assert len(written.node) == before.size
+    ed.redo()
+    assert len(gs.diff(before, ed).added) == before.size
+
+
+def test_what_was_undone_is_in_the_diff_where_something_reads_it():
+    ed = gs.open(branches())
+    before = ed.snapshot
+    done = ed.apply(ed.plan().copy(ed.select(), to="again"))
+    with ed.graph.as_default():
+        tf.identity(done["x:0"], name="reads")
+    ed.undo()
+    assert gs.diff(before, ed).added == ("again/x", "reads")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .edges import Edges, Ints
 from .graph import Graph, TensorInfo
-from .pairing import NAMING, attribute_bytes, attributes, pair
+from .pairing import NAMING, Meaning, attribute_bytes, attributes, pair
 
 #: Kinds of changes, in the order in which they are told.
 KINDS = ("type", "input", "control", "attribute", "device", "output")
@@ -174,7 +174,7 @@ def diff(
     by: str = "name",
     mapping: Mapping[Any, Any] | None = None,
     describe: Callable[[Any], str] | None = None,
-    alike: Callable[[Any, Any], bool] | None = None,
+    meanings: tuple[Meaning, Meaning] = (attribute_bytes, attribute_bytes),
 ) -> Diff:
     """Returns what differs between two graphs.
 
@@ -183,7 +183,7 @@ def diff(
         by: how ops are paired: by ``name``; by ``structure`` too, where names differ; by the ``mapping`` alone.
         mapping: op of `a` -> op of `b` (None: it has no partner); goes before names and structure.
         describe: writes an attribute for people; default: its own text, cut.
-        alike: says of two unequal attributes whether they mean the same, as functions that differ in names only.
+        meanings: what an attribute of `a` means, and one of `b`, as bytes: the same for functions of other names.
 
     Raises:
         SelectionError: `by` is none of these, or the mapping does not fit the graphs.
@@ -201,8 +201,8 @@ def diff(
         rewired
           z input 0: y:0 -> x:0
     """
-    place = pair(a, b, by, mapping)
-    work = _Work(a, b, place, describe or _plain, alike)
+    place = pair(a, b, by, mapping, meanings)
+    work = _Work(a, b, place, describe or _plain, meanings)
     found = [*work.types(), *work.inputs(), *work.control(), *work.inside(), *work.outputs()]
     order = {kind: number for number, kind in enumerate(KINDS)}
     found.sort(key=lambda pair: (order[pair[1].kind], pair[0]))
@@ -218,9 +218,9 @@ class _Work:
         b: Graph,
         place: Ints,
         describe: Callable[[Any], str],
-        alike: Callable[[Any, Any], bool] | None = None,
+        meanings: tuple[Meaning, Meaning],
     ) -> None:
-        self.a, self.b, self.place, self.describe, self.alike = a, b, place, describe, alike
+        self.a, self.b, self.place, self.describe, self.meanings = a, b, place, describe, meanings
         self.ours = np.flatnonzero(place >= 0)
         self.theirs = place[self.ours]
         self.pairs: list[tuple[int, int]] = list(zip(self.ours.tolist(), self.theirs.tolist(), strict=True))
@@ -282,13 +282,11 @@ class _Work:
             yield from self._attributes(i, j, old, new)
 
     def _attributes(self, i: int, j: int, old: Any, new: Any) -> Iterator[tuple[int, Change]]:
-        was, now = attributes(old) or {}, attributes(new) or {}
+        was, now = (attributes(node, meaning) or {} for node, meaning in zip((old, new), self.meanings, strict=True))
         if was == now:
             return
         for key in sorted(was.keys() | now.keys()):
             if was.get(key) == now.get(key) or (key in NAMING and self._follows(i, j, old, new, key)):
-                continue
-            if self.alike is not None and key in was and key in now and self.alike(old.attr[key], new.attr[key]):
                 continue
             texts = [self.describe(n.attr[key]) if key in held else "" for n, held in ((old, was), (new, now))]
             yield self._change(i, j, "attribute", key, *texts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,23 @@ _RADIUS = 6
 Hashes = NDArray[np.uint64]
 
 
-def pair(a: Graph, b: Graph, by: str = "name", mapping: Mapping[Any, Any] | None = None) -> Ints:
+#: Says what an attribute means, as bytes: equal bytes, equal meaning.
+Meaning = Callable[[Any], bytes]
+
+
+def attribute_bytes(value: Any) -> bytes:
+    """Returns an attribute as bytes: equal bytes, equal value."""
+    write = getattr(value, "SerializeToString", None)
+    return write(deterministic=True) if write else repr(value).encode()
+
+
+def pair(
+    a: Graph,
+    b: Graph,
+    by: str = "name",
+    mapping: Mapping[Any, Any] | None = None,
+    meanings: tuple[Meaning, Meaning] = (attribute_bytes, attribute_bytes),
+) -> Ints:
     """Returns for each op of `a` the number of its partner in `b`; -1 for none.
 
     Args:
@@ -32,6 +48,7 @@ def pair(a: Graph, b: Graph, by: str = "name", mapping: Mapping[Any, Any] | None
         by: ``name``; ``structure``: by name where the type is the same, and then by what surrounds an op;
             ``mapping``: nothing but the mapping.
         mapping: op of `a` -> op of `b`, or None for an op without partner; it goes first.
+        meanings: what an attribute of `a` means, and one of `b`.
 
     Raises:
         SelectionError: `by` is none of these, the mapping names an op that is not there, or one of `b` twice.
@@ -49,7 +66,7 @@ def pair(a: Graph, b: Graph, by: str = "name", mapping: Mapping[Any, Any] | None
     if by in ("name", "structure"):
         _named(a, b, place, taken, alone, strict=by == "structure")
     if by == "structure" and not (taken.all() or ((place >= 0) | alone).all()):
-        _Surroundings(a, b, place, taken, alone).pair()
+        _Surroundings(a, b, place, taken, alone, meanings).pair()
         _named(a, b, place, taken, alone, strict=False)
     return place
 
@@ -83,18 +100,12 @@ def _named(a: Graph, b: Graph, place: Ints, taken: NDArray[np.bool_], alone: NDA
             place[i], taken[j] = j, True
 
 
-def attributes(node: Any) -> dict[str, bytes] | None:
-    """Returns the attributes of a NodeDef as bytes, without volatile ones; None where the node is not known."""
+def attributes(node: Any, meaning: Meaning = attribute_bytes) -> dict[str, bytes] | None:
+    """Returns what the attributes of a NodeDef mean, without volatile ones; None where the node is not known."""
     if node is None:
         return None
     held = getattr(node, "attr", None) or {}
-    return {key: attribute_bytes(held[key]) for key in held if key not in VOLATILE}
-
-
-def attribute_bytes(value: Any) -> bytes:
-    """Returns an attribute as bytes: equal bytes, equal value."""
-    write = getattr(value, "SerializeToString", None)
-    return write(deterministic=True) if write else repr(value).encode()
+    return {key: meaning(held[key]) for key in held if key not in VOLATILE}
 
 
 class _Side(NamedTuple):
@@ -108,10 +119,18 @@ class _Side(NamedTuple):
 class _Surroundings:
     """Pairs ops that look alike and stand alike: hashes propose, types, attributes and edges decide."""
 
-    def __init__(self, a: Graph, b: Graph, place: Ints, taken: NDArray[np.bool_], alone: NDArray[np.bool_]) -> None:
+    def __init__(
+        self,
+        a: Graph,
+        b: Graph,
+        place: Ints,
+        taken: NDArray[np.bool_],
+        alone: NDArray[np.bool_],
+        meanings: tuple[Meaning, Meaning],
+    ) -> None:
         self.place, self.taken, self.gone = place, taken, alone | (place >= 0)
         known: dict[Any, int] = {}
-        labels = [_labels(graph, known) for graph in (a, b)]
+        labels = [_labels(graph, known, meaning) for graph, meaning in zip((a, b), meanings, strict=True)]
         starts = [_mixed(label.astype(np.uint64)) for label in labels]
         there = np.flatnonzero(place >= 0)
         # Partners have a hash of their own, so that what stands beside them is told from all else.
@@ -191,12 +210,12 @@ def _ports(edges: Edges, op: int) -> list[int]:
     return ports
 
 
-def _labels(graph: Graph, known: dict[Any, int]) -> Ints:
+def _labels(graph: Graph, known: dict[Any, int], meaning: Meaning) -> Ints:
     """What an op is in itself: type, attributes that name no op, and number of inputs; as numbers."""
     counts = np.diff(graph.data.ptr).tolist()
     out = np.empty(graph.size, np.int32)
     for i, node in enumerate(graph.nodes):
-        held = attributes(node) or {}
+        held = attributes(node, meaning) or {}
         key = (graph.types[i], counts[i], *((k, held[k]) for k in sorted(held) if k not in NAMING))
         out[i] = known.setdefault(key, len(known))
     return out

@@ -63,10 +63,11 @@ def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> t
         for context in tops.values():
             carrier.carry(context)
     carrier.keep_gradient_loops()
-    for old, new in pairs if carrier.objects else ():
-        context = carrier.objects.get(id(old._get_control_flow_context()))
-        if context is not None:
-            new._set_control_flow_context(context)
+    # A proto lists what a context uses, too: which one an op is in, only the op says.
+    for old, new in pairs:
+        context = old._get_control_flow_context()
+        if context is None or id(context) in carrier.made:
+            new._set_control_flow_context(carrier.made.get(id(context)))
     return {key: carrier.made[key] for key in tops if key in carrier.made}, carrier.missed
 
 
@@ -102,7 +103,6 @@ class _Carrier:
     def __init__(self, copied: Copied, graph: Any) -> None:
         self._rename, self._graph, self._source = _Renamer(copied), graph, copied.source.owner
         self.made: dict[int, Any] = {}
-        self.objects: dict[int, Any] = {}
         self.missed: list[str] = []
         self._loops: list[tuple[Any, Any]] = []
 
@@ -123,9 +123,10 @@ class _Carrier:
         self.made[id(old)] = new
         if getattr(old, "_grad_state", None):
             self._loops.append((old, new))
-        written = [inner for inner in old._nested_contexts if _has_proto(inner)]
-        for inner, found in zip(written, list(new._nested_contexts), strict=True):
-            self._pair(inner, found)
+        # TensorFlow does not keep their order.
+        found = {inner.name: inner for inner in new._nested_contexts}
+        for inner in filter(_has_proto, old._nested_contexts):
+            self._pair(inner, found[self._rename.scope(inner.name)])
         self._inside(new, (inner for inner in old._nested_contexts if not _has_proto(inner)))
 
     def keep_gradient_loops(self) -> None:
@@ -163,7 +164,7 @@ class _Carrier:
         new._outer_context = around = self._graph._get_control_flow_context()
         if around is not None:
             around._nested_contexts.append(new)
-        self.made[id(old)] = self.objects[id(old)] = new
+        self.made[id(old)] = new
         self._inside(new, old._nested_contexts)
 
 

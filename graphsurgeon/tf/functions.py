@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from tensorflow.core.framework import function_pb2
 from tensorflow.python.framework import function as function_module
 
 from ..core.copied import Copied
+from ..core.pairing import attribute_bytes
 from .eager import function_name, is_eager, is_traced, loaded, restore_gradients, say_handles
 from .internals import function_names
 
@@ -164,35 +166,34 @@ def _functions_of(node: Any) -> set[str]:
     return found
 
 
-def alike(a: Any, b: Any) -> Callable[[Any, Any], bool]:
-    """Returns what says of two attributes whether they name functions that differ in nothing but names.
+def meaning(graph: Any) -> Callable[[Any], bytes]:
+    """Returns what says as bytes what an attribute means: functions that differ in nothing but names mean the same.
 
     Args:
-        a, b: the graphs that hold the functions of the first and of the second.
+        graph: the graph that holds the functions.
     """
-    known = [dict(getattr(graph, "_functions", {})) for graph in (a, b)]
-    found: dict[tuple[str, str], bool] = {}
+    known = dict(getattr(graph, "_functions", {}))
+    found: dict[str, bytes] = {}
 
-    def same(old: str, new: str) -> bool:
-        if (old, new) not in found:
-            found[old, new] = old in known[0] and new in known[1]  # one that calls itself is no other for that
-            if found[old, new]:
-                left, right = _nameless(known[0], old), _nameless(known[1], new)
-                pairs = zip(left[1], right[1], strict=False)
-                found[old, new] = left[0] == right[0] and len(left[1]) == len(right[1]) and all(same(*p) for p in pairs)
-        return found[old, new]
+    def digest(name: str) -> bytes:
+        if name not in known:
+            return name.encode()
+        if name not in found:
+            found[name] = b"itself"  # one that calls itself is no other for that
+            body, called = _nameless(known, name)
+            found[name] = hashlib.blake2b(b"".join([body, *map(digest, called)]), digest_size=16).digest()
+        return found[name]
 
-    def attributes(old: Any, new: Any) -> bool:
-        texts, names = [], []
-        for value in (old, new):
-            other = type(value)()
-            other.CopyFrom(value)
-            names.append(_blanked([other]))
-            texts.append(other.SerializeToString(deterministic=True))
-        there = bool(names[0]) and len(names[0]) == len(names[1])
-        return there and texts[0] == texts[1] and all(same(*pair) for pair in zip(*names, strict=True))
+    def means(value: Any) -> bytes:
+        kind = value.WhichOneof("value") if hasattr(value, "WhichOneof") else ""
+        if kind != "func" and not (kind == "list" and value.list.func):
+            return attribute_bytes(value)
+        other = type(value)()
+        other.CopyFrom(value)
+        called = _blanked([other])
+        return b"".join([other.SerializeToString(deterministic=True), *map(digest, called)])
 
-    return attributes
+    return means
 
 
 def _nameless(known: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
