@@ -70,7 +70,7 @@ class SystemDot:
     def describe(self) -> str:
         """Returns its name and version."""
         try:
-            out = subprocess.run([self.program, "-V"], capture_output=True, text=True, timeout=5, check=False)
+            out = subprocess.run([self.program, "-V"], capture_output=True, text=True, timeout=60, check=False)
         except (OSError, subprocess.SubprocessError):
             return "Graphviz (the system's dot)"
         return f"Graphviz (the system's dot: {(out.stderr or out.stdout).strip() or 'unknown version'})"
