@@ -10,6 +10,7 @@ from .core.copied import Copied
 from .core.edits import EditStep
 from .core.effect import Effect
 from .core.exchange import Replaced
+from .core.reports import untrained_text
 from .core.state import VARIABLE_TYPES
 from .errors import SelectionError, did_you_mean
 
@@ -211,12 +212,18 @@ class Applied:
         return [variable for name, variable in self.made.variables.items() if self._holds(name)]
 
     @property
+    def untrained(self) -> dict[str, str]:
+        """Variables and frozen constants that have initial values, though values were given, each with the reason."""
+        return {name: why for name, why in self.made.untrained.items() if self._holds(name)}
+
+    @property
     def warnings(self) -> list[str]:
         """What the copy could not be given, in sentences: loops and conds that were taken in part have no gradient,
         tables and queues that are filled while a session runs start empty.
         """
         lost = [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
-        return [*self.notes, *lost, *(sentence for copied in self.copies for sentence in copied.emptied)]
+        initial = untrained_text(self.untrained)
+        return [*self.notes, *initial, *lost, *(sentence for copied in self.copies for sentence in copied.emptied)]
 
     def _holds(self, name: str) -> bool:
         return not self.scope or name.startswith(f"{self.scope}/")

@@ -11,8 +11,9 @@ import numpy as np
 
 from .core.naming import SINGLES, under
 from .core.plan import Plan, tensor_name
-from .core.reports import some
+from .core.reports import some, untrained_text
 from .core.selection import Query, Selection
+from .core.steps import INITIAL
 from .core.supply import unneeded
 from .editor import Editor
 from .errors import OpenError, PlanError, SelectionError
@@ -26,6 +27,7 @@ class _Model:
     name: str
     editor: Editor
     values: Any
+    asked: bool = False  # for initial values
     replaced: dict[str, str] = field(default_factory=dict)  # its tensor -> tensor of the supergraph
     feeds: dict[str, str] = field(default_factory=dict)  # its tensor -> the graph that replaces it
     given: set[str] = field(default_factory=set)  # its tensors that others read
@@ -36,7 +38,7 @@ def connect(
     connections: Mapping[Any, Any] | None = None,
     *,
     inputs: Mapping[Any, str] | Iterable[Any] = (),
-    values: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any] | str | None = None,
     variables: str | Mapping[str, Any] = "copy",
     device: str | Mapping[str, str] = "clear",
     collections: str = "rename",
@@ -58,6 +60,8 @@ def connect(
         inputs: tensors that become new placeholders, as inputs fed by a queue or an iterator until now; a mapping of
             tensor -> name, or several: ``["enc/batch:0"]`` becomes ``enc_batch``.
         values: name -> where that graph's values come from, as in `Plan.copy`; needed for live graphs without session.
+            ``"initial"``, for one graph or for all, takes initial values where there are no others; one variable is
+            reset by ``variables={"its/name": "initial"}``.
         variables: as in `Plan.copy`, for all graphs.
         device: as in `Plan.copy`; graphs from elsewhere run anywhere when their devices are cleared.
         collections: as in `Plan.copy`.
@@ -72,7 +76,8 @@ def connect(
         OpenError: a graph cannot be read.
         SelectionError: there is no such tensor.
         PlanError: the graphs feed each other in a circle, an input is fed twice, a name or collection clashes, dtypes
-            or shapes do not fit, or a value is missing.
+            or shapes do not fit, a value is missing, or variables have nothing but their initial values and nobody has
+            asked for these.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -81,7 +86,7 @@ def connect(
         ...         x = tf.compat.v1.placeholder(tf.float32, [], name="in")
         ...         tf.multiply(x, tf.compat.v1.get_variable("w", initializer=scale), name="out")
         ...     return graph
-        >>> sup = gs.connect({"enc": double(2.0), "dec": double(5.0)}, {"enc/out:0": "dec/in:0"})
+        >>> sup = gs.connect({"enc": double(2.0), "dec": double(5.0)}, {"enc/out:0": "dec/in:0"}, values="initial")
         >>> float(sup.session().run("dec/out:0", {"enc/in:0": 3.0})), "dec/in" in sup.snapshot.index
         (30.0, False)
     """
@@ -91,6 +96,7 @@ def connect(
         how = "Give them as {'enc/out:0': 'dec/in:0'}: output -> input"
         raise PlanError(asked, f"connections={connections!r} is no mapping", how)
     inputs = inputs if isinstance(inputs, Mapping) else _several(inputs)
+    values = dict.fromkeys(graphs, values) if isinstance(values, str) else values
     models = _models(graphs, values or {}, [*pairs, *_starts(pairs), *inputs], asked)
     for end, starts in (connections or {}).items():
         source, tensor = _end(end, models, asked)
@@ -110,7 +116,9 @@ def connect(
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise PlanError(f"{asked}, {faults[0].asked}", faults[0].wrong + more, faults[0].instead)
+    initial = _untrained(plan, models, asked)
     applied = destination.apply(plan)
+    applied.made.untrained.update(initial)
     applied.notes += [note for model in order for note in _as_it_lies(model)]
     if any(model.editor.inputs or model.editor.outputs for model in order):
         fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
@@ -133,6 +141,28 @@ def _ends_of(models: list[_Model], taken: Mapping[str, Any], side: str, made: Ed
     ]
     keys = [key for _, key, _ in found]
     return {key if keys.count(key) == 1 else f"{name}_{key}".replace("/", "_"): tensor for name, key, tensor in found}
+
+
+def _untrained(plan: Plan, models: Mapping[str, _Model], asked: str) -> dict[str, str]:
+    """Returns which variables of the supergraph get initial values, and why; refuses those nobody has asked for."""
+    found: dict[str, str] = {}
+    refused: dict[str, str] = {}
+    for copied in plan.effect.copies:
+        model = models[copied.step.to]
+        why = model.editor.untrained() if model.values is None else plan.unproved(copied) if plan.unproved else {}
+        mine = {v.name: why[v.was] for v in copied.variables if v.policy == "copy" and v.was in why}
+        found |= mine
+        refused |= {} if model.asked else mine
+    if refused:
+        names = {name.partition("/")[0] if name not in models else name for name in refused}
+        first = next(name for name in models if any(n.startswith(f"{name}/") for n in refused))
+        raise PlanError(
+            asked,
+            "; ".join(untrained_text(refused)),
+            f"Give values={{{first!r}: session}}; or take initial values: values={{{first!r}: {INITIAL!r}}}"
+            + (", or values='initial' for all" if len(names) > 1 else ""),
+        )
+    return found
 
 
 def _starts(pairs: Mapping[Any, Any]) -> list[Any]:
@@ -177,7 +207,12 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable
     for name, thing in graphs.items():
         editor = thing if isinstance(thing, Editor) else _opened(thing, name.strip("/"), list(graphs), ends)
         own = editor if editor.has_values else None
-        models[name.strip("/")] = _Model(name.strip("/"), editor, values.get(name, own))
+        given = values.get(name, own)
+        initial = isinstance(given, str)
+        if initial and given != INITIAL:
+            raise PlanError(asked, f"values={{{name!r}: {given!r}}} is no source of values",
+                            f"Give a session, an editor or {{name: array}}; or {INITIAL!r}")  # fmt: skip
+        models[name.strip("/")] = _Model(name.strip("/"), editor, own if initial else given, initial)
     return models
 
 

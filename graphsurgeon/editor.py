@@ -47,6 +47,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         inputs: Mapping[str, str] | None = None,
         outputs: Mapping[str, str] | None = None,
         snapshot: Graph | None = None,
+        lack: str = "",
     ) -> None:
         self.graph = graph
         self.inputs, self.outputs = dict(inputs or {}), dict(outputs or {})
@@ -66,7 +67,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         if hasattr(values, "stored"):
             self._log.stored = values.stored
         self._litter: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
-        self._ledger = Ledger(graph, values)
+        self._ledger = Ledger(graph, values, lack)
         self._screen: Screen | None = None
         self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
 
@@ -317,6 +318,27 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         if session is None or self._session is None or session is self._session:
             self._session = new
         return new
+
+    def untrained(self) -> dict[str, str]:
+        """Returns the variables that have no value but their initial one, each with the reason.
+
+        A value of a session that was given, of a checkpoint or of a plan is one. In a session that this editor has
+        made, all variables have one as soon as one of those that it has initialised was changed. Local variables are
+        meant to have none.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     learn = tf.compat.v1.get_variable("w", initializer=10.0).assign_add(1.0)
+            >>> ed = gs.open(graph)
+            >>> ed.untrained()
+            {'w': 'no session or checkpoint was given'}
+            >>> _ = ed.session().run(learn)
+            >>> ed.untrained()
+            {}
+        """
+        live = [event for event in self._events if not event.undone]
+        return self._ledger.untrained(self.graph, self._session, live, self._left)
 
     @property
     def void(self) -> frozenset[str]:

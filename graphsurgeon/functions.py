@@ -37,6 +37,9 @@ class Functions:
         def values_session(self) -> Any:
             """Returns the session that has the values."""
 
+        def untrained(self) -> dict[str, str]:
+            """Returns the variables that have no value but their initial one."""
+
         @property
         def void(self) -> frozenset[str]:
             """Names of variables that nothing gives a value."""
@@ -113,7 +116,7 @@ class Functions:
         made = inlined(self.snapshot, calls)
         moved = {key: made.tensors.get(name, name) for key, name in self.outputs.items()}
         shown = ", ".join(repr(op_name(call)) for call in calls)
-        values = SessionValues(self.session, self._values, self.void)
+        values = SessionValues(self.values_session, self._values, self.untrained, made.graph, self.void)
         editor = Editor(made.graph, self.title, f"{self._code}.inlined({shown})", None, values, self.inputs, moved)
         editor.packed = self.packed
         editor._log.follows = (self._log, moment(), f".inlined({shown})")

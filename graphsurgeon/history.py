@@ -79,7 +79,6 @@ class Event:
 
     def __repr__(self) -> str:
         state = " (undone)" if self.undone else ""
-        state += f"; {self.values}" if self.values else ""
         less = f", {self.counts['removed']} removed" if self.counts.get("removed") else ""
         lost = self.applied.warnings if self.applied is not None else []
         mind = f"; mind: {'; '.join(lost)}" if lost else ""

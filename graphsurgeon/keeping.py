@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
 from .core.graph import Graph
 from .core.plan import tensor_name
 from .core.reports import Restored, Saved
+from .core.steps import INITIAL
 from .errors import PlanError
 
 if TYPE_CHECKING:
@@ -125,6 +127,19 @@ class Keeping:
         about: dict[str, Any] = {"under": under, "names": _renames(names), "but": rules, "partial": partial}
         return restore(given, checkpoint, **about, orphans=self.orphans)
 
+    def _empty_locals(self, values: Any, request: Any) -> frozenset[str]:
+        """Names of local variables that hold no value to save, as where nobody has run their initialisers."""
+        from .tf.untrained import LOCAL, holding
+
+        found = [info for info in self.snapshot.state.variables.values() if LOCAL in info.collections]
+        if not found or request.kind == "graph_def":
+            return frozenset()
+        given = values() if callable(values) else values
+        names = frozenset(info.op for info in found)
+        if isinstance(given, Mapping):
+            return names - {str(key).removesuffix(":0") for key in given}
+        return names - holding(given, found, request.asked) if getattr(given, "graph", None) is self.graph else names
+
     def save(
         self,
         path: Any,
@@ -159,6 +174,7 @@ class Keeping:
                 folder, as TF1 writes it) or ``saved_model_tf2`` (a folder, of a `tf.Module`).
             freeze: variables become constants with their values of now; for a GraphDef.
             values: where the values come from: a session, or a mapping of variable name to array; default `session()`.
+                ``"initial"``: as by default, and variables that have no value but their initial one are frozen at it.
             under: for a checkpoint: only the variables under this scope, by their names without it: the old names.
             names: for a checkpoint: name to write -> variable, as in `restore`.
             device: as in `Plan.copy`: ``clear`` for a file that runs anywhere.
@@ -172,7 +188,8 @@ class Keeping:
 
         Raises:
             SelectionError: a tensor is not there.
-            PlanError: the format is not known or does not go with an argument, a variable has no value, what is
+            PlanError: the format is not known or does not go with an argument, a variable has no value, one that is
+                to be frozen has nothing but its initial one (`untrained`) and `values` does not ask for that, what is
                 asked cannot be written so, or TensorFlow does not run what was written. No file has changed then.
 
         Example:
@@ -181,20 +198,29 @@ class Keeping:
             ...     x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
             ...     y = tf.multiply(x, tf.compat.v1.get_variable("w", initializer=3.0), name="y")
             >>> path = os.path.join(tempfile.mkdtemp(), "frozen.pb")
-            >>> gs.open(graph).save(path, outputs="y:0", freeze=True).ops
+            >>> gs.open(graph).save(path, outputs="y:0", freeze=True, values="initial").ops
             4
             >>> gs.open(path).session().run("y:0", {"x:0": [1.0, 2.0]}).tolist()
             [3.0, 6.0]
         """
         from .tf.save import Request, save
+        from .tf.untrained import unproved
 
+        initial = isinstance(values, str) and values == INITIAL
         _refuse_odd(f"save({path!r})", path=path, names=names, signatures=signatures, tags=tags)
         request = Request(
             path, format, outputs, inputs, signatures, freeze, under, _renames(names), device, tags,
             self.inputs, self.outputs, self.starters, {tensor_name(k): v for k, v in (feeds or {}).items()}, verify,
+            {}, initial,
         )  # fmt: skip
-        given = self.values_session if values is None else values_of(values)
-        return save(self.snapshot, self.orphans, self.void, given, request)
+        if freeze or request.kind != "graph_def":
+            known = list(self.snapshot.state.variables.values())
+            source = self if values is None or initial else values
+            request = replace(request, untrained=unproved(source, self.graph, known, request.asked))
+        given = self.values_session if values is None or initial else values_of(values)
+        saved = save(self.snapshot, self.orphans, self.void | self._empty_locals(given, request), given, request)
+        inside = request.untrained if freeze else {n: w for n, w in request.untrained.items() if n in saved.variables}
+        return replace(saved, untrained=inside)
 
 
 def _refuse_odd(asked: str, *, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:

@@ -63,7 +63,7 @@ class _Left:
 
     def read(self) -> Any:
         """Returns the value: that of now where the session is still open, for somebody may have gone on with it."""
-        from .tf.sessions import read_if_open
+        from .tf.untrained import read_if_open
 
         session = self.session()
         now = None if session is None else read_if_open(session, self.info)
@@ -80,9 +80,11 @@ class Ledger:
     Args:
         graph: the graph as it was opened.
         source: the values of the file that was opened, a `tf.values.Values`; None where there is none.
+        lack: why a variable has no value where it has none; empty where there is no more to say.
     """
 
-    def __init__(self, graph: Any, source: Any) -> None:
+    def __init__(self, graph: Any, source: Any, lack: str) -> None:
+        self._lack = lack or ("no session or checkpoint was given" if source is None else "not in the checkpoint")
         self._opened, self._source = weakref.ref(graph), source
         self._numbers = itertools.count()
         self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary({graph: {}})
@@ -151,13 +153,62 @@ class Ledger:
                 new.close()  # nobody has it yet: what it holds is given back at once
                 raise
 
+    def untrained(self, graph: Any, own: Any, events: Iterable[Event], orphans: _Orphans) -> dict[str, str]:
+        """Returns the variables of a graph that have no value but their initial one, each with the reason.
+
+        Args:
+            graph: the graph.
+            own: the session that has the values; None for none.
+            events: the steps that are in force.
+            orphans: gives the names of the orphans of a graph.
+        """
+        from .tf.sessions import Due
+        from .tf.untrained import LOCAL, holding, untrained
+        from .tf.variables import variable_infos
+
+        events, gone = list(events), frozenset(orphans(graph))
+        wanted = [info for name, info in variable_infos(graph).items() if name not in gone]
+        due, report = Due(None, "untrained()"), Handover()
+        before: dict[int, VariableInfo] = {}
+        held: frozenset[str] = frozenset()
+        why: dict[str, str] = {}
+        pending = events
+        if own is not None and own.graph is graph:
+            held = self._held.get(own, frozenset())
+            held |= holding(own, [info for info in wanted if info.op not in held], due.asked)
+            pending = [event for event in events if event.number not in self._settled.get(own, ())]
+        elif own is not None:
+            before = self._before(own, graph, frozenset(orphans(own.graph)), due.asked)
+        elif self._source is not None and graph is self._opened():
+            held = self.filed(graph, [info.op for info in wanted])
+            why = dict(self._source.untrained())
+        self._decide(due, report, wanted, held, events, pending, before, graph)
+        why |= self._reasons(graph, report, events, own, {} if own is None else untrained(own))
+        if own is not None and own.graph is graph:
+            why |= untrained(own)
+        return {info.op: why[info.op] for info in wanted if info.op in why and LOCAL not in info.collections}
+
+    def _reasons(
+        self, graph: Any, report: Handover, events: list[Event], own: Any, old: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Why variables hold initial values, of those whose values come from where a report says."""
+        made = [event.applied.made for event in events]
+        copied = {self._id(one.graph, name): why for one in made for name, why in one.untrained.items()}
+        lack = "the session did not hold it" if own is not None and own not in self._made else self._lack
+        why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
+        why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
+        if own is not None and own.graph is not graph:
+            why |= {name: old[was] for name, was in report.carried.items() if was in old}
+        return why
+
     # -- the parts --------------------------------------------------------------------------------
 
     def _brought_up_to_date(
         self, own: Any, events: list[Event], orphans: _Orphans, asked: str, initialise: bool
     ) -> Handover:
         """Gives variables of an open session what they have never held, or what a plan gives them."""
-        from .tf.sessions import Due, fill_made, give, holding
+        from .tf.sessions import Due, fill_made, give
+        from .tf.untrained import holding, note_untrained
         from .tf.variables import variable_infos
 
         pending = [event for event in events if event.number not in self._settled.get(own, ())]
@@ -168,12 +219,13 @@ class Ledger:
         held = self._held.get(own, frozenset())
         wanted = [info for name, info in infos.items() if name not in gone]
         held |= holding(own, [info for info in wanted if info.op not in held], asked)
-        self._decide(due, report, wanted, held, events, pending, {})
+        self._decide(due, report, wanted, held, events, pending, {}, own.graph)
         if not initialise:
             due.initial, report.initial = [], []
         give(due, [infos[name] for name in gone if name in infos])
         for event in pending:
             fill_made(own, event.applied.made)
+        note_untrained(own, infos.values(), self._reasons(own.graph, report, events, own, {}))
         self._done(own, held | due.names, events, initialise)
         return report
 
@@ -181,7 +233,15 @@ class Ledger:
         self, new: Any, old: Any, events: list[Event], orphans: _Orphans, asked: str, initialise: bool
     ) -> Handover:
         """Gives the variables of a new session their values, those of the old one first."""
-        from .tf.sessions import Due, fill_made, fill_tables, give, holding, run_starters, set_bare
+        from .tf.sessions import (
+            Due,
+            fill_made,
+            fill_tables,
+            give,
+            run_starters,
+            set_bare,
+        )
+        from .tf.untrained import holding, note_untrained, untrained
         from .tf.variables import variable_infos
 
         graph, source = new.graph, self._source
@@ -204,7 +264,7 @@ class Ledger:
         for event in events:
             if event.number in known:
                 fill_made(new, event.applied.made)
-        self._decide(due, report, wanted, held, events, events, before)
+        self._decide(due, report, wanted, held, events, events, before, graph)
         if not initialise:
             due.initial, report.initial = [], []
         give(due, [infos[name] for name in gone if name in infos])
@@ -215,6 +275,11 @@ class Ledger:
             if event.number not in known:
                 fill_made(new, event.applied.made)
         held |= due.names
+        dim = {} if old is None else untrained(old)
+        why = self._reasons(graph, report, events, old, dim)
+        if old is None and source is not None and graph is self._opened():
+            why |= source.untrained()
+        note_untrained(new, infos.values(), why)
         if old is not None:
             self._leave(old, before, {self._id(graph, name) for name in held})
         self._done(new, held, events, initialise)
@@ -229,11 +294,11 @@ class Ledger:
         events: list[Event],
         pending: list[Event],
         before: Mapping[int, VariableInfo],
+        graph: Any,
     ) -> None:
         """Says, by the rule, where each variable of a session gets its value from."""
         from .tf.variables import must_be_fed
 
-        graph = due.session.graph
         planned, again = self._planned(events), self._planned(pending)
         first = self._planned([event for event in pending if event.number not in self._ever])
         filed: dict[int, Any] | None = None
@@ -270,7 +335,7 @@ class Ledger:
 
     def _before(self, old: Any, graph: Any, gone: frozenset[str], asked: str) -> dict[int, VariableInfo]:
         """Variable -> what it is in an older session that holds its value."""
-        from .tf.sessions import holding
+        from .tf.untrained import holding
         from .tf.variables import variable_infos
 
         infos = variable_infos(old.graph)
@@ -283,7 +348,7 @@ class Ledger:
 
     def _leave(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
         """Keeps what an old session holds and the new one does not, as long as an undo or a redo can want it."""
-        from .tf.sessions import read_all
+        from .tf.untrained import read_all
 
         alive = {number for names in self._ids.values() for number in names.values()}
         lost = {number: info for number, info in before.items() if number in alive - now}

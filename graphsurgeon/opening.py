@@ -59,8 +59,9 @@ def open(
 
     found = opened(thing, tags, signature, function, training)
     editor = Editor(
-        found.graph, title or found.title, found.code, found.session, found.values, found.inputs, found.outputs
-    )
+        found.graph, title or found.title, found.code, found.session, found.values, found.inputs, found.outputs,
+        lack=found.lack,
+    )  # fmt: skip
     if any(found.ends):
         editor.ends = found.ends
     editor.served = found.served

@@ -15,7 +15,7 @@ from .core.plan import Fault, Plan
 
 def new_plan(graph: Graph) -> Plan:
     """Returns an empty plan for the graph of a snapshot."""
-    return Plan(graph, probe=_probe, picture=_picture, parts=_parts, notes=_notes, tools=_TOOLS)
+    return Plan(graph, probe=_probe, picture=_picture, parts=_parts, notes=_notes, tools=_TOOLS, unproved=_unproved)
 
 
 def _probe(effect: Effect) -> list[Fault]:
@@ -40,6 +40,12 @@ def _notes(copied: Copied) -> list[str]:
     from .tf.functions import report
 
     return report(copied)
+
+
+def _unproved(copied: Copied) -> dict[str, str]:
+    from .tf.copying import unproved_of
+
+    return unproved_of(copied)
 
 
 def _trace(*given: Any) -> Piece:

@@ -162,7 +162,7 @@ def test_an_iterator_gives_way_to_the_output_of_another_graph():
     with tf.Graph().as_default() as other:
         tf1.placeholder(tf.float32, [], name="in")
         tf.add(other.get_tensor_by_name("in:0"), 1.0, name="plus")
-    sup = gs.connect({"a": other, "b": graph}, {"a/plus:0": "b/IteratorGetNext:0"})
+    sup = gs.connect({"a": other, "b": graph}, {"a/plus:0": "b/IteratorGetNext:0"}, values="initial")
     assert not [t for t in sup.snapshot.types if "Iterator" in t or "Dataset" in t]
     assert sup.session().run("b/out:0", {"a/in:0": 4.0}) == 10
 
@@ -190,9 +190,11 @@ def test_a_device_that_is_not_there_is_a_clear_error():
     assert gs.connect({"enc": enc}, device="/cpu:0").session().run("enc/w:0").shape == (2, 3)
 
 
-def test_a_live_graph_without_values_starts_from_initial_ones():
+def test_a_live_graph_without_values_starts_from_initial_ones_when_asked():
     enc = net("ref", 2, 3, 1)
-    sup = gs.connect({"enc": enc.graph})
+    with refuses(PlanError, "connect(['enc'])", "3 variables have initial values", "values={'enc': 'initial'}"):
+        gs.connect({"enc": enc.graph})
+    sup = gs.connect({"enc": enc.graph}, values={"enc": "initial"})
     assert "no values given: 3 variables" in str(sup.history[0].applied.effect.warnings)
     given = gs.connect({"enc": enc.graph}, values={"enc": enc})
     np.testing.assert_array_equal(given.session().run("enc/w:0"), enc.run("w:0"))

@@ -337,4 +337,3 @@ def test_the_history_tells_where_values_came_from():
     ed.undo()
     ed.session()
     assert ed.history[0].values == "2 variables keep their values ('w' as 'v0')"
-    assert repr(ed.history[0]).endswith("(undone); 2 variables keep their values ('w' as 'v0')")

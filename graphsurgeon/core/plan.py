@@ -47,6 +47,7 @@ class Plan(Editing):
         probe: asks TensorFlow's own shape inference about an effect; None where there is no TensorFlow.
         picture: draws a plan, as mime type -> text; None where nothing draws.
         notes: says what a copy takes along that is not in the snapshot, as functions; None where nobody can.
+        unproved: says which variables a copy would get initial values of, though it was given values, and why.
         tools: builds subgraphs from Python functions; None where there is no TensorFlow.
         parts: takes an object apart into the tensors it is made of, as a SparseTensor; None where none is known.
 
@@ -65,6 +66,7 @@ class Plan(Editing):
     parts: Callable[[Any], list[Any]] | None = None
     notes: Callable[[Copied], list[str]] | None = None
     tools: Tools | None = None
+    unproved: Callable[[Copied], dict[str, str]] | None = None
 
     def copy(
         self,

@@ -11,6 +11,7 @@ from .policies import value_info
 from .slices import slice_size
 
 if TYPE_CHECKING:
+    from .copied import Copied
     from .effect import Effect
     from .plan import Plan
 
@@ -81,13 +82,14 @@ class Preview:
                         }
                     )
             for v in copied.variables:
-                what = f"{v.info.dtype} {v.info.shape}, {self.start_of(v.policy, copied.step.values)}"
+                what = f"{v.info.dtype} {v.info.shape}, {self.start_of(copied, v.was, v.policy)}"
                 rows.append({"kind": "variable", "name": v.name, "was": v.was, "what": what})
             for info in copied.shared:
                 what = f"{info.dtype} {info.shape}, the original's"
                 rows.append({"kind": "shared", "name": info.op, "was": info.op, "what": what})
             for sub in copied.closure.substitutes:
-                kind, what = ("replaced", f"by {sub.tensor}") if sub.tensor else ("frozen", "at its current value")
+                kind, what = ("replaced", f"by {sub.tensor}") if sub.tensor else ("frozen", "")
+                what = what or f"at its {self.start_of(copied, sub.info.op, 'freeze')}"
                 name = sub.tensor if sub.tensor else copied.renamed(sub.info.op)
                 rows.append({"kind": kind, "name": name, "was": sub.info.op, "what": f"{value_info(sub.info)}, {what}"})
             for held_in in copied.collections:
@@ -116,10 +118,24 @@ class Preview:
             rows.append({"kind": "removed", "name": "", "was": base.names[number], "what": base.types[number]})
         return rows
 
-    @staticmethod
-    def start_of(policy: str, values: Any) -> str:
-        """Returns what a variable of the copy starts with, in words."""
-        return "current value" if policy == "copy" and values is not None else "initial value"
+    @cached_property
+    def _unproved(self) -> dict[int, dict[str, str]]:
+        """For each copy, which variables of the source have no value but their initial one, and why."""
+        ask = self.plan.unproved
+        return {id(copied): ask(copied) if ask else {} for copied in self.effect.copies}
+
+    def start_of(self, copied: Copied, variable: str, policy: str) -> str:
+        """Returns what a variable of the source gives its copy, in words.
+
+        Args:
+            copied: the copy.
+            variable: the variable of the source.
+            policy: ``copy``, ``freeze`` or ``initial``.
+        """
+        if policy == "initial" or copied.step.values is None:
+            return "initial value"
+        why = self._unproved[id(copied)].get(variable)
+        return f"initial: {why}" if why else "current value"
 
     def __repr__(self) -> str:
         return str(self)
@@ -134,7 +150,7 @@ class Preview:
         made: list[str] = []
         copies = [copied for copied in effect.copies if copied.role == "copy"]
         for copied in copies:
-            made += _copied_lines(copied, len(copies) == 1)
+            made += _copied_lines(self, copied, len(copies) == 1)
             made += [f"  {note}" for note in (plan.notes(copied) if plan.notes else ())]
         if made:
             lines += ["makes", *made]
@@ -216,7 +232,7 @@ def _why_anew(effect: Effect) -> str:
     return "ops that exist " + " and ".join(why)
 
 
-def _copied_lines(copied: Any, alone: bool) -> list[str]:
+def _copied_lines(preview: Preview, copied: Copied, alone: bool) -> list[str]:
     place = "" if alone else f"{copied.step.to or 'the top'}/  "
     lines = [f"  {place}{len(copied.ops)} op{'s' * (len(copied.ops) != 1)}: {_kinds(copied.types)}"]
     if copied.placeholders:
@@ -224,10 +240,9 @@ def _copied_lines(copied: Any, alone: bool) -> list[str]:
         lines += _some([f"{p.name}  {p.info}  for {p.was}" for p in copied.placeholders], "    ")
     if copied.variables:
         lines.append(f"  {len(copied.variables)} variable{'s' * (len(copied.variables) > 1)} of their own:")
-        start = Preview.start_of
         lines += _some(
             [
-                f"{v.name}  {v.info.dtype} {v.info.shape}  {start(v.policy, copied.step.values)}"
+                f"{v.name}  {v.info.dtype} {v.info.shape}  {preview.start_of(copied, v.was, v.policy)}"
                 for v in copied.variables[:6]
             ],
             "    ",
@@ -240,7 +255,9 @@ def _copied_lines(copied: Any, alone: bool) -> list[str]:
     frozen = [s for s in copied.closure.substitutes if not s.tensor]
     if frozen:
         lines.append(f"  {len(frozen)} variable{'s' * (len(frozen) > 1)} frozen to constants:")
-        lines += _some([f"{copied.renamed(s.info.op)}  {value_info(s.info)}  current value" for s in frozen], "    ")
+        start = {s.info.op: preview.start_of(copied, s.info.op, "freeze") for s in frozen[:6]}
+        rows = [f"{copied.renamed(s.info.op)}  {value_info(s.info)}  {start[s.info.op]}" for s in frozen[:6]]
+        lines += _some(rows, "    ", of=len(frozen))
     replaced = [s for s in copied.closure.substitutes if s.tensor]
     if replaced:
         lines.append(f"  {len(replaced)} variable{'s' * (len(replaced) > 1)} replaced:")

@@ -89,6 +89,7 @@ class Saved:
         variables: names of the variables whose values are in it.
         left: number of ops of the graph that are not in it.
         notes: what to know before it is used, and what of it could not be run, and why.
+        untrained: variables that have nothing but initial values in it -> why.
         proof: what was run of it, before it took its name; empty where that was not wanted.
     """
 
@@ -99,14 +100,29 @@ class Saved:
     left: int = 0
     notes: Sequence[str] = ()
     proof: str = ""
+    untrained: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         held = many(len(self.variables), "variable")
         ops = f"{many(self.ops, 'op')}, " if self.ops else ""
         lines = [f"{self.path!r}: {self.format.replace('_', ' ')}, {ops}{held}"]
         lines += [f"  {many(self.left, 'op')} left out"] if self.left else []
-        lines += [f"  {note}" for note in (self.proof, *self.notes) if note]
+        lines += [f"  {note}" for note in (self.proof, *untrained_text(self.untrained), *self.notes) if note]
         return "\n".join(lines)
+
+
+def untrained_text(untrained: Mapping[str, str]) -> list[str]:
+    """Returns a sentence on variables that have nothing but initial values, for each reason.
+
+    Example:
+        >>> untrained_text({"w": "not in the checkpoint", "b": "not in the checkpoint"})
+        ['2 variables have initial values, not in the checkpoint: w, b']
+    """
+    reasons: dict[str, list[str]] = {}
+    for name, why in untrained.items():
+        reasons.setdefault(why, []).append(name)
+    return [f"{many(len(n), 'variable')} ha{'s an' if len(n) == 1 else 've'} initial value{'s' * (len(n) > 1)}, "
+            f"{why}: {some(n)}" for why, n in reasons.items()]  # fmt: skip
 
 
 def many(count: int, word: str) -> str:

@@ -84,11 +84,11 @@ def receipt(effect: Effect) -> str:
 
 def _variable_rows(copied: Copied, preview: Preview) -> list[dict[str, str]]:
     """What becomes of each variable of a copy: of its own, shared, frozen or replaced."""
-    rows = [(v.info, v.name, v.policy, preview.start_of(v.policy, copied.step.values)) for v in copied.variables]
+    rows = [(v.info, v.name, v.policy, preview.start_of(copied, v.was, v.policy)) for v in copied.variables]
     rows += [(v, v.op, "share", "the original's") for v in copied.shared]
     for sub in copied.closure.substitutes:
         end = (sub.tensor, "replace", "that tensor") if sub.tensor else (
-            copied.renamed(sub.info.op), "freeze", "current value"
+            copied.renamed(sub.info.op), "freeze", preview.start_of(copied, sub.info.op, "freeze")
         )  # fmt: skip
         rows.append((sub.info, *end))
     rows.sort(key=lambda row: copied.source.index[row[0].op])

@@ -77,6 +77,10 @@ class OpenedValues:
         """Returns the names of the variable ops that `fill` sets."""
         return self._names
 
+    def untrained(self) -> dict[str, str]:
+        """Returns none: a variable of TF2 holds what it was given."""
+        return {}
+
     def handles(self) -> dict[str, Any]:
         """Returns variable op -> handle of the variable it stands for, of those that are still there."""
         found = {name: handle() for name, handle in self._handles.items()}

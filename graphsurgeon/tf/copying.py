@@ -46,6 +46,7 @@ class Made:
         origins: in a graph built anew, variable -> the variable of the old graph that it is.
         infos: new variable op name -> what it is made of, in names of the destination.
         values: new variable op name -> the value it is to get: an array, or a `Stored` that is read when it is needed.
+        untrained: new variable op name, or constant -> why it has an initial value, though values were given.
         frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
@@ -62,6 +63,7 @@ class Made:
     origins: dict[str, str] = field(default_factory=dict)
     infos: dict[str, VariableInfo] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
+    untrained: dict[str, str] = field(default_factory=dict)
     frozen: dict[str, Any] = field(default_factory=dict)
     initial: list[str] = field(default_factory=list)
     collections: list[tuple[str, Any]] = field(default_factory=list)
@@ -146,6 +148,9 @@ def _scope_in_use(effect: Effect) -> str:
 
 def read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any]) -> None:
     """Notes what the variables and constants of a copy are to hold."""
+    why = unproved_of(copied)
+    made.untrained.update({v.name: why[v.was] for v in copied.variables if v.was in why})
+    made.untrained.update({c.name: why[c.of] for c in copied.constants if c.of in why})
     source = resolve_values(copied.step.values) if copied.step.values is not None else None
     # An editor knows which of its variables nothing gives a value: their copies have none either.
     void: frozenset[str] = getattr(copied.step.values, "void", frozenset())
@@ -171,6 +176,18 @@ def read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any]
         elif variable.info.initializer:
             made.initial.append(variable.name)
         made.infos[variable.name] = variable.made
+
+
+def unproved_of(copied: Copied) -> dict[str, str]:
+    """Returns which variables of the source give a copy initial values, though it was given values, and why."""
+    from .untrained import unproved
+
+    if copied.step.values is None:
+        return {}
+    infos = [v.info for v in copied.variables if v.policy == "copy"]
+    infos += [copied.source.state.variables[c.of] for c in copied.constants if c.of]
+    asked = f"copy(to={copied.step.to!r}, values=...)"
+    return unproved(copied.step.values, copied.source.owner, infos, asked) if infos else {}
 
 
 def _copied_starters(copied: Copied, name: str) -> list[str]:

@@ -190,10 +190,8 @@ def named(things: Any) -> dict[str, str]:
 
 
 def trained(graph: Any, void: frozenset[str]) -> dict[str, VariableInfo]:
-    """Returns the variables whose values belong into a file: all but local ones and those without any value."""
-    local = {v.op.name for v in graph.get_collection("local_variables") if hasattr(v, "op")}
-    infos = variable_infos(graph)
-    return {op: info for op, info in infos.items() if op not in local and op not in void}
+    """Returns the variables whose values belong into a file: all but those without any value."""
+    return {op: info for op, info in variable_infos(graph).items() if op not in void}
 
 
 def with_saver(graph: Any, infos: Mapping[str, VariableInfo]) -> Any:

@@ -46,6 +46,7 @@ class Opened:
         ends: names of the tensors that all signatures of a file feed and fetch.
         served: the folder of a SavedModel of TF2, and which of its signatures can be opened for its ops.
         packed: of a function: makes of its results what it returns.
+        lack: why a variable has no value, where a file of values that belongs to the graph is not there.
     """
 
     graph: Any
@@ -58,6 +59,7 @@ class Opened:
     ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     served: tuple[str, str] | None = None
     packed: Callable[[Sequence[Any]], Any] | None = None
+    lack: str = ""
 
 
 def opened(
@@ -156,7 +158,8 @@ def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
     if hasattr(proto, "graph_def"):
         graph = imported(proto.graph_def, asked, proto)
         values = _checkpoint_values(proto, path, graph)
-        return Opened(graph, "meta graph", "gs.open(meta_graph)", values=values, ends=signature_ends(proto))
+        lack = f"there is no {_prefix(path).name}.index" if path is not None and values is None else ""
+        return Opened(graph, "meta graph", "gs.open(meta_graph)", values=values, ends=signature_ends(proto), lack=lack)
     if hasattr(proto, "node"):
         return Opened(imported(proto, asked), "graph def", "gs.open(graph_def)")
     raise OpenError(asked, f"a {type(proto).__name__} holds no graph", _ACCEPTED)
@@ -286,10 +289,14 @@ def _fill_collection(graph: Any, name: str, collection: Any, made: dict[bytes, A
             graph.add_to_collection(name, value)
 
 
+def _prefix(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(".gz").removesuffix(".meta"))
+
+
 def _checkpoint_values(meta: Any, path: Path | None, graph: Any) -> Values | None:
     if path is None or not meta.saver_def.restore_op_name:
         return None
-    prefix = str(path).removesuffix(".gz").removesuffix(".meta")
+    prefix = str(_prefix(path))
     if not (os.path.exists(prefix + ".index") or os.path.exists(prefix)):
         return None
     return CheckpointValues(graph, meta.saver_def, prefix)

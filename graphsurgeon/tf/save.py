@@ -16,7 +16,8 @@ from google.protobuf import text_format
 
 from ..core.collector import gc_paused
 from ..core.graph import Graph
-from ..core.reports import Saved, many, some
+from ..core.reports import Saved, many, some, untrained_text
+from ..core.selection import select
 from ..core.sizes import variable_bytes
 from ..core.state import VariableInfo
 from ..core.walks import backward
@@ -45,7 +46,11 @@ _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "
 
 @dataclass(frozen=True)
 class Request:
-    """What `Editor.save` was asked for; see there. `feeds` is by tensor name."""
+    """What `Editor.save` was asked for; see there.
+
+    `feeds` is by tensor name, `untrained` says which variables have nothing but initial values, and why; `initial` is
+    true where these are wanted.
+    """
 
     path: Any
     format: str | None
@@ -62,6 +67,8 @@ class Request:
     starters: tuple[list[str], Mapping[str, str]]
     feeds: Mapping[str, Any]
     verify: bool
+    untrained: Mapping[str, str]
+    initial: bool
 
     @property
     def asked(self) -> str:
@@ -164,6 +171,8 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
         starts, ends = [], [*ends, *starts]
     if starts and not ends:
         raise PlanError(request.asked, "inputs= are given, but no outputs", "Name the outputs too: outputs=...")
+    if request.freeze:
+        _refuse_untrained(base, orphans, starts, ends, request)
     frozen = _live(values) if request.freeze else None
     if kind == "saved_model" and not signatures:
         raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
@@ -220,6 +229,20 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
     called = reachable({name for node in nodes for name in referred(node, known)} if known else (), known)
     inside = [node for name in called for node in definition(known[name]).node_def]
     return any("Table" in node.op for node in (*nodes, *inside))
+
+
+def _refuse_untrained(
+    base: Graph, orphans: frozenset[str], starts: list[str], ends: list[str], request: Request
+) -> None:
+    """Refuses to freeze variables at initial values that nobody has asked for."""
+    if request.initial or not request.untrained:
+        return
+    inputs = list(dict.fromkeys(starts)) or None
+    block = select(base, inputs=inputs, outputs=list(dict.fromkeys(ends))) if ends else select(base)
+    bad = {name: why for name, why in request.untrained.items() if name in block and name not in orphans}
+    if bad:
+        how = "Train or restore them first, give values=session, or type values='initial' to freeze these as they are"
+        raise PlanError(request.asked, "; ".join(untrained_text(bad)), how)
 
 
 def _calls(base: Graph, orphans: frozenset[str], request: Request, signatures: Any) -> Any:

@@ -12,10 +12,10 @@ import tensorflow as tf
 
 from ..core.state import VariableInfo
 from ..errors import PlanError
-from .carrying import assign, carry, stream, unsettable
+from .carrying import assign, carry, unsettable
 from .copying import Made
 from .starting import start
-from .variables import closed_told, value_of, variable_infos
+from .variables import variable_infos
 from .words import remedy
 
 tf1 = tf.compat.v1
@@ -55,37 +55,6 @@ def placed(session: Callable[[], Any], asked: str) -> Iterator[None]:
 def new_session(graph: Any, config: Any = None) -> Any:
     """Returns a new session of a graph; of an empty one where it is None."""
     return tf1.Session(graph=tf.Graph() if graph is None else graph, config=config)
-
-
-def holding(session: Any, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
-    """Returns the names of the variables that hold a value in a session; those that nothing reads may hold one.
-
-    Args:
-        session: the session.
-        infos: the variables, of its graph.
-        asked: the request, for messages.
-
-    Raises:
-        PlanError: the session is closed.
-    """
-    reads, held = {}, set()
-    for info in infos:
-        try:
-            reads[info.op] = value_of(session.graph, info, asked).op
-        except PlanError:
-            held.add(info.op)
-    todo = [list(reads)] if reads else []
-    while todo:  # one run where all hold a value, as they mostly do; a run that fails does not say for how many
-        names = todo.pop()
-        try:
-            with closed_told(asked):
-                session.run([reads[name] for name in names])
-        except tf.errors.FailedPreconditionError:
-            half = len(names) // 2
-            todo += [part for part in (names[:half], names[half:]) if half and part]
-        else:
-            held.update(names)
-    return frozenset(held)
 
 
 @dataclass
@@ -148,36 +117,27 @@ def give(due: Due, helped: Sequence[VariableInfo]) -> None:
     start(session, graph, due.initial, given, put, due.asked, helped)
 
 
-def read_all(session: Any, infos: Sequence[VariableInfo]) -> dict[str, Any]:
-    """Returns the values of variables that hold one, by op name; without those that no op reads."""
-    able = []
-    for info in infos:
-        with suppress(PlanError):
-            value_of(session.graph, info, "session(old)")
-            able.append(info)
-    return {name: value for batch in stream(session, able, "session(old)") for name, value in batch.items()}
-
-
-def read_if_open(session: Any, info: VariableInfo) -> Any:
-    """Returns what a variable holds in a session; None where that cannot be told, as of a closed one."""
-    try:
-        return read_all(session, [info]).get(info.op)
-    except PlanError:
-        return None
-
-
 class SessionValues:
     """The values that variables of the same names have in another session.
 
     Args:
         session: gives that session when it is called.
         inner: where the values there came from, if anywhere: it knows how tables are filled.
+        untrained: says which of them hold initial values only there.
+        graph: the graph whose variables are set.
         void: names of variables that have no value there.
     """
 
-    def __init__(self, session: Callable[[], Any], inner: Any, void: frozenset[str] = frozenset()) -> None:
-        self._session, self._inner, self._void = session, inner, void
-        self._names: frozenset[str] = frozenset()
+    def __init__(
+        self,
+        session: Callable[[], Any],
+        inner: Any,
+        untrained: Callable[[], dict[str, str]],
+        graph: Any,
+        void: frozenset[str] = frozenset(),
+    ) -> None:
+        self._session, self._inner, self.untrained, self._void = session, inner, untrained, void
+        self._names = frozenset(variable_infos(graph)) - void
 
     def fill(self, session: Any) -> None:
         """Sets the variables of `session`, then fills its tables.

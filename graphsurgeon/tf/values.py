@@ -31,6 +31,9 @@ class Values(Protocol):
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""
 
+    def untrained(self) -> dict[str, str]:
+        """Returns which of these hold initial values only, each with the reason."""
+
     def start(self, session: Any) -> None:
         """Fills the tables, where the source says how."""
 
@@ -101,6 +104,10 @@ class CheckpointValues:
                 todo.extend(op.control_inputs)
                 found.update(t.op.name for t in op.inputs if t.op.type in VARIABLE_TYPES)
         return frozenset(found)
+
+    def untrained(self) -> dict[str, str]:
+        """Returns none: what a checkpoint holds was put there."""
+        return {}
 
     def stored(self) -> dict[str, Stored] | None:
         """Returns variable op -> its value in the checkpoint, unread; None where the saver sets more than variables.

@@ -117,7 +117,7 @@ FUNCTIONS = [gathers, reads_in_branches, gathers_in_a_loop, conditions_read, cho
 def test_functions_of_tf2(function, ids, tmp_path):
     want = [t.numpy() for t in tf.nest.flatten(function(tf.constant(ids)))]
     ed = gs.open(function)
-    ed.save(tmp_path / "f.pb", outputs=list(ed.outputs.values()), freeze=True)
+    ed.save(tmp_path / "f.pb", outputs=list(ed.outputs.values()), freeze=True, values="initial")
     got = plainly(frozen(tmp_path / "f.pb"), list(ed.outputs.values()), {"i:0": ids})
     for a, b in zip(got, want, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -131,7 +131,7 @@ def test_a_function_that_is_called_with_two_variables_is_frozen_for_each(tmp_pat
         return looked_up(i), tf.gather(other, i), looked_up(i + 1)
 
     ed = gs.open(both)
-    ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True)
+    ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True, values="initial")
     got = plainly(frozen(tmp_path / "f.pb"), list(ed.outputs.values()), {"i:0": [1]})
     assert [a.tolist() for a in got] == [[[3, 4, 5]], [8], [[6, 7, 8]]]
 
@@ -142,7 +142,7 @@ def test_a_frozen_graph_can_be_differentiated(tmp_path):
         return tf.while_loop(lambda k, a: k < 3, lambda k, a: (k + 1, tf.tanh(a * TABLE[1])), [0, x])[1]
 
     ed = gs.open(loop)
-    ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True)
+    ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True, values="initial")
     x = tf.constant([0.1, 0.2, 0.3])
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -191,7 +191,7 @@ def of_tf1(kind, resource):
 def test_control_flow_of_tf1(kind, resource, tmp_path):
     ed = gs.open(of_tf1(kind, resource))
     ends = ["y:0", "slope:0"] if kind == "differentiated" else ["y:0"]
-    ed.save(tmp_path / "f.pb", outputs=ends, freeze=True)
+    ed.save(tmp_path / "f.pb", outputs=ends, freeze=True, values="initial")
     graph_def = frozen(tmp_path / "f.pb")
     for x in (np.ones((2, 3), np.float32), -np.ones((1, 3), np.float32)):
         want = ed.session().run(ends, {"x:0": x})
@@ -234,7 +234,7 @@ def test_a_keras_lstm_in_a_graph_as_an_estimator_builds_it(tmp_path):
         tf1.enable_control_flow_v2()
     ed = gs.open(graph)
     want = ed.session().run(["last:0", "all:0"], {"x:0": rows})
-    ed.save(tmp_path / "f.pb", outputs=["last:0", "all:0"], freeze=True)
+    ed.save(tmp_path / "f.pb", outputs=["last:0", "all:0"], freeze=True, values="initial")
     for a, b in zip(plainly(frozen(tmp_path / "f.pb"), ["last:0", "all:0"], {"x:0": rows}), want, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
@@ -260,7 +260,7 @@ def test_a_wide_and_deep_model_whose_branches_read_variables(tmp_path):
 
     model = Model()
     ed = gs.open(model, function="__call__")
-    ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True)
+    ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True, values="initial")
     (end,) = ed.outputs.values()
     for only in (True, False):
         ids = [[1, 2, 3], [4, 5, 6]]
@@ -284,13 +284,13 @@ def test_what_writes_in_a_function_is_named(tmp_path):
     with refuses(PlanError, "'AssignAddVariableOp' (AssignAddVariableOp) in a function that 'StatefulPartitionedCall'",
                  "needs a variable there",
                  "Choose outputs that need no assignment, or keep the variables: save a .meta file"):  # fmt: skip
-        ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True)
+        ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True, values="initial")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_whole_graph_is_frozen_without_what_only_makes_its_variables(tmp_path):
     ed = gs.open(of_tf1("loop", True))
-    report = ed.save(tmp_path / "f.pb", freeze=True)
+    report = ed.save(tmp_path / "f.pb", freeze=True, values="initial")
     graph_def = frozen(tmp_path / "f.pb")
     assert not any("Initializer" in node.name or node.name.endswith("Assign") for node in graph_def.node)
     assert report.left == ed.snapshot.size - len({n.name for n in graph_def.node} & set(ed.snapshot.names))

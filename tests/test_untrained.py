@@ -1,0 +1,170 @@
+"""Initial values are told from trained ones, and are neither frozen nor connected unless somebody asks for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError
+from tests.graphs import KINDS, put
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+NOWHERE = "no session or checkpoint was given"
+
+
+def net(kind: str = "resource") -> Any:
+    """Returns a graph with an input, two variables, a global step and a step of training."""
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"):
+        x = tf1.placeholder(tf.float32, [], name="x")
+        w, b = (tf1.get_variable(name, initializer=start) for name, start in (("w", 2.0), ("b", 1.0)))
+        step = tf1.train.get_or_create_global_step()
+        tf.add(x * w, b, name="y")
+        tf.group(tf1.assign_add(w, 1.0), tf1.assign_add(step, 1), name="train")
+    return graph
+
+
+def variable(graph: Any, name: str) -> Any:
+    return next(v for v in graph.get_collection("variables") if v.op.name == name)
+
+
+def some_saved(kind: str, folder: Any) -> str:
+    """Trains w and the global step, and saves w alone; returns the .meta file."""
+    graph = net(kind)
+    with graph.as_default(), tf1.Session(graph=graph) as session:
+        session.run(tf1.global_variables_initializer())
+        session.run("train")
+        tf1.train.Saver([variable(graph, "w")]).save(session, str(folder / "m"))
+    return str(folder / "m.meta")
+
+
+def starts(ed: Any, **how: Any) -> dict[str, str]:
+    """What the preview of a copy says of each variable."""
+    rows = gs.open(tf.Graph()).plan().copy(ed.select(), to="t", values=ed, **how).preview().table()
+    return {row["was"]: row["what"].partition(", ")[2] for row in rows if row["kind"] in ("variable", "frozen")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_checkpoint_that_lacks_variables_is_told_for_each(kind, tmp_path):
+    ed = gs.open(some_saved(kind, tmp_path))
+    lacking = {"b": "not in the checkpoint", "global_step": "not in the checkpoint"}
+    for _ in range(2):  # before there is a session, and with one
+        assert ed.untrained() == lacking
+        assert starts(ed) == {
+            "w": "current value",
+            "b": "initial: not in the checkpoint", "global_step": "initial: not in the checkpoint",
+        }  # fmt: skip
+        ed.session()
+    dst = gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(ed.select(), to="t", values=ed))
+    assert done.untrained == {f"t/{name}": why for name, why in lacking.items()}
+    assert "2 variables have initial values, not in the checkpoint: t/b, t/global_step" in repr(done)
+    assert dst.untrained() == done.untrained
+    ed.session().run("train")
+    assert ed.untrained() == {}
+    assert set(starts(ed).values()) == {"current value"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_graph_without_a_session_has_initial_values_until_it_is_trained(kind):
+    ed = gs.open(net(kind))
+    all_of_them = dict.fromkeys(("w", "b", "global_step"), NOWHERE)
+    assert ed.untrained() == all_of_them
+    ed.session()
+    assert ed.untrained() == all_of_them
+    assert set(starts(ed).values()) == {f"initial: {NOWHERE}"}
+    ed.apply(ed.plan().rename("w", to="v"))
+    ed.session()
+    assert ed.untrained() == {"v": NOWHERE, "b": NOWHERE, "global_step": NOWHERE}
+    ed.session().run("train")
+    assert ed.untrained() == {}
+
+
+def test_a_missing_index_file_is_told(tmp_path):
+    path = some_saved("resource", tmp_path)
+    (tmp_path / "m.index").unlink()
+    ed = gs.open(path)
+    assert ed.untrained()["w"] == "there is no m.index"
+    assert starts(ed)["w"] == "initial: there is no m.index"
+    with refuses(PlanError, "save(", "3 variables have initial values, there is no m.index"):
+        ed.save(tmp_path / "f.pb", freeze=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_session_of_the_caller_holds_is_current_and_nothing_else(kind):
+    graph = net(kind)
+    session = tf1.Session(graph=graph)
+    session.run(variable(graph, "w").initializer)
+    ed = gs.open(session)
+    assert ed.untrained() == dict.fromkeys(("b", "global_step"), "the session did not hold it")
+    assert starts(ed)["w"] == "current value"
+    ed.session()
+    assert ed.untrained() == dict.fromkeys(("b", "global_step"), "the session did not hold it")
+    put(variable(graph, "b"), 5.0, session)
+    assert ed.untrained() == {}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_untrained_values_are_frozen_only_when_asked_for(kind, tmp_path):
+    ed = gs.open(some_saved(kind, tmp_path))
+    with refuses(PlanError, "save(", "1 variable has an initial value, not in the checkpoint: b", "values='initial'"):
+        ed.save(tmp_path / "f.pb", outputs="y:0", freeze=True)
+    assert not (tmp_path / "f.pb").exists()
+    saved = ed.save(tmp_path / "f.pb", outputs="y:0", freeze=True, values="initial")
+    assert saved.untrained["b"] == "not in the checkpoint"
+    assert gs.open(saved.path).session().run("y:0", {"x:0": 1.0}) == 4.0
+    assert "not in the checkpoint: b" in repr(saved)
+    put(variable(ed.graph, "b"), 7.0, ed.session())
+    assert ed.save(tmp_path / "g.pb", outputs="y:0", freeze=True).untrained == {}
+    assert ed.save(tmp_path / "all.ckpt").untrained == {}
+
+
+def test_a_checkpoint_of_initial_values_says_so(tmp_path):
+    saved = gs.open(net()).save(tmp_path / "all.ckpt")
+    assert saved.untrained == dict.fromkeys(("w", "b", "global_step"), NOWHERE)
+    assert f"3 variables have initial values, {NOWHERE}: w, b, global_step" in repr(saved)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_untrained_values_are_connected_only_when_asked_for(kind, tmp_path):
+    trained = gs.open(net(kind))
+    trained.session().run("train")
+    pairs = {"a/y:0": "b/x:0"}
+    with refuses(
+        PlanError, "connect(['a', 'b'])", f"3 variables have initial values, {NOWHERE}: b/w, b/b, b/global_step",
+        "Give values={'b': session}; or take initial values: values={'b': 'initial'}",
+    ):  # fmt: skip
+        gs.connect({"a": trained, "b": net(kind)}, pairs)
+    one = gs.connect({"a": trained, "b": net(kind)}, pairs, values={"b": "initial"})
+    assert one.history[0].applied.untrained == dict.fromkeys(("b/w", "b/b", "b/global_step"), NOWHERE)
+    assert one.session().run("b/y:0", {"a/x:0": 1.0}) == 9.0
+    assert one.session().run(variable(one.graph, "a/global_step")) == 1
+    with refuses(PlanError, f"2 variables have initial values, {NOWHERE}: b/w, b/b"):
+        one.save(tmp_path / "f.pb", outputs="b/y:0", freeze=True)
+    both = gs.connect({"a": net(kind), "b": net(kind)}, pairs, values="initial")
+    assert both.session().run("b/y:0", {"a/x:0": 1.0}) == 7.0
+    with refuses(PlanError, "values={'b': 'intial'} is no source of values", "or 'initial'"):
+        gs.connect({"a": trained, "b": net(kind)}, pairs, values={"b": "intial"})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_local_variables_and_those_of_other_collections_keep_their_values(kind, tmp_path):
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"):
+        for name, key in (("counter", "local_variables"), ("mine", "my_collection"), ("w", "variables")):
+            tf.identity(tf1.get_variable(name, initializer=1.0, collections=[key]), name=f"now_{name}")
+    ed = gs.open(graph)
+    for name in ("counter", "mine", "w"):
+        held = next(v for key in graph.get_all_collection_keys() for v in graph.get_collection(key)
+                    if v.op.name == name)  # fmt: skip
+        put(held, 200.0, ed.session())
+    fetches = ["now_counter:0", "now_mine:0", "now_w:0"]
+    path = ed.save(tmp_path / "m.meta").path
+    assert gs.open(path).session().run(fetches) == [200.0, 200.0, 200.0]
+    dst = gs.open(tf.Graph())
+    dst.apply(dst.plan().copy(ed.select(), to="t", values=ed))
+    assert dst.session().run([f"t/{name}" for name in fetches]) == [200.0, 200.0, 200.0]
+    ed.apply(ed.plan().rename("counter", to="count"))
+    assert ed.session().run(fetches) == [200.0, 200.0, 200.0]
