@@ -157,8 +157,8 @@ class Twin:
             >>> session = tf.compat.v1.Session(graph=graph)
             >>> session.run(w.initializer)
             >>> twin = gs.duplicate(session)
-            >>> twin.train(learn), twin.run(w), twin.update().changed, twin.run(w)
-            (2.0, 1.0, ('w',), 2.0)
+            >>> print(twin.train(learn), twin.run(w), twin.update().changed, twin.run(w))
+            2.0 1.0 ('w',) 2.0
         """
         session = self._trained("train(...)")
         with entered([self._original]):
