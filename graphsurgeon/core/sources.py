@@ -243,7 +243,7 @@ def _node(function: types.FunctionType) -> ast.Lambda | ast.FunctionDef | None:
 
 def _lambda(text: str, first: int, function: types.FunctionType) -> ast.Lambda | None:
     """Finds a lambda in the lines around it, which may be a part of a statement only, by where its code stands."""
-    places = set(function.__code__.co_positions())
+    places = [p for p in function.__code__.co_positions() if None not in p and p[2:] != (0, 0)]
     start = text.find("lambda")
     while start >= 0:
         for end in range(len(text), start, -1):
@@ -251,12 +251,20 @@ def _lambda(text: str, first: int, function: types.FunctionType) -> ast.Lambda |
                 made = ast.parse(f"({text[start:end]})", mode="eval").body
             except (SyntaxError, ValueError):
                 continue
-            for node in ast.walk(made):  # more may have come along: the next argument, a loop over it
-                if isinstance(node, ast.Lambda) and _place(node.body, text[:start], first) in places:
-                    return node
+            # More may have come along: the next argument, a loop over it. Of those inside one another, the innermost.
+            found = [n for n in ast.walk(made) if isinstance(n, ast.Lambda)]
+            fitting = [n for n in found if _holds(_place(n.body, text[:start], first), places)]
+            if fitting:
+                return fitting[-1]
             break
         start = text.find("lambda", start + 6)
     return None
+
+
+def _holds(place: tuple[int, int, int, int], inner: list[Any]) -> bool:
+    """Whether all places, by line and column, are in one."""
+    begin, end = (place[0], place[2]), (place[1], place[3])
+    return bool(inner) and all(begin <= (p[0], p[2]) and (p[1], p[3]) <= end for p in inner)
 
 
 def _place(node: ast.expr, before: str, first: int) -> tuple[int, int, int, int]:

@@ -9,6 +9,7 @@ from graphsurgeon.core.code import query_code
 from graphsurgeon.core.graph import Graph
 from graphsurgeon.core.plan import Plan
 from graphsurgeon.core.selection import select
+from graphsurgeon.core.sources import source_of
 from tests.core.plain import net
 
 G = net()
@@ -157,3 +158,26 @@ def test_names_are_quoted():
     g = Graph.of([("it's", "NoOp", [])])
     code = Plan(g).copy(select(g, name="it's"), to="t").to_code()
     assert """name="it's\"""" in code
+
+
+def pair(first: object, second: object) -> tuple[object, object]:
+    """Returns both."""
+    return first, second
+
+
+FUNCTIONS = (
+    *pair(lambda x: x if x else 0, lambda x: -x if x else 1),
+    *pair(lambda q: q * 2.0 if q > 1
+          else q, lambda q: (lambda r: r + 1 if r else r)(q) if q else q),
+    *(lambda x, k=k: x * k for k in (2, 3)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(FUNCTIONS)))
+def test_a_lambda_is_found_among_others_on_its_line(number):
+    function = FUNCTIONS[number]
+    text, modules = source_of(function, "made")
+    space: dict[str, object] = {}
+    exec(text, space)
+    assert modules == {}
+    assert [space["made"](x) for x in (-2.0, 0.0, 5.0)] == [function(x) for x in (-2.0, 0.0, 5.0)]
