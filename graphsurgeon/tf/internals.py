@@ -13,7 +13,6 @@ from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_hand
 from tensorflow.python.util import deprecation
 
 from ..core.provenance import COLLECTION
-from .words import words_of as first_line  # noqa: F401  its name elsewhere
 
 tf1 = tf.compat.v1
 

@@ -228,6 +228,8 @@ def test_a_copy_that_reads_something_else_says_nothing_false(recipe, fed):
                 assert now.shape.is_subtype_of(tensor.shape), (tensor, now)  # it says at least as much
                 foreseen = predicted.info(predicted.index[op.name], port)
                 assert foreseen is not None
+                if not tensor.shape.is_compatible_with(tf.TensorShape(foreseen.shape)):
+                    continue  # what was told contradicts what is fed: only TensorFlow sees that, and its word counts
                 assert now.shape.is_subtype_of(tf.TensorShape(foreseen.shape)), (foreseen, now)
 
 
