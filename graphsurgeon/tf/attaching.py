@@ -129,10 +129,11 @@ def _keep_callbacks(copied: Copied, source: Any, graph: Any) -> None:
 def keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
     """Sets on copies the shapes that were set by hand (`set_shape`), which are not in the nodes.
 
-    A shape that contradicts what TensorFlow infers of the copy was no longer true of the original.
+    A shape that contradicts what TensorFlow infers of the copy was no longer true of the original. A tensor of another
+    dtype is another thing: the value of a variable stands where its handle was, which is a scalar.
     """
     for old, new in differently_shaped(pairs):
-        if new.shape.is_compatible_with(old.shape):
+        if new.dtype == old.dtype and new.shape.is_compatible_with(old.shape):
             new.set_shape(old.shape)
 
 

@@ -151,5 +151,5 @@ def test_a_session_that_is_closed_is_named():
 def test_memory_above_both_sets_of_values():
     if not peak_module.can_measure():
         pytest.skip("this system does not tell a process its peak")
-    above = peak_module.peak("ours", "resource values of 50 MB", 4) - 200
+    above = peak_module.peak("benchmarks.bench_values", "carrying", 4, 50, "resource") - 200
     assert above < 2 * 50
