@@ -32,6 +32,11 @@ CONTROL = ("drop", "include", "keep", "refuse")
 SEEDS = ("keep", "new")
 COLLECTIONS = ("keep", "none", "rename", "variables")
 DEVICES = ("clear", "keep")
+#: How the arguments of a copy that are mappings are typed.
+_MAPPINGS = {
+    "inputs": "{'x:0': 'new:0'}", "reuse": "{'w': 'net/w'}", "constants": "{'x:0': array}",
+    "names": "{'x': 'net/y'}", "variables": "'copy' or {'w': 'freeze'}", "device": "'/cpu:0' or {'/gpu:0': '/cpu:0'}",
+}  # fmt: skip
 
 
 Step = CopyStep | ConnectStep | EditStep
@@ -119,6 +124,10 @@ class Plan(Editing):
         asked = f"copy(to={to!r})"
         if not isinstance(selection, Selection):
             raise PlanError(asked, f"{selection!r} is not a selection", "Make one with ed.select(...)")
+        for what, given in (("inputs", inputs), ("reuse", reuse), ("constants", constants), ("names", names)):
+            _mapping(asked, what, {} if given is None else given, "a mapping")
+        _mapping(asked, "variables", {} if isinstance(variables, str) else variables, "a text or a mapping")
+        _mapping(asked, "device", {} if isinstance(device, str) else device, "a text or a mapping")
         policy = {"*": variables} if isinstance(variables, str) else {"*": "copy", **variables}
         for rule, value in policy.items():
             policy[rule] = _policy(asked, rule, _of(value, self.base, asked))
@@ -130,8 +139,8 @@ class Plan(Editing):
             control = "keep" if selection.graph.owner is self.base.owner else "refuse"
         _one_of(asked, "control", control, CONTROL)
         source = selection.graph
-        given = [pair for a, b in (inputs or {}).items() for pair in self._pairs(a, b, asked)]
-        pairs = tuple((tensor_name(_of(a, source, asked)), tensor_name(self.named(b, asked))) for a, b in given)
+        mapped = [pair for a, b in (inputs or {}).items() for pair in self._pairs(a, b, asked)]
+        pairs = tuple((tensor_name(_end(a, source, asked)), tensor_name(self.named(b, asked))) for a, b in mapped)
         step = CopyStep(
             selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, rules,
             seeds, reuse, tuple((constants or {}).items()), names, bool(trainable),
@@ -170,7 +179,7 @@ class Plan(Editing):
             for at, (one, end) in enumerate(zip(tensor, ends, strict=True)):
                 plan = plan.connect(one, to=end, input=input if several else input + at)
             return plan
-        asked = f"connect({tensor_name(tensor)!r}, to={op_name(to)!r})"
+        asked = f"connect({_shown(tensor, tensor_name)}, to={_shown(to, op_name)})"
         source, end = self.named(tensor, asked), self.named(to, asked)
         step = ConnectStep(tensor_name(source), op_name(end), int(input))
         return replace(self, steps=(*self.steps, step))
@@ -201,7 +210,7 @@ class Plan(Editing):
 
     def named(self, thing: Any, asked: str) -> str:
         """Returns the name that an op or tensor has after the steps so far, given by that name or as an object."""
-        return self._called(_of(thing, self.base, asked))
+        return self._called(_end(thing, self.base, asked))
 
     def _called(self, thing: Any) -> str:
         name = str(getattr(thing, "name", thing))
@@ -276,6 +285,27 @@ def _of(thing: Any, graph: Graph, asked: str) -> Any:
             "Give the one of this graph, or its name as text",
         )
     return thing
+
+
+def _end(thing: Any, graph: Graph, asked: str) -> Any:
+    """Returns an op or tensor given by its name or as an object of this graph; refuses all else."""
+    if not _is_named(thing):
+        wrong = f"{thing!r} is not an op or a tensor, nor the name of one"
+        raise PlanError(asked, wrong, "Give the object, or its name as text: 'x' or 'x:0'")
+    return _of(thing, graph, asked)
+
+
+def _is_named(thing: Any) -> bool:
+    return isinstance(thing, str) or hasattr(thing, "name")
+
+
+def _shown(thing: Any, name: Callable[[Any], str]) -> str:
+    return repr(name(thing) if _is_named(thing) else thing)
+
+
+def _mapping(asked: str, what: str, value: Any, kind: str) -> None:
+    if not isinstance(value, Mapping):
+        raise PlanError(asked, f"{what}={value!r} is not {kind}", f"Give {what} as {_MAPPINGS[what]}")
 
 
 def _policy(asked: str, rule: str, value: Any) -> str:

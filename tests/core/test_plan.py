@@ -136,3 +136,40 @@ def test_a_policy_for_a_step_that_is_no_copy():
         plan.with_policy(0, "net/w", "share")
     with refuses(PlanError, "with_policy(0, 'net/w', 'melt')", "variables='melt' is not known"):
         Plan(net()).copy(select(net()), to="t").with_policy(0, "net/w", "melt")
+
+
+@pytest.mark.parametrize(
+    ("what", "given", "kind", "typed"),
+    [
+        ("inputs", ["x:0"], "a mapping", "{'x:0': 'new:0'}"),
+        ("inputs", [], "a mapping", "{'x:0': 'new:0'}"),
+        ("reuse", "w", "a mapping", "{'w': 'net/w'}"),
+        ("constants", 3, "a mapping", "{'x:0': array}"),
+        ("names", ("x",), "a mapping", "{'x': 'net/y'}"),
+        ("variables", ["w"], "a text or a mapping", "'copy' or {'w': 'freeze'}"),
+        ("variables", None, "a text or a mapping", "'copy' or {'w': 'freeze'}"),
+        ("device", 3, "a text or a mapping", "'/cpu:0' or {'/gpu:0': '/cpu:0'}"),
+    ],
+)
+def test_what_is_to_be_a_mapping_is_one(what, given, kind, typed):
+    g = net()
+    with refuses(PlanError, f"copy(to='t'): {what}={given!r} is not {kind}", f"Give {what} as {typed}"):
+        Plan(g).copy(select(g, scope="net"), to="t", **{what: given})
+
+
+@pytest.mark.parametrize("thing", [3, None, 2.5, b"x", object()])
+def test_what_has_no_name_is_not_an_op_or_a_tensor(thing):
+    g, wrong, way = net(), f"{thing!r} is not an op or a tensor", "Give the object, or its name as text"
+    plan = Plan(g)
+    with refuses(PlanError, f"connect({thing!r}, to='y')", wrong, way):
+        plan.connect(thing, to="y")
+    with refuses(PlanError, f"connect('x:0', to={thing!r})", wrong, way):
+        plan.connect("x", to=thing)
+    with refuses(PlanError, "copy(to='t')", wrong, way):
+        plan.copy(select(g, scope="net"), to="t", inputs={thing: "x"})
+    with refuses(PlanError, "copy(to='t')", wrong, way):
+        plan.copy(select(g, scope="net"), to="t", inputs={"x": thing})
+    with refuses(PlanError, wrong, way):
+        plan.swap(thing, "x")
+    with refuses(PlanError, wrong, way):
+        plan.rename({thing: "z"})

@@ -123,13 +123,16 @@ def test_edits_inside_a_new_copy_leave_the_live_graph(graph):
         (lambda p: p.insert("Relu", on="x", name="n", beta=1), ("'Relu' has no attribute 'beta'", "It has T")),
         (lambda p: p.set_attr("y", "beta", 1), ("'Neg' has no attribute 'beta'", "It has T")),
         (lambda p: p.set_attr("y", "T", "no dtype"), ("T='no dtype' is no type", "of that kind, as 'float32'")),
+        (lambda p: p.set_attr("y", "T", object()), ("is no type", "of that kind, as 'float32'")),
     ],
 )
 def test_what_tensorflow_does_not_know(graph, edit, words):
     ed = gs.open(graph)
-    before = look(graph)
+    before, plan = look(graph), edit(ed.plan())
+    (fault,) = plan.check()
+    assert all(word in str(fault) for word in words)
     with refuses(PlanError, *words):
-        ed.apply(edit(ed.plan()))
+        ed.apply(plan)
     assert look(graph) == before
     assert ed.graph is graph
 

@@ -207,3 +207,13 @@ def test_only_requests_that_know_but_are_told_of_it():
     assert "but=" not in ed.plan().detach("w", side="outputs").check()[0].instead
     assert "but=['w/Assign']" in ed.plan().insert("Identity", on="w:0", name="i").check()[0].instead
     assert ed.plan().insert("Identity", on="w:0", name="i", but=["w/Assign"]).check() == ()
+
+
+def test_a_renamed_resource_variable_shares_its_state_under_its_own_new_name():
+    with tf1.Graph().as_default() as graph:
+        x = tf1.placeholder(tf1.float32, [None, 4], name="x")
+        tf1.identity(x @ tf1.get_variable("W", [4, 2], use_resource=True), name="logits")
+    ed = gs.open(graph)
+    ed.apply(ed.plan().rename("W", to="weights"))
+    assert [op.get_attr("shared_name") for op in ed.graph.get_operations() if op.type == "VarHandleOp"] == [b"weights"]
+    assert "shared_name" not in str(gs.diff(graph, ed))
