@@ -71,6 +71,18 @@ def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> t
     return {key: carrier.made[key] for key in tops if key in carrier.made}, carrier.missed
 
 
+def mark_loop(ops: Iterable[Any]) -> None:
+    """Says of ops inside loops of TF1 that they are, where they come from a file that does not.
+
+    A function that is traced orders what has state by control edges of its own, but not inside loops, where such an
+    edge would cross into another frame.
+    """
+    context = control_flow_ops.WhileContext(name="while_context")
+    for op in ops:
+        if not contexts_of([op]):
+            op._set_control_flow_context(context)
+
+
 @contextmanager
 def written_alone(contexts: Iterable[Any]) -> Iterator[None]:
     """Lays nested contexts aside that TensorFlow has no proto of: it can then write those around them."""

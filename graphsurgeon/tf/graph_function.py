@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ..core.contexts import loops_of
 from ..core.graph import Graph, shape_text
 from ..core.plan import Plan, tensor_name
 from ..core.selection import Query, Selection
 from ..core.state import FEED_TYPES, VARIABLE_TYPES, VariableInfo
 from ..core.walks import backward
 from ..errors import PlanError
+from .control_flow import mark_loop
 from .copying import carry_out
 from .eager import eager, note_use
 from .internals import op_definition
@@ -349,6 +351,8 @@ def _copied(base: Graph, part: _Part, args: Sequence[Any], held: dict[str, Any],
             raise plan.effect.faults[0].error()
         carry_out(plan.effect, graph, lambda values: values)
         copied = plan.effect.copies[0]
+        inside = np.flatnonzero(part.mask & (loops_of(base) >= 0)).tolist()
+        mark_loop(graph.get_operation_by_name(copied.renamed(base.names[i])) for i in inside)
 
     def end(name: str) -> Any:
         if name in stand_ins:

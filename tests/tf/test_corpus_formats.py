@@ -141,6 +141,10 @@ def faults(corpus: Any, ids: Sequence[str], folder: Path) -> tuple[list[str], di
     return wrong, refused
 
 
+#: What TensorFlow computes differently from a file is refused: its loader of TF2 SavedModels leaves out which function
+#: is the gradient of which (`FunctionDefLibrary.gradient`), and derives one itself.
+LOST = {("tf_g2m_graph_gradient_def", "saved_model_tf2"): "of what was written differs from the source"}
+
 SMALL = corpus_ids(lambda item: has_golden(item) and (item["n_ops"] or 0) <= 60)
 
 
@@ -149,6 +153,8 @@ def test_small_graphs_in_all_formats(corpus, part, tmp_path):
     """Half of them in one process; `make corpus` takes all graphs."""
     wrong, refused = faults(corpus, SMALL[part::2], tmp_path)
     assert wrong == []
-    texts = [text for formats in refused.values() for text in formats.values()]
-    assert not [text for text in texts if "what was written" in text]
-    assert len(texts) <= len(SMALL) // 2, refused
+    texts = {(id, format): text for id, formats in refused.items() for format, text in formats.items()}
+    found = {where: text for where, text in texts.items() if "what was written" in text}
+    assert found.keys() == {where for where in LOST if where[0] in refused}, found
+    assert all(LOST[where] in text for where, text in found.items()), found
+    assert len(texts) <= 2, texts

@@ -317,6 +317,33 @@ def test_loops_of_tf1_run_but_have_no_tape_gradient():
         f(2.0)
 
 
+def test_loops_of_tf1_with_state_run_from_a_file_that_does_not_say_which_ops_are_in_them(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf1.disable_control_flow_v2()
+        try:
+            x = tf1.placeholder(tf.float32, [2], name="x")
+
+            def body(i, held):
+                (_, total) = tf1.while_loop(lambda j, _: j < 2, lambda j, t: (j + 1, t + x), [0, x])
+                tossed = tf.random.uniform([2], minval=1.0, maxval=1.0 + 1e-6)
+                return i + 1, held.write(i, tf1.cond(i > 0, lambda: total * tossed, lambda: total))
+
+            held = tf1.TensorArray(tf.float32, 3, element_shape=[2])
+            _, held = tf1.while_loop(lambda i, _: i < 3, body, [0, held])
+            tf.identity(held.stack(), name="y")
+        finally:
+            tf1.enable_control_flow_v2()
+    (tmp_path / "f.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    ed = gs.open(tmp_path / "f.pb")
+    wanted = np.array([[3.0, 6.0]] * 3, np.float32)
+    np.testing.assert_allclose(ed.function("x:0", "y:0")([1.0, 2.0]).numpy(), wanted, rtol=1e-5)
+    done = ed.save(tmp_path / "two", format="saved_model_tf2", inputs=["x:0"], outputs=["y:0"])
+    assert not [note for note in done.notes if "not run" in note]
+    served = tf.saved_model.load(str(tmp_path / "two")).signatures["serving_default"]
+    (got,) = served(tf.constant([1.0, 2.0])).values()
+    np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-5)
+
+
 def test_what_is_refused():
     ed = gs.open(tiny())
     with refuses(SelectionError, "function(outputs='q:0')", "'q'"):
