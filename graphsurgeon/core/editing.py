@@ -241,7 +241,8 @@ class Editing(Grafting):
         """Names of ops given as a selection, a name, an object, or several."""
         if isinstance(things, Selection):
             return tuple(things.names)
-        several: Iterable[Any] = [things] if isinstance(things, str) or hasattr(things, "name") else things
+        one = isinstance(things, str) or hasattr(things, "name") or not hasattr(things, "__iter__")
+        several: Iterable[Any] = [things] if one else things
         return tuple(self.named(thing, asked).partition(":")[0] for thing in several)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import reprlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.plan import Plan
 from ..core.selection import Selection
-from ..errors import LayoutError, SelectionError, SurgeryError
+from ..errors import LayoutError, PlanError, SelectionError, SurgeryError
 from ..view.ends import pinned
 from .acts import ACTS
 from .drafts import undone
@@ -20,7 +21,7 @@ from .shown import boundary_shown, boundary_text, look_shown, outline_shown, pla
 from .stage import Stage
 from .state import Inside, Place, State, View
 from .subject import Subject
-from .verbs import VERBS
+from .verbs import VERBS, plain
 
 
 class Screen:
@@ -132,9 +133,10 @@ class Screen:
 
     def _do(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Does a verb: the state becomes what it makes of it; where it fails, the state stays."""
+        given = _read(act, args, kwargs)
         self._acting = True
         try:
-            outcome = act(self._stage, self._settled(), *args, **kwargs)
+            outcome = act(self._stage, self._settled(), **given)
         finally:
             self._acting = False
         state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
@@ -250,6 +252,31 @@ class Screen:
         if self.draft.steps:
             lines.append(str(self.draft))
         return "\n".join(lines)
+
+
+def _read(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a verb's function by name, as the table has them.
+
+    What the function takes more kinds of than a page can give, it judges by itself.
+
+    Raises:
+        SelectionError, PlanError: one is not of its kind in the table.
+    """
+    verb, signature = VERBS[act.__name__], inspect.signature(act)
+    given = signature.bind(None, None, *args, **kwargs).arguments
+    out = dict(list(given.items())[2:])
+    for arg in verb.args:
+        if arg.name not in out or out[arg.name] is arg.default or "Any" in signature.parameters[arg.name].annotation:
+            continue
+        value = plain(out[arg.name])
+        choice = isinstance(value, str) and isinstance(arg.kind.samples[0], str)  # of texts, it says itself which
+        if not (choice or arg.kind.fits(value)):
+            shown, words = reprlib.repr(out[arg.name]), arg.kind.words
+            raise (SelectionError if verb.looks else PlanError)(
+                f"{verb.name}({arg.name}={shown})", f"{shown} is not {words}", f"Call it as {verb.usage}"
+            )
+        out[arg.name] = value
+    return out
 
 
 def _method(act: Callable[..., Any]) -> Callable[..., Any]:

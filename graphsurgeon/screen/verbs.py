@@ -295,6 +295,22 @@ KEYS = (
 """All keys of the page, in the order in which people are told of them."""
 
 
+def plain(value: Any) -> Any:
+    """Returns a value as a page gives it: an object as its name, several as a list, NumPy's number as Python's.
+
+    Example:
+        >>> plain(("a", "b")), plain({"a": 1}.keys()), plain(3)
+        (['a', 'b'], ['a'], 3)
+    """
+    if isinstance(value, str | bytes):
+        return value
+    if hasattr(value, "name"):
+        return str(value.name)
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return value.item()
+    return [plain(one) for one in value] if isinstance(value, Iterable) else value
+
+
 def typescript() -> str:
     """Returns the types and keys of the page: the source of its `table.ts`."""
     out = ["// The verbs and the keys, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.", ""]

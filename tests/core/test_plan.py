@@ -173,3 +173,5 @@ def test_what_has_no_name_is_not_an_op_or_a_tensor(thing):
         plan.swap(thing, "x")
     with refuses(PlanError, wrong, way):
         plan.rename({thing: "z"})
+    with refuses(PlanError, "is not an op or a tensor", way):
+        plan.bypass(thing)

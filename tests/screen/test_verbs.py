@@ -5,11 +5,17 @@ from __future__ import annotations
 import importlib.util
 import inspect
 
+import numpy as np
 import pytest
 
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
+from graphsurgeon.screen.acts import ACTS
 from graphsurgeon.screen.screen import Screen
-from graphsurgeon.screen.verbs import KEYS, REQUIRED, VERBS
+from graphsurgeon.screen.verbs import COUNT, KEYS, NAMES, NUMBERS, REQUIRED, TEXT_OR_NONE, VERBS, YES_OR_NO
+from tests.graphs import tiny
 from tests.needs import ROOT
+from tests.refusal import refuses
 
 
 def _tool():
@@ -47,3 +53,48 @@ def test_no_key_means_two_things_and_each_verb_of_a_key_is_there():
 def test_what_is_written_from_the_table_is_up_to_date():
     for path, text in _tool().written().items():
         assert path.read_text() == text, f"{path.name} is old: python tools/write_verbs.py"
+
+
+_WRONG = {k.words: w for k, w in ((TEXT_OR_NONE, 3), (COUNT, "a"), (NAMES, "x"), (NUMBERS, 3), (YES_OR_NO, "yes"))}
+
+
+def _judged():
+    """Arguments that code gives as the page does; those annotated with Any may be more, and the verb judges them."""
+    wide = {name: inspect.signature(act).parameters for name, act in ACTS.items()}
+    return [(v, a) for v in VERBS.values() for a in v.args if "Any" not in wide[v.name][a.name].annotation]
+
+
+@pytest.mark.parametrize(("verb", "arg"), _judged(), ids=lambda x: x.name)
+def test_an_argument_of_another_kind_is_refused_in_three_parts(verb, arg):
+    ed = gs.open(tiny())
+    screen = ed.screen
+    before = screen.state
+    given = {**verb.examples()[0], arg.name: _WRONG.get(arg.kind.words, ["x"])}
+    with pytest.raises(SurgeryError) as caught:
+        getattr(screen, verb.name)(**given)
+    assert caught.value.asked.startswith(f"{verb.name}({arg.name}=")
+    assert caught.value.wrong.endswith(f" is not {arg.kind.words}")
+    assert caught.value.instead == f"Call it as {verb.usage}"
+    assert screen.state is before
+
+
+def test_what_an_argument_of_another_kind_is_told():
+    screen = gs.open(tiny()).screen
+    with refuses(SelectionError, "unfold(name=['x']): ['x'] is not a text", "Call it as unfold(name, pane='source')"):
+        screen.unfold(["x"])
+    with refuses(SelectionError, "pick(names='x'): 'x' is not a list of texts", "Call it as pick(names, mode='set')"):
+        screen.pick("x")
+    with refuses(PlanError, "remove(stitch=1): 1 is not true or false", "Call it as remove(names, stitch=False)"):
+        screen.remove(["x"], stitch=1)
+
+
+def test_objects_stand_for_their_names_and_any_several_for_a_list():
+    graph = tiny()
+    screen = gs.open(graph).screen
+    op = graph.get_operations()[0]
+    screen.pick((op,))
+    assert screen.selection.names == [op.name]
+    screen.pick(name for name in [op.name])
+    assert screen.selection.names == [op.name]
+    assert screen.details(op) == screen.details(op.name)
+    screen.set_budget(np.int64(300))
