@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
 
 
@@ -74,3 +76,11 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     if not close:
         return "Nothing there has a similar name; ed.find('part of the name') lists what there is"
     return "Did you mean " + " or ".join(repr(c) for c in close) + "?"
+
+
+def warn(text: str) -> None:
+    """Warns at the line outside this package that led here, where a person can do something about it."""
+    package, frame, level = __name__.partition(".")[0], sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level - 1 if level > 2 else level)

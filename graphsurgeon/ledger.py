@@ -270,7 +270,7 @@ class Ledger:
         give(due, [infos[name] for name in gone if name in infos])
         if old is None and graph is not self._opened():
             run_starters(new, source)
-        fill_tables(new)
+        fill_tables(new, as_found=source is not None and graph is self._opened())
         for event in events:
             if event.number not in known:
                 fill_made(new, event.applied.made)

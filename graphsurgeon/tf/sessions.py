@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.state import VariableInfo
-from ..errors import PlanError
+from ..errors import PlanError, warn
 from .carrying import assign, carry, unsettable
 from .copying import Made
 from .starting import start
@@ -197,8 +197,14 @@ def fill_made(session: Any, made: Made) -> None:
             session.run(graph.get_operation_by_name(name), feeds)
 
 
-def fill_tables(session: Any, starters: Iterable[Any] | None = None) -> None:
+def fill_tables(session: Any, starters: Iterable[Any] | None = None, as_found: bool = False) -> None:
     """Runs the initialisers of tables, one by one, by default all; a table that is filled already stays as it is.
+
+    Args:
+        session: the session.
+        starters: the initialisers; None: all that the graph names.
+        as_found: the graph is as its file has it. A table whose own file is not there is warned of: much of the graph
+            may do without it, and what reads it is refused by TensorFlow.
 
     Raises:
         PlanError: one does not run, as its file is not there.
@@ -211,11 +217,14 @@ def fill_tables(session: Any, starters: Iterable[Any] | None = None) -> None:
         except tf.errors.NotFoundError as error:
             op = error.op if error.op is not None else starter
             line = next((x for x in str(error.message).splitlines() if "o such file" in x), str(error.message))
-            raise PlanError(
+            refused = PlanError(
                 "session()",
                 f"{op.name!r} fills a table from a file that is not there: {line.partition(';')[0].strip()}",
                 f"Put the file there, or let it read another: ed.plan().connect(name, to={op.name!r}, input=1)",
-            ) from error
+            )
+            if not as_found:
+                raise refused from error
+            warn(str(refused))
 
 
 def set_bare(

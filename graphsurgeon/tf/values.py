@@ -168,7 +168,8 @@ class CheckpointValues:
     def start(self, session: Any) -> None:
         """Runs what fills the tables: the init op of a SavedModel; the initialisers that a MetaGraph lists."""
         graph = session.graph
-        fill_tables(session, [graph.get_operation_by_name(name) for name in self._tables if _has(graph, name)])
+        there = [graph.get_operation_by_name(name) for name in self._tables if _has(graph, name)]
+        fill_tables(session, there, as_found=True)
         for name in self.starters:
             session.run(session.graph.get_operation_by_name(name), self.asset_feeds)
 

@@ -129,6 +129,27 @@ def test_a_table_whose_file_is_not_there_is_named_and_may_read_another(tmp_path)
         assert ed.session().run("out:0") == 1
 
 
+def test_a_file_whose_table_lacks_its_own_file_opens_with_a_warning(tmp_path):
+    (tmp_path / "words.txt").write_text("a\nb\n")
+    with tf.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
+        w = tf1.get_variable("w", initializer=3.0, use_resource=True)
+        table = tf.lookup.StaticHashTable(
+            tf.lookup.TextFileInitializer(
+                str(tmp_path / "words.txt"), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE,
+                tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER,
+            ), -1,
+        )  # fmt: skip
+        tf.identity(table.lookup(tf.constant("b")), name="out")
+        session.run([w.initializer, *tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)])
+        tf1.train.Saver().save(session, str(tmp_path / "m"))
+    (tmp_path / "words.txt").unlink()
+    with pytest.warns(UserWarning, match="fills a table from a file that is not there"):
+        opened = gs.open(str(tmp_path / "m.meta")).session()
+    assert opened.run("w/Read/ReadVariableOp:0") == 3.0
+    with pytest.raises(tf.errors.FailedPreconditionError, match="able not initialized"):
+        opened.run("out:0")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("edit", ["rename", "remove"])
 def test_variables_that_a_later_plan_renames_or_removes_keep_no_session_from_opening(kind, edit):
