@@ -83,4 +83,4 @@ def warn(text: str) -> None:
     package, frame, level = __name__.partition(".")[0], sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, stacklevel=level - 1 if level > 2 else level)
+    warnings.warn(text, stacklevel=level)

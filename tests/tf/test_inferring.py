@@ -71,7 +71,7 @@ def test_results_have_no_outputs_and_the_inspector_and_the_search_know_shapes():
     assert screen.details("sum")["outputs"] == [{"tensor": "sum:0", "text": "float32 (5,)"}]
     assert dict(screen.details("sum")["rows"])["outputs take"] == "20 bytes"
     assert [hit["name"] for hit in screen.find("shape:5 op:AddV2")["hits"]] == ["sum"]
-    inner = screen._graph("source")
+    inner = screen.state.inside[-1].graph
     assert [inner.outputs(i) for i, t in enumerate(inner.types) if t == "_Retval"] == [[]]
 
 

@@ -12,10 +12,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from benchmarks.graphs import layered
-from graphsurgeon.errors import PlanError
 from graphsurgeon.tf import progress, trickle, values
 from tests.graphs import KINDS, model, put
-from tests.refusal import refuses
 
 tf1 = tf.compat.v1
 
@@ -186,10 +184,12 @@ def test_a_session_without_partial_runs_gets_a_run_for_each_batch(monkeypatch):
     assert np.array_equal(weights(gs.open(model("resource").graph).session(m.session)), m.session.run(m.w))
 
 
-def test_a_value_that_is_missing_leaves_the_old_session_usable():
+def test_a_value_that_is_missing_is_told_and_the_old_session_goes_on():
     m = model("ref")
     m.session = tf1.Session(graph=m.graph)
     m.session.run(m.w.initializer)
-    with refuses(PlanError, "has no value in the session given"):
-        gs.open(model("ref").graph).session(m.session)
-    assert m.session.run(m.w).shape  # it goes on
+    ed = gs.open(model("ref").graph)
+    new = ed.session(m.session)
+    assert np.array_equal(new.run("net/w:0"), m.session.run(m.w))
+    assert ed.untrained()["net/b"] == "the session did not hold it"
+    assert "net/w" not in ed.untrained()

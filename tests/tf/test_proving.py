@@ -182,13 +182,16 @@ def test_a_whole_training_graph_is_run_up_to_what_writes(tmp_path):
     np.testing.assert_array_equal(ed.session().run(name), before)
 
 
-def test_a_value_that_is_in_no_file_is_said(tmp_path):
+def test_a_local_variable_is_in_the_file_too(tmp_path):
     with tf.Graph().as_default() as made:
         tf1.get_variable("w", initializer=2.0)
         local = tf1.get_variable("local", initializer=3.0, collections=["local_variables"], trainable=False)
         tf.identity(local * 2.0, name="y")
-    report = gs.open(made).save(tmp_path / "m.meta", outputs="y:0")
-    assert "needs the variable 'local', whose value is not in the file" in report.notes[-1]
+        trained = local.assign(5.0, read_value=False, name="trained")
+    ed = gs.open(made)
+    ed.session().run(trained)
+    assert "1 output as before" in ed.save(tmp_path / "m.meta", outputs="y:0").proof
+    assert gs.open(tmp_path / "m.meta").session().run("y:0") == 10.0
 
 
 def test_the_graph_stays_as_it_is(tmp_path):
@@ -264,7 +267,7 @@ def test_an_opened_meta_graph_fills_its_tables(kind, tmp_path):
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_frozen_file_says_what_must_run_first(kind, tmp_path):
     ed = with_table(kind, tmp_path)
-    report = ed.save(tmp_path / "m.pb", outputs="y:0", freeze=True)
+    report = ed.save(tmp_path / "m.pb", outputs="y:0", freeze=True, values="initial")
     (note,) = [note for note in report.notes if note.startswith("to be run first: ")]
     first = note.removeprefix("to be run first: ").partition(", to fill ")[0]
     assert "1 output as before" in report.proof
@@ -353,7 +356,7 @@ def test_a_differentiated_loop_in_a_cond_of_tf1(end, path, tmp_path):
         tf1.enable_control_flow_v2()
     report = gs.open(made).save(tmp_path / path, outputs=end)
     assert "1 output as before" in report.proof
-    assert gs.open(made).save(tmp_path / "f.pb", outputs=end, freeze=True).proof == report.proof
+    assert gs.open(made).save(tmp_path / "f.pb", outputs=end, freeze=True, values="initial").proof == report.proof
 
 
 def test_a_function_with_a_gradient_function_goes_into_every_format(tmp_path):
