@@ -341,9 +341,12 @@ class Source:
 
 
 def fill(session: Any, starters: Sequence[str], paths: Mapping[str, str] | None = None) -> None:
-    """Runs what fills tables; one that is filled already stays as it is."""
+    """Runs what fills tables; one that is filled already stays as it is.
+
+    One whose own file is not there stays empty: what reads it cannot be run then, and says so.
+    """
     for name in starters:
-        with suppress(tf.errors.FailedPreconditionError):
+        with suppress(tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
             session.run(session.graph.get_operation_by_name(name.partition(":")[0]), paths)
 
 
