@@ -19,6 +19,9 @@ from .variables import closed_told, value_of, variable_infos
 tf1 = tf.compat.v1
 
 
+_MANY, _SOME = 32, 5
+
+
 def holding(session: Any, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
     """Returns the names of the variables that hold a value in a session; those that nothing reads may hold one.
 
@@ -30,23 +33,42 @@ def holding(session: Any, infos: Sequence[VariableInfo], asked: str) -> frozense
     Raises:
         PlanError: the session is closed.
     """
-    reads, held = {}, set()
+    reads, asks, held = {}, {}, set()
     for info in infos:
         try:
             reads[info.op] = value_of(session.graph, info, asked).op
         except PlanError:
             held.add(info.op)
-    todo = [list(reads)] if reads else []
-    while todo:  # one run where all hold a value, as they mostly do; a run that fails does not say for how many
-        names = todo.pop()
+            continue
+        handle = session.graph.get_operation_by_name(info.op).outputs[0]
+        ask = next((op for op in handle.consumers() if op.type == "VarIsInitializedOp"), None)
+        if ask is not None:
+            asks[info.op] = ask.outputs[0]
+    if asks:  # one run answers for all of these; of the others a run that fails says only that one holds no value
+        with closed_told(asked):
+            held.update(name for name, yes in session.run(asks).items() if yes)
+        reads = {name: read for name, read in reads.items() if name not in asks}
+
+    def hold(names: Sequence[str]) -> bool:
         try:
             with closed_told(asked):
                 session.run([reads[name] for name in names])
         except tf.errors.FailedPreconditionError:
-            half = len(names) // 2
-            todo += [part for part in (names[:half], names[half:]) if half and part]
-        else:
+            return False
+        return True
+
+    todo = [list(reads)] if reads else []
+    while todo:  # one run where all hold a value, as they mostly do
+        names = todo.pop()
+        if hold(names):
             held.update(names)
+            continue
+        # Each run of other fetches is compiled anew. Many variables that came together, as in a copy, get their
+        # values together: where none of some that lie apart holds one, none does.
+        if len(names) > _MANY and not any(hold([name]) for name in names[:: len(names) // _SOME]):
+            continue
+        half = len(names) // 2
+        todo += [part for part in (names[:half], names[half:]) if half and part]
     return frozenset(held)
 
 
