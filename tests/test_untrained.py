@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from tests.graphs import KINDS, put
+from graphsurgeon.tf.untrained import holding
+from graphsurgeon.tf.variables import variable_infos
+from tests.graphs import KINDS, look, put
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -168,3 +171,101 @@ def test_local_variables_and_those_of_other_collections_keep_their_values(kind, 
     assert dst.session().run([f"t/{name}" for name in fetches]) == [200.0, 200.0, 200.0]
     ed.apply(ed.plan().rename("counter", to="count"))
     assert ed.session().run(fetches) == [200.0, 200.0, 200.0]
+
+
+class Runs:
+    """A session that counts its runs."""
+
+    def __init__(self, session: Any) -> None:
+        self.session, self.graph, self.count = session, session.graph, 0
+
+    def run(self, *args: Any, **how: Any) -> Any:
+        self.count += 1
+        return self.session.run(*args, **how)
+
+
+def asked_in(session: Any) -> tuple[frozenset[str], int]:
+    """Which variables hold a value in a session, and in how many runs it was asked; the graph must stay as it is."""
+    counted, before = Runs(session), look(session.graph)
+    found = holding(counted, list(variable_infos(session.graph).values()), "session()")
+    assert look(session.graph) == before
+    return found, counted.count
+
+
+@pytest.fixture(params=["in this process", "of a server"])
+def target(request):
+    return "" if request.param == "in this process" else tf1.train.Server.create_local_server().target
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_a_hundred_new_variables_the_one_that_holds_a_value_keeps_it(kind):
+    with tf.Graph().as_default() as source, tf1.variable_scope("", use_resource=kind == "resource"):
+        for n in range(100):
+            tf1.get_variable(f"v{n}", initializer=float(n))
+    ed = gs.open(tf.Graph())
+    session = ed.session()
+    ed.apply(ed.plan().copy(gs.open(source).select(), to="t"))
+    put(variable(ed.graph, "t/v67"), -5.0, session)
+    assert asked_in(session) == ({"t/v67"}, 1)
+    names = [f"t/v{n}" for n in range(100)]
+    want = [-5.0 if n == 67 else float(n) for n in range(100)]
+    assert ed.session(session) is session
+    assert session.run([variable(ed.graph, name) for name in names]) == want
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("which", [(), (67,), (0, 99), range(100), range(1, 100, 7)])
+def test_what_holds_a_value_is_answered_in_runs_that_do_not_grow_with_the_variables(kind, which, target):
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"):
+        made = [tf1.get_variable(f"v{n}", [n % 3], initializer=tf1.zeros_initializer()) for n in range(100)]
+    with tf1.Session(target, graph=graph) as session:
+        session.run([made[n].initializer for n in which])
+        found, runs = asked_in(session)
+    # A reference variable without elements holds all it ever can.
+    empty = {f"v{n}" for n in range(0, 100, 3)} if kind == "ref" else set()
+    assert found == {f"v{n}" for n in which} | empty
+    assert runs <= 2
+
+
+def test_variables_that_no_op_asks_about_are_read_and_each_failure_names_one():
+    with tf.Graph().as_default() as graph:
+        handles = [tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name=f"h{n}") for n in range(100)]
+        for n, handle in enumerate(handles):
+            tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+            tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(float(n)), name=f"set{n}")
+        again = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="h1")
+        unread = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="unread")
+    with tf1.Session(graph=graph) as session:
+        session.run([f"set{n}" for n in range(100) if n not in (7, 67)])
+        found, runs = asked_in(session)
+    assert found == {h.op.name for h in [*handles, again, unread]} - {handles[7].op.name, handles[67].op.name}
+    assert runs == 3
+
+
+def test_a_question_answers_for_every_op_of_the_same_variable_and_one_that_does_more_is_not_asked():
+    with tf.Graph().as_default() as graph:
+        one, other = (tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name=name) for name in ("a", "b"))
+        tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="a")
+        setter = tf.raw_ops.AssignVariableOp(resource=other, value=tf.constant(1.0))
+        with tf.control_dependencies([setter]):
+            tf.raw_ops.VarIsInitializedOp(resource=other)
+        tf.raw_ops.VarIsInitializedOp(resource=one)
+        tf.raw_ops.ReadVariableOp(resource=other, dtype=tf.float32)
+    with tf1.Session(graph=graph) as session:
+        assert asked_in(session)[0] == set()
+        session.run(setter)
+        assert asked_in(session) == ({other.op.name}, 2)
+
+
+def test_a_failure_that_lies_before_what_is_read_is_asked_about_alone():
+    with tf.Graph().as_default() as graph:
+        handles = [tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name=f"h{n}") for n in range(4)]
+        made = []
+        for n, handle in enumerate(handles):
+            read = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+            made.append(tf.identity(read, name=f"now{n}"))
+            tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(float(n)), name=f"set{n}")
+    with tf1.Session(graph=graph) as session:
+        session.run(["set1", "set3"])
+        infos = [replace(info, snapshot=f"now{n}:0") for n, info in enumerate(variable_infos(graph).values())]
+        assert holding(session, infos, "session()") == {handles[1].op.name, handles[3].op.name}

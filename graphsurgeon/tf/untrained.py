@@ -14,16 +14,17 @@ import tensorflow as tf
 from ..core.state import VariableInfo
 from ..errors import PlanError
 from .carrying import stream
-from .variables import closed_told, value_of, variable_infos
+from .variables import closed_told, place_of, stands_alone, value_of, variable_infos
 
 tf1 = tf.compat.v1
 
 
-_MANY, _SOME = 32, 5
-
-
 def holding(session: Any, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
-    """Returns the names of the variables that hold a value in a session; those that nothing reads may hold one.
+    """Returns the names of the variables that hold a value in a session; those of which no op tells may hold one.
+
+    Each new set of fetches costs TensorFlow a pruned graph, so one run answers for all that have an answer which
+    cannot fail: resource variables whose question is in the graph, and reference variables, of which a trace tells
+    whether they gave anything.
 
     Args:
         session: the session.
@@ -33,43 +34,74 @@ def holding(session: Any, infos: Sequence[VariableInfo], asked: str) -> frozense
     Raises:
         PlanError: the session is closed.
     """
-    reads, asks, held = {}, {}, set()
+    questions = _questions(session.graph) if any(info.resource for info in infos) else {}
+    asks, traced = {}, {}
     for info in infos:
-        try:
-            reads[info.op] = value_of(session.graph, info, asked).op
-        except PlanError:
-            held.add(info.op)
-            continue
-        handle = session.graph.get_operation_by_name(info.op).outputs[0]
-        ask = next((op for op in handle.consumers() if op.type == "VarIsInitializedOp"), None)
-        if ask is not None:
-            asks[info.op] = ask.outputs[0]
-    if asks:  # one run answers for all of these; of the others a run that fails says only that one holds no value
-        with closed_told(asked):
-            held.update(name for name, yes in session.run(asks).items() if yes)
-        reads = {name: read for name, read in reads.items() if name not in asks}
+        op = session.graph.get_operation_by_name(info.op)
+        if not info.resource:
+            traced[info.op] = op
+        elif (ask := questions.get((op.device, *place_of(op)))) is not None:
+            asks[info.op] = ask
+    answers: dict[str, bool] = {}
+    # A session of this process traces at the lower level; one of a server at the higher one only.
+    for level in (tf1.RunOptions.SOFTWARE_TRACE, tf1.RunOptions.FULL_TRACE):
+        if asks or traced:
+            answers |= _answers(session, asks, traced, level, asked)
+        asks, traced = {}, {name: op for name, op in traced.items() if name not in answers}
+    held, reads = {name for name, yes in answers.items() if yes}, {}
+    for info in infos:
+        if info.op not in answers:
+            try:
+                reads[info.op] = value_of(session.graph, info, asked).op
+            except PlanError:
+                held.add(info.op)
+    return frozenset(held | _readable(session, reads, asked))
 
-    def hold(names: Sequence[str]) -> bool:
+
+def _questions(graph: Any) -> dict[tuple[Any, ...], Any]:
+    """Where a resource variable is kept -> a tensor of the graph that says whether it holds a value, and does no more.
+
+    Any op of the same place holds the very same variable.
+    """
+    return {
+        (op.inputs[0].op.device, *place_of(op.inputs[0].op)): op.outputs[0]
+        for op in graph.get_operations()
+        if op.type == "VarIsInitializedOp" and op.inputs[0].op.type == "VarHandleOp" and stands_alone(op)
+    }
+
+
+def _answers(
+    session: Any, asks: Mapping[str, Any], traced: Mapping[str, Any], level: int, asked: str
+) -> dict[str, bool]:
+    """Returns which variables hold a value, as one run tells; without those that its trace does not have."""
+    told = tf1.RunMetadata()
+    how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": told} if traced else {}
+    with closed_told(asked):
+        said = session.run({"asks": dict(asks), "traced": list(traced.values())}, **how)["asks"]
+    # What holds nothing gives nothing; it is an error only where something reads it.
+    gave = {node.node_name: bool(node.output) for device in told.step_stats.dev_stats for node in device.node_stats}
+    return {name: bool(yes) for name, yes in said.items()} | {name: gave[name] for name in traced if name in gave}
+
+
+def _readable(session: Any, reads: Mapping[str, Any], asked: str) -> set[str]:
+    """Returns the variables that can be read in a session: each run that fails names one that cannot.
+
+    Args:
+        session: the session.
+        reads: variable -> the op that reads it.
+        asked: the request, for messages.
+    """
+    todo = set(reads.values())
+    while todo:
         try:
             with closed_told(asked):
-                session.run([reads[name] for name in names])
-        except tf.errors.FailedPreconditionError:
-            return False
-        return True
-
-    todo = [list(reads)] if reads else []
-    while todo:  # one run where all hold a value, as they mostly do
-        names = todo.pop()
-        if hold(names):
-            held.update(names)
-            continue
-        # Each run of other fetches is compiled anew. Many variables that came together, as in a copy, get their
-        # values together: where none of some that lie apart holds one, none does.
-        if len(names) > _MANY and not any(hold([name]) for name in names[:: len(names) // _SOME]):
-            continue
-        half = len(names) // 2
-        todo += [part for part in (names[:half], names[half:]) if half and part]
-    return frozenset(held)
+                session.run(list(todo))
+            break
+        except tf.errors.FailedPreconditionError as error:
+            if len(todo) > 1 and error.op not in todo:  # what failed lies before several: each is asked alone
+                return {name for name, op in reads.items() if op in todo and _readable(session, {name: op}, asked)}
+            todo.discard(error.op if error.op in todo else next(iter(todo)))
+    return {name for name, op in reads.items() if op in todo}
 
 
 def read_all(session: Any, infos: Sequence[VariableInfo]) -> dict[str, Any]:

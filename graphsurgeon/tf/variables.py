@@ -285,12 +285,11 @@ def value_of(graph: Any, info: VariableInfo, asked: str) -> Any:
     """
     if info.snapshot or not info.resource:
         return graph.as_graph_element(info.snapshot or info.op + ":0")
-    kept = _place(graph.get_operation_by_name(info.op))
+    kept = place_of(graph.get_operation_by_name(info.op))
     for op in graph.get_operations():  # any op of that name in the session holds the very same variable
-        if op.type == "VarHandleOp" and _place(op) == kept:
+        if op.type == "VarHandleOp" and place_of(op) == kept:
             for reader in op.outputs[0].consumers():
-                alone = not reader.control_inputs and reader._get_control_flow_context() is None
-                if reader.type == "ReadVariableOp" and alone:
+                if reader.type == "ReadVariableOp" and stands_alone(reader):
                     return reader.outputs[0]
     raise PlanError(
         asked,
@@ -299,7 +298,13 @@ def value_of(graph: Any, info: VariableInfo, asked: str) -> Any:
     )
 
 
-def _place(op: Any) -> tuple[bytes, bytes]:
+def stands_alone(op: Any) -> bool:
+    """Returns whether running an op runs nothing but what it reads."""
+    return not op.control_inputs and op._get_control_flow_context() is None
+
+
+def place_of(op: Any) -> tuple[bytes, bytes]:
+    """Returns where a session keeps the variable of a ``VarHandleOp``: its container, and its name there."""
     return op.get_attr("container"), op.get_attr("shared_name")
 
 
