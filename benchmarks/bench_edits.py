@@ -18,10 +18,10 @@ import graphsurgeon as gs
 from benchmarks.bench_walks import SIZE, mesh
 from benchmarks.graphs import tf1
 from benchmarks.rows import Row, in_turns, seconds
-from graphsurgeon.core.graph import Graph
-from graphsurgeon.core.plan import Plan
-from graphsurgeon.core.selection import select
-from graphsurgeon.core.walks import edge_rows
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.selection import select
+from graphsurgeon.graph.traversal import edge_rows
+from graphsurgeon.plan.plan import Plan
 
 IMPORT, PASS = "tf.import_graph_def", "one pass over the edges"
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.rows import Row, seconds
-from graphsurgeon.core.blocking import blocks
-from graphsurgeon.core.diff import diff
-from graphsurgeon.core.explain import why, why_not
-from graphsurgeon.core.graph import Graph
-from graphsurgeon.core.hazards import hazards
 from graphsurgeon.errors import nearest
+from graphsurgeon.graph.diff import diff
+from graphsurgeon.graph.explain import why, why_not
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.hazards import hazards
+from graphsurgeon.plan.blocking import blocks
 
 SIZE = 100_000
 

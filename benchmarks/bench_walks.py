@@ -8,9 +8,9 @@ import numpy as np
 import rustworkx
 
 from benchmarks.rows import Row, seconds
-from graphsurgeon.core.graph import Graph
-from graphsurgeon.core.selection import select
-from graphsurgeon.core.walks import edge_rows
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.selection import select
+from graphsurgeon.graph.traversal import edge_rows
 
 SIZE = 100_000
 

@@ -17,30 +17,30 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
 """
 
 from .applied import Applied
-from .breeding import crossover
-from .candidate import Candidate, candidate
-from .classic import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
-from .cluster import LocalCluster, local_cluster
 from .compare import Comparison, compare
-from .connecting import connect
-from .core.boundary import Boundary, Leak
-from .core.diff import Diff
-from .core.graph import Graph
-from .core.match import Match, Matches
-from .core.patterns import Pattern
-from .core.plan import Fault, Plan
-from .core.preview import Preview
-from .core.reports import Restored, Saved, Transferred
-from .core.selection import OpView, Selection
+from .connect import connect
 from .diff import diff
-from .duplicate import duplicate
 from .editor import Editor
 from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError
-from .evolve import Evolution, Generation, evolve
-from .opening import open
-from .transferring import transfer
-from .twin import Twin
-from .update import Update
+from .evolve.breeding import crossover
+from .evolve.candidate import Candidate, candidate
+from .evolve.evolution import Evolution, Generation, evolve
+from .graph.boundary import Boundary, Leak
+from .graph.diff import Diff
+from .graph.graph import Graph
+from .graph.match.match import Match, Matches
+from .graph.match.pattern import Pattern
+from .graph.reports import Restored, Saved, Transferred
+from .graph.selection import OpView, Selection
+from .open import open
+from .plan.plan import Fault, Plan
+from .plan.preview import Preview
+from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
+from .replica.cluster import LocalCluster, local_cluster
+from .replica.duplicate import duplicate
+from .replica.replica import Twin
+from .replica.update import Update
+from .transfer import transfer
 from .view.engines import doctor
 
 __version__ = "0.1.0"

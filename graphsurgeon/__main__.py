@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _view(given: argparse.Namespace) -> int:
-    from .opening import open as opened
+    from .open import open as opened
 
     if given.output is None:
         given.output = f"{Path(given.model).name.split('.')[0] or 'graph'}.{given.format or 'html'}"

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from .core.copied import Copied
-from .core.edits import EditStep
-from .core.effect import Effect
-from .core.exchange import Replaced
-from .core.reports import untrained_text
-from .core.state import VARIABLE_TYPES
 from .errors import SelectionError, did_you_mean
+from .graph.reports import untrained_text
+from .graph.variables import VARIABLE_TYPES
+from .plan.copied import Copied
+from .plan.edits import EditStep
+from .plan.effect import Effect
+from .plan.exchange import Replaced
 
 
 @dataclass(eq=False)
@@ -77,7 +77,7 @@ class Applied:
             SelectionError: nothing of that name was copied.
         """
         if not isinstance(key, str) and (not hasattr(key, "name") or hasattr(key, "_variable_list")):
-            from .tf.items import moved
+            from .tf.copy.collection_items import moved
 
             return moved(key, self.graph, self.__getitem__, lambda name: None)
         name = str(getattr(key, "name", key))
@@ -151,7 +151,7 @@ class Applied:
 
     def _of(self, graph: Any, op: str, port: str, as_variable: bool) -> Any:
         if as_variable or not port:
-            from .tf.variables import variable_objects
+            from .tf.values.variables import variable_objects
 
             found = graph.get_operation_by_name(op)
             return variable_objects(graph).get(op, found) if found.type in VARIABLE_TYPES else found
@@ -182,7 +182,7 @@ class Applied:
         return None
 
     def _shared(self, name: str, op: Any) -> Any:
-        from .tf.variables import variable_objects
+        from .tf.values.variables import variable_objects
 
         return variable_objects(self.graph).get(name, op)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .applied import Applied
-from .core.plan import tensor_name
-from .core.state import VARIABLE_TYPES
 from .errors import PlanError, SelectionError
+from .graph.variables import VARIABLE_TYPES
+from .plan.plan import tensor_name
 
 if TYPE_CHECKING:
     from .editor import Editor
@@ -122,7 +122,7 @@ def compare(
 
 def _editor(thing: Any) -> Editor:
     from .editor import Editor
-    from .opening import open
+    from .open import open
 
     return thing if isinstance(thing, Editor) else open(thing)
 
@@ -199,7 +199,7 @@ def _cuts(copy: Applied | _Named, names: list[str]) -> list[str]:
         cuts = [f"{graph.names[op]}:{port}" for op, port in copied.external]
         while cuts:
             try:
-                from .core.selection import select
+                from .graph.selection import select
 
                 select(graph, inputs=cuts, outputs=names)
                 return cuts

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .core.diff import Diff
-from .core.diff import diff as core_diff
-from .core.graph import Graph
-from .core.rebuilding import needed
-from .core.rewiring import cut_out
 from .editor import Editor
 from .errors import LayoutError, SelectionError
-from .opening import open
+from .graph.diff import Diff
+from .graph.diff import diff as core_diff
+from .graph.graph import Graph
+from .open import open
+from .plan.rebuilding import needed
+from .plan.rewiring import cut_out
 from .screen.pane import picture_html
 from .view.contrast import contrast
 from .view.layout import place
@@ -58,8 +58,8 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
         dtypes and shapes
           y:0: float32 (4, 3) -> float32 (2, 6)
     """
-    from .tf.describe import attribute_text
-    from .tf.functions import meaning
+    from .tf.functions.library import meaning
+    from .tf.open.describe import attribute_text
 
     if mapping is not None and not isinstance(mapping, Mapping):
         raise SelectionError(f"diff(mapping={mapping!r})", "that is no mapping", "Give {'op of a': 'op of b'}")

@@ -9,18 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
-from .core.collector import gc_paused
-from .core.graph import Graph
-from .core.plan import Plan
-from .core.selection import OpView, Selection, select
 from .errors import PlanError, SelectionError, StalePlanError
 from .explaining import Explaining
 from .exporting import Exporting
 from .functions import Functions
+from .graph.collector import gc_paused
+from .graph.graph import Graph
+from .graph.selection import OpView, Selection, select
 from .history import Event, Log, late_failure
 from .keeping import Keeping, source_of
 from .ledger import Ledger
 from .origins import Origins
+from .plan.plan import Plan
 from .summary import summary
 from .undoing import Undoing
 
@@ -76,7 +76,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
     @property
     def snapshot(self) -> Graph:
         """The graph as it is now, as an immutable value; read again when the live graph has grown."""
-        from .tf.read import snapshot
+        from .tf.open.snapshot import snapshot
 
         previous = self._snapshot
         current = snapshot(self.graph, previous, self.title)
@@ -105,8 +105,8 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         Raises:
             SelectionError: a regular expression does not compile, or there is no such key.
         """
-        from .core.search import search
-        from .tf.describe import attribute_text
+        from .graph.search import search
+        from .tf.open.describe import attribute_text
 
         return search(self.snapshot, text, attribute_text)[:most]
 
@@ -190,11 +190,11 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
             PlanError: the plan has a fault, or TensorFlow refuses it; the graph is as it was.
             StalePlanError: the graph has changed since the plan was made.
         """
-        from .tf.atomic import Held
-        from .tf.copying import carry_out
-        from .tf.materialise import materialise
-        from .tf.progress import Phases, phase
-        from .tf.provenance import next_step, noted
+        from .tf.copy.append import carry_out
+        from .tf.copy.materialise import materialise
+        from .tf.copy.provenance import next_step, noted
+        from .tf.copy.rollback import Held
+        from .tf.run.progress import Phases, phase
 
         self._refuse_foreign(plan)
         bar = Phases("applying", 5)
@@ -239,8 +239,8 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
 
     def _read_back(self, plan: Plan, made: Any) -> list[str]:
         """Reads what was made, and returns where it is not what the plan predicted."""
-        from .tf.copying import differences
-        from .tf.read import confirmed
+        from .tf.copy.append import differences
+        from .tf.open.snapshot import confirmed
 
         nodes, made.nodes = made.nodes, ()
         if plan.mode == "materialise":
@@ -343,7 +343,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
     @property
     def void(self) -> frozenset[str]:
         """Names of variables that nothing gives a value: no initialiser that can run, and not in the checkpoint."""
-        from .tf.variables import must_be_fed
+        from .tf.values.variables import must_be_fed
 
         if self._values is None:
             return frozenset()  # a session of the caller's may have got values in any way
@@ -370,7 +370,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
             >>> gs.open(graph).value("w").tolist()
             [1.0, 2.0]
         """
-        from .tf.facts import value
+        from .tf.open.facts import value
 
         return value(self.snapshot, name, self.void, self.values_session)
 
@@ -388,7 +388,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
     @property
     def facts(self) -> Any:
         """What TensorFlow says of ops, for a screen."""
-        from .tf import facts
+        from .tf.open import facts
 
         return facts
 
@@ -436,6 +436,6 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
 
 
 def _parts(things: Any) -> list[Any]:
-    from .tf.items import parts_of
+    from .tf.copy.collection_items import parts_of
 
     return parts_of(things)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .core.blocking import Blocks, blocks
-from .core.explain import Path, WhyNot, why, why_not
-from .core.graph import Graph
-from .core.match import STEPS, Matches, match
-from .core.selection import Selection
+from .graph.explain import Path, WhyNot, why, why_not
+from .graph.graph import Graph
+from .graph.match.match import STEPS, Matches, match
+from .graph.selection import Selection
+from .plan.blocking import Blocks, blocks
 
 
 class Explaining:
@@ -109,7 +109,7 @@ class Explaining:
               Sigmoid = gate, mul = swish
                 x is x:0
         """
-        from .tf.patterns import array_of, as_pattern
+        from .tf.edit.patterns import array_of, as_pattern
 
         made = as_pattern(pattern, inputs=inputs, where=where, attributes=attributes, constants=constants)
         return match(self.snapshot, made, overlapping=overlapping, within=within, steps=steps, read=array_of)

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .core.graph import Graph
 from .errors import SurgeryError
+from .graph.graph import Graph
 
 if TYPE_CHECKING:
     from .screen.screen import Screen
@@ -179,7 +179,7 @@ def page_of(
 
 def _told(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
     """Returns the attributes of the ops in a page by name, as far as there is room, and what their types do."""
-    from .tf.describe import attribute_text, documentation
+    from .tf.open.describe import attribute_text, documentation
 
     attributes: dict[str, list[list[str]]] = {}
     docs: dict[str, str] = {}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .core.plan import op_name
 from .history import Log, moment
+from .plan.plan import op_name
 
 if TYPE_CHECKING:
-    from .core.graph import Graph
     from .editor import Editor
+    from .graph.graph import Graph
 
 
 class Functions:
@@ -78,7 +78,7 @@ class Functions:
             [3. 6.] w:0
         """
         from .keeping import values_of
-        from .tf.graph_function import graph_function
+        from .tf.functions.graph_function import graph_function
 
         given = values_of(values) if values is not None else self.values_session
         takes, gives = self.inputs if inputs is None else inputs, self.outputs if outputs is None else outputs
@@ -110,8 +110,8 @@ class Functions:
             ['x', 'PartitionedCall/twice/y', 'PartitionedCall/twice', 'PartitionedCall/Identity']
         """
         from .editor import Editor
-        from .tf.inlining import inlined
-        from .tf.sessions import SessionValues
+        from .tf.functions.inline import inlined
+        from .tf.values.sessions import SessionValues
 
         made = inlined(self.snapshot, calls)
         moved = {key: made.tensors.get(name, name) for key, name in self.outputs.items()}

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .applied import Applied
-from .core.graph import Graph
-from .core.naming import free_scope
-from .core.plan import CopyStep, Plan
 from .errors import PlanError, SurgeryError
+from .graph.graph import Graph
+from .graph.names import free_scope
+from .plan.plan import CopyStep, Plan
 
 _CLOCK = itertools.count(1)
 

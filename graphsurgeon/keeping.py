@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
-from .core.graph import Graph
-from .core.plan import tensor_name
-from .core.reports import Restored, Saved
-from .core.steps import INITIAL
 from .errors import PlanError
+from .graph.graph import Graph
+from .graph.reports import Restored, Saved
+from .plan.plan import tensor_name
+from .plan.steps import INITIAL
 
 if TYPE_CHECKING:
     from .history import Event
@@ -113,7 +113,7 @@ class Keeping:
             >>> report.found, report.missing
             ({'b/c/w': 'w'}, ())
         """
-        from .tf.restoring import restore
+        from .tf.values.restore import restore
 
         _refuse_odd(f"restore({checkpoint!r})", path=checkpoint, names=names)
         given = session if session is not None else self.session()
@@ -129,7 +129,7 @@ class Keeping:
 
     def _empty_locals(self, values: Any, request: Any) -> frozenset[str]:
         """Names of local variables that hold no value to save, as where nobody has run their initialisers."""
-        from .tf.untrained import LOCAL, holding
+        from .tf.values.untrained import LOCAL, holding
 
         found = [info for info in self.snapshot.state.variables.values() if LOCAL in info.collections]
         if not found or request.kind == "graph_def":
@@ -203,8 +203,8 @@ class Keeping:
             >>> gs.open(path).session().run("y:0", {"x:0": [1.0, 2.0]}).tolist()
             [3.0, 6.0]
         """
-        from .tf.save import Request, save
-        from .tf.untrained import unproved
+        from .tf.save.save import Request, save
+        from .tf.values.untrained import unproved
 
         initial = isinstance(values, str) and values == INITIAL
         _refuse_odd(f"save({path!r})", path=path, names=names, signatures=signatures, tags=tags)

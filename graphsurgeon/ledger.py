@@ -9,10 +9,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .core.reports import many, some
+from .graph.reports import many, some
 
 if TYPE_CHECKING:
-    from .core.state import VariableInfo
+    from .graph.variables import VariableInfo
     from .history import Event
 
     _Orphans = Callable[[Any], Iterable[str]]
@@ -63,7 +63,7 @@ class _Left:
 
     def read(self) -> Any:
         """Returns the value: that of now where the session is still open, for somebody may have gone on with it."""
-        from .tf.untrained import read_if_open
+        from .tf.values.untrained import read_if_open
 
         session = self.session()
         now = None if session is None else read_if_open(session, self.info)
@@ -132,7 +132,7 @@ class Ledger:
         Raises:
             PlanError: a value cannot be read or set, or a table not be filled; a session that is new is closed then.
         """
-        from .tf.sessions import new_session, placed
+        from .tf.values.sessions import new_session, placed
 
         events, opened = list(events), self._opened()
         if own is None and self._source is not None and graph is not opened and self._stored() is None:
@@ -162,9 +162,9 @@ class Ledger:
             events: the steps that are in force.
             orphans: gives the names of the orphans of a graph.
         """
-        from .tf.sessions import Due
-        from .tf.untrained import LOCAL, holding, untrained
-        from .tf.variables import variable_infos
+        from .tf.values.sessions import Due
+        from .tf.values.untrained import LOCAL, holding, untrained
+        from .tf.values.variables import variable_infos
 
         events, gone = list(events), frozenset(orphans(graph))
         wanted = [info for name, info in variable_infos(graph).items() if name not in gone]
@@ -207,9 +207,9 @@ class Ledger:
         self, own: Any, events: list[Event], orphans: _Orphans, asked: str, initialise: bool
     ) -> Handover:
         """Gives variables of an open session what they have never held, or what a plan gives them."""
-        from .tf.sessions import Due, fill_made, give
-        from .tf.untrained import holding, note_untrained
-        from .tf.variables import variable_infos
+        from .tf.values.sessions import Due, fill_made, give
+        from .tf.values.untrained import holding, note_untrained
+        from .tf.values.variables import variable_infos
 
         pending = [event for event in events if event.number not in self._settled.get(own, ())]
         if not pending and self._seen.get(own) == own.graph.version:
@@ -233,7 +233,7 @@ class Ledger:
         self, new: Any, old: Any, events: list[Event], orphans: _Orphans, asked: str, initialise: bool
     ) -> Handover:
         """Gives the variables of a new session their values, those of the old one first."""
-        from .tf.sessions import (
+        from .tf.values.sessions import (
             Due,
             fill_made,
             fill_tables,
@@ -241,8 +241,8 @@ class Ledger:
             run_starters,
             set_bare,
         )
-        from .tf.untrained import holding, note_untrained, untrained
-        from .tf.variables import variable_infos
+        from .tf.values.untrained import holding, note_untrained, untrained
+        from .tf.values.variables import variable_infos
 
         graph, source = new.graph, self._source
         infos, gone = variable_infos(graph), frozenset(orphans(graph))
@@ -297,7 +297,7 @@ class Ledger:
         graph: Any,
     ) -> None:
         """Says, by the rule, where each variable of a session gets its value from."""
-        from .tf.variables import must_be_fed
+        from .tf.values.variables import must_be_fed
 
         planned, again = self._planned(events), self._planned(pending)
         first = self._planned([event for event in pending if event.number not in self._ever])
@@ -335,8 +335,8 @@ class Ledger:
 
     def _before(self, old: Any, graph: Any, gone: frozenset[str], asked: str) -> dict[int, VariableInfo]:
         """Variable -> what it is in an older session that holds its value."""
-        from .tf.untrained import holding
-        from .tf.variables import variable_infos
+        from .tf.values.untrained import holding
+        from .tf.values.variables import variable_infos
 
         infos = variable_infos(old.graph)
         held = self._held.get(old, frozenset()) & infos.keys()
@@ -348,7 +348,7 @@ class Ledger:
 
     def _leave(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
         """Keeps what an old session holds and the new one does not, as long as an undo or a redo can want it."""
-        from .tf.untrained import read_all
+        from .tf.values.untrained import read_all
 
         alive = {number for names in self._ids.values() for number in names.values()}
         lost = {number: info for number, info in before.items() if number in alive - now}

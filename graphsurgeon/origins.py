@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .core.plan import op_name
-from .core.provenance import Origin
+from .graph.provenance import Origin
+from .plan.plan import op_name
 
 if TYPE_CHECKING:
-    from .core.graph import Graph
+    from .graph.graph import Graph
 
 
 class Origins:
@@ -52,7 +52,7 @@ class Origins:
             >>> ed.provenance("y").kind
             'original'
         """
-        from .tf.provenance import known
+        from .tf.copy.provenance import known
 
         name = op_name(getattr(op, "op", op))
         self.snapshot.find(name, f"provenance({name!r})")
@@ -81,6 +81,6 @@ class Origins:
             >>> [node.name for node in ed.graph_def().node]
             ['x', 'y']
         """
-        from .tf.provenance import graph_def
+        from .tf.copy.provenance import graph_def
 
         return graph_def(self.snapshot, self.graph, self.orphans, provenance)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .core.copied import Copied
-from .core.effect import Effect
-from .core.grafts import Piece, Tools
-from .core.graph import Graph
-from .core.patterns import Pattern
-from .core.plan import Fault, Plan
+from .graph.graph import Graph
+from .graph.match.pattern import Pattern
+from .plan.copied import Copied
+from .plan.effect import Effect
+from .plan.grafts import Piece, Tools
+from .plan.plan import Fault, Plan
 
 
 def new_plan(graph: Graph) -> Plan:
@@ -19,7 +19,7 @@ def new_plan(graph: Graph) -> Plan:
 
 
 def _probe(effect: Effect) -> list[Fault]:
-    from .tf.judging import judge
+    from .tf.edit.validation import judge
 
     return judge(effect)
 
@@ -31,49 +31,49 @@ def _picture(plan: Plan) -> dict[str, str]:
 
 
 def _parts(things: Any) -> list[Any]:
-    from .tf.items import parts_of
+    from .tf.copy.collection_items import parts_of
 
     return parts_of(things)
 
 
 def _notes(copied: Copied) -> list[str]:
-    from .tf.functions import report
+    from .tf.functions.library import report
 
     return report(copied)
 
 
 def _unproved(copied: Copied) -> dict[str, str]:
-    from .tf.copying import unproved_of
+    from .tf.copy.append import unproved_of
 
     return unproved_of(copied)
 
 
 def _trace(*given: Any) -> Piece:
-    from .tf.tracing import traced
+    from .tf.edit.subgraphs import traced
 
     return traced(*given)
 
 
 def _pattern(thing: Any, **about: Any) -> Pattern:
-    from .tf.patterns import as_pattern
+    from .tf.edit.patterns import as_pattern
 
     return as_pattern(thing, **about)
 
 
 def _read(node: Any) -> Any:
-    from .tf.patterns import array_of
+    from .tf.edit.patterns import array_of
 
     return array_of(node)
 
 
 def _collapsed(*given: Any) -> Callable[..., Any]:
-    from .tf.bodies import collapsed
+    from .tf.edit.bodies import collapsed
 
     return collapsed(*given)
 
 
 def _inlined(*given: Any) -> Callable[..., Any]:
-    from .tf.bodies import taken_apart
+    from .tf.edit.bodies import taken_apart
 
     return taken_apart(*given)
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from .applied import Applied
-from .core.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
-from .core.graph import Graph
-from .core.plan import CopyStep
-from .core.rebuilding import RebuildStep
-from .core.renaming import RenameStep
-from .core.selection import Query, Selection
-from .core.sources import Sources
 from .errors import PlanError
+from .graph.graph import Graph
+from .graph.selection import Query, Selection
 from .history import Event, Log, moment
+from .plan.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
+from .plan.plan import CopyStep
+from .plan.rebuilding import RebuildStep
+from .plan.renaming import RenameStep
+from .plan.sources import Sources
 
 _ASKED = "to_code()"
 
@@ -270,7 +270,7 @@ def _array(value: Any) -> Any:
 
 def _held(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
     """The values that a copy has got, or what was renamed, by the names of the source."""
-    from .tf.provenance import constant_of
+    from .tf.copy.provenance import constant_of
 
     made, effect = applied.made, applied.effect
     if isinstance(step, RenameStep):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .core.graph import Graph, Mask
-from .core.state import FEED_TYPES, VARIABLE_TYPES
-from .core.walks import forward
+from .graph.graph import Graph, Mask
+from .graph.traversal import forward
+from .graph.variables import FEED_TYPES, VARIABLE_TYPES
 from .view.asides import training_ops
 
 _QUIET = (

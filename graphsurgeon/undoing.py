@@ -11,8 +11,8 @@ from .history import Event, History, Log
 
 if TYPE_CHECKING:
     from .applied import Applied
-    from .core.graph import Graph
-    from .core.plan import Plan
+    from .graph.graph import Graph
+    from .plan.plan import Plan
 
 
 class Undoing:
@@ -83,7 +83,7 @@ class Undoing:
         Raises:
             PlanError: there is nothing to undo.
         """
-        from .tf.copying import withdraw
+        from .tf.copy.append import withdraw
 
         event = next((e for e in reversed(self._events) if not e.undone), None)
         if event is None:
@@ -107,7 +107,7 @@ class Undoing:
         Raises:
             PlanError: there is nothing to redo.
         """
-        from .tf.copying import restore
+        from .tf.copy.append import restore
 
         live = max((e.number for e in self._events if not e.undone), default=0)
         event = next((e for e in self._events if e.undone and not e.dropped and e.number > live), None)
@@ -159,7 +159,7 @@ class Undoing:
             >>> done.original(done[y]) is y
             True
         """
-        from .core.rebuilding import RebuildStep
+        from .plan.rebuilding import RebuildStep
 
         return self.apply(self.plan().added(RebuildStep(tuple(sorted(self.orphans)))))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from graphsurgeon.core.provenance import COLLECTION
+from graphsurgeon.graph.provenance import COLLECTION
 
 tf1 = tf.compat.v1
 KINDS = ("ref", "resource")

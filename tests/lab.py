@@ -17,7 +17,7 @@ from typing import Any
 import nbformat
 from jupyter_client import BlockingKernelClient
 
-from graphsurgeon.cluster import free_ports
+from graphsurgeon.replica.cluster import free_ports
 from tests.needs import ROOT
 from tests.until import until
 

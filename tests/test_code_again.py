@@ -14,7 +14,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 
 import graphsurgeon as gs
-from graphsurgeon.core.plan import Plan
+from graphsurgeon.plan.plan import Plan
 from tests.fresh import made, read
 from tests.graphs import model, put, tf1, tiny
 from tests.random_graphs import RECIPE, built

@@ -12,8 +12,8 @@ from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 import graphsurgeon as gs
-from graphsurgeon.core.plan import Plan
 from graphsurgeon.errors import SurgeryError
+from graphsurgeon.plan.plan import Plan
 from tests.graphs import look
 from tests.random_graphs import ENDS, NUMBER, RECIPE, built
 from tests.test_properties import FEW, SHORT, boundary, edges, equal, filled, run
@@ -99,7 +99,7 @@ def edited(plan: Plan, made: Any, step: Any, at: int) -> Plan:
         return plan.rename(one.op, to=f"named{at}")
     assert kind == "copy"
     end = floats[b % len(floats)] if floats else one
-    from graphsurgeon.core.selection import select
+    from graphsurgeon.graph.selection import select
 
     return plan.copy(select(plan.base, outputs=[end.name]), to=f"copied{at}", unmapped="keep")
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, StalePlanError
-from graphsurgeon.tf.copying import differences
+from graphsurgeon.tf.copy.append import differences
 from tests.graphs import KINDS, collections, keys, look, model, put, run, tiny
 from tests.refusal import reads, refuses
 
@@ -159,7 +159,7 @@ def test_a_plan_is_applied_once():
 
 
 def test_a_result_that_is_not_the_preview(monkeypatch):
-    from graphsurgeon.tf import copying
+    from graphsurgeon.tf.copy import append as copying
 
     graph = tiny()
     ed = gs.open(graph)

@@ -11,9 +11,9 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from benchmarks.hammer import PLACES, hammer
-from graphsurgeon.core import door as doors
+from graphsurgeon import locks as doors
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf import observed
+from graphsurgeon.tf.run import observed
 from tests.graphs import KINDS, model, put
 from tests.refusal import reads, refuses
 from tests.until import until
@@ -125,7 +125,7 @@ def test_a_step_under_way_when_the_duplicate_is_made_is_waited_for(same, monkeyp
 @pytest.mark.parametrize("same", [True, False])
 def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, protected, monkeypatch):
     """An update that stops between two variables lets nobody see that."""
-    from graphsurgeon.tf import links
+    from graphsurgeon.tf.values import links
 
     m = model("resource", optimizer=None)
     block = gs.open(m.session).select(inputs=[m.x], outputs=[m.y])

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.core.provenance import ATTRIBUTE, COLLECTION
 from graphsurgeon.errors import SelectionError
+from graphsurgeon.graph.provenance import ATTRIBUTE, COLLECTION
 from tests.graphs import model, run, tf1, tiny
 from tests.refusal import refuses
 

@@ -39,11 +39,11 @@ def collected() -> list[list[str]]:
 
 
 def test_the_core_does_without_tensorflow():
-    assert re.fullmatch(r"\d+ passed in .*", run("--no-tensorflow", "tests/core")[-1])
+    assert re.fullmatch(r"\d+ passed in .*", run("--no-tensorflow", "tests/graph")[-1])
 
 
 def test_without_real_graphs_their_tests_are_left_out_and_the_run_says_so(tmp_path):
-    files = ["tests/view/test_first_picture.py", "tests/tf/test_fuzz.py", "tests/tf/test_inferring.py"]
+    files = ["tests/view/test_first_picture.py", "tests/tf/test_fuzz.py", "tests/tf/functions/test_inference.py"]
     lines = run("--collect-only", *files, GRAPHSURGEON_CORPUS=str(tmp_path), CI="")
     names = [line for line in lines if "::" in line]
     assert "tests/tf/test_fuzz.py::test_no_spoilt_file_does_harm[own]" in names

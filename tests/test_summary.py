@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.summary import summary
-from tests.core.plain import chain, net
 from tests.graphs import model, tf1, tiny
+from tests.plain import chain, net
 
 
 def test_a_tiny_graph():

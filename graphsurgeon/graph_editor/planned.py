@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.collector import gc_paused
-from ..core.graph import Graph as Snapshot
-from ..core.selection import Query, Selection
 from ..editor import Editor
 from ..errors import StalePlanError
-from ..tf import elements, rewiring
+from ..graph.collector import gc_paused
+from ..graph.graph import Graph as Snapshot
+from ..graph.selection import Query, Selection
+from ..tf import elements
+from ..tf.edit import rewire as rewiring
 from . import small
 from .faults import as_values, expected, some, tell
 from .handlers import (

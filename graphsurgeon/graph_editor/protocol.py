@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..tf import elements, rewiring
-from ..tf.atomic import all_or_nothing
+from ..tf import elements
+from ..tf.copy.rollback import all_or_nothing
+from ..tf.edit import rewire as rewiring
 from . import reroute
 from .faults import WrongValue, as_values, tell
 from .info import TensorMap

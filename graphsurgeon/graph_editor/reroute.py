@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..tf import elements, rewiring
+from ..tf import elements
+from ..tf.edit import rewire as rewiring
 from . import subgraph, util
 from .faults import WrongValue, as_values, expected, some, tell
 

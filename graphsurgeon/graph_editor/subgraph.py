@@ -6,7 +6,8 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..tf import elements, rewiring
+from ..tf import elements
+from ..tf.edit import rewire as rewiring
 from . import select, util
 from .faults import WrongValue, expected
 from .walks import boundary_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..core.collector import gc_paused
+from ..graph.collector import gc_paused
 from ..tf import elements
 from . import planned, protocol, select, subgraph, util
 from .faults import WrongValue, expected, some

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from ..tf import elements, rewiring
+from ..tf import elements
+from ..tf.edit import rewire as rewiring
 from .faults import NotFound, WrongType, WrongValue, expected
 from .trees import ListView, concatenate_unique, flatten_tree, is_iterable, transform_tree
 

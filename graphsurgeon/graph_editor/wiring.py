@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.collector import gc_paused
-from ..core.walks import nearest_first
-from ..tf import elements, rewiring
+from ..graph.collector import gc_paused
+from ..graph.traversal import nearest_first
+from ..tf import elements
+from ..tf.edit import rewire as rewiring
 
 #: a walk that meets more ops than this is a large one, where they are one in so many of the graph, too
 LARGE, SHARE = 4_000, 24

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.edits import few
-from ..core.match import Matches, match
-from ..core.selection import Query, Selection
 from ..errors import PlanError, SelectionError, did_you_mean
+from ..graph.match.match import Matches, match
+from ..graph.selection import Query, Selection
+from ..plan.edits import few
 from ..view.asides import counted
 from ..view.items import ops_named
 from ..view.tree import Tree

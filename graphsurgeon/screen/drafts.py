@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..core.effect import Effect
-from ..core.naming import free_scope
-from ..core.plan import Plan, op_name, tensor_name
 from ..errors import LayoutError, PlanError
+from ..graph.names import free_scope
+from ..plan.effect import Effect
+from ..plan.plan import Plan, op_name, tensor_name
 from ..view.asides import counted
 from .pane import keys_at
 from .shown import receipt

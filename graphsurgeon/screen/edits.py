@@ -9,11 +9,11 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.edits import consumers_of, few, free_name
-from ..core.naming import free_scope
-from ..core.plan import op_name, tensor_name
-from ..core.selection import Query, Selection
 from ..errors import PlanError, SelectionError, did_you_mean
+from ..graph.names import free_scope
+from ..graph.selection import Query, Selection
+from ..plan.edits import consumers_of, few, free_name
+from ..plan.plan import op_name, tensor_name
 from ..view.items import ops_named
 from .drafts import edited
 from .marks import Marks

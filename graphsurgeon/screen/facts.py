@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.graph import shape_text
-from ..core.sizes import size_text
+from ..graph.graph import shape_text
+from ..graph.sizes import size_text
 
 BINS = 16
 """Bars of a histogram."""

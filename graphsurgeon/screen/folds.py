@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.plan import op_name
-from ..core.search import hits
 from ..errors import LayoutError, SelectionError, did_you_mean
+from ..graph.search import hits
+from ..plan.plan import op_name
 from ..view.asides import counted
 from ..view.items import find_item, keys_to, ops_named
 from ..view.opening import first_unfolded, unfolded_to

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.graph import Graph, TensorInfo, shape_text
-from ..core.selection import Selection
-from ..core.sizes import bytes_of, size_text, variable_bytes
-from ..core.state import VariableInfo
-from ..core.walks import edge_rows
 from ..errors import SelectionError, did_you_mean
+from ..graph.graph import Graph, TensorInfo, shape_text
+from ..graph.selection import Selection
+from ..graph.sizes import bytes_of, size_text, variable_bytes
+from ..graph.traversal import edge_rows
+from ..graph.variables import VariableInfo
 from ..view.asides import counted
 from ..view.items import ops_named
 from ..view.tree import Tree
@@ -52,7 +52,7 @@ def details_of(tree: Tree, name: str, facts: Facts) -> dict[str, Any]:
             f"there is nothing of that name in {graph.title}",
             did_you_mean(name, graph.index),
         )
-    from ..core.selection import Query
+    from ..graph.selection import Query
 
     inside = Selection(graph, mask, Query("select"))
     crossing = inside.boundary

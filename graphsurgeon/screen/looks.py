@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..core.plan import op_name
 from ..errors import LayoutError, SelectionError, did_you_mean
+from ..plan.plan import op_name
 from ..view.asides import KINDS, Filters
 from ..view.paint import Paint
 from .stage import Stage

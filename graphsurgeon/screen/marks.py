@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.graph import Graph
-from ..core.plan import tensor_name
-from ..core.selection import Query, Selection
-from ..core.state import VARIABLE_TYPES
+from ..graph.graph import Graph
+from ..graph.selection import Query, Selection
+from ..graph.variables import VARIABLE_TYPES
+from ..plan.plan import tensor_name
 from ..view.items import ops_named
 from ..view.tree import Tree
 

@@ -7,10 +7,10 @@ import html
 from collections.abc import Callable
 from typing import Any
 
-from ..core.effect import Effect
-from ..core.graph import Graph
-from ..core.plan import Plan
 from ..errors import LayoutError
+from ..graph.graph import Graph
+from ..plan.effect import Effect
+from ..plan.plan import Plan
 from ..view.ends import Known, pinned
 from ..view.items import keys_to, ops_named
 from ..view.layout import place

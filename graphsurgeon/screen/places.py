@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.plan import op_name
 from ..errors import SelectionError, did_you_mean
+from ..plan.plan import op_name
 from ..view.items import ops_named
 from .stage import Stage
 from .state import Inside, Place, State, View

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..core.plan import Plan
-from ..core.selection import Selection
 from ..errors import LayoutError, PlanError, SelectionError, SurgeryError
+from ..graph.selection import Selection
+from ..plan.plan import Plan
 from ..view.ends import pinned
 from .acts import ACTS
 from .drafts import undone

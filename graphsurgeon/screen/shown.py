@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.effect import Effect
-from ..core.graph import Graph
-from ..core.naming import under
-from ..core.plan import CopyStep, Plan
-from ..core.policies import policies
-from ..core.selection import Selection
+from ..graph.graph import Graph
+from ..graph.names import under
+from ..graph.selection import Selection
+from ..plan.effect import Effect
+from ..plan.plan import CopyStep, Plan
+from ..plan.policies import policies
 from ..view.asides import counted
 from ..view.scene import Scene
 from ..view.tree import Tree
@@ -20,8 +20,8 @@ from .marks import Marks
 from .state import State
 
 if TYPE_CHECKING:
-    from ..core.copied import Copied
-    from ..core.preview import Preview
+    from ..plan.copied import Copied
+    from ..plan.preview import Preview
 
 _MOST = 200
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..core.graph import Graph
-from ..core.plan import CopyStep, Plan
-from ..core.selection import Selection
 from ..errors import SelectionError
+from ..graph.graph import Graph
+from ..graph.selection import Selection
+from ..plan.plan import CopyStep, Plan
 from ..view.ends import Known
 from ..view.opening import first_unfolded
 from ..view.paint import Paint

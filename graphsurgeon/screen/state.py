@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..core.graph import Graph
-from ..core.plan import Plan
+from ..graph.graph import Graph
+from ..plan.plan import Plan
 from ..view.asides import Filters
 from ..view.paint import Paint
 from .marks import Marks

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ..core.graph import Graph
-from ..core.plan import Plan
-from ..core.selection import Selection
+from ..graph.graph import Graph
+from ..graph.selection import Selection
+from ..plan.plan import Plan
 
 
 class Facts(Protocol):

@@ -9,12 +9,11 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
-from ..core.state import VARIABLE_TYPES, VariableInfo
-from .carrying import assign
-from .functions import adopt
-from .importing import import_nodes
-from .internals import MARKS_INPUTS as MARKS_INPUTS
-from .internals import (
+from ..graph.variables import VARIABLE_TYPES, VariableInfo
+from .copy.imports import import_nodes
+from .functions.library import adopt
+from .private import MARKS_INPUTS as MARKS_INPUTS
+from .private import (
     TENSOR,
     context_of,
     function_names,
@@ -23,12 +22,13 @@ from .internals import (
     outside_contexts,
     same_shape,
 )
-from .internals import input_marks as input_marks
-from .internals import number_of as number_of
-from .internals import originals_of as originals_of
-from .internals import set_original as set_original
-from .internals import waited_for as waited_for
-from .variables import fetch, is_variable, join_collection, rebuilt, variable_infos, variable_objects
+from .private import input_marks as input_marks
+from .private import number_of as number_of
+from .private import originals_of as originals_of
+from .private import set_original as set_original
+from .private import waited_for as waited_for
+from .values.transfer import assign
+from .values.variables import fetch, is_variable, join_collection, rebuilt, variable_infos, variable_objects
 
 tf1 = tf.compat.v1
 

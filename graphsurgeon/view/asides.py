@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.graph import Graph, Ints, Mask
+from ..graph.graph import Graph, Ints, Mask
 
 Counts = NDArray[np.intp]
 

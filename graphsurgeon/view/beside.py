@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..core.graph import Ints
+from ..graph.graph import Ints
 from .asides import TRAINING, counted
 from .item import Item
 from .shapes import Box, Edge

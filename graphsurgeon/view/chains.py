@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from ..core.graph import Graph, Ints
+from ..graph.graph import Graph, Ints
 from .item import Item
 from .sections import CROWD, among, merged, with_sections
 from .text import elide

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..core.diff import Change, Diff
-from ..core.edges import Edges
-from ..core.graph import Graph, Ints, Mask
 from ..errors import LayoutError
+from ..graph.diff import Change, Diff
+from ..graph.edges import Edges
+from ..graph.graph import Graph, Ints, Mask
 from .item import Item
 from .opening import first_unfolded
 from .scene import Scene, build
@@ -32,7 +32,7 @@ def contrast(diff: Diff) -> Scene:
         LayoutError: there would be too many boxes.
 
     Example:
-        >>> from graphsurgeon.core.diff import diff
+        >>> from graphsurgeon.graph.diff import diff
         >>> a = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
         >>> b = Graph.of([("x", "Placeholder", []), ("z", "Exp", ["x"]), ("w", "Abs", ["z"])])
         >>> [(box.label, box.state) for box in contrast(diff(a, b)).boxes]

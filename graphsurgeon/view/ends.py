@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core.graph import Graph, Ints, Mask
-from ..core.state import FEED_TYPES
-from ..core.walks import forward
+from ..graph.graph import Graph, Ints, Mask
+from ..graph.traversal import forward
+from ..graph.variables import FEED_TYPES
 from .tree import Tree
 
 Known = tuple[Sequence[str], Sequence[str]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.graph import Mask
+from ..graph.graph import Mask
 from .item import Item
 from .tree import Tree
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.graph import Graph, Ints
+from ..graph.graph import Graph, Ints
 from .asides import KINDS, behind
 from .item import Item
 from .scene import boxed, plain

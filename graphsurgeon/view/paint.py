@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from ..core.graph import Graph
 from ..errors import LayoutError
+from ..graph.graph import Graph
 from .dtypes import dtypes_of
 from .families import COLOURS, WORDS
 from .items import find_item

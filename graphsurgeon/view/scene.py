@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.graph import Graph, Ints, shape_text
 from ..errors import LayoutError
+from ..graph.graph import Graph, Ints, shape_text
 from .asides import KINDS, counted
 from .beside import put_beside, without_far
 from .dtypes import DTYPES

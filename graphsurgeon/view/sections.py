@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.graph import Ints
+from ..graph.graph import Ints
 from .asides import behind
 from .item import Item
 from .text import elide

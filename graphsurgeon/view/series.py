@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.graph import Graph, Ints
+from ..graph.graph import Graph, Ints
 from . import chains
 from .item import Item
 from .sections import CROWD, among, merged, neighbours, with_sections

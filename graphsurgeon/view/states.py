@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..core.graph import Ints
+from ..graph.graph import Ints
 from .shapes import Box, Edge, Group
 
 Marks = Mapping[int, str]

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.graph import Graph, Ints
+from ..graph.graph import Graph, Ints
 from . import series
 from .asides import SMALL, TRAINING, VARIABLES, Asides, Filters, filtered
 from .item import Item

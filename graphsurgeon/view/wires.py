@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..core.graph import Graph, Ints
+from ..graph.graph import Graph, Ints
 from .asides import behind
 from .item import Item
 from .shapes import Box, Edge

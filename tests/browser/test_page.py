@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import graphsurgeon as gs
-from graphsurgeon.core.graph import Graph
 from graphsurgeon.exporting import page_of
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.packing import pack
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree

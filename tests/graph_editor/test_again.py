@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon.graph_editor as ge
-from graphsurgeon.tf import rewiring
+from graphsurgeon.tf.edit import rewire as rewiring
 
 tf1 = tf.compat.v1
 

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 import graphsurgeon.graph_editor as ge
 from graphsurgeon.graph_editor import wiring
-from graphsurgeon.tf import elements, rewiring
+from graphsurgeon.tf import elements
+from graphsurgeon.tf.edit import rewire as rewiring
 
 tf1 = tf.compat.v1
 

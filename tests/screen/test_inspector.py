@@ -7,10 +7,10 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.screen.inspector import details_of
-from graphsurgeon.tf import facts
+from graphsurgeon.tf.open import facts
 from graphsurgeon.view.tree import Tree
-from tests.core.plain import net
 from tests.graphs import model, tiny
+from tests.plain import net
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1

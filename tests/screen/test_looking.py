@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError, SelectionError
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.screen import pane
 from graphsurgeon.screen.verbs import VERBS
 from graphsurgeon.view.layout import place

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import graphsurgeon as gs
-from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import SelectionError
+from graphsurgeon.graph.graph import Graph
 from tests.refusal import refuses
 from tests.tf2 import tf1
 

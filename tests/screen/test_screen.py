@@ -9,12 +9,12 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError, PlanError, SelectionError
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.screen.marks import Marks
 from graphsurgeon.screen.screen import Screen
-from tests.core.plain import net
 from tests.graphs import look, model, run, tiny
+from tests.plain import net
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -55,7 +55,7 @@ def test_marks_are_values():
 
 def test_marks_around_leave_out_constants_and_variables():
     g = net()
-    from graphsurgeon.core.selection import select
+    from graphsurgeon.graph.selection import select
 
     assert Marks.around(select(g, name=["net/mm", "net/drop"])) == Marks(("x:0", "rate:0"), ("net/mm:0", "net/drop:0"))
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.core.plan import Plan
+from graphsurgeon.plan.plan import Plan
 from tests.graphs import KINDS, look, model
 from tests.random_graphs import flow_version
 from tests.refusal import reads

@@ -11,9 +11,9 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.core.state import FEED_TYPES
-from graphsurgeon.core.walks import forward
-from graphsurgeon.tf.rooms import give_back
+from graphsurgeon.graph.traversal import forward
+from graphsurgeon.graph.variables import FEED_TYPES
+from graphsurgeon.tf.values.memory import give_back
 from tests.corpus import Item, corpus_ids
 
 tf1 = tf.compat.v1

@@ -12,7 +12,9 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from benchmarks.graphs import layered
-from graphsurgeon.tf import progress, trickle, values
+from graphsurgeon.tf.run import progress
+from graphsurgeon.tf.values import feeds as trickle
+from graphsurgeon.tf.values import stored as values
 from tests.graphs import KINDS, model, put
 
 tf1 = tf.compat.v1

@@ -6,8 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.tf import importing
-from graphsurgeon.tf.chunks import constants_apart
+from graphsurgeon.tf.copy import imports as importing
+from graphsurgeon.tf.open.chunks import constants_apart
 
 tf1 = tf.compat.v1
 

@@ -14,7 +14,7 @@ from tensorflow.core.framework import graph_pb2
 import graphsurgeon as gs
 from tests.graphs import KINDS, look, model, run, tf1, tiny
 from tests.refusal import reads
-from tests.tf.test_control_flow import X, build
+from tests.tf.copy.test_contexts import X, build
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.core.plan import Plan
 from graphsurgeon.errors import PlanError, SelectionError
+from graphsurgeon.plan.plan import Plan
 from tests.graphs import look
 from tests.random_graphs import flow_version
 from tests.refusal import reads, refuses

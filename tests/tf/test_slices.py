@@ -11,8 +11,8 @@ from graphsurgeon.errors import PlanError, SelectionError
 from tests.graphs import KINDS, look, model
 from tests.random_graphs import flow_version
 from tests.refusal import reads, refuses
-from tests.tf.test_editing import EDITS
-from tests.tf.test_editing import graph as graph
+from tests.tf.edit.test_nodes import EDITS
+from tests.tf.edit.test_nodes import graph as graph
 
 tf1 = tf.compat.v1
 X = [1.0, 2.0]

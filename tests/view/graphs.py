@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.graph import Graph
 
 Op = tuple[str, str, list[str]]
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.asides import KINDS, Asides, behind
 from tests.view.graphs import network, node
 

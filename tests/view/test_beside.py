@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.asides import KINDS, Filters, counted, training_ops
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.items import find_item, keys_to
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree

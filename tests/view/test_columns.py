@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.labels import samples
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from graphsurgeon.core.diff import diff
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.diff import diff
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.contrast import contrast, united
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.svg import SIGNS, STATES, to_svg

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view import wasm
 from graphsurgeon.view.dot import quoted, to_dot
 from graphsurgeon.view.scene import build

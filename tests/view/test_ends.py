@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.ends import MOST, ends, pinned
 from graphsurgeon.view.scene import build, first_unfolded
 from graphsurgeon.view.tree import Tree

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from graphsurgeon.core.graph import Graph
-from graphsurgeon.tf.opening import signature_ends
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.tf.open.source import signature_ends
 from graphsurgeon.view.ends import MOST, pinned
 from graphsurgeon.view.labels import samples
 from graphsurgeon.view.layout import place

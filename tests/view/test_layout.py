@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from graphsurgeon.core.graph import Graph
 from graphsurgeon.errors import LayoutError
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view import engines, labels, layout
 from graphsurgeon.view.labels import samples
 from graphsurgeon.view.scene import build

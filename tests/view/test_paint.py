@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from graphsurgeon.core.graph import Graph, TensorInfo
 from graphsurgeon.errors import LayoutError
+from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.view.dtypes import dtypes_of
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.paint import GREY, HUES, ODD, STEPS, ZERO, Paint, painted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.repeats import repeated
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import node

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphsurgeon.core.graph import Graph, TensorInfo
 from graphsurgeon.errors import LayoutError
+from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.view.scene import box_of, build, first_unfolded
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import chain, network, node, towers

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from graphsurgeon.core.graph import Graph
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import escape, to_svg

@@ -1,0 +1,403 @@
+"""Connecting: two or more graphs become one, with their values; outputs of one feed inputs of another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .editor import Editor
+from .errors import OpenError, PlanError, SelectionError
+from .graph.names import SINGLES, under
+from .graph.reports import some, untrained_text
+from .graph.selection import Query, Selection
+from .graph.supply import unneeded
+from .open import open as open_graph
+from .plan.plan import Plan, tensor_name
+from .plan.steps import INITIAL
+
+
+@dataclass
+class _Model:
+    """One of the graphs: its name, its editor, and what replaces its tensors."""
+
+    name: str
+    editor: Editor
+    values: Any
+    asked: bool = False  # for initial values
+    replaced: dict[str, str] = field(default_factory=dict)  # its tensor -> tensor of the supergraph
+    feeds: dict[str, str] = field(default_factory=dict)  # its tensor -> the graph that replaces it
+    given: set[str] = field(default_factory=set)  # its tensors that others read
+
+
+def connect(
+    graphs: Mapping[str, Any],
+    connections: Mapping[Any, Any] | None = None,
+    *,
+    inputs: Mapping[Any, str] | Iterable[Any] = (),
+    values: Mapping[str, Any] | str | None = None,
+    variables: str | Mapping[str, Any] = "copy",
+    device: str | Mapping[str, str] = "clear",
+    collections: str = "rename",
+    title: str = "supergraph",
+) -> Editor:
+    """Makes one graph of several, each under its name, with the values it has; none of them changes.
+
+    What fed a replaced input stays out: its placeholder, its queues with their runners, its iterator.
+    Variables and collections are kept apart by the names: two `w` become `enc/w` and `dec/w`. Training collections
+    keep their names and hold both, so that the whole is trained as one model.
+
+    Args:
+        graphs: name -> graph, as anything that `open` takes: a ``.meta`` file with its checkpoint, a SavedModel, a live
+            graph or session, an editor, a Keras model. A SavedModel folder of TF2 is opened for the ops behind its
+            signature where the names given are names there, as ``gs.open(folder, signature="serving_default")`` shows
+            them; else as it lies, as one call op, which is said in the history: it can run, but hardly be trained.
+        connections: output of one graph -> input of another, or several inputs: ``{"enc/out:0": "dec/in:0"}``. Names
+            begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder.
+        inputs: tensors that become new placeholders, as inputs fed by a queue or an iterator until now; a mapping of
+            tensor -> name, or several: ``["enc/batch:0"]`` becomes ``enc_batch``.
+        values: name -> where that graph's values come from, as in `Plan.copy`; needed for live graphs without session.
+            ``"initial"``, for one graph or for all, takes initial values where there are no others; one variable is
+            reset by ``variables={"its/name": "initial"}``.
+        variables: as in `Plan.copy`, for all graphs.
+        device: as in `Plan.copy`; graphs from elsewhere run anywhere when their devices are cleared.
+        collections: as in `Plan.copy`.
+        title: what to call it.
+
+    Returns:
+        an `Editor` of a new graph; its `session()` has all trained values. The plan that made it is in its `history`.
+        Where the graphs are opened functions or models, its `inputs` and `outputs` are theirs, but for what was
+        connected; where two have the same name, those of their graphs go before.
+
+    Raises:
+        OpenError: a graph cannot be read.
+        SelectionError: there is no such tensor.
+        PlanError: the graphs feed each other in a circle, an input is fed twice, a name or collection clashes, dtypes
+            or shapes do not fit, a value is missing, or variables have nothing but their initial values and nobody has
+            asked for these.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> def double(scale):
+        ...     with tf.Graph().as_default() as graph:
+        ...         x = tf.compat.v1.placeholder(tf.float32, [], name="in")
+        ...         tf.multiply(x, tf.compat.v1.get_variable("w", initializer=scale), name="out")
+        ...     return graph
+        >>> sup = gs.connect({"enc": double(2.0), "dec": double(5.0)}, {"enc/out:0": "dec/in:0"}, values="initial")
+        >>> float(sup.session().run("dec/out:0", {"enc/in:0": 3.0})), "dec/in" in sup.snapshot.index
+        (30.0, False)
+    """
+    asked = f"connect({list(graphs)!r})"
+    pairs: Any = connections or {}
+    if not isinstance(pairs, Mapping):
+        how = "Give them as {'enc/out:0': 'dec/in:0'}: output -> input"
+        raise PlanError(asked, f"connections={connections!r} is no mapping", how)
+    inputs = inputs if isinstance(inputs, Mapping) else _several(inputs)
+    values = dict.fromkeys(graphs, values) if isinstance(values, str) else values
+    models = _models(graphs, values or {}, [*pairs, *_starts(pairs), *inputs], asked)
+    for end, starts in (connections or {}).items():
+        source, tensor = _end(end, models, asked)
+        for start in _starts({end: starts}):
+            target, into = _end(start, models, asked)
+            _refuse_unread(target, into, asked)
+            _replace(target, into, source.name, under(source.name, tensor), asked)
+            source.given.add(tensor)
+    order = _order(models, asked)
+    _refuse_collections(models.values(), collections, asked)
+    destination = _with_placeholders(inputs, models, title, asked)
+    _pass_through(models)
+    plan = destination.plan()
+    for model in order:
+        plan = _copied(plan, model, variables, device, collections)
+    faults = plan.check()
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise PlanError(f"{asked}, {faults[0].asked}", faults[0].wrong + more, faults[0].instead)
+    initial = _untrained(plan, models, asked)
+    applied = destination.apply(plan)
+    applied.made.untrained.update(initial)
+    applied.notes += [note for model in order for note in _as_it_lies(model)]
+    if any(model.editor.inputs or model.editor.outputs for model in order):
+        fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
+        destination.inputs = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
+        destination.outputs = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
+        destination.ends = tuple(destination.inputs.values()), tuple(destination.outputs.values())
+    return destination
+
+
+def _ends_of(models: list[_Model], taken: Mapping[str, Any], side: str, made: Editor) -> dict[str, str]:
+    """The inputs or outputs of graphs that were joined: those that no other graph feeds or reads.
+
+    Each keeps its name; where two have the same, the names of their graphs go before.
+    """
+    found = [
+        (model.name, key, under(model.name, tensor))
+        for model in models
+        for key, tensor in getattr(model.editor, side).items()
+        if tensor not in taken[model.name] and under(model.name, tensor.partition(":")[0]) in made.snapshot.index
+    ]
+    keys = [key for _, key, _ in found]
+    return {key if keys.count(key) == 1 else f"{name}_{key}".replace("/", "_"): tensor for name, key, tensor in found}
+
+
+def _untrained(plan: Plan, models: Mapping[str, _Model], asked: str) -> dict[str, str]:
+    """Returns which variables of the supergraph get initial values, and why; refuses those nobody has asked for."""
+    found: dict[str, str] = {}
+    refused: dict[str, str] = {}
+    for copied in plan.effect.copies:
+        model = models[copied.step.to]
+        why = model.editor.untrained() if model.values is None else plan.unproved(copied) if plan.unproved else {}
+        mine = {v.name: why[v.was] for v in copied.variables if v.policy == "copy" and v.was in why}
+        found |= mine
+        refused |= {} if model.asked else mine
+    if refused:
+        names = {name.partition("/")[0] if name not in models else name for name in refused}
+        first = next(name for name in models if any(n.startswith(f"{name}/") for n in refused))
+        raise PlanError(
+            asked,
+            "; ".join(untrained_text(refused)),
+            f"Give values={{{first!r}: session}}; or take initial values: values={{{first!r}: {INITIAL!r}}}"
+            + (", or values='initial' for all" if len(names) > 1 else ""),
+        )
+    return found
+
+
+def _starts(pairs: Mapping[Any, Any]) -> list[Any]:
+    """The inputs that are fed."""
+    return [
+        start for given in pairs.values() for start in (given if isinstance(given, (list, tuple, set)) else [given])
+    ]
+
+
+def _as_it_lies(model: _Model) -> list[str]:
+    """What to know of a SavedModel of TF2 whose ops stay inside of a call."""
+    if model.editor.served is None:
+        return []
+    return [
+        f"{model.name} is one call op, with its variables in no collection: an optimizer does not find them, and some "
+        f"ops inside have no gradient. To train it, give {_code(model.editor.served)} and the names in that"
+    ]
+
+
+def _code(served: tuple[str, str]) -> str:
+    return f"gs.open({served[0]!r}, signature={served[1]!r})"
+
+
+def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable[Any], asked: str) -> dict[str, _Model]:
+    if not isinstance(graphs, Mapping) or not graphs:
+        raise PlanError(asked, "there are no graphs to connect", "Give them as {'name': graph, 'other': graph}")
+    keys: list[Any] = list(graphs)
+    odd = next((name for name in keys if not isinstance(name, str)), None)
+    if odd is not None:
+        raise PlanError(asked, f"{odd!r} is no name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
+    seen: dict[str, str] = {}
+    for name in graphs:
+        before = seen.setdefault(name.strip("/").lower(), name)
+        if before != name:
+            raise PlanError(asked, f"{before!r} and {name!r} are one scope to TensorFlow", "Give one another name")
+    unknown = [name for name in values if name not in graphs]
+    if unknown:
+        raise PlanError(
+            asked, f"values= names {unknown[0]!r}, which is no graph here", "Choose " + " or ".join(map(repr, graphs))
+        )
+    models = {}
+    for name, thing in graphs.items():
+        editor = thing if isinstance(thing, Editor) else _opened(thing, name.strip("/"), list(graphs), ends)
+        own = editor if editor.has_values else None
+        given = values.get(name, own)
+        initial = isinstance(given, str)
+        if initial and given != INITIAL:
+            raise PlanError(asked, f"values={{{name!r}: {given!r}}} is no source of values",
+                            f"Give a session, an editor or {{name: array}}; or {INITIAL!r}")  # fmt: skip
+        models[name.strip("/")] = _Model(name.strip("/"), editor, own if initial else given, initial)
+    return models
+
+
+def _opened(thing: Any, name: str, names: list[str], ends: Iterable[Any]) -> Editor:
+    """Opens one of the graphs; a SavedModel of TF2 for the ops behind its signature, where only these have the names
+    that are given.
+    """
+    editor = open_graph(thing)
+    longer = tuple(n.strip("/") + "/" for n in names if n.startswith(name + "/"))
+    mine = [end for end in ends if isinstance(end, str) and end.startswith(name + "/")]
+    ops = {end[len(name) + 1 :].partition(":")[0] for end in mine if not longer or not end.startswith(longer)}
+    if editor.served is None or not ops or ops & editor.snapshot.index.keys():
+        return editor
+    try:
+        inside = open_graph(editor.served[0], signature=editor.served[1])
+    except OpenError:
+        return editor
+    return inside if ops <= inside.snapshot.index.keys() else editor
+
+
+def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str]:
+    """The graph that is meant, and the name of the tensor in it."""
+    if not isinstance(thing, str):
+        owners = [m for m in models.values() if m.editor.graph is getattr(thing, "graph", None)]
+        if len(owners) != 1:
+            wrong = "is of none of these graphs" if not owners else f"could be of {owners[0].name} or {owners[1].name}"
+            raise PlanError(asked, f"{getattr(thing, 'name', thing)!r} {wrong}", "Give it as 'graph/name:0'")
+        return owners[0], tensor_name(thing)
+    for name in sorted(models, key=len, reverse=True):
+        if thing.startswith(name + "/"):
+            tensor, snapshot = tensor_name(thing[len(name) + 1 :]), models[name].editor.snapshot
+            try:
+                snapshot.tensor(tensor, asked)
+            except SelectionError as error:
+                how = error.instead.replace("ed.find(", f"gs.open(graphs[{name!r}]).find(")
+                how = _under(name, snapshot.index, how)
+                served = models[name].editor.served
+                if served is not None:
+                    how = f"{how.rstrip('.')}. Names behind its signature go with {{{name!r}: {_code(served)}}}"
+                raise SelectionError(asked, f"{thing!r}: {error.wrong}", how) from error
+            return models[name], tensor
+    rest = (thing, thing.partition("/")[2])
+    known = [under(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index]
+    raise PlanError(
+        asked,
+        f"{thing!r} begins with no name of a graph",
+        "Type the graph first: " + " or ".join(map(repr, known or [f"{name}/..." for name in models])),
+    )
+
+
+def _under(name: str, known: Mapping[str, int], text: str) -> str:
+    """A text in which each quoted name of a graph is as it is in the supergraph."""
+    return re.sub(r"'([^']+)'", lambda m: repr(under(name, m[1])) if m[1].partition(":")[0] in known else m[0], text)
+
+
+def _refuse_unread(target: _Model, into: str, asked: str) -> None:
+    """Refuses to feed a tensor that nothing reads."""
+    graph = target.editor.snapshot
+    op, port = graph.tensor(into)
+    row = slice(graph.consumers.ptr[op], graph.consumers.ptr[op + 1])
+    if not (graph.consumers.port[row] == port).any():
+        read = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
+        read = [n for n in read if len(graph.consumers.row(graph.index[n]))][:4]
+        how = "Name a tensor that is read" + (
+            f", as {some([repr(under(target.name, f'{n}:0')) for n in read])}" if read else ""
+        )
+        raise PlanError(
+            asked, f"nothing in {target.name} reads {under(target.name, into)!r}: feeding it does nothing", how
+        )
+
+
+def _replace(target: _Model, into: str, source: str, tensor: str, asked: str) -> None:
+    before = target.replaced.get(into)
+    if before is not None and before != tensor:
+        name = under(target.name, into)
+        raise PlanError(asked, f"{name!r} is fed twice: by {before!r} and by {tensor!r}", "Choose one of them")
+    target.replaced[into], target.feeds[into] = tensor, source
+
+
+def _order(models: dict[str, _Model], asked: str) -> list[_Model]:
+    """The graphs, each after those that feed it."""
+    waits = {name: {source for source in m.feeds.values() if source} for name, m in models.items()}
+    order: list[_Model] = []
+    while waits:
+        free = [name for name, needs in waits.items() if not needs & waits.keys()]
+        if not free:
+            way = [next(iter(waits))]
+            while way[-1] not in way[:-1]:
+                way.append(next(n for n in waits[way[-1]] if n in waits))
+            circle = way[way.index(way[-1]) :][::-1]
+            raise PlanError(
+                asked,
+                f"that is a cycle between the graphs: {' -> '.join(circle)}",
+                "Leave one connection out; where no op needs its own result, sup.plan().reroute(...) makes it later",
+            )
+        for name in free:
+            order.append(models[name])
+            del waits[name]
+    return order
+
+
+def _refuse_collections(models: Iterable[_Model], collections: str, asked: str) -> None:
+    """Two graphs under ``collections='keep'`` may have one entry each where TensorFlow takes one at all."""
+    if collections != "keep":
+        return
+    seen: dict[str, str] = {}
+    for model in models:
+        for name, entries in model.editor.snapshot.state.collections.items():
+            if name in SINGLES and entries and name in seen:
+                raise PlanError(
+                    asked,
+                    f"the collection {name!r} of {seen[name]} clashes with that of {model.name}: it can have one entry",
+                    "Choose collections='rename'",
+                )
+            if entries:
+                seen.setdefault(name, model.name)
+
+
+def _with_placeholders(
+    inputs: Mapping[Any, str] | Iterable[Any], models: dict[str, _Model], title: str, asked: str
+) -> Editor:
+    """An editor of a new graph, with a placeholder for each new input."""
+    from .tf.edit.inputs import graph_with_placeholders
+
+    pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in inputs]
+    wanted: dict[str, Any] = {}
+    for thing, wish in pairs:
+        model, tensor = _end(thing, models, asked)
+        op = tensor.partition(":")[0]
+        name = wish or f"{model.name}_{op.rpartition('/')[2]}".replace("/", "_")
+        taken = name in wanted or any(name == n or n.startswith(name + "/") or name.startswith(n + "/") for n in models)
+        if taken:
+            wrong = f"the name {name!r} for the new input {under(model.name, tensor)!r} is taken"
+            raise PlanError(asked, wrong, f"Give it another: inputs={{{under(model.name, tensor)!r}: 'name'}}")
+        wanted[name] = model.editor.tensor(tensor)
+        _replace(model, tensor, "", f"{name}:0", asked)
+    graph = graph_with_placeholders(wanted, asked)
+    written = graph.as_graph_def().SerializeToString(deterministic=True)  # a few placeholders can be code
+    code = f"gs.open(tf.compat.v1.GraphDef.FromString({written!r}))" if wanted else "gs.open(graph)"
+    return Editor(graph, title, code)
+
+
+def _several(things: Any) -> list[Any]:
+    return [things] if isinstance(things, str) or hasattr(things, "graph") else list(things)
+
+
+def _pass_through(models: dict[str, _Model]) -> None:
+    """A tensor that is replaced itself and read by another graph: that one reads the replacement."""
+    whole = {under(m.name, t): new for m in models.values() for t, new in m.replaced.items()}
+    for model in models.values():
+        for tensor, new in model.replaced.items():
+            while new in whole:
+                new = whole[new]
+            model.replaced[tensor] = new
+
+
+def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections: str) -> Plan:
+    snapshot = model.editor.snapshot
+    cuts = [snapshot.tensor(name) for name in model.replaced]
+    needed = {snapshot.tensor(name)[0] for name in model.given if name not in model.replaced}
+    out = unneeded(snapshot, cuts, needed)
+    orphans = snapshot.mask([snapshot.index[n] for n in model.editor.orphans if n in snapshot.index])
+    mask = ~(out.mask | orphans)
+    block = Selection(snapshot, mask, Query("select"))
+    if not mask.all():
+        kept = Query("names", tuple(snapshot.names[i] for i in np.flatnonzero(~mask).tolist()))
+        block = Selection(snapshot, mask, Query("minus", (), (Query("select"), kept)))
+    rows = [i for i in np.flatnonzero(out.mask).tolist() if (~out.mask[snapshot.control_consumers.row(i)]).any()]
+    loose = [i for i in rows if i not in {op for op, _ in cuts}]
+    read = {name for name in model.replaced if _is_read(snapshot, *snapshot.tensor(name), mask)}
+    return plan.copy(
+        block,
+        to=model.name,
+        inputs={name: new for name, new in model.replaced.items() if name in read},
+        control="drop" if loose else "refuse",
+        variables=variables,
+        values=model.values,
+        device=device,
+        collections=collections,
+        constants=out.constants,
+    )
+
+
+def _is_read(graph: Any, op: int, port: int, mask: Any) -> bool:
+    """Whether a part that is copied reads a tensor. What nothing reads at all counts too: the plan says that."""
+    row = slice(graph.consumers.ptr[op], graph.consumers.ptr[op + 1])
+    hit = graph.consumers.port[row] == port
+    return not hit.any() or bool(mask[graph.consumers.node[row][hit]].any())

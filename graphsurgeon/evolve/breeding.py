@@ -1,0 +1,209 @@
+"""Breeding: a new candidate from one or two others: crossover, mutation, growth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import PlanError
+from .candidate import Assembly, Candidate, Piece, candidate
+
+_TRIES = 8
+
+
+def crossover(one: Candidate, other: Candidate, rng: Any, most: int = 200) -> Candidate | None:
+    """Returns `one` with a random part of it replaced by a copy of a random part of `other`.
+
+    The part that goes and the part that comes are sub-expressions: a tensor and all that computes it from the inputs.
+    Both tensors are of one dtype and static shape, so that the result is sound.
+
+    Args:
+        one, other: the parents; they stay as they are. Their inputs have the same names.
+        rng: a NumPy random generator; with the same one, the same child is born.
+        most: the greatest number of ops of a child.
+
+    Returns:
+        the child, in a graph of its own; None where no parts fit in a few tries.
+
+    Example:
+        >>> import numpy as np, tensorflow as tf
+        >>> def made(function):
+        ...     with tf.Graph().as_default() as graph:
+        ...         function(tf.compat.v1.placeholder(tf.float32, [None], name="x"))
+        ...     return candidate(graph)
+        >>> mother, father = made(lambda x: tf.sin(x) * 2.0), made(lambda x: x + tf.exp(x))
+        >>> print(crossover(mother, father, np.random.default_rng(0)))
+        exp(x) * 2
+    """
+    root = one.output
+    cuts = [p for p in one.points if p.tensor != root] or list(one.points)
+    for _ in range(_TRIES if cuts else 0):
+        cut = cuts[rng.integers(len(cuts))]
+        fitting = [p for p in (*other.points, *other.terminals) if p.kind == cut.kind]
+        if not fitting:
+            continue
+        graft = fitting[rng.integers(len(fitting))].tensor
+        parts = other.below(graft) if graft.partition(":")[0] not in other.inputs else ()
+        child = _replaced(one, cut.tensor, Piece(other, parts), graft, "crossover", most)
+        if child is not None:
+            return child
+    return None
+
+
+def _replaced(one: Candidate, cut: str, piece: Piece, graft: str, born: str, most: int) -> Candidate | None:
+    """`one`, of which everything that read `cut` reads the tensor `graft` of a piece; None where that does not fit."""
+    assembly = Assembly(one)
+    new = assembly.add(piece)[graft]
+    output = new
+    if cut != one.output:
+        at = cut.partition(":")[0]
+        rest = one.below(one.output, without=[at])
+        if _reads_another(one, rest, cut):
+            return None  # an op with several outputs of which others are read
+        if len(piece.ops) + len(rest) > most:
+            return None
+        output = assembly.add(Piece(one, rest, {cut: new}))[one.output]
+    elif len(piece.ops) > most:
+        return None
+    try:
+        return assembly.made(output, born)
+    except PlanError:
+        return None
+
+
+def _reads_another(one: Candidate, ops: Sequence[str], cut: str) -> bool:
+    graph, at = one.editor.snapshot, cut.partition(":")[0]
+    read = {t for name in ops for t in (*graph.input_names(graph.index[name]), *graph.control_names(graph.index[name]))}
+    return any(t.lstrip("^").partition(":")[0] == at and t != cut for t in map(_full, read))
+
+
+def _full(name: str) -> str:
+    return name if name.startswith("^") or ":" in name else f"{name}:0"
+
+
+def jitter(one: Candidate, rng: Any, size: float = 0.2) -> Candidate | None:
+    """Returns a copy in which one constant is changed by chance; None where it has no constant.
+
+    Args:
+        one: the parent; it stays as it is.
+        rng: a NumPy random generator.
+        size: how far, as a part of the constant's size, and of 1 where that is smaller.
+    """
+    names = one.constants
+    if not names:
+        return None
+    from ..tf.edit.patterns import array_of
+
+    name = names[rng.integers(len(names))]
+    graph = one.editor.snapshot
+    old = array_of(graph.nodes[graph.index[name]])
+    if old is None:
+        return None
+    moved = old + rng.normal(0.0, size, old.shape) * np.maximum(np.abs(old), 1.0 if rng.random() < 0.5 else 0.1)
+    assembly = Assembly(one)
+    piece = Piece(one, one.needed, constants={f"{name}:0": np.asarray(moved, old.dtype)})
+    return assembly.made(assembly.add(piece)[one.output], "jitter")
+
+
+class Rule:
+    """A pattern and what takes its place, as plain functions of the same tensors.
+
+    Args:
+        pattern: what is looked for.
+        replacement: what takes its place; its arguments are some of those of the pattern, by name.
+        spec: `tf.TensorSpec` of the arguments.
+
+    Example:
+        ``Rule(lambda a, b: a + b, lambda a, b: a * b, spec)`` turns one sum into a product.
+    """
+
+    def __init__(self, pattern: Callable[..., Any], replacement: Callable[..., Any], spec: Any) -> None:
+        from ..tf.run.growth import expression
+
+        self.pattern = pattern
+        graph, self.arguments, output = expression(pattern, spec)
+        graph, arguments, output = expression(replacement, spec)
+        unknown = [name for name in arguments if name not in self.arguments]
+        if unknown:
+            raise PlanError(
+                "evolve(rules=...)",
+                f"the replacement has an argument {unknown[0]!r} that the pattern has not",
+                f"Use those of the pattern: {', '.join(self.arguments)}",
+            )
+        self.kind = spec.dtype
+        self.replacement = candidate(graph, output, arguments)
+
+    def apply(self, one: Candidate, rng: Any, most: int = 200) -> Candidate | None:
+        """Returns a copy in which one place that fits is replaced; None where none does."""
+        kinds = dict.fromkeys(self.arguments, self.kind)
+        needed = set(one.needed)
+        found = [
+            match
+            for match in one.editor.match(self.pattern, inputs=kinds)
+            if needed.issuperset(match.names) and len(match.outputs) == 1
+        ]
+        if not found:
+            return None
+        match = found[rng.integers(len(found))]
+        cut = _full(next(iter(match.outputs.values())))
+        assembly = Assembly(one)
+        base: set[str] = set()
+        for tensor in match.inputs.values():
+            if tensor.partition(":")[0] not in one.inputs:
+                base |= set(one.below(tensor))
+        if cut.partition(":")[0] in base:
+            return None
+        known = assembly.add(Piece(one, tuple(n for n in one.needed if n in base)))
+        reads = {f"{name}:0": known[_full(tensor)] for name, tensor in match.inputs.items()}
+        rule = self.replacement
+        new = assembly.add(Piece(rule, rule.needed, reads)).get(rule.output, reads.get(rule.output, ""))
+        output = new
+        if cut != one.output:
+            rest = tuple(n for n in one.below(one.output, without=[cut.partition(":")[0]]) if n not in base)
+            if _reads_another(one, rest, cut) or len(base) + len(rest) + rule.size > most:
+                return None
+            shared = {t: n for t, n in known.items() if t.partition(":")[0] in base}
+            output = assembly.add(Piece(one, rest, {**shared, cut: new}))[one.output]
+        try:
+            return assembly.made(output, "rule")
+        except PlanError:
+            return None
+
+
+def grow(
+    inputs: Mapping[str, Any],
+    functions: Sequence[Callable[..., Any]],
+    rng: Any,
+    constants: tuple[float, float] = (-2.0, 2.0),
+    depth: int = 3,
+) -> Candidate:
+    """Returns a candidate that is a random expression.
+
+    Args:
+        inputs: name -> `tf.TensorSpec`; all of one dtype and shape.
+        functions: plain functions of tensors it may be made of, as `tf.add`.
+        rng: a NumPy random generator.
+        constants: the least and the greatest constant.
+        depth: how many functions are inside one another at most.
+
+    Raises:
+        PlanError: a function does not take such tensors, or gives others.
+    """
+    from ..tf.run.growth import grown
+
+    graph, output = grown(inputs, functions, constants, depth, rng)
+    return candidate(graph, output, list(inputs))
+
+
+def sprout(one: Candidate, fresh: Candidate, rng: Any, most: int = 200) -> Candidate | None:
+    """Returns `one` with a random part replaced by the whole of a new expression; None where none fits."""
+    kind = str(fresh.editor.snapshot.info(*fresh.editor.snapshot.tensor(fresh.output)))
+    cuts = [p for p in one.points if p.kind == kind]
+    if not cuts:
+        return None
+    cut = cuts[rng.integers(len(cuts))].tensor
+    if fresh.output.partition(":")[0] in fresh.inputs:
+        return _replaced(one, cut, Piece(fresh, ()), fresh.output, "growth", most)
+    return _replaced(one, cut, Piece(fresh, fresh.needed), fresh.output, "growth", most)

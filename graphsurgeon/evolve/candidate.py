@@ -1,0 +1,294 @@
+"""Candidate: one graph of a population, and what can be cut out of it and put into another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..editor import Editor
+from ..errors import PlanError
+from ..graph.provenance import COLLECTION
+from ..open import open
+from ..summary import outputs_of
+
+_INFIX = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "Div": "/"}
+_MOST_TEXT = 2000
+
+
+@dataclass(frozen=True)
+class Point:
+    """A tensor at which a candidate can be cut: what computes it can go elsewhere, or be replaced.
+
+    Args:
+        tensor: its name.
+        kind: its dtype and static shape, as text: only points of the same kind fit together.
+    """
+
+    tensor: str
+    kind: str
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A graph that computes one output from inputs, with its score.
+
+    Args:
+        editor: the graph, opened.
+        inputs: names of its placeholders.
+        output: name of the tensor it computes.
+        score: how good it is: the lower, the better; None before it was tried.
+        born: how it was made, in words.
+    """
+
+    editor: Editor
+    inputs: tuple[str, ...]
+    output: str
+    score: float | None = None
+    born: str = field(default="given", compare=False)
+
+    @property
+    def graph(self) -> Any:
+        """The live graph."""
+        return self.editor.graph
+
+    @property
+    def size(self) -> int:
+        """How many ops it takes to compute the output, inputs not counted."""
+        return len(self.needed)
+
+    @cached_property
+    def needed(self) -> tuple[str, ...]:
+        """Names of the ops that compute the output from the inputs, in graph order."""
+        return self.below(self.output)
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Where it can be cut, in graph order: outside of loops and conds, at tensors of values.
+
+        Values are what has the dtype of an input or of the output, or is true or false; the rest are shapes, axes
+        and counts, of which another one of the same kind need not fit.
+        """
+        graph = self.editor.snapshot
+        inside = frozenset().union(*graph.state.contexts)
+        ends = [graph.info(*graph.tensor(name)) for name in (*(f"{n}:0" for n in self.inputs), self.output)]
+        values = {"bool", *(info.dtype for info in ends if info is not None)}
+        out = []
+        for name in self.needed:
+            number = graph.index[name]
+            for port, info in enumerate(graph.outputs(number) or ()):
+                if name not in inside and info.dtype in values:
+                    out.append(Point(f"{name}:{port}", str(info)))
+        return tuple(out)
+
+    @cached_property
+    def terminals(self) -> tuple[Point, ...]:
+        """The inputs, as what can take the place of a point."""
+        graph = self.editor.snapshot
+        return tuple(Point(f"{name}:0", str(graph.info(graph.index[name], 0))) for name in self.inputs)
+
+    @property
+    def constants(self) -> list[str]:
+        """Names of the constants of floating point that it is computed with, in graph order."""
+        graph = self.editor.snapshot
+        numbers = {name: graph.index[name] for name in self.needed}
+        kinds = {name: graph.info(i, 0) for name, i in numbers.items() if graph.types[i] == "Const"}
+        return [name for name, info in kinds.items() if info is not None and info.dtype.startswith(("float", "bfloat"))]
+
+    def below(self, tensor: str, without: Iterable[str] = ()) -> tuple[str, ...]:
+        """Returns the ops that compute a tensor from the inputs, in graph order.
+
+        Args:
+            tensor: its name.
+            without: ops at which to stop; they are left out, as the inputs are.
+        """
+        graph = self.editor.snapshot
+        stop = {graph.index[name] for name in (*self.inputs, *without)}
+        todo, found = [graph.index[tensor.partition(":")[0]]], set()
+        while todo:
+            op = todo.pop()
+            if op in stop or op in found:
+                continue
+            found.add(op)
+            todo += [*graph.data.row(op).tolist(), *graph.control.row(op).tolist()]
+        return tuple(graph.names[i] for i in sorted(found))
+
+    @cached_property
+    def formula(self) -> str:
+        """The output as a formula; cut off where it gets very long, as it may where parts are used many times."""
+        graph = self.editor.snapshot
+        said: dict[str, str] = {name: name for name in self.inputs}
+        for name in self.needed:
+            number = graph.index[name]
+            args = [said.get(t.partition(":")[0], "…") for t in graph.input_names(number) if not t.startswith("^")]
+            said[name] = _said(graph.types[number], args, graph.nodes[number])[:_MOST_TEXT]
+        text = said.get(self.output.partition(":")[0], self.output)
+        return text[1:-1] if _wrapped(text) else text
+
+    def __str__(self) -> str:
+        return self.formula
+
+    def __repr__(self) -> str:
+        score = "not tried yet" if self.score is None else f"score {self.score:.4g}"
+        return f"<Candidate of {self.size} ops, {score}: {self.formula[:80]}>"
+
+
+def _said(kind: str, args: Sequence[str], node: Any) -> str:
+    if kind == "Const":
+        from ..tf.edit.patterns import array_of
+
+        array = array_of(node)
+        if array is None or array.ndim or array.dtype.kind not in "fiub":
+            return "const" if array is None else f"const{list(array.shape)}"
+        return f"{float(array):.4g}" if array.dtype.kind == "f" else str(array.item()).lower()
+    if kind in _INFIX and len(args) == 2:
+        return f"({args[0]} {_INFIX[kind]} {args[1]})"
+    if kind == "Identity":
+        return args[0]
+    return f"{kind.lower()}({', '.join(a[1:-1] if _wrapped(a) else a for a in args)})"
+
+
+def _wrapped(text: str) -> bool:
+    """Whether the first bracket of a text closes with the last one."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return bool(at) and at == len(text) - 1
+    return False
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Ops of a candidate that go into a new one.
+
+    Args:
+        of: the candidate.
+        ops: names of the ops.
+        reads: tensor of the candidate from outside of `ops` -> tensor of the new one, by its new name.
+        constants: constant of the candidate -> the value it gets.
+    """
+
+    of: Candidate
+    ops: tuple[str, ...]
+    reads: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Assembly:
+    """A new candidate in the making: pieces are added, then it is made in one plan, in a graph of its own.
+
+    Args:
+        like: a candidate with the inputs that the new one is to have.
+    """
+
+    def __init__(self, like: Candidate) -> None:
+        self._like = like
+        self._pieces: list[tuple[Piece, dict[str, str]]] = []
+        self._taken = set(like.inputs)
+        self._new = {f"{name}:0": f"{name}:0" for name in like.inputs}
+
+    def add(self, piece: Piece) -> dict[str, str]:
+        """Adds a piece, and returns its tensors of now -> their names in the new candidate."""
+        graph = piece.of.editor.snapshot
+        kept = self._of_variables(piece)
+        names = {op: kept.get(op) or self._free(graph.types[graph.index[op]]) for op in piece.ops}
+        self._pieces.append((piece, {**kept, **names}))
+        inputs = {f"{name}:0": f"{name}:0" for name in piece.of.inputs}
+        count = {op: len(graph.outputs(graph.index[op]) or ()) for op in names}
+        made = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in range(count[op])}
+        return {**inputs, **piece.reads, **made}
+
+    def _of_variables(self, piece: Piece) -> dict[str, str]:
+        """Op of a variable of a piece -> its name in the new candidate: the same, unless that is taken."""
+        graph = piece.of.editor.snapshot
+        out: dict[str, str] = {}
+        for name in sorted(graph.state.variables.keys() & set(piece.ops), key=len, reverse=True):
+            parts = [op for op in graph.names if op == name or op.startswith(f"{name}/")]
+            new, number = name, 0
+            while any(taken == new or taken.startswith(f"{new}/") for taken in self._taken):
+                number += 1
+                new = f"{name}_{number}"
+            for op in parts:
+                out.setdefault(op, new + op[len(name) :])
+        self._taken.update(out.values())
+        return out
+
+    def _free(self, kind: str) -> str:
+        number = 1 + sum(name.startswith(f"{kind}_") for name in self._taken)
+        while f"{kind}_{number}" in self._taken:
+            number += 1
+        self._taken.add(f"{kind}_{number}")
+        return f"{kind}_{number}"
+
+    def made(self, output: str, born: str) -> Candidate:
+        """Makes it.
+
+        Args:
+            output: new name of the tensor it computes.
+            born: how it is made, in words.
+
+        Raises:
+            PlanError: the pieces do not fit: TensorFlow says another shape, or a loop was cut through.
+        """
+        from ..tf.run.growth import empty
+
+        editor = open(empty(self._like.graph, self._like.inputs), title="candidate")
+        plan = editor.plan()
+        for number, (piece, names) in enumerate(self._pieces):
+            if not piece.ops:
+                continue
+            graph = piece.of.editor.snapshot
+            outside = {t for op in piece.ops for t in graph.input_names(graph.index[op]) if not t.startswith("^")}
+            known = {**{f"{name}:0": f"{name}:0" for name in piece.of.inputs}, **piece.reads}
+            plan = plan.copy(
+                piece.of.editor.select(name=piece.ops), to=f"with_{number}", names=names, variables="initial",
+                inputs={t: known[t] for t in sorted(outside) if t.partition(":")[0] not in names and t in known},
+                constants=piece.constants, collections="variables",
+            )  # fmt: skip
+        if len(plan):
+            editor.apply(plan)
+        # An editor remembers its plans, a plan the graph it copies from, and the graph where each op was before:
+        # all ancestors would be kept for good, and told of at greater length with each generation.
+        editor.graph.clear_collection(COLLECTION)
+        new = Candidate(open(editor.graph, title="candidate"), self._like.inputs, output, born=born)
+        old, now = (str(c.editor.snapshot.info(*c.editor.snapshot.tensor(c.output))) for c in (self._like, new))
+        if old != now:
+            raise PlanError("made(...)", f"the output would be {now}, not {old}", "Cut at another point")
+        return new
+
+
+def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = None) -> Candidate:
+    """Returns a graph as a candidate.
+
+    Args:
+        thing: what `gs.open` takes.
+        output: the tensor it computes, by name or object. Default: its one output, as ``print(gs.open(thing))`` says.
+        inputs: names of its placeholders. Default: all there are.
+
+    Raises:
+        PlanError: it has no such output, or several and none is named.
+        OpenError: it cannot be opened.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+        ...     y = tf.sin(x * 2.0) + x
+        >>> print(candidate(graph))
+        sin(x * 2) + x
+    """
+    editor = thing if isinstance(thing, Editor) else open(thing)
+    graph = editor.snapshot
+    known = list(inputs) if inputs is not None else [
+        n for n, kind in zip(graph.names, graph.types, strict=True) if kind.startswith("Placeholder")
+    ]  # fmt: skip
+    if output is None:
+        ends = [n for n in (graph.names[i] for i in outputs_of(graph)) if n not in editor.orphans]
+        if len(ends) != 1:
+            shown = ", ".join(repr(f"{n}:0") for n in ends[:5])
+            how = f"Choose one: output= one of {shown}" if ends else "Name the tensor that is wanted: output='y:0'"
+            raise PlanError("candidate(graph)", f"it has {len(ends)} outputs", how)
+        output = f"{ends[0]}:0"
+    return Candidate(editor, tuple(known), editor.tensor(str(getattr(output, "name", output))).name)

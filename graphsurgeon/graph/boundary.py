@@ -1,0 +1,177 @@
+"""Boundary: the tensors that enter and leave a set of ops, and the leaks between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import SelectionError, did_you_mean
+from .graph import Graph, Mask
+from .traversal import backward, edge_rows, forward, kept_edges
+from .variables import FEED_TYPES, VARIABLE_TYPES
+
+Tensor = tuple[int, int]
+#: Ops that set or ask a variable, or feed: that nobody reads them does not make them outputs.
+_QUIET = VARIABLE_TYPES | {"Assign", "IsVariableInitialized", "VarIsInitializedOp", "Placeholder", "PlaceholderV2"}
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A tensor the region needs that no boundary input covers.
+
+    Args:
+        tensor: its name.
+        needed_by: ops of the region that read it (at most 8).
+        source: the op that would have to be fed.
+    """
+
+    tensor: str
+    needed_by: tuple[str, ...]
+    source: str
+
+    def __str__(self) -> str:
+        more = f" and {len(self.needed_by) - 1} more" if len(self.needed_by) > 1 else ""
+        return f"{self.tensor} (needed by {self.needed_by[0]}{more}; comes from {self.source})"
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """What crosses the border of a selection, all by name.
+
+    Args:
+        inputs: tensors that enter.
+        outputs: tensors that leave; for a selection made by boundary, the outputs asked for.
+        control_inputs: (inside op, outside op) pairs of control edges that enter.
+        variables: variable ops inside.
+        leaks: entering tensors that were not listed as inputs, where inputs were listed.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    control_inputs: tuple[tuple[str, str], ...]
+    variables: tuple[str, ...]
+    leaks: tuple[Leak, ...]
+
+    def __str__(self) -> str:
+        def line(word: str, items: Sequence[object]) -> str:
+            shown = ", ".join(str(i) for i in items[:6]) + (f", … ({len(items)} in all)" if len(items) > 6 else "")
+            return f"  {word:<15}{shown or 'none'}"
+
+        control = [f"{inside} after {outside}" for inside, outside in self.control_inputs]
+        return "\n".join(
+            [
+                "boundary",
+                line("inputs", self.inputs),
+                line("outputs", self.outputs),
+                line("control inputs", control),
+                line("variables", self.variables),
+                line("leaks", self.leaks),
+            ]
+        )
+
+
+def entering(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozenset()) -> list[Tensor]:
+    """Returns the tensors that enter `mask`, in order of first use; tensors of `cuts` enter even from inside."""
+    rows = edge_rows(graph.data)
+    cross = mask[rows] & ~mask[graph.data.node]
+    keep = kept_edges(graph, cuts)
+    if keep is not None:
+        cross |= mask[rows] & ~keep
+    pairs = zip(graph.data.node[cross].tolist(), graph.data.port[cross].tolist(), strict=True)
+    return list(dict.fromkeys(pairs))
+
+
+def leaving(graph: Graph, mask: Mask) -> list[Tensor]:
+    """Returns the tensors of `mask` that ops outside read, in graph order, then outputs of its ops nobody reads."""
+    rows = edge_rows(graph.data)
+    cross = ~mask[rows] & mask[graph.data.node]
+    pairs = dict.fromkeys(zip(graph.data.node[cross].tolist(), graph.data.port[cross].tolist(), strict=True))
+    read = np.zeros(graph.size, np.bool_)
+    read[graph.data.node] = True
+    for op in np.flatnonzero(mask & ~read).tolist():
+        outputs = graph.outputs(op)
+        if outputs and graph.types[op] not in _QUIET:
+            pairs.setdefault((op, 0))
+    return sorted(pairs)
+
+
+def control_entering(graph: Graph, mask: Mask) -> list[tuple[int, int]]:
+    """Returns (inside op, outside op) for the control edges that enter `mask`."""
+    rows = edge_rows(graph.control)
+    cross = mask[rows] & ~mask[graph.control.node]
+    return list(zip(rows[cross].tolist(), graph.control.node[cross].tolist(), strict=True))
+
+
+def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], asked: str) -> Mask:
+    """Returns the ops that compute `outputs` from `inputs`, with the constants and variables they need.
+
+    Ops that hang on a feed of their own (a placeholder, a queue) and do not depend on the inputs stay outside:
+    the tensors that come from them are the leaks. With no inputs, everything the outputs need is in. A feed that is
+    both input and output passes through: it stays outside.
+
+    Raises:
+        SelectionError: an output does not depend on an input, or an input reaches no output.
+    """
+    cuts = frozenset(inputs)
+    through = {t for t in outputs if t in cuts and graph.types[t[0]] in FEED_TYPES}
+    wanted = graph.mask(t[0] for t in outputs if t not in through)
+    ancestry = backward(graph, wanted, cuts)
+    if not cuts:
+        return ancestry
+    rows = edge_rows(graph.data)
+    keep = kept_edges(graph, cuts)
+    assert keep is not None
+    first = np.zeros(graph.size, np.bool_)
+    unused = []
+    for op, port in inputs:
+        readers = rows[(graph.data.node == op) & (graph.data.port == port)]
+        readers = readers[ancestry[readers]]
+        first[readers] = True
+        if not len(readers) and (op, port) not in through:
+            unused.append(f"{graph.names[op]}:{port}")
+    _refuse_unconnected(graph, unused, outputs, asked)
+    core = forward(graph, first, control=False, within=ancestry)
+    fed_sources = ancestry & graph.typed(FEED_TYPES)
+    fed = forward(graph, fed_sources, control=False, within=ancestry)
+    inside = ancestry & (core | ~fed)
+    # An output that stands on a leak alone is still wanted: keep it, its own inputs become the leaks.
+    # What only a leak needs, as the weights of a layer above it, stays outside with it.
+    return backward(graph, core | wanted, cuts, within=inside | wanted)
+
+
+def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...]:
+    """Returns the tensors that enter `mask` without being among `inputs`; none where no inputs were listed."""
+    if not inputs:
+        return ()
+    rows = edge_rows(graph.data)
+    listed = set(inputs)
+    out = []
+    for op, port in entering(graph, mask, frozenset(inputs)):
+        if (op, port) in listed:
+            continue
+        readers = rows[(graph.data.node == op) & (graph.data.port == port)]
+        names = tuple(graph.names[r] for r in readers[mask[readers]][:8].tolist())
+        above = backward(graph, graph.mask([op]), control=False)
+        fed = np.flatnonzero(above & graph.typed(FEED_TYPES))
+        source = graph.names[int(fed[0])] if len(fed) else graph.names[op]
+        out.append(Leak(f"{graph.names[op]}:{port}", names, source))
+    return tuple(out)
+
+
+def _refuse_unconnected(graph: Graph, unused: list[str], outputs: Sequence[Tensor], asked: str) -> None:
+    if not unused:
+        return
+    ends = " or ".join(repr(f"{graph.names[op]}:{port}") for op, port in list(outputs)[:3])
+    last = graph.mask(op for op, _ in outputs)
+    above = backward(graph, last) & ~last
+    candidates = [graph.names[i] for i in np.flatnonzero(above).tolist() if graph.types[i] not in ("Const", "NoOp")]
+    word = unused[0].rpartition(":")[0]
+    turned = backward(graph, graph.mask([graph.index[word]])) & last
+    hint = "It is the other way round" if turned.any() else did_you_mean(word, candidates)
+    raise SelectionError(
+        asked,
+        f"the boundary does not connect: {' and '.join(repr(u) for u in unused)} does not lead to {ends}",
+        f"Leave it out, or name a tensor that {ends} is computed from. {hint}",
+    )

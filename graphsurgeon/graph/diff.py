@@ -1,0 +1,364 @@
+"""Diff: what differs between two graphs, as data, text, table and marks for a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from .edges import Edges, Ints
+from .graph import Graph, TensorInfo
+from .pairs import NAMING, Meaning, attribute_bytes, attributes, pair
+
+#: Kinds of changes, in the order in which they are told.
+KINDS = ("type", "input", "control", "attribute", "device", "output")
+_TITLES = {
+    "type": "another type", "input": "rewired", "control": "control inputs", "attribute": "attributes",
+    "device": "devices", "output": "dtypes and shapes",
+}  # fmt: skip
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that differs at an op that both graphs have.
+
+    Args:
+        kind: ``type``, ``input`` (rewired), ``control``, ``attribute``, ``device``, ``output`` (dtype or shape).
+        op: its name in the second graph.
+        was_op: its name in the first graph.
+        what: which input or output by its number, which attribute; empty for the other kinds.
+        was, now: what it was and is, as text; empty for nothing.
+    """
+
+    kind: str
+    op: str
+    was_op: str
+    what: str
+    was: str
+    now: str
+
+    def __str__(self) -> str:
+        part = {"input": f" input {self.what}", "attribute": f" {self.what}", "output": f":{self.what}"}
+        return f"{self.op}{part.get(self.kind, '')}: {self.was or 'nothing'} -> {self.now or 'nothing'}"
+
+
+@dataclass(frozen=True, eq=False)
+class Diff:
+    """What differs between two graphs; true where anything does, a name included.
+
+    Args:
+        a, b: the graphs.
+        place: for each op of `a` the number of its partner in `b`, -1 for none.
+        changes: what differs at ops that both have.
+        draw: draws it, as mime type -> text; None where nothing draws.
+    """
+
+    a: Graph
+    b: Graph
+    place: Ints
+    changes: tuple[Change, ...] = field(repr=False)
+    draw: Callable[[Diff], dict[str, str]] | None = None
+
+    @cached_property
+    def added(self) -> tuple[str, ...]:
+        """Names of the ops that only the second graph has."""
+        there = np.zeros(self.b.size, np.bool_)
+        there[self.place[self.place >= 0]] = True
+        return tuple(self.b.names[i] for i in np.flatnonzero(~there).tolist())
+
+    @cached_property
+    def removed(self) -> tuple[str, ...]:
+        """Names of the ops that only the first graph has."""
+        return tuple(self.a.names[i] for i in np.flatnonzero(self.place < 0).tolist())
+
+    @cached_property
+    def renamed(self) -> tuple[tuple[str, str], ...]:
+        """(old, new) names of the ops that are called otherwise in the second graph."""
+        old, new, place = self.a.names, self.b.names, self.place.tolist()
+        return tuple((old[i], new[j]) for i, j in enumerate(place) if j >= 0 and old[i] != new[j])
+
+    def of(self, kind: str) -> tuple[Change, ...]:
+        """Returns the changes of one kind, as ``input`` or ``attribute``."""
+        return tuple(change for change in self.changes if change.kind == kind)
+
+    @property
+    def rewired(self) -> tuple[Change, ...]:
+        """The inputs that read another tensor."""
+        return self.of("input")
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How many there are: ops added, removed and renamed, and changes of each kind."""
+        ops = {"added": len(self.added), "removed": len(self.removed), "renamed": len(self.renamed)}
+        return {**ops, **{kind: len(self.of(kind)) for kind in KINDS}}
+
+    def __bool__(self) -> bool:
+        return any(self.counts.values())
+
+    def table(self) -> list[dict[str, Any]]:
+        """Returns one row for each difference: kind, op, what, was, now."""
+        rows = [_row("added", name, now=self.b.types[self.b.index[name]]) for name in self.added]
+        rows += [_row("removed", name, was=self.a.types[self.a.index[name]]) for name in self.removed]
+        rows += [_row("renamed", new, was=old, now=new) for old, new in self.renamed]
+        return rows + [_row(c.kind, c.op, c.what, c.was, c.now) for c in self.changes]
+
+    @cached_property
+    def marks(self) -> dict[int, str]:
+        """Op number in `picture` -> ``new``, ``changed`` or ``removed``; numbers of `b` are the same there."""
+        out = dict.fromkeys((self.b.index[change.op] for change in self.changes), "changed")
+        out.update((self.b.index[name], "new") for name in self.added)
+        out.update(dict.fromkeys(range(self.b.size, self.picture.size), "removed"))
+        return out
+
+    @cached_property
+    def picture(self) -> Graph:
+        """The second graph with the removed ops of the first behind it, to draw both at once."""
+        a, b = self.a, self.b
+        gone = np.flatnonzero(self.place < 0)
+        spot = self.place.copy()
+        spot[gone] = np.arange(b.size, b.size + len(gone))
+        names, used = [], set(b.names)
+        for i in gone.tolist():
+            name = a.names[i]
+            while name in used:
+                name += "_removed"
+            used.add(name)
+            names.append(name)
+        outputs = _both(a, b, gone.tolist()) if a.outputs_of or b.outputs_of else None
+        types, nodes = [a.types[i] for i in gone.tolist()], [a.nodes[i] for i in gone.tolist()]
+        whole = b.appended(names, types, nodes, _moved(a.data, gone, spot), _moved(a.control, gone, spot))
+        return replace(whole, outputs_of=outputs, owner=object(), title=f"{a.title} and {b.title}")
+
+    def __repr__(self) -> str:
+        return f"<Diff {self._head}>"
+
+    def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
+        return {"text/plain": str(self), **(self.draw(self) if self.draw is not None else {})}
+
+    @property
+    def _head(self) -> str:
+        said = [f"{n} {_WORDS[kind]}".replace("{s}", "s" * (n > 1)) for kind, n in self.counts.items() if n]
+        return f"{self.a.title} -> {self.b.title}: {', '.join(said) or 'no difference'}"
+
+    def __str__(self) -> str:
+        a, b = self.a, self.b
+        parts = {
+            "added": [f"+ {name}  {b.types[b.index[name]]}" for name in self.added],
+            "removed": [f"- {name}  {a.types[a.index[name]]}" for name in self.removed],
+            "renamed": [f"{old} -> {new}" for old, new in self.renamed],
+            **{_TITLES[kind]: [str(change) for change in self.of(kind)] for kind in KINDS},
+        }
+        lines = [self._head]
+        for title, items in parts.items():
+            if items:
+                more = [f"  … and {len(items) - _SHOWN:,} more"] if len(items) > _SHOWN else []
+                lines += [title, *(f"  {item}" for item in items[:_SHOWN]), *more]
+        return "\n".join(lines)
+
+
+_WORDS = {
+    "added": "added", "removed": "removed", "renamed": "renamed", "type": "of another type", "input": "rewired",
+    "control": "with other control inputs", "attribute": "attribute{s} changed", "device": "on another device",
+    "output": "output{s} of another dtype or shape",
+}  # fmt: skip
+
+
+def diff(
+    a: Graph,
+    b: Graph,
+    by: str = "name",
+    mapping: Mapping[Any, Any] | None = None,
+    describe: Callable[[Any], str] | None = None,
+    meanings: tuple[Meaning, Meaning] = (attribute_bytes, attribute_bytes),
+) -> Diff:
+    """Returns what differs between two graphs.
+
+    Args:
+        a, b: the snapshots, old and new.
+        by: how ops are paired: by ``name``; by ``structure`` too, where names differ; by the ``mapping`` alone.
+        mapping: op of `a` -> op of `b` (None: it has no partner); goes before names and structure.
+        describe: writes an attribute for people; default: its own text, cut.
+        meanings: what an attribute of `a` means, and one of `b`, as bytes: the same for functions of other names.
+
+    Raises:
+        SelectionError: `by` is none of these, or the mapping does not fit the graphs.
+
+    Example:
+        >>> a = Graph.of([("x", "Const", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])], title="old")
+        >>> ops = [("x", "Const", []), ("y", "Abs", ["x"]), ("z", "Exp", ["x"]), ("w", "Neg", ["z"])]
+        >>> b = Graph.of(ops, title="new")
+        >>> print(diff(a, b))
+        old -> new: 1 added, 1 of another type, 1 rewired
+        added
+          + w  Neg
+        another type
+          y: Neg -> Abs
+        rewired
+          z input 0: y:0 -> x:0
+    """
+    place = pair(a, b, by, mapping, meanings)
+    work = _Work(a, b, place, describe or _plain, meanings)
+    found = [*work.types(), *work.inputs(), *work.control(), *work.inside(), *work.outputs()]
+    order = {kind: number for number, kind in enumerate(KINDS)}
+    found.sort(key=lambda pair: (order[pair[1].kind], pair[0]))
+    return Diff(a, b, place, tuple(change for _, change in found))
+
+
+class _Work:
+    """Finds the changes, each with the number of its op in the second graph."""
+
+    def __init__(
+        self,
+        a: Graph,
+        b: Graph,
+        place: Ints,
+        describe: Callable[[Any], str],
+        meanings: tuple[Meaning, Meaning],
+    ) -> None:
+        self.a, self.b, self.place, self.describe, self.meanings = a, b, place, describe, meanings
+        self.ours = np.flatnonzero(place >= 0)
+        self.theirs = place[self.ours]
+        self.pairs: list[tuple[int, int]] = list(zip(self.ours.tolist(), self.theirs.tolist(), strict=True))
+
+    def _change(self, i: int, j: int, kind: str, what: Any, was: str, now: str) -> tuple[int, Change]:
+        return j, Change(kind, self.b.names[j], self.a.names[i], str(what), was, now)
+
+    def types(self) -> Iterator[tuple[int, Change]]:
+        a, b = self.a.types, self.b.types
+        return (self._change(i, j, "type", "", a[i], b[j]) for i, j in self.pairs if a[i] != b[j])
+
+    def inputs(self) -> Iterator[tuple[int, Change]]:
+        a, b, place = self.a.data, self.b.data, self.place
+        same = np.zeros(self.a.size, np.bool_)
+        same[self.ours] = np.diff(a.ptr)[self.ours] == np.diff(b.ptr)[self.theirs]
+        rows = a.rows
+        at = np.flatnonzero(same[rows])
+        other = at + b.ptr[place[rows[at]]] - a.ptr[rows[at]]
+        moved = (place[a.node[at]] != b.node[other]) | (a.port[at] != b.port[other])
+        hit = set(rows[at[moved]].tolist()) | set(self.ours[~same[self.ours]].tolist())
+        for i in sorted(hit):
+            j = int(place[i])
+            pairs = zip_longest(_row_of(a, i), _row_of(b, j))
+            for slot, (old, new) in enumerate(pairs):
+                if old is None or new is None or (int(place[old[0]]), old[1]) != new:
+                    was, now = _tensor(self.a, old), _tensor(self.b, new)
+                    yield self._change(i, j, "input", slot, was, now)
+
+    def control(self) -> Iterator[tuple[int, Change]]:
+        a, b, place = self.a.control, self.b.control, self.place
+        rows = a.rows
+        kept = place[rows] >= 0
+        back = np.full(self.b.size, -1, np.int32)
+        back[self.theirs] = self.ours
+        wide = max(self.b.size, 1)
+        source = place[a.node[kept]].astype(np.int64)
+        old_keys = place[rows[kept]].astype(np.int64) * wide + source
+        there = back[b.rows] >= 0
+        new_keys = b.rows[there].astype(np.int64) * wide + b.node[there]
+        lost = np.flatnonzero((source < 0) | ~np.isin(old_keys, new_keys))
+        won = np.flatnonzero(~np.isin(new_keys, old_keys[source >= 0]))
+        hit = set(place[rows[kept][lost]].tolist()) | set(b.rows[there][won].tolist())
+        for j in sorted(hit):
+            i = int(back[j])
+            was, now = sorted(self.a.control_names(i)), sorted(self.b.control_names(j))
+            yield self._change(i, j, "control", "", ", ".join(was), ", ".join(now))
+
+    def inside(self) -> Iterator[tuple[int, Change]]:
+        """Attributes and devices; nodes known to be the same are not looked at."""
+        a, b = self.a, self.b
+        stamped = len(a.stamps) == a.size and len(b.stamps) == b.size
+        for i, j in self.pairs:
+            old, new = a.nodes[i], b.nodes[j]
+            if old is new or old is None or new is None or (stamped and a.stamps[i] == b.stamps[j]):
+                continue
+            was, now = str(getattr(old, "device", "")), str(getattr(new, "device", ""))
+            if was != now:
+                yield self._change(i, j, "device", "", was, now)
+            yield from self._attributes(i, j, old, new)
+
+    def _attributes(self, i: int, j: int, old: Any, new: Any) -> Iterator[tuple[int, Change]]:
+        was, now = (attributes(node, meaning) or {} for node, meaning in zip((old, new), self.meanings, strict=True))
+        if was == now:
+            return
+        for key in sorted(was.keys() | now.keys()):
+            if was.get(key) == now.get(key) or (key in NAMING and self._follows(i, j, old, new, key)):
+                continue
+            texts = [self.describe(n.attr[key]) if key in held else "" for n, held in ((old, was), (new, now))]
+            yield self._change(i, j, "attribute", key, *texts)
+
+    def _follows(self, i: int, j: int, old: Any, new: Any, key: str) -> bool:
+        """Whether an attribute that names ops says the same of the ops that these have become."""
+        if key not in old.attr or key not in new.attr:
+            return False
+        texts = [_texts(node.attr[key]) for node in (old, new)]
+        before, after = self.a.names[i], self.b.names[j]
+        lead = after.removesuffix(before) if after.endswith(before) else ""
+        carried = set()
+        for text in texts[0]:
+            mark = "loc:@" if text.startswith("loc:@") else ""
+            name = text.removeprefix(mark)
+            number = self.a.index.get(name)
+            partner = -1 if number is None else int(self.place[number])
+            carried.add(mark + (self.b.names[partner] if partner >= 0 else lead + name))
+        return carried == set(texts[1])
+
+    def outputs(self) -> Iterator[tuple[int, Change]]:
+        a, b = self.a, self.b
+        if a.outputs_of is None or b.outputs_of is None:
+            return
+        live = a.owner is b.owner and a.outputs_of is b.outputs_of
+        for i, j in self.pairs:
+            if live and i == j:
+                continue
+            was, now = a.outputs_of(i), b.outputs_of(j)
+            if was is None or now is None or was == now:
+                continue
+            for port, (old, new) in enumerate(zip_longest(was, now)):
+                if old != new:
+                    yield self._change(i, j, "output", port, str(old or ""), str(new or ""))
+
+
+def _row(kind: str, op: str, what: str = "", was: str = "", now: str = "") -> dict[str, Any]:
+    return {"kind": kind, "op": op, "what": what, "was": was, "now": now}
+
+
+def _row_of(edges: Edges, op: int) -> list[tuple[int, int]]:
+    begin, end = edges.ptr[op], edges.ptr[op + 1]
+    return list(zip(edges.node[begin:end].tolist(), edges.port[begin:end].tolist(), strict=True))
+
+
+def _tensor(graph: Graph, tensor: tuple[int, int] | None) -> str:
+    return f"{graph.names[tensor[0]]}:{tensor[1]}" if tensor else ""
+
+
+def _texts(value: Any) -> list[str]:
+    held = list(value.list.s) or [value.s]
+    return [text.decode("utf-8", "replace") for text in held]
+
+
+def _plain(value: Any, most: int = 80) -> str:
+    """An attribute as its own text, on one line; what is large only by its size."""
+    size = len(attribute_bytes(value))
+    if size > 4096:
+        return f"{size:,} bytes"
+    text = " ".join(str(value).split())
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _moved(edges: Edges, ops: Any, spot: Ints) -> Edges:
+    """The rows of some ops, with the far ends at other numbers."""
+    rows = [edges.row(i) for i in ops.tolist()]
+    ports = [edges.port[edges.ptr[i] : edges.ptr[i + 1]] for i in ops.tolist()]
+    ptr = np.zeros(len(rows) + 1, np.int32)
+    np.cumsum([len(row) for row in rows], out=ptr[1:])
+    node = np.concatenate([spot[:0], *(spot[row] for row in rows)]).astype(np.int32)
+    return Edges(ptr, node, np.concatenate([spot[:0], *ports]).astype(np.int32))
+
+
+def _both(a: Graph, b: Graph, gone: list[int]) -> Callable[[int], Sequence[TensorInfo] | None]:
+    return lambda i: b.outputs(i) if i < b.size else a.outputs(gone[i - b.size])

@@ -1,0 +1,307 @@
+"""Explain: why an op is in a selection, and why it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from ..errors import SelectionError
+from ..plan.plan import op_name
+from .boundary import Tensor
+from .causes import Cause, causes, lacking
+from .graph import Graph, Mask
+from .selection import Query, Selection
+from .traversal import backward, forward, kept_edges
+from .variables import FEED_TYPES
+
+#: A path is printed with at most this many steps.
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Link:
+    """One step of a path: `target` needs `source`.
+
+    Args:
+        source, target: op names.
+        tensor: the tensor it reads; empty for a control edge.
+        input: the input that reads it; -1 for a control edge.
+    """
+
+    source: str
+    target: str
+    tensor: str = ""
+    input: int = -1
+
+    @property
+    def control(self) -> bool:
+        """True for a control edge."""
+        return not self.tensor
+
+    def __str__(self) -> str:
+        if self.control:
+            return f"{self.target}  waits for {self.source} (control)"
+        return f"{self.target}  input {self.input} reads {self.tensor}"
+
+
+@dataclass(frozen=True)
+class Path:
+    """Why an op is in a selection: the shortest way along which it was pulled in.
+
+    Args:
+        op: the op that was asked about.
+        end: the op at the other end, for which it is needed (or from which it is computed).
+        links: the steps, beginning at the op; in graph direction where it was pulled in by what needs it.
+        reason: the same in one sentence.
+    """
+
+    op: str
+    end: str
+    links: tuple[Link, ...]
+    reason: str
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    @property
+    def names(self) -> list[str]:
+        """The ops on the way, both ends included."""
+        down = not self.links or self.links[0].source == self.op
+        return [self.op, *(link.target if down else link.source for link in self.links)]
+
+    @property
+    def control(self) -> int:
+        """How many of the steps are control edges."""
+        return sum(link.control for link in self.links)
+
+    def __str__(self) -> str:
+        return "\n".join([self.reason, *_shortened(self.links)])
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Why an op is not in a selection.
+
+    Args:
+        op: the op that was asked about.
+        reason: ``cut`` (only boundary inputs need it), ``feed`` (it hangs on a feed that is no boundary input),
+            ``control`` (only control edges lead there, and the selection follows data only), ``below`` (it is computed
+            from the targets), ``above`` (the starts are computed from it), ``apart`` (no path at all), ``removed``
+            (taken out again), ``unlisted`` (it does not fit the query).
+        text: the same in one sentence.
+        tensors: the boundary inputs at which it is cut.
+        links: the path that is cut, followed or not, beginning at the op; empty where there is none.
+    """
+
+    op: str
+    reason: str
+    text: str
+    tensors: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([self.text, *_shortened(self.links)])
+
+
+def why(graph: Graph, op: Any, selection: Any) -> Path:
+    """Returns the shortest path, along data and control edges, by which an op came into a selection.
+
+    Args:
+        graph: the snapshot.
+        op: the op, by name or object.
+        selection: a selection of ancestors, descendants or by boundary; or names of targets, for all they need.
+
+    Raises:
+        SelectionError: there is no such op, or it is not in the selection.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "NoOp", ["^a"]), ("c", "Neg", ["a"]), ("d", "Exp", ["c", "^b"])])
+        >>> print(why(g, "a", "d"))
+        'a' is in the selection because 'd' needs it
+          c  input 0 reads a:0
+          d  input 0 reads c:0
+    """
+    name = op_name(op)
+    number, chosen = graph.find(name, f"why({name!r})"), _selection(graph, selection, f"why({name!r})")
+    if not chosen.mask[number]:
+        raise SelectionError(
+            f"why({name!r})", f"{name!r} is not in the selection", f"why_not({name!r}, selection) says why it is not"
+        )
+    found = [(cause, _way(graph, cause, number)) for cause in causes(chosen, number)]
+    ways = [(cause, way) for cause, way in found if way]
+    if not ways:
+        text = f"{name!r} is in the selection because it was selected itself"
+        return Path(name, name, (), text)
+    cause, way = min(ways, key=lambda pair: len(pair[1]))
+    end, links = graph.names[way[-1]], _links(graph, way, cause)
+    if not links:
+        return Path(name, name, (), f"{name!r} is in the selection because {cause.said}")
+    because = f"{end!r} needs it" if cause.up else f"it needs {end!r}"
+    way_text = f"{name!r} is in the selection because {because}"
+    controls = sum(link.control for link in links)
+    if controls:
+        way_text += f", through {controls} control edge{'s' * (controls > 1)}"
+    return Path(name, end, links, way_text)
+
+
+def why_not(graph: Graph, op: Any, selection: Any) -> WhyNot:
+    """Returns why an op is not in a selection, as a sentence and as data.
+
+    Args:
+        graph: the snapshot.
+        op: the op, by name or object.
+        selection: a selection, or names of targets, for all they need.
+
+    Raises:
+        SelectionError: there is no such op, or it is in the selection.
+
+    Example:
+        >>> from graphsurgeon.graph.selection import select
+        >>> g = Graph.of([("x", "Placeholder", []), ("a", "Neg", ["x"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> print(why_not(g, "x", select(g, inputs=["a:0"], outputs=["b:0"])))
+        'x' is not in the selection because it is needed only through 'a:0', which is a boundary input
+          a  input 0 reads x:0
+          b  input 0 reads a:0
+        >>> print(why_not(g, "c", "b"))
+        'c' is not in the selection because it lies below: it is computed from 'b'
+          c  input 0 reads b:0
+    """
+    name = op_name(op)
+    asked = f"why_not({name!r})"
+    number, chosen = graph.find(name, asked), _selection(graph, selection, asked)
+    if chosen.mask[number]:
+        raise SelectionError(asked, f"{name!r} is in the selection", f"why({name!r}, selection) says why")
+    cause = lacking(chosen, number)
+    said = f"{name!r} is not in the selection because "
+    if cause.ends is None:
+        return WhyNot(name, cause.kind, said + cause.said)
+    return _beyond(graph, number, cause, said)
+
+
+def _beyond(graph: Graph, number: int, cause: Cause, said: str) -> WhyNot:
+    """Why a walk did not reach an op."""
+    assert cause.ends is not None
+    name = graph.names[number]
+    free = replace(cause, cuts=frozenset(), control=True, within=None)
+    data = replace(free, control=False)
+    if cause.cuts:
+        way = _way(graph, data, number) or _way(graph, free, number)
+        crossed = _crossed(graph, number, cause)
+        if way and crossed and not _way(graph, replace(cause, within=None), number):
+            shown = " and ".join(map(repr, crossed[:3])) + (f" and {len(crossed) - 3} more" if len(crossed) > 3 else "")
+            is_are = "which is a boundary input" if len(crossed) == 1 else "which are boundary inputs"
+            text = f"{said}it is needed only through {shown}, {is_are}"
+            return WhyNot(name, "cut", text, tuple(crossed), _links(graph, way, free))
+        if way:
+            above = np.flatnonzero(backward(graph, graph.mask([number])) & graph.typed(FEED_TYPES)).tolist()
+            feed = graph.names[above[0]] if above else name
+            text = f"{said}it hangs on {feed!r}, which is no boundary input; such tensors are the leaks of the boundary"
+            return WhyNot(name, "feed", text, (), _links(graph, way, free))
+    way = [] if cause.control else _way(graph, free, number)
+    if way:
+        links = _links(graph, way, free)
+        hops = sum(link.control for link in links)
+        text = f"{said}only control edges lead there ({hops} on the shortest path), and it follows data only"
+        return WhyNot(name, "control", text, (), links)
+    other = replace(free, up=not cause.up)
+    way = _way(graph, other, number)
+    if way:
+        links, end = _links(graph, way, other), graph.names[way[-1]]
+        if cause.up:
+            return WhyNot(name, "below", f"{said}it lies below: it is computed from {end!r}", (), links)
+        return WhyNot(name, "above", f"{said}it lies above: {end!r} is computed from it", (), links)
+    names = [graph.names[i] for i in np.flatnonzero(cause.ends)[:3].tolist()]
+    ends = ", ".join(map(repr, names)) + (", …" if int(cause.ends.sum()) > 3 else "")
+    return WhyNot(name, "apart", f"{said}no path, of data or control, joins it with {ends}")
+
+
+def _selection(graph: Graph, given: Any, asked: str) -> Selection:
+    if isinstance(given, Selection):
+        if given.graph is not graph and given.graph.owner is not graph.owner:
+            raise SelectionError(
+                asked,
+                f"the selection is of another graph, {given.graph.title}",
+                f"Select from {graph.title}",
+            )
+        return given.on(graph)
+    targets = [given] if isinstance(given, str) or hasattr(given, "name") else list(given)
+    names = [op_name(target) for target in targets]
+    start = graph.mask(graph.find(n, asked) for n in names)
+    return Selection(graph, backward(graph, start), Query("ancestors", (True,), (Query("names", tuple(names)),)))
+
+
+def _crossed(graph: Graph, number: int, cause: Cause) -> list[str]:
+    """The boundary inputs that are computed from an op, and are needed."""
+    assert cause.ends is not None
+    below = forward(graph, graph.mask([number]), control=True)
+    wanted = backward(graph, cause.ends)
+    keep = kept_edges(graph, cause.cuts)
+    assert keep is not None
+    carried = np.flatnonzero(~keep & below[graph.data.node] & wanted[graph.data.rows])
+    pairs = zip(graph.data.node[carried].tolist(), graph.data.port[carried].tolist(), strict=True)
+    return [f"{graph.names[o]}:{port}" for o, port in dict.fromkeys(pairs)]
+
+
+def _way(graph: Graph, cause: Cause, number: int) -> list[int]:
+    """A shortest chain of ops from one to an end: along consumers, or for `descendants` along inputs."""
+    if cause.ends is None:
+        return []
+    if cause.ends[number]:
+        return [number]
+    for within in [cause.within, None] if cause.within is not None else [None]:
+        way = _search(graph, cause, number, within)
+        if way:
+            # Of two ways as short, the one that needs no control edge is the better reason.
+            plain = _search(graph, replace(cause, control=False), number, within) if cause.control else []
+            return plain if len(plain) == len(way) else way
+    return []
+
+
+def _search(graph: Graph, cause: Cause, number: int, within: Mask | None) -> list[int]:
+    assert cause.ends is not None
+    keep = kept_edges(graph, cause.cuts)
+    row, col = graph.data.rows, graph.data.node
+    if keep is not None:
+        row, col = row[keep], col[keep]
+    if cause.control:
+        row, col = np.concatenate([row, graph.control.rows]), np.concatenate([col, graph.control.node])
+    if within is not None:
+        inside = within[row] & within[col]
+        row, col = row[inside], col[inside]
+    if cause.up:
+        row, col = col, row
+    matrix = sparse.csr_matrix((np.ones(len(row), np.int8), (row, col)), shape=(graph.size, graph.size))
+    order, before = csgraph.breadth_first_order(matrix, number, directed=True, return_predecessors=True)
+    hits = order[cause.ends[order]]
+    if not len(hits):
+        return []
+    chain = [int(hits[0])]
+    while chain[-1] != number:
+        chain.append(int(before[chain[-1]]))
+    return chain[::-1]
+
+
+def _links(graph: Graph, way: list[int], cause: Cause) -> tuple[Link, ...]:
+    return tuple(_link(graph, *(pair if cause.up else pair[::-1]), cause.cuts) for pair in pairwise(way))
+
+
+def _link(graph: Graph, source: int, target: int, cuts: frozenset[Tensor]) -> Link:
+    begin = int(graph.data.ptr[target])
+    for at in np.flatnonzero(graph.data.row(target) == source).tolist():
+        port = int(graph.data.port[begin + at])
+        if (source, port) not in cuts:
+            return Link(graph.names[source], graph.names[target], f"{graph.names[source]}:{port}", at)
+    return Link(graph.names[source], graph.names[target])
+
+
+def _shortened(links: tuple[Link, ...]) -> list[str]:
+    lines = [f"  {link}" for link in links]
+    if len(lines) <= _SHOWN:
+        return lines
+    half = _SHOWN // 2
+    return [*lines[:half], f"  … {len(lines) - 2 * half} steps more …", *lines[-half:]]

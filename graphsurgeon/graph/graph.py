@@ -1,0 +1,389 @@
+"""Graph: an immutable snapshot of a TensorFlow graph as names, types and edge arrays."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SelectionError, did_you_mean
+from .edges import Edges as Edges
+from .edges import Ints as Ints
+from .edges import joined, reversed_edges, side_by_side, stacked
+from .scopes import Scopes
+from .variables import State
+
+Mask = NDArray[np.bool_]
+
+
+class TensorInfo(NamedTuple):
+    """What is known of a tensor: dtype name (``float32``, ``float32_ref``) and static shape."""
+
+    dtype: str
+    shape: tuple[int | None, ...] | None  # None: unknown rank
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {shape_text(self.shape)}"
+
+
+def shape_text(shape: tuple[int | None, ...] | None) -> str:
+    """Returns a shape as people write it: ``(?, 224, 224, 3)``, ``()``, ``unknown``."""
+    if shape is None:
+        return "unknown shape"
+    inner = ", ".join("?" if d is None else str(d) for d in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def shape_from(text: str) -> tuple[int | None, ...] | None:
+    """Reads a shape that `shape_text` has written.
+
+    Example:
+        >>> shape_from("(?, 3)"), shape_from("()"), shape_from("unknown shape")
+        ((None, 3), (), None)
+    """
+    if not text.startswith("("):
+        return None
+    parts = [part.strip() for part in text.strip("()").split(",")]
+    return tuple(None if part == "?" else int(part) for part in parts if part)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A read-only picture of a graph at one moment.
+
+    Args:
+        names: op names, in the graph's own order.
+        types: op types, one for each op.
+        nodes: NodeDefs by reference, one for each op (never changed here).
+        data: row i = producers of the data inputs of op i, in input order.
+        control: row i = control inputs of op i.
+        owner: the live graph this was read from, opaque to core; what makes two snapshots one graph.
+        outputs_of: op number -> TensorInfo of each of its outputs; None where nobody can say.
+        title: what to call the graph in messages.
+        state_of: reads its variables and collections, when they are first asked for.
+        opened_by: the Python that opens it again, where it came from a file.
+        log: what was done to it since, opaque to core.
+        stamps: for each op what the live graph said of it, as bytes: the same while nobody changes the op. Empty
+            where it was not read from a live graph.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
+        >>> g.size, g.input_names(1)
+        (2, ['a:0'])
+    """
+
+    names: Sequence[str]
+    types: Sequence[str]
+    nodes: Sequence[Any]
+    data: Edges
+    control: Edges
+    index: dict[str, int]
+    owner: Any = None
+    outputs_of: Callable[[int], Sequence[TensorInfo] | None] | None = None
+    title: str = "graph"
+    state_of: Callable[[], State] | None = None
+    opened_by: str | None = None
+    log: Any = None
+    stamps: Sequence[bytes] = ()
+
+    # -- making one ---------------------------------------------------------------------------
+
+    @classmethod
+    def read(cls, nodes: Iterable[Any], **about: Any) -> Graph:
+        """Reads NodeDefs (anything with name, op, input) into a snapshot.
+
+        Raises:
+            SelectionError: an input names an op that is not among the nodes.
+        """
+        return cls._grow(None, list(nodes), about)
+
+    @classmethod
+    def of(cls, ops: Iterable[tuple[str, str, Sequence[str]]], **about: Any) -> Graph:
+        """Builds a snapshot from (name, type, inputs) triples; for tests and small examples."""
+        return cls.read([PlainNode(*op) for op in ops], **about)
+
+    def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
+        """Returns a snapshot with these nodes added, and their stamps; this one stays as it is."""
+        keys = ("owner", "outputs_of", "title", "state_of", "opened_by", "log")
+        about = {key: getattr(self, key) for key in keys}
+        return type(self)._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
+
+    def appended(self, names: list[str], types: list[str], nodes: list[Any], data: Edges, control: Edges) -> Graph:
+        """Returns a snapshot with ops added whose edges are known already, in this graph's numbers."""
+        index = dict(self.index)
+        index.update(zip(names, range(self.size, self.size + len(names)), strict=True))
+        return replace(
+            self,
+            names=[*self.names, *names],
+            types=[*self.types, *types],
+            nodes=[*self.nodes, *nodes],
+            data=stacked(self.data, data),
+            control=stacked(self.control, control),
+            index=index,
+            stamps=(),
+        )
+
+    def rewired(self, op: int, position: int, tensor: tuple[int, int]) -> Graph:
+        """Returns a snapshot in which one data input of one op reads another tensor."""
+        at = int(self.data.ptr[op]) + position
+        node, port = self.data.node.copy(), self.data.port.copy()
+        node[at], port[at] = tensor
+        return replace(self, data=Edges(self.data.ptr, node, port))
+
+    @classmethod
+    def _grow(cls, base: Graph | None, nodes: list[Any], about: dict[str, Any]) -> Graph:
+        about.setdefault("owner", object())
+        start = base.size if base else 0
+        index = dict(base.index) if base else {}
+        names = [n.name for n in nodes]
+        index.update(zip(names, range(start, start + len(names)), strict=True))
+        data_ptr, ctrl_ptr = [0], [0]
+        data_node: list[int] = []
+        data_port: list[int] = []
+        ctrl_node: list[int] = []
+        find, to_data, to_port = index.get, data_node.append, data_port.append
+        try:
+            for node in nodes:
+                for text in node.input:
+                    number = find(text)  # most inputs are output 0 of an op, written as its bare name
+                    if number is not None:
+                        to_data(number)
+                        to_port(0)
+                    elif text[0] == "^":
+                        ctrl_node.append(index[text[1:]])
+                    else:
+                        name, _, port = text.rpartition(":")
+                        to_data(index[name])
+                        to_port(int(port))
+                data_ptr.append(len(data_node))
+                ctrl_ptr.append(len(ctrl_node))
+        except (KeyError, IndexError, ValueError):
+            raise SelectionError(
+                f"reading op {node.name!r}",
+                f"its input {text!r} names no op of this graph",
+                "Give the whole graph, or cut it so that every input is there",
+            ) from None
+        old = (base.data, base.control) if base else (None, None)
+        return cls(
+            names=[*base.names, *names] if base else names,
+            types=[*(base.types if base else ()), *(n.op for n in nodes)],
+            nodes=[*base.nodes, *nodes] if base else nodes,
+            data=joined(old[0], data_ptr, data_node, data_port),
+            control=joined(old[1], ctrl_ptr, ctrl_node, [0] * len(ctrl_node)),
+            index=index,
+            **about,
+        )
+
+    # -- asking it ----------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """Number of ops."""
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.title}: {self.size} ops>"
+
+    @cached_property
+    def state(self) -> State:
+        """Variables and collections; empty where nobody can say."""
+        return self.state_of() if self.state_of else State()
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """The tree of name scopes."""
+        return Scopes.of(self.names, self.index)
+
+    @cached_property
+    def lowered(self) -> frozenset[str]:
+        """Names of all ops and scopes in lower case: TensorFlow makes names unique without regard to case."""
+        return frozenset(n.lower() for n in self.names) | frozenset(n.lower() for n in self.scopes.names)
+
+    def taken(self, name: str) -> bool:
+        """Returns whether an op or a scope of this name is there (case does not make a difference)."""
+        return name.lower() in self.lowered
+
+    @cached_property
+    def consumers(self) -> Edges:
+        """Row i = ops that read a data output of op i; `port` says which output."""
+        return reversed_edges(self.data, self.size)
+
+    @cached_property
+    def needed(self) -> Edges:
+        """Row i = all that op i waits for: data inputs, then control inputs."""
+        return side_by_side(self.data, self.control) if len(self.control.node) else self.data
+
+    @cached_property
+    def control_consumers(self) -> Edges:
+        """Row i = ops that have op i as control input."""
+        return reversed_edges(self.control, self.size)
+
+    @cached_property
+    def type_array(self) -> NDArray[np.str_]:
+        """Op types as an array, for comparisons over the whole graph."""
+        return np.array(self.types, dtype=np.str_) if self.size else np.empty(0, np.str_)
+
+    @cached_property
+    def kinds(self) -> tuple[list[str], Ints, Ints]:
+        """The op types there are, the first op of each, and for each op the number of its type."""
+        number: dict[str, int] = {}
+        kind_of = np.fromiter((number.setdefault(t, len(number)) for t in self.types), np.int32, self.size)
+        first = np.full(len(number), self.size, np.int32)
+        np.minimum.at(first, kind_of, np.arange(self.size, dtype=np.int32))
+        return list(number), first, kind_of
+
+    def typed(self, types: Iterable[str]) -> Mask:
+        """Returns a mask of the ops of these types.
+
+        Example:
+            >>> Graph.of([("a", "Const", []), ("b", "Neg", ["a"])]).typed(["Neg", "Exp"]).tolist()
+            [False, True]
+        """
+        wanted = frozenset(types)
+        kinds, _, kind_of = self.kinds
+        hit: Mask = np.array([kind in wanted for kind in kinds], np.bool_)[kind_of]
+        return hit
+
+    def find(self, name: str, asked: str = "") -> int:
+        """Returns the number of the op called `name`.
+
+        Raises:
+            SelectionError: there is none; the nearest names are proposed.
+        """
+        if not isinstance(name, str):
+            raise SelectionError(asked or f"find({name!r})", f"{name!r} is no text", "Give its name, as 'conv1/y'")
+        i = self.index.get(name)
+        if i is None:
+            raise SelectionError(
+                asked or f"find({name!r})",
+                f"no op is called {name!r} in {self.title}",
+                did_you_mean(name, self.index),
+            )
+        return i
+
+    def tensor(self, name: str, asked: str = "") -> tuple[int, int]:
+        """Returns (op number, output index) of the tensor called `name` (``a/b:0``, or ``a/b`` for its output 0).
+
+        Raises:
+            SelectionError: no such op, or the op has no such output.
+        """
+        if not isinstance(name, str):
+            raise SelectionError(asked or f"tensor({name!r})", f"{name!r} is no text", "Give its name, as 'conv1/y:0'")
+        op_name, colon, port_text = name.rpartition(":")
+        if not colon:
+            op_name, port_text = name, "0"
+        if not port_text.isdigit():
+            raise SelectionError(
+                asked or f"tensor({name!r})",
+                f"{name!r} is not a tensor name",
+                f"Type it as op:output, like '{op_name or name}:0'",
+            )
+        if op_name not in self.index:
+            close = did_you_mean(op_name, self.index)
+            raise SelectionError(
+                asked or f"tensor({name!r})",
+                f"there is no tensor {name!r} in {self.title}: no op is called {op_name!r}",
+                close,
+            )
+        i, port = self.index[op_name], int(port_text)
+        outputs = self.outputs(i)
+        if outputs is not None and port >= len(outputs):
+            have = ", ".join(f"'{op_name}:{k}'" for k in range(min(len(outputs), 8))) or "no outputs at all"
+            raise SelectionError(
+                asked or f"tensor({name!r})",
+                f"op {op_name!r} ({self.types[i]}) has {len(outputs)} output{'s' * (len(outputs) != 1)}",
+                f"It has {have}",
+            )
+        return i, port
+
+    def outputs(self, i: int) -> Sequence[TensorInfo] | None:
+        """Returns what is known of each output of op i, or None where nobody can say."""
+        return self.outputs_of(i) if self.outputs_of else None
+
+    def info(self, i: int, port: int) -> TensorInfo | None:
+        """Returns dtype and static shape of output `port` of op i, or None where nobody can say."""
+        outputs = self.outputs(i)
+        return outputs[port] if outputs is not None and port < len(outputs) else None
+
+    def input_names(self, i: int) -> list[str]:
+        """Returns the tensor names of the data inputs of op i, in order."""
+        a, b = self.data.ptr[i], self.data.ptr[i + 1]
+        pairs = zip(self.data.node[a:b], self.data.port[a:b], strict=True)
+        return [f"{self.names[n]}:{p}" for n, p in pairs]
+
+    def control_names(self, i: int) -> list[str]:
+        """Returns the names of the control inputs of op i."""
+        return [self.names[n] for n in self.control.row(i)]
+
+    def written(self, first: int = 0) -> list[list[str]]:
+        """Returns the inputs of the ops from number `first` on as a NodeDef writes them: output 0 by the bare name.
+
+        Example:
+            >>> Graph.of([("a", "Const", []), ("b", "Neg", ["a:0", "^a"])]).written()
+            [[], ['a', '^a']]
+        """
+        names, begin = self.names, int(self.data.ptr[first])
+        texts = [names[n] for n in self.data.node[begin:].tolist()]
+        port = self.data.port[begin:]
+        for at in np.flatnonzero(port).tolist():
+            texts[at] += f":{port[at]}"
+        ends = (self.data.ptr[first:] - begin).tolist()
+        rows = [texts[a:b] for a, b in pairwise(ends)]
+        for i in np.flatnonzero(np.diff(self.control.ptr[first:])).tolist():
+            rows[i] += [f"^{name}" for name in self.control_names(first + i)]
+        return rows
+
+    def mask(self, ops: Iterable[int]) -> Mask:
+        """Returns a mask over all ops that is true at these numbers."""
+        out = np.zeros(self.size, dtype=np.bool_)
+        out[np.fromiter(ops, np.int64)] = True
+        return out
+
+    def scope_mask(self, scope: str) -> Mask:
+        """Returns a mask of the ops in a name scope: its own op, if there is one, and all below it."""
+        return self.scopes.mask(scope)
+
+    @cached_property
+    def placed(self) -> Mask:
+        """A mask of the ops that ask to be placed with others (``_class``)."""
+        held = (getattr(node, "attr", ()) for node in self.nodes)
+        return np.fromiter(("_class" in attributes for attributes in held), np.bool_, self.size)
+
+    @cached_property
+    def places(self) -> tuple[Ints, Ints, list[str]]:
+        """For each such wish the op, the op it wants to be with (-1: not in this graph), and the name of that one."""
+        ops, names = [], []
+        for i in np.flatnonzero(self.placed).tolist():
+            for place in self.nodes[i].attr["_class"].list.s:
+                if place.startswith(b"loc:@"):
+                    ops.append(i)
+                    names.append(place[5:].decode("utf-8", "replace"))
+        others = [self.index.get(name, -1) for name in names]
+        return np.array(ops, np.int32), np.array(others, np.int32), names
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of names, types and edges: equal for equal structure, whatever the order of control inputs."""
+        h = hashlib.blake2b(digest_size=16)
+        h.update("\n".join(self.names).encode("utf-8", "surrogatepass"))
+        h.update("\n".join(self.types).encode("utf-8", "surrogatepass"))
+        # The order of control inputs means nothing, and TensorFlow writes it another way in each run.
+        rows = np.repeat(np.arange(self.size, dtype=np.int32), np.diff(self.control.ptr))
+        waits = self.control.node[np.lexsort((self.control.node, rows))]
+        for array in (*self.data, self.control.ptr, waits):
+            h.update(array.tobytes())
+        return h.hexdigest()
+
+
+class PlainNode(NamedTuple):
+    """The least a node must have to be read: name, op type, inputs as NodeDef writes them."""
+
+    name: str
+    op: str
+    input: Sequence[str]

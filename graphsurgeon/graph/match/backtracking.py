@@ -1,0 +1,362 @@
+"""Matching: the search for a pattern: domains by arrays first, then iterative backtracking along edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..boundary import Tensor
+from ..edges import Edges
+from ..graph import Graph, Ints, Mask
+from ..selection import OpView
+from .pattern import COMMUTATIVE, Pattern
+from .reasons import Said, Task, Why, nobody
+
+#: Sweeps over the edges of the pattern before the search; a pattern without rings needs two.
+_SWEEPS = 8
+
+
+@dataclass(frozen=True)
+class Found:
+    """One way to lay the pattern into the graph: its ops and its inputs, in the pattern's order."""
+
+    image: dict[int, int]
+    bound: dict[Tensor, Tensor]
+
+
+@dataclass
+class Stop:
+    """The furthest the search came in vain: what it had placed, the pattern op it was at, and why it stopped."""
+
+    image: dict[int, int]
+    op: int
+    why: Why
+
+
+class Search:
+    """The search for one pattern in one graph.
+
+    Args:
+        graph: where to look.
+        pattern: what to look for.
+        within: the ops that may be used.
+        narrow: sort out by arrays what cannot fit; without it the search stops at what a person would call the reason.
+    """
+
+    def __init__(self, graph: Graph, pattern: Pattern, within: Mask | None = None, narrow: bool = True) -> None:
+        self.graph, self.pattern, small = graph, pattern, pattern.graph
+        self.ops = pattern.numbers
+        inner = set(self.ops)
+        self.sources: dict[int, list[Tensor]] = {p: _row(small.data, p) for p in self.ops}
+        self.waits = [(p, int(q)) for p in self.ops for q in small.control.row(p) if int(q) in inner]
+        self.free = {p: len(self.sources[p]) > 1 and pattern.kinds(p) <= COMMUTATIVE for p in self.ops}
+        reads = [t for p in self.ops for t in self.sources[p] if t[0] not in inner]
+        self.once = {t for t in reads if reads.count(t) == 1}
+        self.inner = inner
+        counts = np.diff(graph.data.ptr)
+        self.domain: dict[int, Mask] = {}
+        for p in self.ops:
+            mask = graph.typed(pattern.kinds(p))
+            if narrow:
+                mask &= counts == len(self.sources[p])
+            self.domain[p] = mask if within is None else mask & within
+        if narrow:
+            self._narrow()
+        self.taken = np.zeros(graph.size, np.bool_)
+        self.steps = 0
+        self.undecided = 0
+        self.stop: Stop | None = None
+        self._fits: dict[tuple[int, int], str] = {}
+        self._furthest = (-1, False)
+        self._spreads: dict[tuple[int, int], float] = {}
+        self._tasks: dict[int, list[Task]] = {}
+        self._readers: dict[tuple[int, Tensor], list[int]] = {}
+
+    # -- before the search ----------------------------------------------------------------------
+
+    def _narrow(self) -> None:
+        """Takes out of each domain what has no partner along an edge of the pattern."""
+        edges = [(p, s, t) for p in self.ops for s, t in enumerate(self.sources[p]) if t[0] in self.inner]
+        for _ in range(_SWEEPS):
+            before = [int(np.count_nonzero(self.domain[p])) for p in self.ops]
+            for p, slot, (q, port) in edges:
+                self._along(p, slot, q, port)
+            for p, slot, (q, port) in reversed(edges):
+                self._along(p, slot, q, port)
+            control = self.graph.control
+            for p, q in self.waits:
+                hit = self.domain[p][control.rows] & self.domain[q][control.node]
+                self.domain[p] &= _at(control.rows[hit], self.graph.size)
+                self.domain[q] &= _at(control.node[hit], self.graph.size)
+            after = [int(np.count_nonzero(self.domain[p])) for p in self.ops]
+            if after == before or 0 in after:
+                return
+
+    def _along(self, p: int, slot: int, q: int, port: int) -> None:
+        data, here = self.graph.data, np.flatnonzero(self.domain[p])
+        wide = len(self.sources[p])
+        fits, used = np.zeros(len(here), np.bool_), np.zeros(self.graph.size, np.bool_)
+        for at in range(wide) if self.free[p] else (slot,):
+            edge = data.ptr[here] + at
+            good = self.domain[q][data.node[edge]] & (data.port[edge] == port)
+            fits |= good
+            used[data.node[edge[good]]] = True
+        self.domain[p][here[~fits]] = False
+        self.domain[q] &= used
+
+    def starts(self, root: int) -> list[int]:
+        """Ops of the graph that the search from a pattern op may begin at, in graph order."""
+        return [int(i) for i in np.flatnonzero(self.domain[root])]
+
+    def best_root(self) -> int:
+        """The pattern op from which the search has the least to try."""
+        # One constant may be part of many matches, so the search does not begin at it.
+        own = [p for p in self.ops if self.pattern.kinds(p) != {"Const"}]
+        return min(own or self.ops, key=self._cost)
+
+    def _cost(self, root: int) -> float:
+        cost = float(np.count_nonzero(self.domain[root]))
+        for task in self.tasks(root):
+            if task[0] == "reader":
+                cost *= max(1.0, self._spread(task[1], task[2]))
+        return cost
+
+    def _spread(self, p: int, slot: int) -> float:
+        """How many readers an op has on average among which the search must choose."""
+        at = p, slot
+        if at not in self._spreads:
+            here = np.flatnonzero(self.domain[p])
+            data = self.graph.data
+            far = here if self.free[p] else np.flatnonzero(_at(data.node[data.ptr[here] + slot], self.graph.size))
+            self._spreads[at] = len(here) / max(1, len(far))
+        return self._spreads[at]
+
+    def tasks(self, root: int) -> list[Task]:
+        """The order of the search from a root: an op's inputs first, readers only where there is no other way."""
+        known, bound, done = {root}, set[Tensor](), set[tuple[int, int]]()
+        out: list[Task] = [("root", root)]
+        queue = [root]
+        while True:
+            while queue:
+                p = queue.pop(0)
+                order = sorted(enumerate(self.sources[p]), key=lambda pair: self._rank(pair[1], known, bound))
+                for slot, tensor in order:
+                    out.append(("input", p, slot, tensor))
+                    if tensor[0] not in self.inner:
+                        bound.add(tensor)
+                    elif tensor[0] not in known:
+                        known.add(tensor[0])
+                        queue.append(tensor[0])
+                for pair in self.waits:
+                    if pair not in done and p in pair and known.issuperset(pair):
+                        done.add(pair)
+                        out.append(("waits", *pair))
+            step = self._onward(known, bound)
+            if step is None:
+                return out
+            out.append(step)
+            known.add(step[1])
+            queue.append(step[1])
+
+    def _rank(self, tensor: Tensor, known: set[int], bound: set[Tensor]) -> int:
+        if tensor[0] in self.inner:
+            return 0 if tensor[0] in known else 1
+        return 2 if tensor in bound else 3 if tensor not in self.once else 4
+
+    def _onward(self, known: set[int], bound: set[Tensor]) -> Task | None:
+        """The next op that no input leads to: a reader, one at the other end of a control edge, or any."""
+        rest = [p for p in self.ops if p not in known]
+        for held in (known, set[int]()):
+            for p in rest:
+                for slot, tensor in enumerate(self.sources[p]):
+                    if tensor[0] in held or (not held and tensor in bound):
+                        return "reader", p, slot, tensor
+        for p, q in self.waits:
+            if (p in known) != (q in known):
+                return ("waited", q, p) if p in known else ("waiting", p, q)
+        return ("any", rest[0]) if rest else None
+
+    # -- the search -----------------------------------------------------------------------------
+
+    def run(self, root: int, start: int, budget: int) -> Iterator[Found]:
+        """Yields the ways to lay the pattern with its root at an op; gives up after `budget` steps."""
+        tasks = self.tasks_of(root)
+        state = _State({}, {}, {}, {}, {})
+        frames: list[Iterator[Any]] = [iter([start])]
+        undo: list[list[tuple[dict[Any, Any], Any]]] = []
+        end = self.steps + budget
+        while frames:
+            if len(undo) == len(frames):
+                for table, key in reversed(undo.pop()):
+                    del table[key]
+            task = tasks[len(frames) - 1]
+            choice = next(frames[-1], None)
+            if choice is None:
+                frames.pop()
+                continue
+            self.steps += 1
+            if self.steps > end:
+                self.undecided += 1
+                return
+            made: list[tuple[dict[Any, Any], Any]] = []
+            why = self._try(task, choice, state, made)
+            undo.append(made)
+            if why is not None:
+                self._note(state, task, why)
+                continue
+            if len(frames) == len(tasks):
+                yield Found(dict(state.image), dict(state.bound))
+                continue
+            following = tasks[len(frames)]
+            choices = self._choices(following, state)
+            if not choices:
+                self._note(
+                    state,
+                    following,
+                    nobody(self.graph, following, state.image, following[0] == "reader" and state.tensor(following[3])),
+                )
+            frames.append(reversed(choices) if following[0] == "reader" else iter(choices))
+
+    def tasks_of(self, root: int) -> list[Task]:
+        """The tasks from a root, worked out once."""
+        if root not in self._tasks:
+            self._tasks[root] = self.tasks(root)
+        return self._tasks[root]
+
+    def _choices(self, task: Task, state: _State) -> Sequence[Any]:
+        kind, p, graph = task[0], task[1], self.graph
+        if kind == "input":
+            return self._slots(task, state)
+        if kind == "waits":
+            return [0]
+        if kind == "reader":
+            return self._readers_of(p, state.tensor(task[3]))
+        if kind == "waited":
+            readers = graph.control.row(state.image[task[2]])
+        elif kind == "waiting":
+            readers = graph.control_consumers.row(state.image[task[2]])
+        else:
+            readers = np.flatnonzero(self.domain[p]).astype(np.int32)
+        return self._likely(p, readers)
+
+    def _readers_of(self, p: int, tensor: Tensor) -> Sequence[int]:
+        """The ops that may stand for p among the readers of a tensor: one that thousands read is looked at once."""
+        known = self._readers.get((p, tensor))
+        if known is None:
+            node, port = tensor
+            edges = self.graph.consumers
+            begin, end = edges.ptr[node], edges.ptr[node + 1]
+            found = self._likely(p, edges.node[begin:end][edges.port[begin:end] == port])
+            known = self._readers[p, tensor] = found[::-1]
+        while known and self.taken[known[-1]]:
+            known.pop()  # what another match has taken stays taken
+        return known
+
+    def _likely(self, p: int, ops: Ints) -> list[int]:
+        """Those of some ops that may stand for p; where none may, one of them, to say why."""
+        fit = ops[self.domain[p][ops]]
+        return list(dict.fromkeys((fit if len(fit) else ops[:1]).tolist()))
+
+    def _slots(self, task: Task, state: _State) -> list[int]:
+        """The inputs of the graph's op that may stand for one of the pattern's op: several where order is free."""
+        _, p, slot, tensor = task
+        op = state.image[p]
+        count = int(self.graph.data.ptr[op + 1] - self.graph.data.ptr[op])
+        info = self.graph.info(op, 0) if self.free[p] and self.graph.types[op] == "Add" else None
+        if not self.free[p] or (info is not None and info.dtype.startswith("string")):
+            return [slot] if slot < count else []
+        left = [at for at in range(count) if (p, at) not in state.slots]
+        # What is read here alone may be anything: one choice stands for all.
+        return left[:1] if tensor in self.once else left
+
+    def _try(self, task: Task, choice: Any, state: _State, made: list[Any]) -> Why | None:
+        kind, p = task[0], task[1]
+        if kind == "waits":
+            op, other = state.image[p], state.image[task[2]]
+            return None if other in self.graph.control.row(op) else self._said("order", op, other)
+        if kind != "input":
+            return self._place(p, int(choice), state, made)
+        _, _, slot, tensor = task
+        op = state.image[p]
+        edge = int(self.graph.data.ptr[op]) + choice
+        have = int(self.graph.data.node[edge]), int(self.graph.data.port[edge])
+        _put(state.slots, (p, choice), slot, made)
+        if tensor[0] in self.inner:
+            q, port = tensor
+            if have[1] != port:
+                return self._said("port", op, have, choice, port)
+            if q in state.image:
+                return None if state.image[q] == have[0] else self._said("other", op, have, choice, state.image[q])
+            return self._place(q, have[0], state, made)
+        if tensor in state.bound:
+            return None if state.bound[tensor] == have else self._said("shared", op, have, choice, state.bound[tensor])
+        if have[0] in state.used:
+            return self._said("inside", op, have, choice)
+        _put(state.bound, tensor, have, made)
+        if have[0] not in state.fed:
+            _put(state.fed, have[0], True, made)
+        return None
+
+    def _place(self, p: int, op: int, state: _State, made: list[Any]) -> Why | None:
+        if not self.domain[p][op]:
+            return self._said("kind", p, op)
+        if op in state.used or op in state.fed:
+            return self._said("twice", op)
+        if self.taken[op]:
+            return self._said("taken", op)
+        if p in self.pattern.conditions:
+            text = self._fits.get((p, op))
+            if text is None:
+                view = OpView(self.graph, op)
+                texts = (condition.misfit(view) for condition in self.pattern.conditions[p])
+                text = self._fits[p, op] = next((text for text in texts if text), "")
+            if text:
+                return self._said("condition", op, text)
+        _put(state.image, p, op, made)
+        _put(state.used, op, p, made)
+        return None
+
+    def _said(self, kind: str, *about: Any) -> Said:
+        return Said(self.graph, self.pattern, kind, about)
+
+    def _note(self, state: _State, task: Task, why: Why) -> None:
+        # Of two that came as far, another type says least: where order is free, one of the orders ends so.
+        rank = len(state.image), getattr(why, "kind", "") != "kind"
+        if rank > self._furthest:
+            self._furthest = rank
+            op = task[3][0] if task[0] == "input" and task[3][0] in self.inner else task[1]
+            self.stop = Stop(dict(state.image), op, why)
+
+
+@dataclass
+class _State:
+    """What is placed: pattern op -> op, op -> pattern op, inputs used, tensors bound, and their producers."""
+
+    image: dict[int, int]
+    used: dict[int, int]
+    slots: dict[tuple[int, int], int]
+    bound: dict[Tensor, Tensor]
+    fed: dict[int, bool]
+
+    def tensor(self, tensor: Tensor) -> Tensor:
+        """The graph's tensor for one of the pattern."""
+        return (self.image[tensor[0]], tensor[1]) if tensor[0] in self.image else self.bound[tensor]
+
+
+def _put(table: dict[Any, Any], key: Any, value: Any, made: list[Any]) -> None:
+    table[key] = value
+    made.append((table, key))
+
+
+def _row(edges: Edges, op: int) -> list[Tensor]:
+    begin, end = edges.ptr[op], edges.ptr[op + 1]
+    return list(zip(edges.node[begin:end].tolist(), edges.port[begin:end].tolist(), strict=True))
+
+
+def _at(ops: Ints, size: int) -> Mask:
+    out = np.zeros(size, np.bool_)
+    out[ops] = True
+    return out

@@ -1,0 +1,347 @@
+"""Match: all places of a graph that look like a pattern, and why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+
+from ...errors import SelectionError, did_you_mean
+from ..boundary import Tensor
+from ..graph import Graph
+from ..selection import OpView, Query, Selection
+from .backtracking import Found, Search, Stop
+from .pattern import Pattern
+
+#: The search from one op gives up after so many steps; the whole search after so many for each op of the graph.
+STEPS, STEPS_PER_OP = 20_000, 200
+_STEPS_FOR_WHY = 100_000
+#: So many ops are tried to see whether a pattern of other ranks fits.
+_STARTS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """One place that looks like the pattern.
+
+    Args:
+        graph: where it was found.
+        pattern: what was looked for.
+        found: op of the pattern -> op of the graph, and tensor -> tensor, by number.
+        read: reads the array that a constant holds.
+    """
+
+    graph: Graph
+    pattern: Pattern
+    found: Found = field(repr=False)
+    read: Callable[[Any], Any] | None = field(default=None, repr=False)
+
+    def op(self, name: str) -> OpView:
+        """Returns the op that stands for an op of the pattern.
+
+        Raises:
+            SelectionError: the pattern does not look for an op of this name.
+        """
+        number = self.pattern.graph.index.get(name, -1)
+        if number not in self.found.image:
+            raise SelectionError(f"op({name!r})", f"the pattern looks for no op {name!r}", did_you_mean(name, self.ops))
+        return OpView(self.graph, self.found.image[number])
+
+    def value(self, name: str) -> Any:
+        """Returns the array that a constant holds, which stands for a constant or an input of the pattern.
+
+        Raises:
+            SelectionError: it is no constant, or there is none of this name.
+        """
+        tensor = self.inputs.get(name) or f"{self.op(name).name}:0"
+        op = self.graph.tensor(tensor)[0]
+        array = self.read(self.graph.nodes[op]) if self.read and self.graph.types[op] == "Const" else None
+        if array is None:
+            wrong = f"{tensor!r} ({self.graph.types[op]}) holds no value that is known"
+            raise SelectionError(f"value({name!r})", wrong, "Use it as a tensor, or freeze variables first")
+        return array
+
+    @cached_property
+    def ops(self) -> dict[str, str]:
+        """Op of the pattern -> op of the graph, by name."""
+        small, names = self.pattern.graph.names, self.graph.names
+        return {small[p]: names[self.found.image[p]] for p in sorted(self.found.image)}
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the ops of the graph."""
+        return sorted(self.found.image.values())
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the ops of the graph, in graph order."""
+        return [self.graph.names[i] for i in self.numbers]
+
+    @cached_property
+    def inputs(self) -> dict[str, str]:
+        """Input of the pattern -> tensor of the graph; inputs that nothing in the pattern reads are left out."""
+        known = {key: self._tensor(tensor) for key, tensor in self.pattern.inputs.items()}
+        return {key: name for key, name in known.items() if name}
+
+    @cached_property
+    def outputs(self) -> dict[str, str]:
+        """Output of the pattern -> tensor of the graph; an op where it has no outputs."""
+        return {key: self._tensor(tensor) for key, tensor in self.pattern.outputs.items()}
+
+    @cached_property
+    def external(self) -> tuple[tuple[str, str, int], ...]:
+        """(tensor, reader, input) for inner tensors that ops outside the match read; constants do not count."""
+        graph, mine, names = self.graph, set(self.found.image.values()), self.graph.names
+        open_ = set(self.pattern.outputs.values())
+        out = []
+        for p, op in sorted(self.found.image.items()):
+            if graph.types[op] == "Const":
+                continue
+            begin, end = graph.consumers.ptr[op], graph.consumers.ptr[op + 1]
+            pairs = zip(graph.consumers.node[begin:end].tolist(), graph.consumers.port[begin:end].tolist(), strict=True)
+            for reader, port in dict.fromkeys(pairs):
+                if reader in mine or (p, port) in open_:
+                    continue
+                row = slice(int(graph.data.ptr[reader]), int(graph.data.ptr[reader + 1]))
+                reads = (graph.data.node[row] == op) & (graph.data.port[row] == port)
+                out += [(f"{names[op]}:{port}", names[reader], at) for at in np.flatnonzero(reads).tolist()]
+        return tuple(out)
+
+    @cached_property
+    def control_inputs(self) -> tuple[tuple[str, str], ...]:
+        """(op inside, op outside that it waits for)."""
+        return self._crossing(self.graph.control)
+
+    @cached_property
+    def control_outputs(self) -> tuple[tuple[str, str], ...]:
+        """(op inside, op outside that waits for it)."""
+        return self._crossing(self.graph.control_consumers)
+
+    @property
+    def selection(self) -> Selection:
+        """The ops as a selection."""
+        return Selection(self.graph, self.graph.mask(self.numbers), Query("names", tuple(self.names)))
+
+    def _crossing(self, edges: Any) -> tuple[tuple[str, str], ...]:
+        mine, names = set(self.found.image.values()), self.graph.names
+        return tuple((names[i], names[o]) for i in self.numbers for o in edges.row(i).tolist() if o not in mine)
+
+    def _tensor(self, tensor: Tensor) -> str:
+        op, port = tensor
+        there = self.found.bound.get(tensor)
+        if there is None and op in self.found.image:
+            there = self.found.image[op], port
+        if there is None:
+            return ""
+        name = self.graph.names[there[0]]
+        return name if self.graph.outputs(there[0]) == [] else f"{name}:{there[1]}"
+
+    def __str__(self) -> str:
+        lines = [", ".join(f"{key} = {name}" for key, name in self.ops.items())]
+        lines += [f"  {key} is {name}" for key, name in self.inputs.items()]
+        lines += [f"  mind: {tensor} is read by {reader}, input {at}, too" for tensor, reader, at in self.external]
+        lines += [f"  mind: {inside} waits for {outside}" for inside, outside in self.control_inputs]
+        lines += [f"  mind: {outside} waits for {inside}" for inside, outside in self.control_outputs]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """The best partial match, where there is no whole one.
+
+    Args:
+        ops: op of the pattern -> op of the graph, as far as it went.
+        of: how many ops the pattern has.
+        stopped: the op of the pattern for which nothing fits.
+        why: the reason, naming ops of the graph.
+        instead: what to type instead, where the function has inputs whose rank is open and that is why.
+    """
+
+    ops: Mapping[str, str]
+    of: int
+    stopped: str
+    why: str
+    instead: str = ""
+
+    def __str__(self) -> str:
+        more = f". {self.instead}" if self.instead else ""
+        if not self.ops:
+            return f"nothing fits: {self.why}{more}"
+        fit = f"{len(self.ops)} of {self.of} op{'s' * (self.of > 1)} fit{'s' * (len(self.ops) == 1)}"
+        return f"{fit}, and the search stopped at {self.stopped!r}: {self.why}{more}"
+
+
+@dataclass(frozen=True, eq=False)
+class Matches(Sequence[Match]):
+    """What a search found, in graph order.
+
+    Args:
+        graph: where.
+        pattern: what.
+        found: the matches.
+        best: the best partial match, where there is none.
+        undecided: from how many ops the search was given up, because it took too many steps.
+    """
+
+    graph: Graph
+    pattern: Pattern
+    found: tuple[Match, ...] = field(repr=False)
+    best: Partial | None = None
+    undecided: int = 0
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[Match]:
+        return iter(self.found)
+
+    @overload
+    def __getitem__(self, at: int) -> Match: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Match, ...]: ...
+    def __getitem__(self, at: int | slice) -> Match | tuple[Match, ...]:
+        return self.found[at]
+
+    @property
+    def selection(self) -> Selection:
+        """The ops of all matches as one selection."""
+        numbers = sorted({i for match in self.found for i in match.found.image.values()})
+        names = tuple(self.graph.names[i] for i in numbers)
+        return Selection(self.graph, self.graph.mask(numbers), Query("names", names))
+
+    def nearest(self) -> Partial | None:
+        """Returns the best partial match among all other ops; None where nothing there comes near.
+
+        Example:
+            >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"]), ("c", "Log", ["x"])])
+            >>> small = Graph.of([("v", "Placeholder", []), ("e", "Exp", ["v"]), ("l", "Log", ["e"])])
+            >>> print(match(g, Pattern.of(small)).nearest())
+            1 of 2 ops fits, and the search stopped at 'e': 'x' (Placeholder) is no Exp
+        """
+        used = self.graph.mask(sorted({i for match in self.found for i in match.found.image.values()}))
+        near = _best(self.graph, self.pattern, ~used | self.graph.typed(["Const"]))
+        return near if near.ops else None
+
+    def table(self) -> list[dict[str, Any]]:
+        """Returns one row for each match: op of the pattern -> op of the graph."""
+        return [match.ops for match in self.found]
+
+    def __str__(self) -> str:
+        count = len(self.found)
+        lines = [f"{count or 'no'} match{'es' * (count != 1)} in {self.graph.title} of the {self.pattern}"]
+        lines += ["  " + str(match).replace("\n", "\n  ") for match in self.found[:8]]
+        lines += [f"  … and {count - 8:,} more"] if count > 8 else []
+        if self.best is not None:
+            lines.append(f"  {self.best}")
+        if self.undecided:
+            lines.append(f"  not decided at {self.undecided} ops: the search took too many steps there")
+        return "\n".join(lines)
+
+
+def match(
+    graph: Graph,
+    pattern: Pattern,
+    *,
+    overlapping: bool = False,
+    within: Selection | None = None,
+    steps: int = STEPS,
+    read: Callable[[Any], Any] | None = None,
+) -> Matches:
+    """Returns the places of a graph that look like a pattern: same types, same edges, all conditions true.
+
+    Args:
+        graph: where to look.
+        pattern: what to look for. Inputs of ops as Add and Mul may stand in any order. A control edge of the pattern
+            must be there; others are reported, and so are readers of inner tensors.
+        overlapping: one op may be part of several matches. Constants always may.
+        within: look among these ops only.
+        steps: the search from one op is given up after so many steps; `Matches.undecided` counts these.
+        read: reads the array that a constant holds, for `Match.value`.
+
+    Raises:
+        SelectionError: `within` is of another graph.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"]), ("c", "Log", ["x"])])
+        >>> small = Graph.of([("v", "Placeholder", []), ("e", "Exp", ["v"]), ("l", "Log", ["e"])])
+        >>> print(match(g, Pattern.of(small)))
+        1 match in graph of the pattern of 2 ops: e (Exp), l (Log); inputs v; outputs l
+          e = a, l = b
+            v is x:0
+        >>> small = Graph.of([("v", "Placeholder", []), ("e", "Abs", ["v"]), ("l", "Log", ["e"])])
+        >>> print(match(g, Pattern.of(small)).best)
+        1 of 2 ops fits, and the search stopped at 'e': 'a' (Exp) is no Abs
+    """
+    if within is not None and within.graph is not graph and within.graph.owner is not graph.owner:
+        title = within.graph.title
+        raise SelectionError("match(within=...)", f"it is of another graph, {title}", f"Select from {graph.title}")
+    mask = None if within is None else within.on(graph).mask
+    search = Search(graph, pattern, mask)
+    root = search.best_root()
+    found: list[Match] = []
+    shared, seen = graph.typed(["Const"]), set[frozenset[int]]()
+    for start in search.starts(root):
+        if search.steps > STEPS_PER_OP * (graph.size + 100):
+            search.undecided += 1
+            continue
+        if search.taken[start]:
+            continue
+        for one in search.run(root, start, steps):
+            ops = frozenset(one.image.values())
+            if overlapping:
+                if ops not in seen:
+                    seen.add(ops)
+                    found.append(Match(graph, pattern, one, read))
+                continue
+            found.append(Match(graph, pattern, one, read))
+            used = np.fromiter(ops, np.int64)
+            search.taken[used[~shared[used]]] = True
+            break
+    found.sort(key=lambda match: match.numbers)
+    best = None if found else replace(_best(graph, pattern, mask), instead=_open_ranks(graph, pattern, mask))
+    return Matches(graph, pattern, tuple(found), best, search.undecided)
+
+
+def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
+    """What to type where a function makes other ops for inputs whose rank is known, and these are in the graph."""
+    known = "" if pattern.ranked is None else "The ranks of its inputs are open, for which TensorFlow makes other ops"
+    there, first = set(graph.types), ""
+    for code, other in pattern.ranked() if pattern.ranked is not None else ():
+        if not all(other.kinds(p) & there for p in other.numbers):
+            continue
+        search = Search(graph, other, within)
+        root = search.best_root()
+        begun = search.starts(root)[:_STARTS]
+        if any(next(search.run(root, start, STEPS // 10), None) is not None for start in begun):
+            return f"{known}. Say them: {code}"
+        first = first or code
+    return f"{known}. Say them, as {first}" if first else ""
+
+
+def _best(graph: Graph, pattern: Pattern, within: Any) -> Partial:
+    """Searches once more, without sorting anything out before: for the best partial match and its reason."""
+    search = Search(graph, pattern, within, narrow=False)
+    small = pattern.graph
+    counts = {p: int(np.count_nonzero(search.domain[p])) for p in search.ops}
+    ends = [p for p, _ in pattern.outputs.values() if counts.get(p)]
+    rare = sorted((p for p in search.ops if counts[p]), key=lambda p: counts[p])
+    roots = list(dict.fromkeys([*ends[:2], *rare[:3]]))
+    if not roots:
+        kinds = sorted({kind for p in search.ops for kind in pattern.kinds(p)})
+        where = f"{graph.title} has" if within is None else "the ops to look in have"
+        return Partial({}, len(search.ops), small.names[search.ops[0]], f"{where} no {' or '.join(kinds)}")
+    most = _STEPS_FOR_WHY // len(roots)
+    for root in roots:
+        begun = search.steps
+        for start in search.starts(root):
+            if search.steps - begun > most:
+                break
+            next(search.run(root, start, STEPS // 10), None)
+    stop: Stop | None = search.stop
+    if stop is None:
+        return Partial({}, len(search.ops), small.names[roots[0]], "the search took too many steps to say why")
+    ops = {small.names[p]: graph.names[op] for p, op in sorted(stop.image.items())}
+    return Partial(ops, len(search.ops), small.names[stop.op], stop.why())

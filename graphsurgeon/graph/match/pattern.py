@@ -1,0 +1,238 @@
+"""Patterns: a small graph to look for in a large one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...errors import SelectionError
+from ..boundary import Tensor, entering, leaving
+from ..graph import Graph, Mask
+from ..pairs import NAMING, attributes
+from ..selection import OpView, Selection
+from ..traversal import backward, components
+from ..variables import FEED_TYPES
+from .conditions import Condition
+
+CONSTANTS = ("any", "equal", "input")
+#: Op types whose inputs may stand in any order. Add joins texts too: there the order is kept.
+COMMUTATIVE = frozenset(
+    {
+        "Add", "AddV2", "AddN", "Mul", "Maximum", "Minimum", "LogicalAnd", "LogicalOr", "Equal", "NotEqual",
+        "SquaredDifference", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "AccumulateNV2",
+    }
+)  # fmt: skip
+_FEEDS = FEED_TYPES & {"Placeholder", "PlaceholderV2", "_Arg"}
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Ops to look for, with their edges: what enters them may be any tensor.
+
+    Args:
+        graph: the small graph.
+        mask: which of its ops are looked for.
+        inputs: name -> the tensor that stands for any tensor; the same one wherever it is read.
+        outputs: name -> a tensor that others may read. Any other tensor of the pattern is an inner one.
+        conditions: op number -> what the op must be.
+        types: op number -> the op types that will do, where it is not its own alone.
+        made_of: what the pattern was made of, and the options, for code; None where something was added since.
+        ranked: of a function some of whose inputs have an open rank: gives what else it makes, with ranks that are
+            known, each with the code that says them; the next pattern each time.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"])])
+        >>> print(Pattern.of(g))
+        pattern of 2 ops: a (Exp), b (Log); inputs x; outputs b
+    """
+
+    graph: Graph
+    mask: Mask
+    inputs: Mapping[str, Tensor]
+    outputs: Mapping[str, Tensor]
+    conditions: Mapping[int, tuple[Condition, ...]] = field(default_factory=dict)
+    types: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    made_of: tuple[Any, tuple[tuple[str, Any], ...]] | None = None
+    ranked: Callable[[], Iterator[tuple[str, Pattern]]] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        inputs: Iterable[Any] | Mapping[str, Any] | None = None,
+        outputs: Iterable[Any] | Mapping[str, Any] | None = None,
+        *,
+        attributes: str | Iterable[str] = (),
+        constants: str = "any",
+        read: Callable[[Any], Any] | None = None,
+    ) -> Pattern:
+        """Makes a pattern of a small graph.
+
+        Args:
+            graph: the small graph.
+            inputs: tensors that stand for any tensor, by name or object, or name -> tensor. Default: placeholders.
+            outputs: tensors that others may read, the same way. Default: those that nobody reads in it.
+            attributes: attributes that must be as in the pattern; ``all`` for all of each op. Default: none.
+            constants: a constant of the pattern stands for ``any`` constant, for one that is ``equal``, or for any
+                tensor, as an ``input``.
+            read: reads the array that a constant holds; without it, its bytes are compared.
+
+        Raises:
+            SelectionError: there is nothing to look for, it falls apart, or a tensor is not there.
+        """
+        if inputs is None:
+            ins = {graph.names[i]: (i, 0) for i in np.flatnonzero(graph.typed(_FEEDS)).tolist()}
+        else:
+            ins = _tensors(graph, inputs, "inputs")
+        if constants == "input":
+            ins |= {graph.names[i]: (i, 0) for i in np.flatnonzero(graph.typed(["Const"])).tolist()}
+        if outputs is None:
+            read_by = np.zeros(graph.size, np.bool_)
+            read_by[graph.data.node] = read_by[graph.control.node] = True
+            held = {op for op, _ in ins.values()}
+            outs = {graph.names[i]: (i, 0) for i in np.flatnonzero(~read_by).tolist() if i not in held}
+        else:
+            outs = _tensors(graph, outputs, "outputs")
+        given = set(ins.values())
+        ends = graph.mask(op for op, port in outs.values() if (op, port) not in given)
+        mask = backward(graph, ends, frozenset(given))
+        mask[[op for op, _ in given]] = False
+        return cls(graph, mask, ins, outs)._with(attributes, constants, read)
+
+    @classmethod
+    def like(
+        cls,
+        selection: Selection,
+        *,
+        attributes: str | Iterable[str] = (),
+        constants: str = "any",
+        read: Callable[[Any], Any] | None = None,
+    ) -> Pattern:
+        """Makes a pattern of a selection: all like this. What enters it may be any tensor; arguments as for `of`."""
+        graph, mask = selection.graph, selection.mask.copy()
+        if constants == "input":
+            mask &= ~graph.typed(["Const"])
+        ins = {
+            f"{graph.names[op]}:{port}": (op, port) for op, port in entering(graph, mask, frozenset(selection.inputs))
+        }
+        outs = {f"{graph.names[op]}:{port}": (op, port) for op, port in selection.outputs or leaving(graph, mask)}
+        if not outs:
+            read_by = np.zeros(graph.size, np.bool_)
+            read_by[graph.data.node] = True
+            outs = {f"{graph.names[i]}:0": (i, 0) for i in np.flatnonzero(mask & ~read_by).tolist()}
+        return cls(graph, mask, ins, outs)._with(attributes, constants, read)
+
+    def _with(self, keys: str | Iterable[str], constants: str, read: Callable[[Any], Any] | None) -> Pattern:
+        graph = self.graph
+        if constants not in CONSTANTS:
+            wrong = f"{constants!r} says nothing about constants"
+            raise SelectionError(f"pattern(constants={constants!r})", wrong, f"Choose one of {', '.join(CONSTANTS)}")
+        if not self.mask.any():
+            raise SelectionError(
+                "pattern", "there is no op in it to look for", "Give outputs that are computed from the inputs"
+            )
+        self._refuse_apart()
+        wanted = None if keys == "all" else frozenset([keys] if isinstance(keys, str) else keys)
+        found: dict[int, tuple[Condition, ...]] = {}
+        for i in np.flatnonzero(self.mask).tolist():
+            held = attributes(graph.nodes[i]) or {}
+            use = [k for k in sorted(held) if (k not in NAMING and k != "value" if wanted is None else k in wanted)]
+            same = [(key, held[key]) for key in use]
+            array = None
+            if constants == "equal" and graph.types[i] == "Const":
+                array = read(graph.nodes[i]) if read else None
+                same += [("value", held["value"])] if array is None and "value" in held else []
+            reads = read if array is not None else None
+            if same or reads:
+                found[i] = (Condition(same=tuple(same), value=array, read=reads),)
+        return replace(self, conditions=found)
+
+    def _refuse_apart(self) -> None:
+        """A pattern of several pieces would fit anywhere; an input that two pieces share holds them together."""
+        graph = self.graph
+        sources = np.array([op for op, _ in self.inputs.values()], np.int64)
+        part = components(graph, ~self.mask, ~(self.mask | graph.mask(sources)))
+        pieces = {int(n) for n in part[self.mask]}
+        if len(pieces) > 1:
+            first = [graph.names[int(np.flatnonzero(self.mask & (part == n))[0])] for n in sorted(pieces)[:2]]
+            raise SelectionError(
+                "pattern",
+                f"it falls apart in {len(pieces)} pieces: no edge joins {first[0]!r} and {first[1]!r}",
+                "Look for the pieces one by one",
+            )
+
+    def where(
+        self,
+        op: str,
+        test: Callable[[OpView], bool] | None = None,
+        *,
+        type: str | Iterable[str] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        dtype: str | Sequence[str | None] | None = None,
+        shape: Sequence[int | None] | None = None,
+    ) -> Pattern:
+        """Returns the pattern with conditions on one of its ops.
+
+        Args:
+            op: its name in the pattern.
+            test: is called with an `OpView` of the op of the large graph, and must be true.
+            type: the op types that will do, as ``("Add", "AddV2")``.
+            attributes: attribute -> value, as ``{"padding": "SAME", "strides": [1, 1, 1, 1], "T": "float32"}``.
+            dtype: of output 0, or of each output.
+            shape: static shape of output 0; None in it for any size.
+
+        Raises:
+            SelectionError: the pattern does not look for an op of this name.
+
+        Example:
+            >>> g = Graph.of([("x", "Placeholder", []), ("sum", "Add", ["x", "x"])])
+            >>> print(Pattern.of(g).where("sum", type=("Add", "AddV2")))
+            pattern of 1 op: sum (Add or AddV2); inputs x; outputs sum
+        """
+        number = self.graph.find(op, f"where({op!r})")
+        if not self.mask[number]:
+            there = ", ".join(repr(self.graph.names[i]) for i in self.numbers[:12])
+            raise SelectionError(f"where({op!r})", f"{op!r} is an input of the pattern", f"Choose one of {there}")
+        dtypes = (dtype,) if isinstance(dtype, str) else tuple(dtype or ())
+        made = Condition(tuple((attributes or {}).items()), (), dtypes, None if shape is None else tuple(shape), test)
+        conditions = {**self.conditions, number: (*self.conditions.get(number, ()), made)}
+        types = dict(self.types)
+        if type is not None:
+            types[number] = frozenset([type] if isinstance(type, str) else type)
+        return replace(self, conditions=conditions, types=types, made_of=None)
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the ops that are looked for, in the small graph."""
+        return [int(i) for i in np.flatnonzero(self.mask)]
+
+    def kinds(self, op: int) -> frozenset[str]:
+        """Returns the op types that will do for an op."""
+        return self.types.get(op) or frozenset([self.graph.types[op]])
+
+    def __str__(self) -> str:
+        ops = [f"{self.graph.names[i]} ({' or '.join(sorted(self.kinds(i)))})" for i in self.numbers]
+        shown = ", ".join(ops[:8]) + (", …" if len(ops) > 8 else "")
+        ends = f"inputs {', '.join(self.inputs) or 'none'}; outputs {', '.join(self.outputs) or 'none'}"
+        return f"pattern of {len(ops)} op{'s' * (len(ops) != 1)}: {shown}; {ends}"
+
+
+def _tensors(graph: Graph, given: Iterable[Any] | Mapping[str, Any], word: str) -> dict[str, Tensor]:
+    if isinstance(given, Mapping):
+        pairs = [(key, _name(thing)) for key, thing in given.items()]
+    else:
+        things = [given] if isinstance(given, str) or hasattr(given, "name") else list(given)
+        pairs = [(_name(thing).removesuffix(":0"), _name(thing)) for thing in things]
+    asked = f"pattern({word}={{!r}})"
+    # An op without outputs may be meant: it is named as an op.
+    return {
+        key: graph.tensor(name, asked.format(name)) if ":" in name else (graph.find(name, asked.format(name)), 0)
+        for key, name in pairs
+    }
+
+
+def _name(thing: Any) -> str:
+    return str(getattr(thing, "name", thing))

@@ -1,0 +1,235 @@
+"""Provenance: where each op of a graph came from, and the records by which a graph remembers it."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .names import under
+
+if TYPE_CHECKING:
+    from ..plan.copied import Copied
+    from ..plan.effect import Effect
+    from .graph import Graph
+
+#: The collection of a graph that holds the records, one of bytes for each step.
+COLLECTION = "graphsurgeon/provenance"
+#: The attribute that says the same of one node, in a GraphDef that was asked for with it.
+ATTRIBUTE = "_graphsurgeon"
+_MARK = b"graphsurgeon provenance 1"
+#: Longer records are packed; unpacked, a record of a stranger may not be longer than this.
+_SHORT, _MOST = 1 << 16, 1 << 28
+_HOW = {
+    "copied": "copied from op {was!r} of {graph} in step {step}",
+    "placeholder": "placeholder made in step {step} in place of {was!r} of {graph}",
+    "constant": "constant made in step {step} in place of {was!r} of {graph}",
+    "setter": "made in step {step} to set what was copied from {was!r} of {graph}",
+    "inserted": "inserted in step {step}",
+    "orphan": "an orphan, left by step {step}",
+    "original": "original",
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an op came from; printed, one line.
+
+    Args:
+        op: its name.
+        kind: ``original``, ``copied``, ``placeholder`` or ``constant`` (in place of a tensor of the source),
+            ``setter`` (sets a copied variable), ``inserted``, ``orphan`` (its step was undone).
+        step: the step of the history that made it; 0 for an original.
+        was: the op or tensor of the source.
+        graph: the title of the source.
+        before: where the op of the source came from, in words; empty where it was an original.
+        changes: (step, what was changed).
+
+    Example:
+        >>> print(Origin("twin/x", "copied", 3, "x", "net.pb", changes=((4, "input 0 reads y:0"),)))
+        copied from op 'x' of net.pb in step 3, changed in step 4 (input 0 reads y:0)
+    """
+
+    op: str
+    kind: str = "original"
+    step: int = 0
+    was: str = ""
+    graph: str = ""
+    before: str = ""
+    changes: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps that made or changed it."""
+        return [step for step in (self.step, *(step for step, _ in self.changes)) if step]
+
+    def __str__(self) -> str:
+        text = _HOW[self.kind].format(was=self.was, graph=self.graph, step=self.step)
+        text += f" (there {self.before})" if self.before else ""
+        return ", ".join([text, *(f"changed in step {step} ({what})" for step, what in self.changes)])
+
+
+def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Origin]]) -> bytes:
+    """Returns what a graph is to remember of a plan.
+
+    Args:
+        effect: what the plan has done.
+        step: its number in the history.
+        before: tells where the ops of a source came from.
+    """
+    from ..plan.copied import NewPlaceholder
+
+    copies, made, covered = [], {}, set()
+    told: dict[int, Mapping[str, Origin]] = {}  # many copies may be of one source
+    for copied in effect.copies:
+        if copied.role == "graft":
+            continue  # what a plan builds comes from no other graph
+        if id(copied.source) not in told:
+            told[id(copied.source)] = before(copied.source)
+        copies.append(_copy_record(copied, told[id(copied.source)]))
+        title = copied.source.title
+        covered.update(copied.names)
+        for new in copied.stand_ins:
+            made[new.name] = ("placeholder" if isinstance(new, NewPlaceholder) else "constant", new.was, title)
+        made.update({op.name: ("setter", v.was, title) for v in copied.variables for op in v.setter})
+    made.update({name: ("inserted", "", "") for name in effect.new_names if name not in made and name not in covered})
+    changed: dict[str, list[str]] = {}
+    for op, at, tensor in effect.edits:
+        changed.setdefault(op, []).append(f"input {at} reads {tensor}")
+    for op, change in effect.changes.items():
+        changed.setdefault(op, []).append(change.text)
+    for was, now in effect.renamed.items():
+        changed.setdefault(now, []).append(f"was called {was}")
+    names, there = effect.plan.base.names, effect.after.index
+    about = {
+        "text": "; ".join(s.text for s in effect.plan.steps),
+        "copies": copies,
+        "made": made,
+        "changed": {op: ", ".join(what) for op, what in changed.items() if op in there},
+        "removed": [names[i] for i in sorted(effect.removed)],
+        "renamed": effect.renamed,
+    }
+    return written(step, about)
+
+
+def _copy_record(copied: Copied, known: Mapping[str, Origin]) -> dict[str, Any]:
+    source = copied.source
+    ops = [source.names[i] for i in copied.ops.tolist()]
+    out: dict[str, Any] = {"graph": source.title, "to": copied.step.to, "ops": ops}
+    other = {old: new for old, new in zip(ops, copied.names, strict=True) if new != under(copied.step.to, old)}
+    if other:
+        out["names"] = other
+    earlier = {op: str(known[op]) for op in ops if op in known} if known else {}
+    if earlier:
+        out["before"] = earlier
+    return out
+
+
+def written(step: int, about: Mapping[str, Any]) -> bytes:
+    r"""Returns a record as bytes: a line that says what it is, and JSON, packed where it is long.
+
+    Example:
+        >>> written(3, {"made": {}})
+        b'graphsurgeon provenance 1 step 3 json\n{"made":{}}'
+    """
+    body = json.dumps(about, separators=(",", ":"), ensure_ascii=True).encode()
+    how, body = (b"json", body) if len(body) < _SHORT else (b"zlib", zlib.compress(body, 1))
+    return b"%s step %d %s\n%s" % (_MARK, step, how, body)
+
+
+def step_of(data: Any) -> int:
+    """Returns the step that a record is of; 0 where it is none.
+
+    Example:
+        >>> step_of(written(3, {})), step_of(b"something else")
+        (3, 0)
+    """
+    if not isinstance(data, bytes) or not data.startswith(_MARK):
+        return 0
+    words = data[len(_MARK) : len(_MARK) + 40].partition(b"\n")[0].split()
+    return int(words[1]) if len(words) == 3 and words[1].isdigit() and len(words[1]) < 10 else 0
+
+
+def origins(records: Sequence[Any]) -> Mapping[str, Origin]:
+    """Returns op name -> where it came from, for all that is no original; what is no record is passed over.
+
+    Example:
+        >>> about = {"copies": [{"graph": "net", "to": "twin", "ops": ["x"]}], "changed": {"y": "T=1"}}
+        >>> for origin in origins([written(1, about)]).values():
+        ...     print(origin.op, origin)
+        twin/x copied from op 'x' of net in step 1
+        y original, changed in step 1 (T=1)
+    """
+    return _origins(tuple(data for data in records if step_of(data)))
+
+
+@lru_cache(maxsize=8)
+def _origins(records: tuple[bytes, ...]) -> Mapping[str, Origin]:
+    out: dict[str, Origin] = {}
+    for data in sorted(records, key=step_of):
+        try:
+            _read(step_of(data), _unpacked(data), out)
+        except (ValueError, TypeError, KeyError, AttributeError, zlib.error, RecursionError):
+            continue  # a file of a stranger may hold anything
+    return out
+
+
+def _unpacked(data: bytes) -> dict[str, Any]:
+    head, _, body = data.partition(b"\n")
+    if head.endswith(b"zlib"):
+        work = zlib.decompressobj()
+        body = work.decompress(body, _MOST)
+        if work.unconsumed_tail:
+            raise ValueError("too long")
+    return dict(json.loads(body))
+
+
+def _read(step: int, about: Mapping[str, Any], out: dict[str, Origin]) -> None:
+    new: dict[str, Origin] = {}
+    for copy in about.get("copies", ()):
+        names, earlier, scope, graph = (
+            copy.get("names", {}),
+            copy.get("before", {}),
+            str(copy["to"]),
+            str(copy["graph"]),
+        )
+        for op in copy["ops"]:
+            name = names.get(op) or under(scope, op)
+            new[name] = Origin(name, "copied", step, op, graph, str(earlier.get(op, "")))
+    for name, (kind, was, graph) in about.get("made", {}).items():
+        new[name] = Origin(name, kind if kind in _HOW else "inserted", step, str(was), str(graph))
+    for name in about.get("removed", ()):
+        out.pop(name, None)
+    known = {str(now): out.pop(name) for name, now in about.get("renamed", {}).items() if name in out}
+    out |= {name: replace(origin, op=name) for name, origin in known.items()}
+    out |= new
+    for name, what in about.get("changed", {}).items():
+        old = out.get(name, Origin(name))
+        out[name] = replace(old, changes=(*old.changes, (step, str(what))))
+
+
+def attribute(origin: Origin) -> bytes:
+    """Returns an origin as the value of an attribute of its node."""
+    about = {key: getattr(origin, key) for key in ("kind", "step", "was", "graph", "before", "changes")}
+    return json.dumps({k: v for k, v in about.items() if v}, separators=(",", ":")).encode()
+
+
+def from_attribute(op: str, data: bytes) -> Origin:
+    """Returns what such an attribute says; an original where it cannot be read.
+
+    Example:
+        >>> origin = Origin("twin/x", "copied", 3, "x", "net.pb")
+        >>> from_attribute("twin/x", attribute(origin)) == origin, from_attribute("x", b"?").kind
+        (True, 'original')
+    """
+    try:
+        about = dict(json.loads(data))
+        kind = about.get("kind", "original")
+        changes = tuple((int(step), str(what)) for step, what in about.get("changes", ()))
+        was, graph, before = (str(about.get(key, "")) for key in ("was", "graph", "before"))
+        return Origin(op, kind if kind in _HOW else "inserted", int(about.get("step", 0)), was, graph, before, changes)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return Origin(op)

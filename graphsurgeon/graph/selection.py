@@ -1,0 +1,378 @@
+"""Selection: a set of ops as a value, with set algebra and walks."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import SelectionError, nearest
+from .boundary import Boundary, Tensor, control_entering, entering, leaks, leaving, region
+from .graph import Graph, Mask, TensorInfo
+from .traversal import backward, forward
+from .variables import VARIABLE_TYPES
+
+
+@dataclass(frozen=True)
+class Query:
+    """How a selection was made: a verb with its arguments, over other queries; printed as Python by `code`."""
+
+    verb: str
+    args: tuple[Any, ...] = ()
+    over: tuple[Query, ...] = ()
+
+
+@dataclass(frozen=True)
+class OpView:
+    """One op as `where` shows it: name, type, attributes, inputs and outputs."""
+
+    graph: Graph
+    number: int
+
+    @property
+    def name(self) -> str:
+        """The op's name."""
+        return self.graph.names[self.number]
+
+    @property
+    def type(self) -> str:
+        """The op type, as ``Conv2D``."""
+        return self.graph.types[self.number]
+
+    @property
+    def node(self) -> Any:
+        """The NodeDef; read it, never change it."""
+        return self.graph.nodes[self.number]
+
+    @property
+    def device(self) -> str:
+        """The device asked for; empty for none."""
+        return str(getattr(self.node, "device", ""))
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the input tensors."""
+        return self.graph.input_names(self.number)
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        """Dtype and shape of each output; empty where unknown."""
+        return self.graph.outputs(self.number) or ()
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """A set of ops of one graph. Selections combine by ``|``, ``&``, ``-``, ``~`` and never change.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> s = select(g, op="Neg")
+        >>> s.names, (s & select(g, name="b")).names, s.ancestors().count
+        (['b', 'c'], ['b'], 3)
+    """
+
+    graph: Graph
+    mask: Mask
+    query: Query
+    inputs: tuple[Tensor, ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+    notes: tuple[str, ...] = ()  # what was asked for beside it, and is not there
+
+    # -- looking at it --------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """Number of ops."""
+        return int(np.count_nonzero(self.mask))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        number = self.graph.index.get(str(getattr(name, "name", name)))
+        return number is not None and bool(self.mask[number])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Selection):
+            return NotImplemented
+        return self.graph.owner is other.graph.owner and self.names == other.names
+
+    def __hash__(self) -> int:
+        return hash((id(self.graph.owner), self.count))
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """Op numbers, in graph order."""
+        return [int(i) for i in np.flatnonzero(self.mask)]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Op names, in graph order."""
+        return [self.graph.names[i] for i in self.numbers]
+
+    @cached_property
+    def types(self) -> dict[str, int]:
+        """How many ops there are of each type, most frequent first."""
+        kinds, counts = np.unique(self.graph.type_array[self.mask], return_counts=True)
+        pairs = sorted(zip(counts.tolist(), kinds.tolist(), strict=True), key=lambda p: (-p[0], p[1]))
+        return {str(kind): int(count) for count, kind in pairs}
+
+    @cached_property
+    def boundary(self) -> Boundary:
+        """The tensors that enter and leave, control inputs, variables and leaks."""
+        g = self.graph
+
+        def name(t: Tensor) -> str:
+            return f"{g.names[t[0]]}:{t[1]}"
+
+        cuts = frozenset(self.inputs)
+        crossing = list(self.inputs) + [t for t in entering(g, self.mask, cuts) if t not in cuts]
+        kinds = self.mask & g.typed(VARIABLE_TYPES)
+        return Boundary(
+            inputs=tuple(name(t) for t in crossing),
+            outputs=tuple(name(t) for t in (self.outputs or leaving(g, self.mask))),
+            control_inputs=tuple((g.names[a], g.names[b]) for a, b in control_entering(g, self.mask)),
+            variables=tuple(g.names[int(i)] for i in np.flatnonzero(kinds)),
+            leaks=leaks(g, self.mask, self.inputs),
+        )
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{n} {kind}" for kind, n in list(self.types.items())[:4])
+        more = ", …" if len(self.types) > 4 else ""
+        notes = "".join(f"; {note}" for note in self.notes)
+        return f"<Selection of {self.count} ops in {self.graph.title}: {kinds or 'nothing'}{more}{notes}>"
+
+    # -- making others --------------------------------------------------------------------------
+
+    def __or__(self, other: Selection) -> Selection:
+        return self._with(self.mask | self._match(other, "|"), "or", other)
+
+    def __and__(self, other: Selection) -> Selection:
+        return self._with(self.mask & self._match(other, "&"), "and", other)
+
+    def __sub__(self, other: Selection) -> Selection:
+        return self._with(self.mask & ~self._match(other, "-"), "minus", other)
+
+    def __invert__(self) -> Selection:
+        return Selection(self.graph, ~self.mask, Query("not", (), (self.query,)))
+
+    def ancestors(self, control: bool = True) -> Selection:
+        """Returns these ops and all they need, control inputs included unless `control` is False."""
+        mask = backward(self.graph, self.mask, control=control)
+        return Selection(self.graph, mask, Query("ancestors", (control,), (self.query,)))
+
+    def descendants(self, control: bool = True) -> Selection:
+        """Returns these ops and all that need them."""
+        mask = forward(self.graph, self.mask, control=control)
+        return Selection(self.graph, mask, Query("descendants", (control,), (self.query,)))
+
+    def where(self, test: Callable[[OpView], bool]) -> Selection:
+        """Returns the ops for which `test`, called with an `OpView`, is true."""
+        given: Any = test
+        if not callable(given):
+            wrong = f"{test!r} is {_a(test)}, not a function"
+            raise SelectionError(f"where({test!r})", wrong, "Give one of an OpView: lambda op: op.type == 'Conv2D'")
+        kept = [i for i in self.numbers if test(OpView(self.graph, i))]
+        names = tuple(self.graph.names[i] for i in kept)
+        return Selection(self.graph, self.graph.mask(kept), Query("names", names))
+
+    def expect(self, count: int) -> Selection:
+        """Returns this selection if it has exactly `count` ops.
+
+        Raises:
+            SelectionError: it has another number of ops; the message shows what it holds.
+        """
+        if self.count != count:
+            kinds = ", ".join(f"{n} {kind}" for kind, n in list(self.types.items())[:6]) or "nothing"
+            raise SelectionError(
+                f"expect({count})",
+                f"the selection holds {self.count} ops ({kinds})",
+                f"Narrow or widen it, or type expect({self.count})",
+            )
+        return self
+
+    def _with(self, mask: Mask, verb: str, other: Selection) -> Selection:
+        return Selection(self.graph, mask, Query(verb, (), (self.query, other.query)))
+
+    def _match(self, other: Selection, sign: str) -> Mask:
+        if not isinstance(other, Selection):
+            raise SelectionError(
+                f"selection {sign} {other!r}", f"{other!r} is {_a(other)}, not a selection", "Make one: ed.select(...)"
+            )
+        if other.graph is self.graph:
+            return other.mask
+        if other.graph.owner is not None and other.graph.owner is self.graph.owner:
+            return _fitted(other, self.graph.size)
+        raise SelectionError(
+            f"selection {sign} selection",
+            f"they belong to two graphs, {self.graph.title} and {other.graph.title}",
+            "Select from the same editor",
+        )
+
+    def on(self, graph: Graph) -> Selection:
+        """Returns this selection on a newer snapshot of the same graph; ops added since are not in it."""
+        if graph is self.graph:
+            return self
+        return Selection(graph, _fitted(self, graph.size), self.query, self.inputs, self.outputs)
+
+    def moved(self, graph: Graph) -> Selection:
+        """Returns the ops of these names in a graph that was made of this one.
+
+        Raises:
+            SelectionError: one of them is not there.
+        """
+        names, old = tuple(self.names), self.graph.names
+        mask = graph.mask([graph.find(name, "the copy of what was selected") for name in names])
+        start, end = (
+            tuple((graph.find(old[op], "the copy"), port) for op, port in t) for t in (self.inputs, self.outputs)
+        )
+        return Selection(graph, mask, Query("names", names), start, end)
+
+
+def _fitted(selection: Selection, size: int) -> Mask:
+    out = np.zeros(size, np.bool_)
+    out[: min(size, len(selection.mask))] = selection.mask[:size]
+    return out
+
+
+def select(
+    graph: Graph,
+    *,
+    scope: str | None = None,
+    op: str | Iterable[str] | None = None,
+    name: str | Iterable[str] | None = None,
+    inputs: Iterable[str] | None = None,
+    outputs: Iterable[str] | None = None,
+) -> Selection:
+    """Returns the ops that fit all that is given.
+
+    Args:
+        graph: the snapshot to select from.
+        scope: a name scope: its own op, if there is one, and all below.
+        op: an op type or several; of several, those that the graph has, and the selection says which it has not.
+        name: op names, or patterns with ``*``, ``?`` and ``[ ]``.
+        inputs: boundary input tensors: what lies before them stays out.
+        outputs: boundary output tensors: only what they need is in.
+
+    Raises:
+        SelectionError: a name, scope or type is not in the graph, or the boundary does not connect.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("n/a", "Neg", ["x"]), ("n/b", "Neg", ["n/a"])])
+        >>> select(g, scope="n").names, select(g, inputs=["n/a:0"], outputs=["n/b:0"]).names
+        (['n/a', 'n/b'], ['n/b'])
+    """
+    kinds, patterns = _words(op, "op"), _words(name, "name")
+    ins, outs = _words(inputs, "inputs"), _words(outputs, "outputs")
+    place: Any = scope
+    if place is not None and not isinstance(place, str):
+        wrong = f"{scope!r} is {_a(scope)}, not the name of a scope"
+        raise SelectionError(f"select(scope={scope!r})", wrong, "Give one as text: scope='conv1'")
+    shown = [("scope", scope), ("op", _single(kinds)), ("name", _single(patterns))]
+    shown += [
+        ("inputs", list(ins) if ins is not None else None),
+        ("outputs", list(outs) if outs is not None else None),
+    ]
+    given = tuple((key, value) for key, value in shown if value is not None)
+    asked = "select(" + ", ".join(f"{key}={value!r}" for key, value in given) + ")"
+    if not given:
+        return Selection(graph, np.ones(graph.size, np.bool_), Query("select"))
+    mask, notes = np.ones(graph.size, np.bool_), list[str]()
+    start: tuple[Tensor, ...] = ()
+    end: tuple[Tensor, ...] = ()
+    if scope is not None:
+        mask &= _scope(graph, scope, asked)
+    if kinds is not None:
+        mask &= _types(graph, kinds, asked, notes)
+    if patterns is not None:
+        mask &= _names(graph, patterns, asked)
+    if ins is not None or outs is not None:
+        if not outs:
+            raise SelectionError(asked, "a boundary needs outputs", "Add outputs=['name:0'], or use .descendants()")
+        end = tuple(dict.fromkeys(graph.tensor(t, asked) for t in outs))
+        start = tuple(dict.fromkeys(graph.tensor(t, asked) for t in ins or ()))
+        mask &= region(graph, start, end, asked)
+    return Selection(graph, mask, Query("select", given), start, end, tuple(notes))
+
+
+def _words(given: Any, key: str) -> tuple[str, ...] | None:
+    """The names in what was given: a text, an object that has a name, or several of them."""
+    if given is None:
+        return None
+    alone = isinstance(given, str | bytes) or hasattr(given, "name") or not isinstance(given, Iterable)
+    items: list[Any] = [given] if alone else list(given)
+    odd = [item for item in items if not isinstance(item, str) and not isinstance(getattr(item, "name", None), str)]
+    if odd:
+        wrong = f"{odd[0]!r} is {_a(odd[0])}, neither a text nor an object with a name"
+        raise SelectionError(f"select({key}={given!r})", wrong, f"Give one or a list, as {key}={_LIKE[key]!r}")
+    return tuple(i if isinstance(i, str) else str(i.name) for i in items)
+
+
+_LIKE = {"op": "Conv2D", "name": "conv1/*", "inputs": "x:0", "outputs": "y:0"}
+
+
+def _a(thing: Any) -> str:
+    kind = type(thing).__name__
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _single(words: tuple[str, ...] | None) -> Any:
+    return None if words is None else words[0] if len(words) == 1 else list(words)
+
+
+def _scope(graph: Graph, scope: str, asked: str) -> Mask:
+    mask = graph.scope_mask(scope)
+    bare = scope.rstrip("/")
+    if bare in graph.index:
+        mask[graph.index[bare]] = True
+    if not mask.any():
+        close = nearest(bare, graph.scopes.names[1:])
+        hint = "Did you mean " + " or ".join(repr(c) for c in close) + "?" if close else _top(graph)
+        raise SelectionError(asked, f"{graph.title} has no name scope {bare!r}", hint)
+    return mask
+
+
+def _top(graph: Graph) -> str:
+    tops = sorted(graph.scopes.names[i] for i in graph.scopes.children[0])
+    if not tops:
+        return "It has no name scopes at all; select by name instead"
+    return "Its outermost scopes are " + ", ".join(repr(t) for t in tops[:12])
+
+
+def _types(graph: Graph, kinds: Sequence[str], asked: str, notes: list[str]) -> Mask:
+    mask = np.zeros(graph.size, np.bool_)
+    for kind in kinds:
+        hit = graph.type_array == kind
+        if not hit.any():
+            there = sorted(set(graph.types))
+            close = nearest(kind, there)
+            hint = "Did you mean " + " or ".join(map(repr, close)) + "?" if close else ""
+            notes.append(f"no op of type {kind!r}" + (f" (d{hint[1:]})" if hint else ""))
+            if len(notes) == len(kinds):
+                which = repr(kind) if len(kinds) == 1 else " or ".join(map(repr, kinds))
+                wrong = f"{graph.title} has no op of type {which}"
+                raise SelectionError(asked, wrong, hint or f"It has {', '.join(there)}")
+        mask |= hit
+    return mask
+
+
+def _names(graph: Graph, patterns: Iterable[str], asked: str) -> Mask:
+    mask = np.zeros(graph.size, np.bool_)
+    for pattern in patterns:
+        if pattern in graph.index:
+            mask[graph.index[pattern]] = True
+        elif any(c in pattern for c in "*?["):
+            hits = [graph.index[n] for n in fnmatch.filter(graph.names, pattern)]
+            if not hits:
+                raise SelectionError(asked, f"no op name of {graph.title} fits {pattern!r}", _top(graph))
+            mask[hits] = True
+        else:
+            graph.find(pattern, asked)
+    return mask

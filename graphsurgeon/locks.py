@@ -1,0 +1,162 @@
+"""Door: many may be inside at once, or one alone; who needs several doors gets all of them at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from .errors import PlanError
+
+# One lock for all doors: who waits for several doors takes all of them in one moment, so nobody waits while holding
+# one that somebody else needs. It is held for a few comparisons only.
+_changed = threading.Condition()
+_queue: list[_Request] = []  # those who wait, in the order in which they came
+_held: dict[int, int] = {}  # thread -> how many requests of it are inside
+
+
+class BusyError(Exception):
+    """Others were inside all the time."""
+
+
+class Door:
+    """A lock for values that many threads read and one thread renews.
+
+    Threads get in in the order in which they came, as far as they are in each other's way: neither readers nor a
+    writer are kept out for good. A thread that is inside of some door waits for nobody who only waits.
+
+    Example:
+        >>> door = Door()
+        >>> with door.reading(), door.reading():
+        ...     "one thread may go in twice"
+        'one thread may go in twice'
+        >>> with door.writing():
+        ...     "alone"
+        'alone'
+    """
+
+    def __init__(self) -> None:
+        self._inside: dict[int, int] = {}  # thread -> how often it went in
+        self._open_ended: dict[int, int] = {}  # those of them that may need another thread to go in before they end
+        self._alone: int | None = None
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Goes in beside others; waits while somebody is alone inside, who may himself go in."""
+        return entered([self])
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Goes in alone; waits until all others are out.
+
+        Raises:
+            PlanError: this very thread is reading: it would wait for itself.
+        """
+        self.refuse_reader()
+        return entered(alone=[self])
+
+    def is_reader(self) -> bool:
+        """Returns whether this very thread is inside."""
+        return threading.get_ident() in self._inside
+
+    def is_alone(self) -> bool:
+        """Returns whether this very thread is alone inside."""
+        return self._alone == threading.get_ident()
+
+    def refuse_reader(self) -> None:
+        """Refuses to let in alone a thread that is inside already.
+
+        Raises:
+            PlanError: it is.
+        """
+        if self.is_reader() or self.is_alone():
+            raise PlanError(
+                "update()", "this thread is reading the values right now", "Update outside of `with reading()`"
+            )
+
+
+@dataclass(eq=False)
+class _Request:
+    thread: int
+    beside: Sequence[Door]
+    alone: Sequence[Door]
+    open_ended: bool
+
+    def fits(self) -> bool:
+        """Whether nobody inside is in the way."""
+        beside = all(door._alone in (None, self.thread) for door in self.beside)
+        return beside and all(
+            door._alone in (None, self.thread) and door._inside.keys() <= {self.thread} for door in self.alone
+        )
+
+    def waits_for(self, other: _Request) -> bool:
+        """Whether another one, who came before and waits, is to go in first."""
+        if any(door._open_ended for door in other.alone):
+            return False  # who is inside there may need this one to come out
+        return bool({*self.beside, *self.alone}.intersection(other.alone) or set(self.alone).intersection(other.beside))
+
+    def ready(self) -> bool:
+        if not self.fits():
+            return False
+        before = _queue[: _queue.index(self)] if self in _queue else _queue
+        return bool(_held.get(self.thread)) or not any(self.waits_for(other) for other in before)
+
+    def enter(self) -> None:
+        _held[self.thread] = _held.get(self.thread, 0) + 1
+        for door in self.beside:
+            for kept in (door._inside, door._open_ended)[: 1 + self.open_ended]:
+                kept[self.thread] = kept.get(self.thread, 0) + 1
+        for door in self.alone:
+            door._alone = self.thread
+
+    def leave(self) -> None:
+        _less(_held, self.thread)
+        for door in self.beside:
+            for kept in (door._inside, door._open_ended)[: 1 + self.open_ended]:
+                _less(kept, self.thread)
+        for door in self.alone:
+            door._alone = None
+
+
+def _less(counts: dict[int, int], thread: int) -> None:
+    counts[thread] -= 1
+    if not counts[thread]:
+        del counts[thread]
+
+
+@contextmanager
+def entered(
+    beside: Sequence[Door] = (),
+    alone: Sequence[Door] = (),
+    *,
+    open_ended: bool = False,
+    timeout: float | None = None,
+) -> Iterator[None]:
+    """Goes through several doors at once, and out of them again.
+
+    Args:
+        beside: doors to be inside of together with others.
+        alone: doors to be alone inside of; this thread itself may be inside already.
+        open_ended: what is done inside may have to wait for other threads that want to go in too: they are let in
+            even if somebody who wants to be alone came first.
+        timeout: how long to wait, in seconds; None for as long as it takes.
+
+    Raises:
+        BusyError: others were inside all the time.
+    """
+    request = _Request(threading.get_ident(), beside, alone, open_ended)
+    with _changed:
+        if not request.ready():
+            _queue.append(request)
+            try:
+                if not _changed.wait_for(request.ready, timeout):
+                    raise BusyError
+            finally:
+                _queue.remove(request)
+                _changed.notify_all()
+        request.enter()
+    try:
+        yield
+    finally:
+        with _changed:
+            request.leave()
+            _changed.notify_all()

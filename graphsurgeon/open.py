@@ -1,0 +1,69 @@
+"""Opening: from what people have to an editor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .editor import Editor
+
+
+def open(
+    thing: Any,
+    *,
+    tags: Any = None,
+    signature: Any = None,
+    function: str | None = None,
+    training: bool | None = None,
+    inline: bool = False,
+    title: str | None = None,
+) -> Editor:
+    """Opens a TensorFlow graph for looking and operating.
+
+    Args:
+        thing: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; the path of a ``.pb``,
+            ``.pbtxt`` or ``.meta`` file (also ``.gz``) or of a SavedModel folder of TF1 or TF2; or a TF2 object: a
+            ConcreteFunction, a `tf.function`, a Keras model, a `tf.Module`, or what `tf.saved_model.load` gave.
+        tags: which graph of a SavedModel, where it holds several.
+        signature: for a SavedModel folder, the name of a signature, as ``"serving_default"``: its function is opened,
+            with the real ops in place of one call op. For a TF2 object, the arguments as `tf.TensorSpec` (shape and
+            dtype): one, a list of them, or a dict for keywords; for a Keras model the structure it is called
+            with, a tuple for several arguments.
+        function: which function of a `tf.Module`, by its attribute name.
+        training: whether a Keras model is called for training; default no.
+        inline: replace function calls by what they compute, as `Editor.inlined` does.
+        title: what to call it in messages and pictures.
+
+    Returns:
+        an `Editor`. The last line of a cell shows it as a widget. A TF2 object is opened as a graph of its own: its
+        arguments are placeholders, its variables resource variables with the values of now; the object itself never
+        changes. `Editor.inputs` and `Editor.outputs` name its arguments and results.
+
+    Raises:
+        OpenError: it cannot be read; the message says what is wrong with it.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> graph = tf.Graph()
+        >>> with graph.as_default():
+        ...     y = tf.square(tf.compat.v1.placeholder(tf.float32, [None], name="x"), name="y")
+        >>> print(open(graph))
+        graph: 2 ops, 1 edge
+          inputs   x  float32 (?,)
+          outputs  y  float32 (?,)
+        >>> w = tf.Variable(3.0, name="w")
+        >>> ed = open(tf.function(lambda x: x * w), signature=tf.TensorSpec([None], tf.float32, name="x"))
+        >>> ed.session().run(ed.outputs, {ed.inputs["x"]: [1.0, 2.0]})
+        {'output': array([3., 6.], dtype=float32)}
+    """
+    from .tf.open.source import opened
+
+    found = opened(thing, tags, signature, function, training)
+    editor = Editor(
+        found.graph, title or found.title, found.code, found.session, found.values, found.inputs, found.outputs,
+        lack=found.lack,
+    )  # fmt: skip
+    if any(found.ends):
+        editor.ends = found.ends
+    editor.served = found.served
+    editor.packed = found.packed
+    return editor.inlined() if inline else editor

@@ -1,0 +1,247 @@
+"""Check: the faults a plan can have, each with its three-part message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import SelectionError, did_you_mean
+from ..graph.contexts import context_faults
+from ..graph.graph import Graph, Mask, TensorInfo
+from ..graph.names import free_scope, taken, under, valid_scope
+from .fitting import axis_text, bare, both_ways, fits, fitting, handle_clash, shapes_differ
+
+if TYPE_CHECKING:
+    from .steps import ConnectStep, CopyStep, Fault
+    from .workbench import Workbench
+
+
+def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
+    """Faults of the scope a copy is to get: not a scope, or taken by an op or a scope of the destination."""
+    from .steps import Fault
+
+    asked = f"copy(to={step.to!r})"
+    if step.names is not None:
+        return []  # the names are known only when it is known what is copied: see `name_faults`
+    if step.reuse is not None:
+        clash = [n for n in step.selection.names if n not in step.reuse and under(step.to, n) in base.index]
+        if clash:
+            name = under(step.to, clash[0])
+            return [
+                Fault(
+                    asked,
+                    f"{name!r} is there already and is no copy of {clash[0]!r}",
+                    "Choose another namespace",
+                )
+            ]
+        return []
+    if not step.to:
+        clash = [n for n in step.selection.names if base.taken(n)]
+        if clash:
+            return [
+                Fault(
+                    asked,
+                    f"{len(clash)} of the names are taken in {base.title}, {clash[0]!r} first",
+                    f"Copy under a scope: to={free_scope(base, 'copy')!r} is free",
+                )
+            ]
+        return []
+    if not valid_scope(step.to):
+        return [
+            Fault(
+                asked,
+                f"{step.to!r} is not a name scope",
+                "Use letters, digits, '_', '.', '-' and '/' between parts",
+            )
+        ]
+    if taken(base, step.to):
+        free = free_scope(base, step.to)
+        return [Fault(asked, f"the name {step.to!r} is taken in {base.title}", f"Type to={free!r}, which is free")]
+    return []
+
+
+def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[Fault]:
+    """Faults of names that a copy is given one by one: no name, taken in the destination, or given twice."""
+    from .steps import Fault
+
+    seen: set[str] = set()
+    for name in names:
+        wrong = "" if valid_scope(name) else f"{name!r} is not a name of an op"
+        wrong = wrong or (f"the name {name!r} is taken in {base.title}" if name in base.index else "")
+        wrong = wrong or (f"the name {name!r} is given to two ops" if name in seen else "")
+        if wrong:
+            instead = "Give each op a free name of its own"
+            if not step.to and name in base.index and name not in (step.names or {}).values():
+                wrong = f"{name!r} belongs to a whole that is named, and would keep its name"
+                instead = "Take the scope that has all of it, with its loop or cond, or leave the names as they are"
+            return [Fault(f"copy(to={step.to!r}, names=...)", wrong, instead)]
+        seen.add(name)
+    return []
+
+
+def step_faults(
+    step: CopyStep,
+    same: bool,
+    *,
+    refused: Sequence[str] = (),
+    unused: Sequence[str] = (),
+    control: Sequence[tuple[str, str]] = (),
+) -> list[Fault]:
+    """Faults of what a copy asks for: nothing selected, tensors left open, a choice that needs one graph."""
+    from .steps import Fault
+
+    asked, out = f"copy(to={step.to!r})", []
+    graph = step.selection.graph
+    if not step.selection.count:
+        out.append(Fault(asked, "the selection is empty", "Select at least one op"))
+    if not same:
+        for what, value in (("unmapped", step.unmapped), ("control", step.control)):
+            if value == "keep":
+                out.append(
+                    Fault(
+                        asked,
+                        f"{what}='keep' would read tensors of {graph.title} from another graph",
+                        "Give the replacements in inputs={...}, or choose 'placeholder' or 'include'"
+                        if what == "unmapped"
+                        else "Choose control='drop' or control='include'",
+                    )
+                )
+        if any(policy == "share" for _, policy in step.variables):
+            out.append(
+                Fault(
+                    asked,
+                    "variables='share' needs one graph; these are two",
+                    "Choose variables='copy' or 'initial'",
+                )
+            )
+    if refused:
+        shown = ", ".join(repr(r) for r in refused[:4]) + (f" and {len(refused) - 4} more" if len(refused) > 4 else "")
+        one, verb = refused[0], "are" if len(refused) > 1 else "is"
+        out.append(
+            Fault(
+                asked,
+                f"{len(refused)} tensor{'s' * (len(refused) > 1)} the copy needs {verb} not mapped: {shown}",
+                f"Map it: inputs={{{one!r}: 'name:0'}}, or choose unmapped='placeholder', 'include'"
+                + (" or 'keep'" if same else ""),
+            )
+        )
+    if unused:
+        entering = list(step.selection.boundary.inputs)
+        hint = did_you_mean(unused[0], entering) if entering else "Nothing enters this selection at all"
+        if entering and not hint.startswith("Did"):
+            hint = "What enters it: " + ", ".join(repr(e) for e in entering[:6])
+        out.append(Fault(asked, f"inputs names {unused[0]!r}, which does not enter the selection", hint))
+    if control:
+        inside, outside = control[0]
+        more = f" ({len(control)} such edges)" if len(control) > 1 else ""
+        out.append(
+            Fault(
+                asked,
+                f"{inside!r} must run after {outside!r}, which is not copied{more}",
+                "Choose control='drop' to copy without that order, or control='include' to copy it too",
+            )
+        )
+    if not out and not (refused or unused or control):
+        cuts = [] if step.unmapped == "include" else list(step.selection.inputs)
+        cuts += [graph.tensor(old) for old, _ in step.inputs if old.partition(":")[0] in graph.index]
+        out += context_faults(graph, step.selection.mask, cuts, asked)
+    return out
+
+
+def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, asked: str) -> list[Fault]:
+    """Faults of a boundary between the writes and the reads of a TensorArray: what was written is not in the tensor."""
+    from .steps import Fault
+
+    kinds = [k for k in set(graph.types) if k.startswith("TensorArray") and k.endswith(("V2", "V3"))]
+    users = [i for i in np.flatnonzero(mask & graph.typed(kinds)).tolist() if len(graph.data.row(i)) > 1]
+    cuts = set(entering)
+    for user in users:
+        last = int(graph.data.ptr[user + 1]) - 1
+        flow = (int(graph.data.node[last]), int(graph.data.port[last]))
+        if flow in cuts:
+            name = f"{graph.names[flow[0]]}:{flow[1]}"
+            return [
+                Fault(
+                    asked,
+                    f"{name!r} orders the writes and reads of a TensorArray; it does not hold what was written",
+                    f"Take the writes too, or cut after {graph.names[user]!r}",
+                )
+            ]
+    return []
+
+
+def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
+    """Reads ``inputs={...}``: source tensor -> destination tensor; and the faults in it: names, dtypes."""
+    from .steps import Fault
+
+    mapping, faults = {}, []
+    graph = step.selection.graph
+    for old, new in step.inputs:
+        asked = f"copy(to={step.to!r}, inputs={{{old!r}: {new!r}}})"
+        try:
+            source = graph.tensor(old, asked)
+            op, port = base.tensor(new, asked)
+        except SelectionError as error:
+            faults.append(Fault(error.asked, error.wrong, error.instead))
+            continue
+        a, b = graph.info(*source), base.info(op, port)
+        if a is not None and b is not None and bare(a.dtype) != bare(b.dtype):
+            wrong = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
+            faults.append(Fault(asked, wrong, mapping_proposals(step, base.frozen(), (old, a), (new, b))))
+            continue
+        mapping[source] = (base.names[op], port)
+    return mapping, faults
+
+
+def connect_faults(step: ConnectStep, graph: Workbench) -> list[Fault]:
+    """Faults of a connect step: unknown names, no such input, dtype or shape clash."""
+    from .steps import Fault
+
+    asked = step.asked
+    try:
+        source = graph.tensor(step.tensor, asked)
+        op = graph.find(step.to, asked)
+    except SelectionError as error:
+        return [Fault(error.asked, error.wrong, error.instead)]
+    inputs = graph.input_names(op)
+    if not 0 <= step.input < len(inputs):
+        have = f"it has {len(inputs)} input{'s' * (len(inputs) != 1)}"
+        instead = (
+            "Choose input=" + " or ".join(str(i) for i in range(min(len(inputs), 8))) if inputs else "Choose another op"
+        )
+        return [Fault(asked, f"op {step.to!r} ({graph.types[op]}) has no input {step.input}; {have}", instead)]
+    old_op, old_port = graph.row(op)[step.input]
+    new, old = graph.info(*source), graph.info(old_op, old_port)
+    if new is not None and old is not None:
+        if bare(new.dtype) != bare(old.dtype):
+            return [
+                Fault(
+                    asked,
+                    f"{step.tensor!r} is {new}, but input {step.input} of {step.to!r} takes {old.dtype} "
+                    f"(it reads {inputs[step.input]!r}, {old})",
+                    both_ways(graph.frozen(), old, source, new, [op], (old_op, old_port)),
+                )
+            ]
+        if shapes_differ(new.shape, old.shape):
+            return [
+                Fault(
+                    asked,
+                    f"{step.tensor!r} is {new}, but input {step.input} of {step.to!r} reads {inputs[step.input]!r}, "
+                    f"{old}: {axis_text(new.shape, old.shape)}",
+                    both_ways(graph.frozen(), old, source, new, [op], (old_op, old_port)),
+                )
+            ]
+    clash = handle_clash(graph, (old_op, old_port), source)
+    return [Fault(asked, *clash)] if clash else []
+
+
+def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
+    """Returns what would fit in place of a tensor of the source, and which other inputs of the copy `new` would fit."""
+    graph, said = step.selection.graph, fitting(base, old[1])
+    for name in step.selection.boundary.inputs:
+        info = graph.info(*graph.tensor(name))
+        if name != old[0] and info is not None and fits(new[1], info):
+            return f"{said}. {new[0]!r} would fit {name!r}"
+    return said

@@ -1,0 +1,277 @@
+"""Code: a plan as the Python that makes it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ..graph.graph import Graph
+from ..graph.selection import Query, Selection
+from .edits import EditStep
+from .rebuilding import RebuildStep
+from .renaming import RenameStep
+from .sources import MODULES, Sources, array_code
+from .sources import query_code as query_code
+from .steps import INITIAL, ConnectStep, CopyStep
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+
+def plan_code(plan: Plan) -> str:
+    """Returns Python source that opens the graphs, makes the plan and applies it.
+
+    A graph that was opened from a file is opened from it again. What cannot be written down is a variable that is to
+    be set first, and a comment says to what: a live graph is called ``graph``, ``source_graph``, a session
+    ``session``, arrays too long to print ``values``, ``constants``, an editor that has applied plans before ``ed``,
+    ``dst``, ``src``. Functions are written out where their source is known and needs nothing but modules; others are
+    called by their names, or ``pattern``, ``replacement``.
+    """
+    sources = Sources()
+    names = _Names(plan, sources)
+    if any(isinstance(step, RebuildStep) for step in plan.steps):
+        made: list[str] = []
+        calls = [f"done = {names.of(plan.base)}.rebuild()"]
+    else:
+        made, calls = plan_lines(plan, names, sources)
+        calls.append(f"done = {names.of(plan.base)}.apply(plan)")
+    needs = [
+        line
+        for line in _needs("\n".join([*names.openings, *sources.lines, *made, *calls]))
+        if line not in sources.imports
+    ]
+    head = [*sources.imports, "import graphsurgeon as gs", *needs, ""]
+    head += [f"# {name}: set it before this runs; {about}" for name, about in sources.parameters.items()]
+    head += [*names.openings, ""] if names.openings else [""] * bool(sources.parameters)
+    head += [part for text in sources.lines for part in (text, "")]
+    return "\n".join([*head, *made, *calls, ""])
+
+
+def plan_lines(plan: Plan, names: Names, sources: Sources) -> tuple[list[str], list[str]]:
+    """Returns the lines that make the selections of a plan, and those that make the plan.
+
+    Args:
+        plan: the plan.
+        names: says what graphs, values and arrays are called.
+        sources: gets the functions that the plan uses.
+    """
+    sources.of, sources.query = names.of, names.query
+    lines: list[str] = []
+    copies = sum(isinstance(step, CopyStep) for step in plan.steps)
+    body = [f"{names.of(plan.base)}.plan()"]
+    for number, step in enumerate(plan.steps):
+        if isinstance(step, CopyStep):
+            word = "block" if copies == 1 else f"block{number + 1}"
+            lines.append(f"{word} = {sources.selection(step.selection)}")
+            body.append(_copy_code(step, word, names, step.selection.graph.owner is plan.base.owner))
+        elif isinstance(step, RenameStep) and step.values is not None and step.values != INITIAL:
+            held = step.renames_variables(plan.effect)  # without variables there is nothing to give
+            body.append(step.code_with(names.values(step) if held else ""))
+        elif isinstance(step, EditStep):
+            body.append(step.code_for(names.of(plan.base), sources))
+        else:
+            body.append(_connect_code(step))
+    if len(body) == 1:
+        return lines, [f"plan = {body[0]}"]
+    one = body[0] + body[1]
+    if len(body) == 2 and len(one) < 100 and names.short:
+        return lines, [f"plan = {one}"]
+    return lines, ["plan = (", f"    {body[0]}", *(f"    {part}" for part in body[1:]), ")"]
+
+
+def _needs(text: str) -> list[str]:
+    """The imports that literals in a text need."""
+    return [line for mark, line in IMPORTS if mark in text]
+
+
+#: What stands in a script, and the import it needs.
+IMPORTS = (("np.", "import numpy as np"), ("tf.", "import tensorflow as tf"))
+
+
+class Names(Protocol):
+    """Says what the graphs, values and arrays of a plan are called in code."""
+
+    short: bool
+
+    def of(self, graph: Graph) -> str:
+        """Returns the variable that holds the editor of a graph."""
+
+    def query(self, selection: Selection) -> Query:
+        """Returns how ops are selected."""
+
+    def values(self, step: CopyStep | RenameStep) -> str:
+        """Returns where the values of a copy, or of what is renamed, come from, as code."""
+
+    def constants(self, step: CopyStep) -> str:
+        """Returns the arrays that a copy takes for tensors, as code."""
+
+
+class _Names:
+    """Variable names for the graphs of a plan, and the lines that open them."""
+
+    short = False
+
+    def __init__(self, plan: Plan, sources: Sources) -> None:
+        self._sources, self._by_owner = sources, dict[int, str]()
+        known = {id(g.owner): g for g in reversed(list(_graphs(plan)))}
+        others = [g for key, g in reversed(known.items()) if key != id(plan.base.owner)]
+        self.openings: list[str] = []
+        self._open("ed" if not others else "dst", plan.base, "")
+        for number, graph in enumerate(others):
+            suffix = "" if len(others) == 1 else str(number + 1)
+            self._open(f"src{suffix}", graph, suffix or " ")
+
+    def _open(self, word: str, graph: Graph, suffix: str) -> None:
+        """Opens a graph again, where that gives what the plan was made for."""
+        self._by_owner[id(graph.owner)] = word
+        if graph.log is not None and not graph.log.gives(graph):
+            about = f"the editor of {graph.title!r}, with all that was done before: {word}.to_code() does it again"
+            self._sources.parameters[word] = about
+            return
+        made = opening(graph.opened_by or "gs.open(graph)", graph.title, self._sources, suffix)
+        self.openings.append(f"{word} = {made}")
+
+    def of(self, graph: Graph) -> str:
+        return self._by_owner[id(graph.owner)]
+
+    def query(self, selection: Selection) -> Query:
+        return selection.query
+
+    def values(self, step: CopyStep | RenameStep) -> str:
+        given = step.values
+        snapshot = getattr(given, "snapshot", None)
+        if isinstance(snapshot, Graph):
+            return self.of(snapshot)
+        if hasattr(given, "run"):
+            whose = f"for the copy of {step.selection.graph.title!r}" if isinstance(step, CopyStep) else "to keep"
+            return self._sources.parameter(given, "session", f"a tf.compat.v1.Session, which has the values {whose}")
+        return self._arrays(given, "values", "variable")
+
+    def constants(self, step: CopyStep) -> str:
+        return self._arrays(dict(step.constants), "constants", "tensor")
+
+    def _arrays(self, arrays: Any, wish: str, key: str) -> str:
+        text = arrays_code(arrays) if isinstance(arrays, Mapping) else ""
+        about = f"{{{key}: array}}: {shapes_text(arrays)}" if isinstance(arrays, Mapping) else type(arrays).__name__
+        return text or self._sources.parameter(arrays, wish, about)
+
+
+def _graphs(plan: Plan) -> Iterator[Graph]:
+    """The graphs of what is copied, and of what is meant by other steps; then those of editors that give values."""
+    for step in plan.steps:
+        for chosen in (getattr(step, key, None) for key in ("selection", "given", "within")):
+            if isinstance(chosen, Selection):
+                yield chosen.graph
+    for step in plan.steps:
+        giving = getattr(getattr(step, "values", None), "snapshot", None)
+        if isinstance(giving, Graph):
+            yield giving
+
+
+#: What code calls a thing that `gs.open` was given, and what that is.
+_LIVE = {"graph": "a live tf.Graph", "session": "a tf.compat.v1.Session", "graph_def": "a GraphDef"}
+
+
+def opening(code: str, title: str, sources: Sources, suffix: str = "") -> str:
+    """Returns the Python that opens a graph again, with a parameter for each name in it that code does not know.
+
+    Args:
+        code: how it was opened.
+        title: what the graph is called.
+        sources: gets the parameters.
+        suffix: of a source of copies: they are called ``source_graph`` and this.
+    """
+    tree = ast.parse(code, mode="eval")
+    changed = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id not in MODULES:
+            wish = f"source_{node.id}{suffix.strip()}" if suffix else node.id
+            held = _LIVE.get(node.id, f"what was given to gs.open as {node.id}")
+            word = sources.free(wish)
+            sources.parameters[word] = f"{held}, opened as {title!r}"
+            changed |= word != node.id
+            node.id = word
+    return ast.unparse(tree) if changed else code
+
+
+def _copy_code(step: CopyStep, word: str, names: Names, same: bool) -> str:
+    args = [word, f"to={step.to!r}"]
+    if step.inputs:
+        args.append("inputs={" + ", ".join(f"{a!r}: {b!r}" for a, b in step.inputs) + "}")
+    if step.unmapped != "refuse":
+        args.append(f"unmapped={step.unmapped!r}")
+    if step.control != ("keep" if same else "refuse"):
+        args.append(f"control={step.control!r}")
+    policy = dict(step.variables)
+    if policy != {"*": "copy"}:
+        args.append(f"variables={policy['*']!r}" if len(policy) == 1 else f"variables={policy!r}")
+    if step.values is not None:
+        args.append(f"values={names.values(step)}")
+    if step.collections != "rename":
+        args.append(f"collections={step.collections!r}")
+    if step.device != "keep":
+        args.append(f"device={_device_code(step.device)!r}")
+    if step.seeds != "keep":
+        args.append(f"seeds={step.seeds!r}")
+    if step.reuse is not None:
+        args.append(f"reuse={_pairs(step.reuse)}")
+    if step.constants:
+        args.append(f"constants={names.constants(step)}")
+    if step.names is not None:
+        args.append(f"names={_pairs(step.names)}")
+    if not step.trainable:
+        args.append("trainable=False")
+    return f".copy({', '.join(args)})"
+
+
+def _device_code(device: str | tuple[tuple[str, str], ...]) -> str | dict[str, str]:
+    rules = {} if isinstance(device, str) else dict(device)
+    return rules["*"] if list(rules) == ["*"] else rules or str(device)
+
+
+def arrays_code(arrays: Mapping[str, Any], most: int = 100) -> str:
+    """Returns a mapping of name to array as code; empty where it is too long to be printed.
+
+    Args:
+        arrays: name -> array, or what can be one.
+        most: so many numbers at most.
+
+    Example:
+        >>> arrays_code({"w": np.array([1.0, 2.0]), "b": [1]}), arrays_code({"w": np.zeros(101)})
+        ("{'w': [1.0, 2.0], 'b': [1]}", '')
+    """
+    found = {}
+    for name, value in arrays.items():
+        shape = getattr(value, "shape", None)
+        if shape is not None and _size(shape) > most:
+            return ""
+        found[_name(name)] = np.asarray(value.read() if hasattr(value, "read") else value)
+    texts = [array_code(array) for array in found.values()]
+    if None in texts or sum(array.size for array in found.values()) > most:
+        return ""
+    return "{" + ", ".join(f"{name!r}: {text}" for name, text in zip(found, texts, strict=True)) + "}"
+
+
+def shapes_text(arrays: Mapping[str, Any]) -> str:
+    """Returns the names, dtypes and shapes of arrays, for a comment."""
+    read = {_name(name): value if hasattr(value, "shape") else np.asarray(value) for name, value in arrays.items()}
+    return ", ".join(f"{name!r} {np.dtype(a.dtype).name} {tuple(a.shape)}" for name, a in read.items())
+
+
+def _size(shape: Any) -> int:
+    return int(np.prod([int(n) for n in shape], dtype=np.int64))
+
+
+def _name(thing: Any) -> str:
+    return str(getattr(thing, "name", thing))
+
+
+def _pairs(names: Mapping[Any, Any]) -> str:
+    return repr({_name(old): _name(new) for old, new in names.items()})
+
+
+def _connect_code(step: ConnectStep) -> str:
+    return f".connect({step.tensor!r}, to={step.to!r}, input={step.input})"

@@ -1,0 +1,174 @@
+"""Fitting: what a message proposes where dtypes or shapes clash: tensors for an input, and inputs for a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ..graph.boundary import Tensor
+from ..graph.contexts import loops_of
+from ..graph.graph import Graph, TensorInfo, shape_from, shape_text
+from ..graph.traversal import backward, forward
+
+if TYPE_CHECKING:
+    from .workbench import Workbench
+
+Shape = tuple[int | None, ...] | None
+#: Only so many ops are looked at: a message must not take long.
+_LOOKED = 20_000
+_SHOWN = 4
+_QUIET = ("Const", "NoOp", "Assign")
+
+
+def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), but: Tensor | None = None) -> str:
+    """Returns a sentence that names tensors of `graph` with this dtype and a shape that fits.
+
+    Args:
+        graph: where to look.
+        info: dtype and shape wanted.
+        readers: ops that would read it: what is computed from them, or is in another loop, is no proposal.
+        but: what they read now, which is no proposal either.
+    """
+    below = forward(graph, graph.mask(readers))
+    loop = loops_of(graph)
+    frames = {int(loop[op]) for op in readers}
+    tensors = (t for t in _alike(graph, info) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames))
+    found = [_name(graph, tensor) for tensor in islice((t for t in tensors if t != but), _SHOWN)]
+    if not found:
+        other = "other " if but else ""
+        return f"No {other}tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
+    return "These would fit: " + ", ".join(map(repr, found))
+
+
+def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
+    """Returns a sentence that names inputs of ops which would take a tensor; empty where there is none.
+
+    Example:
+        >>> f2, f3 = TensorInfo("float32", (2,)), TensorInfo("float32", (3,))
+        >>> ops = [("a", "Placeholder", []), ("b", "Placeholder", []), ("c", "Neg", ["b"])]
+        >>> g = Graph.of(ops, outputs_of=lambda i: [(f2, f3, f3)[i]])
+        >>> accepting(g, (2, 0), f3), accepting(g, (0, 0), f3)
+        ('', "'a:0' would fit input 0 of 'c'")
+    """
+    above, loop = backward(graph, graph.mask([tensor[0]])), loops_of(graph)
+    found = []
+    for op, port in _alike(graph, info):
+        if (op, port) == tensor:
+            continue
+        start, end = graph.consumers.ptr[op], graph.consumers.ptr[op + 1]
+        ports = graph.consumers.port[start:end]
+        for reader in dict.fromkeys(graph.consumers.node[start:end][ports == port].tolist()):
+            if above[reader] or loop[reader] != loop[tensor[0]] or graph.types[reader] in _QUIET:
+                continue
+            at = graph.input_names(reader).index(_name(graph, (op, port)))
+            found.append(f"input {at} of {graph.names[reader]!r}")
+        if len(found) >= _SHOWN:
+            break
+    if not found:
+        return ""
+    *first, last = found[:_SHOWN]
+    return f"{_name(graph, tensor)!r} would fit " + (f"{', '.join(first)} and {last}" if first else last)
+
+
+def both_ways(
+    graph: Graph, wanted: TensorInfo, tensor: Tensor, given: TensorInfo, readers: Iterable[int], old: Tensor
+) -> str:
+    """Returns tensors that fit these readers, and inputs that would take the tensor that does not.
+
+    Args:
+        graph: where to look.
+        wanted: what the readers read now.
+        tensor, given: what they were to read.
+        readers: the ops.
+        old: the tensor they read now.
+    """
+    other = accepting(graph, tensor, given)
+    return fitting(graph, wanted, readers, old) + (f". {other}" if other else "")
+
+
+def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] | None:
+    """Returns why the handle of a variable cannot take the place of another's, and which would; None where it can.
+
+    A handle says neither dtype nor shape, and TensorFlow would refuse what reads it.
+    """
+    known = graph.state.variables if graph.types[new[0]] == graph.types[old[0]] == "VarHandleOp" else {}
+    a, b = (known.get(graph.names[op]) for op, _ in (new, old))
+    if a is None or b is None:
+        return None
+    shape = shape_from(b.shape)
+    differ = a.dtype != b.dtype
+    if not differ and not shapes_differ(shape_from(a.shape), shape):
+        return None
+    why = "the dtypes differ" if differ else axis_text(shape_from(a.shape), shape)
+    fit = (v.op for v in known.values() if v.resource and v.op != b.op and v.dtype == b.dtype and v.op in graph.index
+           and not shapes_differ(shape_from(v.shape), shape))  # fmt: skip
+    found = ", ".join(repr(f"{op}:0") for op in islice(fit, _SHOWN))
+    names = [_name(graph, tensor) for tensor in (new, old)]
+    wrong = f"{names[0]!r} is a variable of {a.dtype} {a.shape}, but {names[1]!r} of {b.dtype} {b.shape}"
+    none = f"No other variable of {graph.title} is {b.dtype} {b.shape}"
+    return f"{wrong}: {why}", f"These would fit: {found}" if found else none
+
+
+def _alike(graph: Graph, info: TensorInfo) -> Iterator[Tensor]:
+    """Tensors of a dtype whose shape fits."""
+    for i in range(min(graph.size, _LOOKED)):
+        if graph.types[i] not in _QUIET:
+            for port, other in enumerate(graph.outputs(i) or ()):
+                if other is not None and fits(other, info):
+                    yield i, port
+
+
+def fits(a: TensorInfo, b: TensorInfo) -> bool:
+    """Returns whether dtypes are the same, and shapes can be.
+
+    Example:
+        >>> fits(TensorInfo("float32_ref", (3,)), TensorInfo("float32", (None,)))
+        True
+    """
+    return bare(a.dtype) == bare(b.dtype) and not shapes_differ(a.shape, b.shape)
+
+
+def _name(graph: Graph | Workbench, tensor: Tensor) -> str:
+    return f"{graph.names[tensor[0]]}:{tensor[1]}"
+
+
+def shapes_differ(a: Shape, b: Shape) -> bool:
+    """Returns whether two static shapes cannot be the same.
+
+    Example:
+        >>> shapes_differ((None, 3), (5, 4)), shapes_differ((None, 3), (5, 3)), shapes_differ(None, (1,))
+        (True, False, False)
+    """
+    if a is None or b is None:
+        return False
+    if len(a) != len(b):
+        return True
+    return any(x is not None and y is not None and x != y for x, y in zip(a, b, strict=True))
+
+
+def axis_text(a: Shape, b: Shape) -> str:
+    """Returns where two shapes differ, in words.
+
+    Example:
+        >>> axis_text((None, 64), (None, 128))
+        'axis 1 is 64 against 128'
+    """
+    if a is None or b is None:
+        return "one rank is unknown"
+    if len(a) != len(b):
+        return f"rank {len(a)} against rank {len(b)}"
+    for axis, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x is not None and y is not None and x != y:
+            return f"axis {axis} is {x} against {y}"
+    return "they agree"
+
+
+def bare(dtype: str) -> str:
+    """Returns a dtype without its mark of a reference.
+
+    Example:
+        >>> bare("float32_ref")
+        'float32'
+    """
+    return dtype.removesuffix("_ref")

@@ -1,0 +1,99 @@
+"""Preflight: what lies in the attributes of copied ops: keys shared with others, seeds, gradients, places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..graph.graph import Graph, Mask
+from ..graph.names import under
+
+if TYPE_CHECKING:
+    from .steps import CopyStep, Fault
+
+#: Ops that meet their partners under a key that belongs to the whole process, or to several of them.
+_MEETING = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")
+#: Ops that `tf.custom_gradient` leaves in a graph.
+_CUSTOM = ("IdentityN", "PartitionedCall", "StatefulPartitionedCall")
+
+
+def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ()) -> Iterator[tuple[int, Any]]:
+    """Yields (op number, value) for the ops of `mask` that have an attribute; only of these types where any are given.
+
+    One op of each type is asked first: whether a type has an attribute of its own is the same for all its ops.
+    """
+    kinds, first, kind_of = graph.kinds
+    able = [k for k, at in enumerate(first.tolist()) if kinds[k] in types] if types else []
+    if not types:
+        able = [k for k, at in enumerate(first.tolist()) if name in getattr(graph.nodes[at], "attr", ())]
+    for i in np.flatnonzero(mask & np.isin(kind_of, able)).tolist() if able else ():
+        held = getattr(graph.nodes[i], "attr", {})
+        if name in held:
+            yield i, held[name]
+
+
+def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> list[Fault]:
+    """Faults in the attributes of the ops of a copy: partners met under a key, a shared name that is taken."""
+    from .steps import Fault
+
+    graph, asked, out = step.selection.graph, f"copy(to={step.to!r})", []
+    if step.to or same:
+        kinds, _, kind_of = graph.kinds
+        meeting = [k for k, kind in enumerate(kinds) if str(kind).startswith(_MEETING)]
+        hit = np.flatnonzero(mask & np.isin(kind_of, meeting)).tolist()
+        if hit:
+            op = hit[0]
+            out.append(
+                Fault(
+                    asked,
+                    f"{graph.names[op]!r} ({graph.types[op]}) meets its partner under a key that a copy would have too",
+                    "Leave it out: cut before it, and map what it receives in inputs={...}",
+                )
+            )
+    if step.to:
+        names = {
+            under(step.to, value.s.decode("utf-8", "replace")) for _, value in attributes(graph, mask, "shared_name")
+        }
+        everywhere = np.ones(base.size, np.bool_)
+        clash = [
+            (base.names[i], value.s.decode("utf-8", "replace"))
+            for i, value in (attributes(base, everywhere, "shared_name") if names else ())
+            if value.s.decode("utf-8", "replace") in names
+        ]
+        if clash and step.reuse is None and step.names is None:
+            out.append(
+                Fault(
+                    asked,
+                    f"{clash[0][0]!r} of {base.title} keeps its state under the shared name {clash[0][1]!r}, "
+                    "which the copy would have too",
+                    f"Choose another scope: to={step.to + '_copy'!r}",
+                )
+            )
+    return out
+
+
+def custom_gradients(graph: Graph, mask: Mask) -> dict[int, str]:
+    """Returns op number -> the name of its gradient, for ops left by `tf.custom_gradient`."""
+    held = attributes(graph, mask, "_gradient_op_type", _CUSTOM)
+    found = {i: value.s.decode("utf-8", "replace") for i, value in held}
+    return {i: name for i, name in found.items() if name.startswith("CustomGradient-")}
+
+
+def seeded(graph: Graph, mask: Mask) -> list[str]:
+    """Returns the names of random ops with a seed, but for those that make the initial value of a variable."""
+    leads = tuple(name + "/" for name in graph.state.variables)
+    out = []
+    for i, second in attributes(graph, mask, "seed2"):
+        held = graph.nodes[i].attr
+        if (second.i or ("seed" in held and held["seed"].i)) and not graph.names[i].startswith(leads):
+            out.append(graph.names[i])
+    return out
+
+
+def far_places(graph: Graph, mask: Mask, known: set[str]) -> list[tuple[str, str]]:
+    """Returns (op, other op) where an op asks to be placed with one that is neither copied nor mapped."""
+    ops, others, names = graph.places
+    far = np.flatnonzero(mask[ops] & ~((others >= 0) & mask[others])).tolist() if names else []
+    return [(graph.names[ops[k]], names[k]) for k in far if names[k] not in known]

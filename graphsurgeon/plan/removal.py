@@ -1,0 +1,195 @@
+"""Removal: a plan step that takes ops out, and what must not be taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..graph.graph import Graph, Mask
+from ..graph.traversal import backward, edge_rows
+from .closure import variable_parts
+from .edits import EditStep, fault, few, numbers_of, one_or_all, rewire
+from .rewiring import Edge, cut_out
+
+if TYPE_CHECKING:
+    from ..graph.boundary import Tensor
+    from .effect import Effect
+    from .steps import Fault
+    from .workbench import Workbench
+
+
+@dataclass(frozen=True)
+class RemoveStep(EditStep):
+    """Ops are taken out; see `Plan.remove`."""
+
+    ops: tuple[str, ...]
+    stitch: bool = False
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The step in words."""
+        return f"remove {few(self.ops)}" + (" and stitch what is left" if self.stitch else "")
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The call that adds it to a plan."""
+        return f".remove({one_or_all(self.ops)!r}{', stitch=True' if self.stitch else ''})"
+
+    def carry(self, effect: Effect) -> None:
+        """Notes what is to go; it goes when all steps are worked out."""
+        numbers = numbers_of(effect, self.asked, self.ops)
+        if numbers is None:
+            return
+        late = [effect.bench.names[i] for i in numbers if i >= effect.plan.base.size]
+        if late:
+            fault(effect, self.asked, f"{late[0]!r} is made by this plan", "Take the step that makes it out instead")
+            return
+        if self.stitch:
+            self._stitch(effect, set(numbers))
+        effect.removed.update(numbers)
+        effect.mode = "materialise"
+
+    def _stitch(self, effect: Effect, gone: set[int]) -> None:
+        """What reads output 0 of an op that goes reads the first tensor above that stays, along first inputs."""
+        graph = effect.bench
+        edges: list[Edge] = []
+        pairs: dict[Tensor, Tensor] = {}
+        for gap in sorted(gone):
+            readers = [(op, at) for op, at in graph.readers((gap, 0)) if op not in gone]
+            new = _above(graph, (gap, 0), gone) if readers else None
+            if new is not None:  # else it is said as a consumer left dangling
+                pairs[gap, 0] = new
+                edges += [(op, at, new) for op, at in readers]
+        if edges:
+            rewire(effect, self.asked, edges, list(pairs.items()))
+
+
+def _above(graph: Workbench, tensor: Tensor, gone: set[int]) -> Tensor | None:
+    seen = 0
+    while tensor[0] in gone:
+        reads = graph.row(tensor[0])
+        seen += 1
+        if not reads or seen > len(gone) or tensor[1]:
+            return None
+        tensor = reads[0]
+    return tensor
+
+
+def finish_removal(effect: Effect) -> None:
+    """Takes the ops out that steps have marked, or notes who still needs them."""
+    if not effect.removed or effect.faults:
+        return
+    graph, gone = effect.after, effect.after.mask(sorted(effect.removed))
+    asked = f"remove({few([graph.names[i] for i in sorted(effect.removed)])!r})"
+    left = readers_fault(graph, gone, asked)
+    if left is not None:
+        effect.faults.append(left)
+        return
+    whole = _needed_whole(graph, gone)
+    if whole:
+        fault(effect, asked, *whole)
+        return
+    later = edge_rows(graph.control)
+    pairs = [
+        f"{graph.names[later[at]]} after {graph.names[graph.control.node[at]]}"
+        for at in np.flatnonzero(gone[graph.control.node] & ~gone[later]).tolist()
+    ]
+    if pairs:
+        s = "s" * (len(pairs) > 1)
+        effect.warnings.append(f"{len(pairs)} control input{s} on removed ops left out: {few(pairs)}")
+    far = _placed_with(effect, gone)
+    if far:
+        s = "s" * (len(far) > 1)
+        effect.warnings.append(f"{len(far)} colocation{s} with removed ops left out: {few(far)}")
+    held = list(_listed(graph, effect.removed))
+    if held:
+        counts = [f"{key} {held.count(key)}" for key in dict.fromkeys(held)]
+        effect.warnings.append(f"entries of collections that go with removed ops: {few(counts, 6)}")
+    from .copied import now_read
+
+    gone_names = {graph.names[i] for i in effect.removed}
+    effect.connections = [c for c in effect.connections if c.to not in gone_names]
+    effect.edits = [edit for edit in effect.edits if edit[0] not in gone_names]
+    effect.copies = [replace(c, external=now_read(graph, c)) for c in effect.copies]
+    effect.after = cut_out(graph, sorted(effect.removed))
+    effect.first -= len(effect.removed)
+
+
+def _placed_with(effect: Effect, gone: Mask) -> list[str]:
+    """Ops that stay and ask to be placed with one that goes."""
+    base = effect.plan.base
+    ops, others, names = base.places
+    hit = np.flatnonzero((others >= 0) & gone[others] & ~gone[ops]).tolist() if len(ops) else []
+    return [f"{base.names[ops[k]]} with {names[k]}" for k in hit]
+
+
+def protected(graph: Graph, ops: Mask) -> Mask:
+    """Returns which of some ops must stay: others need them, or they are parts of variables, tables, loops, conds.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
+        >>> protected(g, g.mask([0, 1])).tolist()
+        [True, False, False]
+    """
+    stay = backward(graph, ~ops) & ops
+    for variable in graph.state.variables.values():
+        if variable.op in graph.index:
+            stay |= variable_parts(graph, variable) & ops
+    held = {name for names in (*graph.state.contexts, *graph.state.starters.values()) for name in names}
+    stay[[graph.index[name] for name in held if name in graph.index]] = True
+    return backward(graph, stay) & ops if (stay & ops).any() else stay & ops
+
+
+def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:
+    """Returns the fault of ops that stay and read ops that go."""
+    from .steps import Fault
+
+    rows = edge_rows(graph.data)
+    left = np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist()
+    if not left:
+        return None
+    readers = list(dict.fromkeys(graph.names[rows[at]] for at in left))
+    tensor = f"{graph.names[graph.data.node[left[0]]]}:{graph.data.port[left[0]]}"
+    # What reads nothing leaves nothing that others could read in its place.
+    bare = any(len(graph.data.row(graph.data.node[at])) == 0 for at in left)
+    ways = "or reroute what they read first" if bare else "reroute what they read first, or choose stitch=True"
+    more = f"Remove these too, {ways}; ed.blocks(...) lists all"
+    return Fault(asked, f"{tensor!r} is still read by {few(readers, 8)}", more)
+
+
+def _listed(graph: Graph, gone: Container[int]) -> Iterator[str]:
+    """The collections that hold ops, once for each entry."""
+    for key, entries in graph.state.collections.items():
+        for entry in entries:
+            names = () if entry.kind in ("value", "other") else (entry.name.partition(":")[0], *entry.parts)
+            if any(graph.index.get(name, -1) in gone for name in names):
+                yield key
+
+
+def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str] | None:
+    """What stays must stay whole: variables, loops and conds, tables with what fills them: wrong, instead."""
+    for variable in graph.state.variables.values():
+        number = graph.index.get(variable.op)
+        if number is None or gone[number]:
+            continue
+        part = np.flatnonzero(variable_parts(graph, variable) & gone).tolist()
+        if part:
+            name = graph.names[part[0]]
+            wrong = f"{name!r} is a part of variable {variable.op!r}, which stays"
+            return wrong, "Remove the variable too, or leave its parts"
+    for holder, starters in graph.state.starters.items():
+        number = graph.index.get(holder)
+        filling = [s for s in starters if s in graph.index and gone[graph.index[s]]]
+        if number is not None and not gone[number] and filling:
+            wrong = f"{filling[0]!r} fills {holder!r}, which stays"
+            return wrong, "Remove that too, or leave what fills it"
+    for names in graph.state.contexts:
+        inside = [graph.index[n] for n in sorted(names) if n in graph.index]
+        out = [i for i in inside if gone[i]]
+        if out and len(out) < len(inside):
+            name = graph.names[out[0]]
+            return f"{name!r} is a part of a loop or cond, which stays", "Remove the loop or cond whole"
+    return None

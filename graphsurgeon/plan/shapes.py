@@ -1,0 +1,176 @@
+"""Shapes: which of the ops that a plan makes keep the static shapes of their originals, and which may have others."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..graph.graph import Graph, Ints, Mask, TensorInfo
+from ..graph.traversal import forward
+from ..graph.variables import FEED_TYPES
+from .copied import rows_of
+from .policies import value_info
+
+if TYPE_CHECKING:
+    from .effect import Effect
+
+Shape = tuple[int | None, ...] | None
+
+#: Ops whose value no shape inference knows: another value in its place changes no shape that was inferred from it.
+_OPEN = FEED_TYPES | {"ReadVariableOp", "Variable", "VariableV2", "PlaceholderWithDefault"}
+_WHOLE = ("int32", "int64")
+_HANDLES = ("resource", "variant")
+
+
+def refines(new: Shape, old: Shape) -> bool:
+    """Returns whether all that fits one shape fits another, which may say less.
+
+    Example:
+        >>> refines((5, 8), (None, 8)), refines((None, 8), (5, 8)), refines((2,), None), refines((2,), (2, 2))
+        (True, False, True, False)
+    """
+    if old is None:
+        return True
+    if new is None or len(new) != len(old):
+        return False
+    return all(b is None or a == b for a, b in zip(new, old, strict=True))
+
+
+def unsure(effect: Effect) -> Mask:
+    """Returns a mask over the ops after a plan: those whose outputs may have other shapes than their originals'.
+
+    What TensorFlow was told of a tensor (`set_shape`) holds of a copy as long as all that the copy is computed from
+    is what the original's was, or something narrower.
+    """
+    after, gone = effect.after, effect.plan.base.mask(sorted(effect.removed))
+    less = int(gone.sum())
+    start = np.zeros(after.size, np.bool_)
+    if effect.mode != "append":
+        stay = np.flatnonzero(~gone).astype(np.int32)
+        place = np.full(effect.plan.base.size, -1, np.int32)
+        place[stay] = np.arange(len(stay), dtype=np.int32)
+        _mark(start, after, effect.plan.base, stay, place, 0)
+    for copied in effect.copies:
+        place = np.where(copied.place >= 0, copied.place - less, -1) if less else copied.place
+        # A placeholder in the place of a resource is told what the resource holds.
+        fed = {(copied.source.index[_op(p.was)], after.index.get(p.name, -1)) for p in copied.placeholders}
+        first = effect.first if effect.mode == "append" else 0
+        _mark(start, after, copied.source, copied.ops, place, first, fed)
+    changed = (after.index.get(name, -1) for name, change in effect.changes.items() if change.attributes)
+    start[[op for op in changed if op >= 0]] = True
+    return forward(after, start, control=False) if start.any() else start
+
+
+def frontier(after: Graph, loose: Mask) -> Mask:
+    """Returns a mask of the ops that keep their shapes, and that ops read whose shapes are inferred anew."""
+    out = np.zeros(after.size, np.bool_)
+    if loose.any():
+        out[after.data.node[loose[after.data.rows]]] = True
+    return out & ~loose
+
+
+def _op(tensor: str) -> str:
+    return tensor.partition(":")[0]
+
+
+def _mark(
+    start: Mask,
+    after: Graph,
+    source: Graph,
+    ops: Ints,
+    place: Ints,
+    first: int,
+    fed: Container[tuple[int, int]] = frozenset(),
+) -> None:
+    """Marks the copies of ops that read something else than a copy of what their originals read.
+
+    Args:
+        start: the mask, over the ops of `after`.
+        after, source: the graph after the plan, and the one that the ops are copied from.
+        ops, place: the ops that are copied; for each op of the source the number of its copy, -1 for none.
+        first: so many ops of `after` are there already, untouched.
+        fed: ops of the source, and the placeholders that stand for them.
+    """
+    here = place[ops]
+    counts = np.diff(source.data.ptr)[ops] == np.diff(after.data.ptr)[here]
+    start[here[~counts]] = True
+    ops, here = ops[counts], here[counts]
+    rows, then = rows_of(source.data, ops)
+    _, now = rows_of(after.data, here)
+    was, was_port = source.data.node[then], source.data.port[then]
+    new, new_port = after.data.node[now], after.data.port[now]
+    same = (place[was] == new) & (was_port == new_port)
+    known: dict[tuple[int, int, int, int], bool] = {}
+    for at in np.flatnonzero(~same).tolist():
+        key = int(was[at]), int(was_port[at]), int(new[at]), int(new_port[at])
+        if key not in known:
+            kept = key[2] < first and source.owner is after.owner
+            kept &= source.names[key[0]] == after.names[key[2]] and key[1] == key[3]
+            held = (key[0], key[2]) in fed and _is_handle(source, key[:2])
+            known[key] = kept or held or _takes_place(source, key[:2], after, key[2:])
+        if not known[key]:
+            start[here[rows[at]]] = True
+
+
+def _takes_place(source: Graph, old: tuple[int, int], after: Graph, new: tuple[int, int]) -> bool:
+    """Whether all that is known of shapes below a tensor stays true with another in its place."""
+    node = source.nodes[old[0]]
+    if node is not None and node is after.nodes[new[0]] and old[1] == new[1]:
+        return True  # a copy of the same
+    a, b = source.info(*old), after.info(*new)
+    if a is None or b is None:
+        return False
+    if a.dtype in _HANDLES:
+        variable = source.state.variables.get(source.names[old[0]])
+        held = None if variable is None else value_info(variable)
+        mine = _held(after, new[0]) if b.dtype == a.dtype else b
+        return held is not None and mine is not None and refines(mine.shape, held.shape)
+    if not refines(b.shape, a.shape):
+        return False
+    if a.dtype not in _WHOLE or (a.shape is not None and len(a.shape) > 1) or source.types[old[0]] in _OPEN:
+        return True
+    # A size that is computed with: shapes may have been inferred from its value.
+    values = [_value(graph.nodes[op]) for graph, op in ((source, old[0]), (after, new[0]))]
+    return values[0] is not None and values[0] == values[1]
+
+
+def _is_handle(graph: Graph, tensor: tuple[int, int]) -> bool:
+    info = graph.info(*tensor)
+    return info is not None and info.dtype in _HANDLES
+
+
+def _held(graph: Graph, op: int) -> TensorInfo | None:
+    variable = graph.state.variables.get(graph.names[op])
+    return None if variable is None else value_info(variable)
+
+
+def _value(node: object) -> object:
+    held = getattr(node, "attr", {})
+    return held["value"].tensor if getattr(node, "op", "") == "Const" and "value" in held else None
+
+
+class Foreseen:
+    """Tells dtype and shape of the outputs of ops after a plan; a shape that only TensorFlow can tell is unknown.
+
+    Args:
+        effect: the effect, with all its steps.
+    """
+
+    def __init__(self, effect: Effect) -> None:
+        self._effect, self._told = effect, effect.after.outputs_of
+        self._loose: Mask | None = None
+
+    def __call__(self, number: int) -> Sequence[TensorInfo] | None:
+        told = self._told(number) if self._told else None
+        if told is None or not self._original(number):
+            return told
+        if self._loose is None:
+            self._loose = np.zeros(self._effect.after.size, np.bool_)  # while it is worked out
+            self._loose = unsure(self._effect)
+        return [TensorInfo(t.dtype, None) for t in told] if self._loose[number] else told
+
+    def _original(self, number: int) -> bool:
+        """Whether the shapes of an op are told from those of an original: one that is new has only its own."""
+        return self._effect.mode != "append" or number >= self._effect.first

@@ -1,0 +1,400 @@
+"""Workbench: a graph while the steps of a plan are worked out; each costs what it touches, not what there is."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..graph.boundary import Tensor
+from ..graph.contexts import loops_of
+from ..graph.edges import Edges, ends
+from ..graph.graph import Graph, TensorInfo
+from ..graph.told import Telling, Told
+from .rewiring import reordered_many
+
+_ENTER, _EXIT = ("Enter", "RefEnter"), ("Exit", "RefExit")
+
+
+class _Index:
+    """Name -> number of the op, for names as they are now."""
+
+    def __init__(self, base: Mapping[str, int]) -> None:
+        self._base = base
+        self.new: dict[str, int] = {}  # -1: no op has it any more
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Returns the number of the op of this name."""
+        at = self.new.get(name)
+        if at is None:
+            return self._base.get(name, default)
+        return default if at < 0 else at
+
+    def __getitem__(self, name: str) -> int:
+        at = self.get(name)
+        if at is None:
+            raise KeyError(name)
+        return int(at)
+
+    def __contains__(self, name: object) -> bool:
+        return self.get(name) is not None  # type: ignore[arg-type]
+
+    def all(self) -> dict[str, int]:
+        """Returns all names with their numbers."""
+        out = {**self._base, **self.new}
+        for name in [name for name, at in self.new.items() if at < 0]:
+            del out[name]
+        return out
+
+
+class Workbench:
+    """A graph that steps change, with the questions that they ask of it; `frozen` gives it as a value.
+
+    Args:
+        graph: what it is to begin with.
+
+    Example:
+        >>> bench = Workbench(Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])]))
+        >>> bench.set_input(2, 0, (1, 0))
+        >>> bench.readers((1, 0)), bench.readers((0, 0)), bench.frozen().input_names(2)
+        ([(2, 0)], [], ['b:0'])
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.names: list[str] = graph.names  # type: ignore[assignment]
+        self.types: list[str] = graph.types  # type: ignore[assignment]
+        self.index = _Index(graph.index)
+        self._nodes: list[Any] = graph.nodes  # type: ignore[assignment]
+        self._own = False  # whether the lists are this one's, or shared with a value that was given out
+        self._blocks: list[tuple[int, Edges, Edges, Telling | None]] = []
+        self._firsts = [0]
+        self._rows: dict[int, list[Tensor]] = {}
+        self._waits: dict[int, list[int]] = {}
+        self._readers: dict[int, dict[int, int]] = {}  # producer -> reader -> by how many inputs
+        self._waiting: dict[int, dict[int, None]] = {}
+        self._unread: list[int] = []  # blocks whose edges are not among the readers yet
+        self._unawaited: list[int] = []
+        self._unentered: list[int] = []  # blocks whose names are not in the scopes yet
+        self._scopes: dict[str, dict[int, None]] = {}  # lower-case scope -> ops of new names there
+        self._left: set[int] = set()  # ops of `graph` that have another name now
+        self._lost: dict[str, int] = {}  # lower-case name or scope -> how many ops of `graph` have left it
+        self._had: dict[str, int] = {}  # and how many there were
+        self._loops: dict[int, int] | None = None
+        self._looping: bool | None = None
+        self._frozen: Graph | None = graph
+
+    # -- asking it ------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """Number of ops."""
+        return len(self.names)
+
+    @property
+    def title(self) -> str:
+        """What to call the graph in messages."""
+        return self.graph.title
+
+    @property
+    def owner(self) -> Any:
+        """The live graph it was read from."""
+        return self.graph.owner
+
+    @property
+    def state(self) -> Any:
+        """Variables and collections, by the names they had before any step."""
+        return self.graph.state
+
+    def find(self, name: str, asked: str = "") -> int:
+        """Returns the number of an op; raises SelectionError with the nearest names."""
+        number = self.index.get(name)
+        return self.frozen().find(name, asked) if number is None else int(number)
+
+    def tensor(self, name: str, asked: str = "") -> Tensor:
+        """Returns (op number, output); raises SelectionError where it is not there."""
+        op, colon, port = name.rpartition(":")
+        number = self.index.get(op if colon else name)
+        if number is None or (colon and not port.isdigit()):
+            return self.frozen().tensor(name, asked)
+        outputs = self.outputs(number)
+        if outputs is not None and int(port if colon else 0) >= len(outputs):
+            return self.frozen().tensor(name, asked)
+        return number, int(port) if colon else 0
+
+    def outputs(self, i: int) -> Sequence[TensorInfo] | None:
+        """Returns what is known of each output of an op, or None."""
+        if i < self.graph.size:
+            return self.graph.outputs(i)
+        first, _, _, tell = self._block(i)
+        return None if tell is None else tell(i - first)
+
+    def info(self, i: int, port: int) -> TensorInfo | None:
+        """Returns dtype and static shape of an output, or None."""
+        outputs = self.outputs(i)
+        return outputs[port] if outputs is not None and port < len(outputs) else None
+
+    def row(self, i: int) -> list[Tensor]:
+        """Returns what an op reads; not to be changed."""
+        row = self._rows.get(i)
+        if row is not None:
+            return row
+        edges, at = (self.graph.data, i) if i < self.graph.size else self._at(i, 1)
+        return ends(edges, at)
+
+    def waits(self, i: int) -> list[int]:
+        """Returns what an op waits for; not to be changed."""
+        waits = self._waits.get(i)
+        if waits is not None:
+            return waits
+        edges, at = (self.graph.control, i) if i < self.graph.size else self._at(i, 2)
+        out: list[int] = edges.node[int(edges.ptr[at]) : int(edges.ptr[at + 1])].tolist()
+        return out
+
+    def name(self, tensor: Tensor) -> str:
+        """Returns the name of a tensor."""
+        return f"{self.names[tensor[0]]}:{tensor[1]}"
+
+    def input_names(self, i: int) -> list[str]:
+        """Returns the names of the tensors that an op reads."""
+        return [self.name(tensor) for tensor in self.row(i)]
+
+    def readers(self, tensor: Tensor) -> list[tuple[int, int]]:
+        """Returns (op, input) for what reads a tensor, in order."""
+        return [(op, at) for op in self.reading(tensor[0]) for at, one in enumerate(self.row(op)) if one == tensor]
+
+    def reading(self, op: int) -> list[int]:
+        """Returns the ops that read an op, in order."""
+        self._note_readers()
+        return sorted(self._readers_of(op))
+
+    def waiting(self, op: int) -> list[int]:
+        """Returns the ops that wait for an op, in order."""
+        self._note_waiting()
+        return sorted(self._waiting_for(op))
+
+    def taken(self, name: str) -> bool:
+        """Returns whether an op or scope has this name (case does not make a difference)."""
+        self._enter_new()
+        low = name.lower()
+        if self._scopes.get(low):
+            return True
+        return low in self.graph.lowered and (low not in self._lost or self._lost[low] < self._had[low])
+
+    def inside(self, scope: str) -> list[int]:
+        """Returns the ops below a name scope, in order."""
+        self._enter_new()
+        lead, out = f"{scope}/", []
+        if scope in self.graph.scopes.index:
+            out = [i for i in np.flatnonzero(self.graph.scope_mask(scope)).tolist() if self.names[i].startswith(lead)]
+        new = [i for i in self._scopes.get(scope.lower(), ()) if self.names[i].startswith(lead)]
+        return sorted({*out, *new}) if new else out
+
+    def loop(self, i: int) -> int:
+        """Returns the number of the outermost ``while_loop`` of TF1 that an op runs in, -1 for none."""
+        if self._looping is None:
+            self._looping = bool(self.graph.typed(_ENTER).any())
+        if not self._looping:
+            return -1
+        if self._loops is None:
+            self._loops = dict(enumerate(loops_of(self.frozen()).tolist()))
+        return self._loops[i]
+
+    # -- changing it ----------------------------------------------------------------------------
+
+    def set_input(self, op: int, at: int, tensor: Tensor) -> None:
+        """Lets an op read another tensor."""
+        self._note_readers()
+        row = self._rows.setdefault(op, self.row(op))
+        was, row[at] = row[at], tensor
+        old, new = self._readers_of(was[0]), self._readers_of(tensor[0])
+        old[op] -= 1
+        if not old[op]:
+            del old[op]
+        new[op] = new.get(op, 0) + 1
+        self._frozen = None
+
+    def set_waits(self, op: int, waits: Sequence[int]) -> None:
+        """Lets an op wait for just these others."""
+        self._note_waiting()
+        for other in self.waits(op):
+            self._waiting_for(other).pop(op, None)
+        self._waits[op] = list(waits)
+        for other in waits:
+            self._waiting_for(other)[op] = None
+        self._frozen = None
+
+    def add(
+        self,
+        names: Sequence[str],
+        types: Sequence[str],
+        nodes: Sequence[Any],
+        data: Edges,
+        control: Edges,
+        tell: Telling | None,
+    ) -> int:
+        """Adds ops at the end; returns the number of the first.
+
+        Args:
+            names, types, nodes: of each.
+            data, control: what they read and wait for, by number.
+            tell: tells their outputs, counted from 0; None where nobody can.
+        """
+        self._unshare()
+        first, block = self.size, len(self._blocks)
+        self.names += names
+        self.types += types
+        self._nodes += nodes
+        self._blocks.append((first, data, control, tell))
+        self._firsts.append(first)
+        self.index.new.update(zip(names, range(first, self.size), strict=True))
+        for late in (self._unread, self._unawaited, self._unentered):
+            late.append(block)
+        self._add_loops(first, types, data)
+        return first
+
+    def rename(self, names: Mapping[int, str]) -> None:
+        """Gives ops other names, all at once."""
+        self._unshare()
+        self._enter_new()
+        for number in names:
+            old = self.names[number]
+            self._leave(old, number)
+            if self.index.new.get(old, number) == number:
+                self.index.new[old] = -1
+        for number, name in names.items():
+            self.names[number] = name
+            self.index.new[name] = number
+            self._enter(name, number)
+
+    # -- giving it out --------------------------------------------------------------------------
+
+    def frozen(self) -> Graph:
+        """Returns the graph as it is now, as a value."""
+        if self._frozen is None:
+            self._frozen = self._freeze()
+        return self._frozen
+
+    def _freeze(self) -> Graph:
+        graph, blocks = self.graph, self._blocks
+        data = _stacked([graph.data, *(block[1] for block in blocks)])
+        control = _stacked([graph.control, *(block[2] for block in blocks)])
+        if self._rows:
+            node, port = data.node.copy(), data.port.copy()
+            for op, row in self._rows.items():
+                begin = int(data.ptr[op])
+                for at, (source, output) in enumerate(row, begin):
+                    node[at], port[at] = source, output
+            data = Edges(data.ptr, node, port)
+        about: dict[str, Any] = {"data": data, "control": control}
+        if self.names is not graph.names:
+            about |= {"names": self.names, "types": self.types, "nodes": self._nodes}
+            about |= {"index": self.index.all(), "stamps": ()}
+            self._own = False
+        if blocks:
+            about["outputs_of"] = Told.of(graph).longer(0, *(b[3] for b in blocks), firsts=self._firsts[1:])
+        after = replace(graph, **about)
+        return reordered_many(after, self._waits) if self._waits else after
+
+    # -- keeping it up to date ------------------------------------------------------------------
+
+    def _unshare(self) -> None:
+        if not self._own:
+            self.names, self.types, self._nodes = list(self.names), list(self.types), list(self._nodes)
+            self._own = True
+        self._frozen = None
+
+    def _block(self, i: int) -> tuple[int, Edges, Edges, Telling | None]:
+        return self._blocks[bisect_right(self._firsts, i) - 2]
+
+    def _at(self, i: int, part: int) -> tuple[Edges, int]:
+        block = self._block(i)
+        return block[part], i - block[0]  # type: ignore[return-value]
+
+    def _readers_of(self, op: int) -> dict[int, int]:
+        found = self._readers.get(op)
+        if found is None:
+            found = self._readers[op] = {}
+            if op < self.graph.size:
+                for reader in self.graph.consumers.row(op).tolist():
+                    found[reader] = found.get(reader, 0) + 1
+        return found
+
+    def _waiting_for(self, op: int) -> dict[int, None]:
+        found = self._waiting.get(op)
+        if found is None:
+            known = self.graph.control_consumers.row(op).tolist() if op < self.graph.size else ()
+            found = self._waiting[op] = dict.fromkeys(known)
+        return found
+
+    def _note_readers(self) -> None:
+        for block in self._unread:
+            first, data, _, _ = self._blocks[block]
+            for row, node in zip(data.rows.tolist(), data.node.tolist(), strict=True):
+                found = self._readers_of(node)
+                found[first + row] = found.get(first + row, 0) + 1
+        self._unread = []
+
+    def _note_waiting(self) -> None:
+        for block in self._unawaited:
+            first, _, control, _ = self._blocks[block]
+            for row, node in zip(control.rows.tolist(), control.node.tolist(), strict=True):
+                self._waiting_for(node)[first + row] = None
+        self._unawaited = []
+
+    def _enter_new(self) -> None:
+        for block in self._unentered:
+            first, data, _, _ = self._blocks[block]
+            for number in range(first, first + len(data.ptr) - 1):
+                self._enter(self.names[number], number)
+        self._unentered = []
+
+    def _enter(self, name: str, number: int) -> None:
+        for scope in _with_scopes(name):
+            self._scopes.setdefault(scope, {})[number] = None
+
+    def _leave(self, name: str, number: int) -> None:
+        if number >= self.graph.size or number in self._left:
+            for scope in _with_scopes(name):
+                self._scopes[scope].pop(number, None)
+            return
+        if not self._left:
+            for one in self.graph.names:
+                for scope in _with_scopes(one):
+                    self._had[scope] = self._had.get(scope, 0) + 1
+        self._left.add(number)
+        for scope in _with_scopes(name):
+            self._lost[scope] = self._lost.get(scope, 0) + 1
+
+    def _add_loops(self, first: int, types: Sequence[str], data: Edges) -> None:
+        """Notes in which loop new ops run; where loops are added themselves, all is asked again when it is needed."""
+        if not set(_ENTER).isdisjoint(types):
+            self._looping, self._loops = True, None
+        if self._loops is None:
+            return
+        for at in range(len(types)):
+            sources = data.node[int(data.ptr[at]) : int(data.ptr[at + 1])].tolist()
+            if any(self.types[i] in _EXIT for i in sources):  # it may be in a loop around that one
+                self._loops = None
+                return
+            self._loops[first + at] = max((self._loops.get(i, -1) for i in sources), default=-1)
+
+
+def _stacked(parts: Iterable[Edges]) -> Edges:
+    """Returns the rows of several, one after another."""
+    parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
+    counts = np.concatenate([np.diff(part.ptr) for part in parts])
+    ptr = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=ptr[1:])
+    return Edges(ptr, *(np.concatenate(ends) for ends in zip(*((p.node, p.port) for p in parts), strict=True)))
+
+
+def _with_scopes(name: str) -> list[str]:
+    """A name and the scopes it is in, in lower case."""
+    parts = name.lower().split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]

@@ -1,0 +1,617 @@
+"""The recursive copier of 2016: same names, same argument order, same meaning, on today's engine.
+
+What an earlier call has copied into a namespace is used again by the next, so that several calls build one copy.
+Source of the method: the graph copier that became `tf.contrib.copy_graph`, whose names are here too.
+
+A text is a namespace and everything else names variables, so both orders of these two arguments are understood:
+``copy_variable_to_graph(w, graph, "N", {})`` as in 2016, ``copy_variable_to_graph(w, graph, {}, "N")`` too. Only where
+`copy_to_graph` and `get_copied` are given a text alone as third argument it means what it meant in 2016: a dictionary
+without names, and no namespace. A warning says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from .errors import PlanError, SelectionError
+from .graph.downstream import downstream, writers_of
+from .graph.names import free_scope, under, valid_scope
+from .graph.selection import Query, Selection
+from .open import open
+from .plan.plan import op_name
+
+#: destination graph -> source graph -> (namespace, what the copies wait for) -> names of source ops with a copy there.
+_COPIED: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[tuple[str, frozenset[str]], set[str]]]] = (
+    WeakKeyDictionary()
+)
+
+
+def copy_variable_to_graph(
+    org_instance: Any,
+    to_graph: Any,
+    namespace: str = "",
+    copied_variables: Any = None,
+    *,
+    scope: str = "",
+    values: Any = None,
+) -> Any:
+    """Copies a variable, with what computes its initial value, into another graph.
+
+    Args:
+        org_instance: a `tf.Variable` of a TF1 graph, reference or resource.
+        to_graph: the `tf.Graph` that gets the copy.
+        namespace: name scope of the copy; empty for none.
+        copied_variables: name -> variable of copies made so far, a dict; the new one is added. Or a list of them.
+        scope: another name of `namespace`, that of `tf.contrib.copy_graph`.
+        values: a session of the source graph: the variable's current value becomes the initial value of the copy.
+
+    Returns:
+        the new `tf.Variable`, in the same collections (``C`` for the lists of variables, else ``namespace/C``).
+
+    Raises:
+        PlanError: an argument is of a wrong kind, or the namespace holds something else of that name. Nothing is
+            changed then.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> a, b = tf.Graph(), tf.Graph()
+        >>> with a.as_default():
+        ...     w = tf.compat.v1.get_variable("w", [2])
+        >>> copy_variable_to_graph(w, b, "CopiedOps").name
+        'CopiedOps/w:0'
+    """
+    verb = "copy_variable_to_graph"
+    from .tf import elements
+
+    if not elements.is_variable_object(org_instance):
+        raise PlanError(
+            f"{verb}({_word(org_instance)}, ...)",
+            f"it is a {type(org_instance).__name__}, not a tf.Variable of a graph",
+            "Give a variable; copy_to_graph copies ops and tensors",
+        )
+    asked = f"{verb}({_word(org_instance)}, ...)"
+    namespace = _either(namespace, scope, asked)
+    request = _request(verb, org_instance, to_graph, namespace, copied_variables)
+    if request.text:
+        wrong = f"a text is given for variables: {request.text!r}"
+        raise PlanError(asked, wrong, "Give the namespace once, and a dict of name to variable, or none")
+    return _copy(request, values)
+
+
+def copy_to_graph(
+    org_instance: Any,
+    to_graph: Any,
+    copied_variables: Any = None,
+    namespace: str = "",
+    *,
+    values: Any = None,
+    after: Any = None,
+) -> Any:
+    """Copies an op, tensor or variable and all it needs into another graph; or computes it again in its own.
+
+    What it needs are its inputs, its control inputs, and the ops that an op was made for: gradients know these, so a
+    training op brings its loss along, and the copies know their like among each other.
+
+    Args:
+        org_instance: a `tf.Operation`, `tf.Tensor` or `tf.Variable`; a training op brings the whole model along.
+        to_graph: the `tf.Graph` that gets the copy.
+        copied_variables: name -> variable of copies made so far, a dict; these are used, whatever they are called,
+            and new ones are added. A list of variables counts by their names.
+        namespace: name scope of the copy; empty for none.
+        values: a session of the source graph: current values become the initial values of the copies.
+        after: ops or tensors of the source graph that set its variables, where `to_graph` is the source graph: the
+            copy reads the same variables again once these have run. Only what depends on a variable is copied; it
+            reads the same placeholders, batches and constants. An active `tf.control_dependencies` means the same.
+
+    Returns:
+        the copy of `org_instance`.
+
+    Raises:
+        PlanError: an argument is of a wrong kind, or the namespace holds something else of one of the names. Nothing
+            is changed then.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> a, b = tf.Graph(), tf.Graph()
+        >>> with a.as_default():
+        ...     y = tf.square(tf.constant(3.0), name="y")
+        >>> copy_to_graph(y, b, namespace="CopiedOps").name
+        'CopiedOps/y:0'
+
+        Before and after a step of training, in one run:
+
+        >>> graph = tf.Graph()
+        >>> with graph.as_default():
+        ...     x = tf.compat.v1.placeholder(tf.float32, [], name="x")
+        ...     w = tf.compat.v1.get_variable("w", [], initializer=tf.compat.v1.ones_initializer())
+        ...     loss = tf.square(w * x, name="loss")
+        ...     train = tf.compat.v1.train.GradientDescentOptimizer(0.25).minimize(loss)
+        ...     with tf.control_dependencies([train]):
+        ...         loss_after = copy_to_graph(loss, graph, namespace="after")
+        ...     session = tf.compat.v1.Session()
+        >>> session.run(w.initializer)
+        >>> [float(value) for value in session.run([loss, loss_after], {x: 1.0})]
+        [1.0, 0.25]
+    """
+    verb = "copy_to_graph"
+    request = _request(verb, org_instance, to_graph, namespace, copied_variables)
+    if request.text:
+        request.tell()
+    return _copy(request, values, after)
+
+
+def copy_op_to_graph(
+    org_instance: Any,
+    to_graph: Any,
+    variables: Any = None,
+    scope: str = "",
+    *,
+    values: Any = None,
+    after: Any = None,
+) -> Any:
+    """Copies an op or tensor, as `copy_to_graph`; name and arguments are those of `tf.contrib.copy_graph`.
+
+    Args:
+        org_instance, to_graph, values, after: see `copy_to_graph`.
+        variables: the copies of variables made so far, an iterable, or a dict as for `copy_to_graph`; variables that
+            are needed and missing here are copied too.
+        scope: name scope of the copy; empty for none. It may also stand in the place of `variables`.
+
+    Returns:
+        the copy of `org_instance`.
+
+    Raises:
+        PlanError: as `copy_to_graph`.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> a, b = tf.Graph(), tf.Graph()
+        >>> with a.as_default():
+        ...     w = tf.compat.v1.get_variable("w", [])
+        ...     y = tf.square(w, name="y")
+        >>> w1 = copy_variable_to_graph(w, b)
+        >>> copy_op_to_graph(y, b, [w1]).name
+        'y:0'
+    """
+    if isinstance(variables, str) and isinstance(scope, str) and not scope:
+        variables, scope = None, variables
+    request = _request("copy_op_to_graph", org_instance, to_graph, scope, variables)
+    return _copy(request, values, after)
+
+
+def get_copied(original: Any, graph: Any, copied_variables: Any = None, namespace: str = "") -> Any:
+    """Returns the copy of an op, tensor or variable that `copy_to_graph` has made.
+
+    Args:
+        original: the thing in the source graph.
+        graph: the graph that has the copy.
+        copied_variables: name -> variable of the copies, as filled by the copying functions; or a list of them.
+        namespace: the scope it was copied to.
+
+    Raises:
+        PlanError: an argument is of a wrong kind.
+        SelectionError: there is no copy of it; the nearest names are proposed.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> a, b = tf.Graph(), tf.Graph()
+        >>> with a.as_default():
+        ...     y = tf.square(tf.constant(3.0), name="y")
+        >>> copy_to_graph(y, b, namespace="N") is get_copied(y, b, namespace="N")
+        True
+    """
+    request = _request("get_copied", original, graph, namespace, copied_variables)
+    if request.text and not request.scope:
+        within = _request("get_copied", original, graph, request.text, None)
+        if _find(request) is None and _find(within) is not None:
+            return _find(within)  # there is none but in that namespace
+    if request.text:
+        request.tell()
+    return _found(request)
+
+
+def get_copied_op(org_instance: Any, graph: Any, scope: str = "", variables: Any = None) -> Any:
+    """Returns the copy of an op or tensor, as `get_copied`; name and arguments are those of `tf.contrib.copy_graph`.
+
+    Args:
+        org_instance: the thing in the source graph.
+        graph: the graph that has the copy.
+        scope: the scope it was copied to.
+        variables: see `get_copied`.
+
+    Raises:
+        PlanError: an argument is of a wrong kind.
+        SelectionError: there is no copy of it; the nearest names are proposed.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> a, b = tf.Graph(), tf.Graph()
+        >>> with a.as_default():
+        ...     y = tf.square(tf.constant(3.0), name="y")
+        >>> copy_op_to_graph(y, b, [], "N") is get_copied_op(y, b, "N")
+        True
+    """
+    return _found(_request("get_copied_op", org_instance, graph, scope, variables))
+
+
+# -- what is asked ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Request:
+    """What a call asks for, with each argument looked at and of its kind.
+
+    Args:
+        verb: the function.
+        thing: the op, tensor or variable of the source.
+        graph: the graph of the copies.
+        scope: their name scope; empty for none.
+        known: name in `graph` -> variable of it that is used under that name.
+        book: the dict of the caller that new variables are added to, or None.
+        text: what was given in the place of variables, where that is a text.
+    """
+
+    verb: str
+    thing: Any
+    graph: Any
+    scope: str
+    known: dict[str, Any]
+    book: MutableMapping[str, Any] | None
+    text: str
+
+    @property
+    def asked(self) -> str:
+        """The call, for messages."""
+        return f"{self.verb}({_word(self.thing)}, ...)"
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it asks for a variable."""
+        return hasattr(self.thing, "initializer")
+
+    def tell(self) -> None:
+        """Warns that a text stands where variables do."""
+        here = f"in the namespace {self.scope!r}" if self.scope else "without a namespace"
+        warnings.warn(
+            f"{self.verb}({_word(self.thing)}, ..., {self.text!r}): a text in the place of copied_variables names no "
+            f"variables, so the copy is one {here}. For one in {self.text!r}, type namespace={self.text!r}",
+            stacklevel=3,
+        )
+
+
+def _request(verb: str, thing: Any, graph: Any, scope: Any, variables: Any) -> _Request:
+    """Looks at the arguments of a call; nothing is done before all of them are of their kind."""
+    from .tf import elements
+
+    asked = f"{verb}({_word(thing)}, ...)"
+    thing = elements.bare(thing)
+    live = isinstance(thing, elements.Operation | elements.Tensor) or elements.is_variable_object(thing)
+    if not live or getattr(thing, "graph", None) is None:
+        raise PlanError(asked, f"a {type(thing).__name__} is nothing of a graph", "Give an op, a tensor or a variable")
+    if not isinstance(graph, elements.Graph):
+        raise PlanError(
+            f"{verb}({_word(thing)}, {_word(graph)}, ...)",
+            f"a {type(graph).__name__} is not a tf.Graph",
+            "Give the graph itself, as session.graph or ed.graph",
+        )
+    if not isinstance(scope, str) and (variables is None or isinstance(variables, str)):
+        scope, variables = variables or "", scope
+    if not isinstance(scope, str):
+        wrong = f"a namespace is a text, not a {type(scope).__name__}: {_word(scope)}"
+        raise PlanError(asked, wrong, "Give namespace='CopiedOps', or '' for none")
+    bare_scope = scope.strip("/")
+    if bare_scope and not valid_scope(bare_scope):
+        words = "Use letters, digits, '_', '.', '-' and '/' between parts"
+        raise PlanError(asked, f"namespace {scope!r} is not a name scope", words)
+    if isinstance(variables, str):
+        return _Request(verb, thing, graph, bare_scope, {}, None, variables)
+    known = _known(variables, asked)
+    # A dict may serve several graphs: each has its own variables under these names.
+    mine = {name: v for name, v in known.items() if v.graph is graph}
+    book = variables if isinstance(variables, MutableMapping) else None
+    return _Request(verb, thing, graph, bare_scope, mine, book, "")
+
+
+def _known(variables: Any, asked: str) -> dict[str, Any]:
+    """Variables by the names under which they are used: from a dict, an iterable, or one alone."""
+    from .tf import elements
+
+    how = "Give a dict of name to tf.Variable, as {'CopiedOps/w:0': w}, or a list of variables"
+    if variables is None:
+        return {}
+    if elements.is_variable_object(variables):
+        return {variables.name: variables}
+    if isinstance(variables, Mapping) and not isinstance(variables, MutableMapping):
+        wrong = f"copied_variables is a {type(variables).__name__}, to which new variables cannot be added"
+        raise PlanError(asked, wrong, how)
+    if isinstance(variables, Mapping):
+        items = list(variables.items())
+    elif isinstance(variables, Iterable) and not isinstance(variables, bytes | elements.Tensor):
+        items = [(getattr(v, "name", ""), v) for v in variables]
+    else:
+        raise PlanError(asked, f"copied_variables is a {type(variables).__name__}, not a dict of variables", how)
+    for name, variable in items:
+        if not isinstance(name, str) or not elements.is_variable_object(variable):
+            what = f"{name!r}: {_word(variable)}" if isinstance(variables, Mapping) else _word(variable)
+            raise PlanError(asked, f"copied_variables holds {what}, not a variable of a graph under its name", how)
+    return dict(items)
+
+
+def _either(namespace: Any, scope: Any, asked: str) -> Any:
+    """The one that is given of two names of one argument."""
+    if not isinstance(scope, str):
+        wrong = f"a scope is a text, not a {type(scope).__name__}: {_word(scope)}"
+        raise PlanError(asked, wrong, "Give scope='CopiedOps', or '' for none")
+    if scope and namespace:
+        raise PlanError(asked, f"both namespace={namespace!r} and scope={scope!r} are given", "Give one of them")
+    return scope or namespace
+
+
+# -- finding ------------------------------------------------------------------------------------------------
+
+
+def _find(request: _Request) -> Any:
+    """The copy of what is asked for; None where there is none."""
+    from .tf.values.variables import variable_objects
+
+    thing, name = request.thing, under(request.scope, request.thing.name)
+    brought = request.known.get(f"{op_name(name)}:0")
+    if request.is_variable:
+        return variable_objects(request.graph).get(op_name(name)) if brought is None else brought
+    if brought is not None:
+        return brought.op.outputs[thing.value_index] if ":" in name else brought.op
+    try:
+        return request.graph.as_graph_element(name)
+    except (KeyError, ValueError):
+        return None
+
+
+def _found(request: _Request) -> Any:
+    found = _find(request)
+    if found is not None:
+        return found
+    name = under(request.scope, request.thing.name)
+    if request.is_variable:
+        raise SelectionError(
+            f"{request.verb}({request.thing.name!r})",
+            f"no variable {name!r} was copied",
+            "Call copy_variable_to_graph first",
+        )
+    editor = open(request.graph)  # it proposes the nearest names
+    return editor.tensor(name) if ":" in name else editor.op(name)
+
+
+# -- copying ------------------------------------------------------------------------------------------------
+
+
+def _copy(request: _Request, values: Any, after: Any = None) -> Any:
+    # 1. What to copy: the thing and all that it needs.
+    thing, scope = request.thing, request.scope
+    same = thing.graph is request.graph
+    source = open(thing.graph, title="the source")
+    destination = source if same else open(request.graph, title="the destination")
+    waits = _waits(request, after, values)
+    wanted = thing.op.name if hasattr(thing, "op") else thing.name
+    block, readers = _again(request, source, wanted) if waits else (_needed(source, wanted), ())
+    # 2. What is there already, from earlier calls or as variables the caller brings.
+    books = _COPIED.setdefault(request.graph, WeakKeyDictionary()).setdefault(thing.graph, {})
+    done = books.setdefault((scope, frozenset(waits)), set())
+    reuse = {name: under(scope, name) for name in done}
+    reuse.update({} if waits else _brought(request, source, destination))
+    # 3. Copy the rest, with current values as initial ones where a session is given.
+    constants, apart = _current(source, block, set(reuse), values)
+    fresh = _picked(source.snapshot, [name for name in block if name not in reuse])
+    if fresh:
+        plan = destination.plan().copy(
+            fresh, to=scope, reuse=reuse, control="keep" if waits else "include",
+            unmapped="keep" if waits else "refuse", collections="none" if waits else "variables", constants=constants,
+        )  # fmt: skip
+        for info, array in apart:
+            plan = _started(plan, source.snapshot, info, scope, array)
+        for name in readers:
+            if name not in reuse:
+                plan = plan.add_control(under(scope, name), waits)
+        done.update(_carried_out(request, destination, plan, fresh))
+    return _found(request)
+
+
+def _carried_out(request: _Request, destination: Any, plan: Any, fresh: Selection) -> set[str]:
+    """Applies a plan; returns the names of the source ops that have a copy now."""
+    faults, scope = plan.check(), request.scope
+    if faults:
+        there, free = plan.base.index, free_scope(plan.base, scope or "copy")
+        taken = scope in there or any(under(scope, name) in there for name in fresh)
+        how = f"Choose another namespace: {free!r} is free" if taken else faults[0].instead
+        raise PlanError(request.asked, faults[0].wrong, how)
+    applied = destination.apply(plan, record=False)  # the lists of the graph are as they were in 2016
+    names: set[str] = set()
+    for copied in applied.effect.copies:
+        if copied.source.owner is request.thing.graph:
+            names.update(copied.source.names[i] for i in copied.ops.tolist())
+    _keep_originals(request, names)
+    new = {v.name: v for v in applied.variables}
+    if request.book is not None:
+        request.book.update(new)
+    request.known.update(new)
+    return names
+
+
+def _picked(graph: Any, names: Iterable[str]) -> Selection:
+    names = tuple(names)
+    return Selection(graph, graph.mask(graph.index[name] for name in names), Query("names", names))
+
+
+def _needed(source: Any, wanted: str) -> Selection:
+    """An op, its ancestors, the ops that these were made for, the ancestors of those, and so on."""
+    from .tf import elements
+
+    ops = source.graph.get_operations()
+    block: Selection = source.select(name=[wanted]).ancestors()
+    seen = block.mask.copy()
+    fresh = block.numbers
+    while fresh:
+        originals = elements.originals_of([ops[i] for i in fresh])
+        names = {o.name for o in originals if o is not None and o.graph is source.graph and o.name not in block}
+        if not names:
+            break
+        block = block | _picked(source.snapshot, sorted(names)).ancestors()
+        fresh = (block.mask & ~seen).nonzero()[0].tolist()
+        seen = block.mask.copy()
+    return block
+
+
+def _keep_originals(request: _Request, names: set[str]) -> None:
+    """Lets the copies of ops that were made for others say so of the copies of these."""
+    from .tf import elements
+
+    source, scope = request.thing.graph, request.scope
+    originals = elements.originals_of([source.get_operation_by_name(name) for name in names])
+    for name, original in zip(names, originals, strict=False):
+        if original is None:
+            continue
+        try:
+            copy = request.graph.get_operation_by_name(under(scope, original.name))
+        except KeyError:
+            continue
+        elements.set_original(request.graph.get_operation_by_name(under(scope, name)), copy)
+
+
+def _brought(request: _Request, source: Any, destination: Any) -> dict[str, str]:
+    """Ops of variables that the caller says are copied: these are not made again."""
+    from .plan.closure import variable_parts
+
+    graph, there = source.snapshot, destination.snapshot
+    reuse = {}
+    for info in graph.state.variables.values():
+        variable = request.known.get(f"{under(request.scope, info.op)}:0")
+        if variable is None:
+            continue
+        own = there.state.variables.get(variable.op.name)
+        if own is None:
+            wrong = f"{variable.name!r} is to stand for {info.op!r}, but is held outside of the graph"
+            raise PlanError(request.asked, wrong, "Give a variable of the graph, or leave it out: then it is copied")
+        for what, has, wants in (
+            ("kind", "resource" if own.resource else "reference", "resource" if info.resource else "reference"),
+            ("dtype", own.dtype, info.dtype),
+            ("shape", own.shape, info.shape),
+        ):
+            if has != wants and "?" not in (*has, *wants):
+                raise PlanError(
+                    request.asked,
+                    f"{variable.name!r} is to stand for {info.op!r}, but its {what} is {has}, not {wants}",
+                    f"Give a variable of the same {what}, or leave it out: then it is copied",
+                )
+        for name in (graph.names[int(i)] for i in variable_parts(graph, info).nonzero()[0]):
+            if name == info.op or name.startswith(f"{info.op}/"):
+                like = own.op + name[len(info.op) :]
+                reuse.update({name: like} if like in there.index else {})
+        for old, new in ((info.op, own.op), (info.initializer, own.initializer), (info.snapshot, own.snapshot)):
+            if old and new:
+                reuse[op_name(old)] = op_name(new)
+    return reuse
+
+
+# -- computing again ----------------------------------------------------------------------------------------
+
+
+def _waits(request: _Request, after: Any, values: Any) -> list[str]:
+    """Names of the ops that a copy within the graph has to wait for; none: it is a plain copy."""
+    from .tf import elements
+
+    same, given = request.thing.graph is request.graph, []
+    tops = [] if after is None else list(after) if isinstance(after, list | tuple | set | frozenset) else [after]
+    for top in map(elements.bare, tops):
+        top = getattr(top, "op", top)
+        if not isinstance(top, elements.Operation):
+            wrong = f"after={_word(top)} is a {type(top).__name__}, not an op or tensor"
+            raise PlanError(request.asked, wrong, "Give the ops that set the variables, as after=[train]")
+        if top.graph is not request.thing.graph or not same:
+            wrong = f"after={top.name!r}: the copy, what is copied and what it waits for must be of one graph"
+            raise PlanError(request.asked, wrong, f"Copy into the graph of {_word(request.thing)}, or leave after out")
+        given.append(top)
+    plain = request.is_variable
+    if same and not plain:
+        given += elements.waited_for(request.graph)
+    if not given:
+        return []
+    why = (
+        "a variable is not computed" if plain
+        else "the copy reads the variables themselves, and takes no values" if values is not None
+        else "what is computed again needs a namespace" if not request.scope
+        else ""
+    )  # fmt: skip
+    if why:
+        how = "Type copy_to_graph(tensor, graph, namespace='again', after=[train])"
+        raise PlanError(f"{request.asked[:-4]}after={given[0].name!r})", why, how)
+    return [op.name for op in sorted(set(given), key=elements.number_of)]
+
+
+def _again(request: _Request, source: Any, wanted: str) -> tuple[Selection, list[str]]:
+    """What must be computed again where variables have changed, and those of it that read them."""
+    graph = source.snapshot
+    needed = source.select(name=[wanted]).ancestors().mask
+    writers = writers_of(graph)
+    holders = [graph.index[name] for name in graph.state.variables if needed[graph.index[name]]]
+    reads = graph.mask(i for h in holders for i in graph.consumers.row(h).tolist())
+    reads &= needed & ~writers
+    found = downstream(graph, reads, graph.mask([]), [graph.index[wanted]])
+    asked = f"{request.asked[:-4]}after=...)"
+    if not reads.any():
+        raise PlanError(asked, f"{wanted!r} depends on no variable: it would be the same", "Use it as it is")
+    if found.missed >= 0 or (found.ops & writers).any():
+        held = next((graph.names[i] for i in (needed & writers).nonzero()[0].tolist()), wanted)
+        wrong = f"{held!r} sets a variable, and would do so again"
+        raise PlanError(asked, wrong, "Choose a tensor that is computed without it")
+    calls = [graph.names[i] for i in found.calls]
+    if calls:
+        warnings.warn(f"{asked}: {calls[0]!r} calls a function once more; what that sets, it sets again", stacklevel=4)
+    block = Selection(graph, found.ops, Query("names", tuple(graph.names[i] for i in found.ops.nonzero()[0].tolist())))
+    return block, [graph.names[i] for i in (found.ops & reads).nonzero()[0].tolist()]
+
+
+# -- values -------------------------------------------------------------------------------------------------
+
+
+def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict[str, Any], list[Any]]:
+    """Values for initial values: by tensor, and by variable where others read that tensor too."""
+    if values is None:
+        return {}, []
+    from .tf.values.variables import fetch
+
+    known = source.snapshot.state.variables
+    infos = [v for v in known.values() if v.op in block and v.op not in skip and v.initial_value]
+    arrays = fetch(values, infos, source.graph, "copy_to_graph(..., values=...)")
+    named = Counter(info.initial_value for info in known.values())
+    alone, apart = {}, []
+    for info in infos:
+        readers = {op.name for op in source.graph.get_tensor_by_name(info.initial_value).consumers()}
+        if named[info.initial_value] == 1 and not any(op in block for op in readers - {info.initializer}):
+            alone[info.initial_value] = arrays[info.op]
+        else:
+            apart.append((info, arrays[info.op]))
+    return alone, apart
+
+
+def _started(plan: Any, there: Any, info: Any, scope: str, array: Any) -> Any:
+    """The plan, with a constant as the initial value of one copied variable alone."""
+    from .tf.values.variables import constantly
+
+    name = f"{info.initializer}/value"
+    while name in there.index or under(scope, name) in plan.base.index:
+        name += "_"
+    return plan.insert(
+        constantly(array),
+        on=under(scope, info.initial_value),
+        only=[under(scope, info.initializer)],
+        name=under(scope, name),
+    )
+
+
+def _word(thing: Any) -> str:
+    name = getattr(thing, "name", None)
+    return repr(name) if isinstance(name, str) else repr(thing)[:60]

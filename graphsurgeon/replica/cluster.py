@@ -1,0 +1,188 @@
+"""Cluster: TensorFlow servers on this machine, to try what runs on several."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+from ..errors import PlanError
+
+# The server ends when this process does, however that ends: its standard input is closed then.
+_SERVER = """
+import json, os, sys, threading
+import tensorflow as tf
+cluster, job, task = json.loads(sys.argv[1])
+config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=2, intra_op_parallelism_threads=1)
+server = tf.distribute.Server(cluster, job_name=job, task_index=task, config=config)
+print("ready", flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+class LocalCluster:
+    """TensorFlow servers in processes of their own, on the loopback of this machine. Made by `gs.local_cluster`.
+
+    Args:
+        tasks: how many servers.
+        job: the name of their job.
+        seconds: how long to wait until they answer.
+    """
+
+    def __init__(self, tasks: int, job: str, seconds: float) -> None:
+        self.job, self._seconds = job, seconds
+        self._running: list[subprocess.Popen[str] | None] = [None] * tasks
+        for attempt in range(3):
+            self.spec = {job: [f"127.0.0.1:{port}" for port in free_ports(tasks)]}
+            try:
+                self._start(range(tasks))
+                return
+            except PlanError:
+                self.close()
+                if attempt == 2:  # somebody else may have taken a port meanwhile: twice is enough
+                    raise
+
+    @property
+    def targets(self) -> list[str]:
+        """The target of each task, for a session or `gs.duplicate(target=...)`."""
+        return [f"grpc://{address}" for address in self.spec[self.job]]
+
+    @property
+    def workers(self) -> dict[str, str]:
+        """The target of each task -> the device of that task."""
+        return {target: f"/job:{self.job}/task:{i}" for i, target in enumerate(self.targets)}
+
+    def kill(self, task: int) -> None:
+        """Ends the server of a task at once, as a crash would."""
+        server = self._running[task]
+        if server is not None:
+            server.kill()
+            _gone(server)
+        self._running[task] = None
+
+    def restart(self, task: int) -> None:
+        """Starts the server of a task again, at its old address and with nothing in it.
+
+        Raises:
+            PlanError: it does not answer in time.
+        """
+        self.kill(task)
+        self._start([task])
+
+    def close(self) -> None:
+        """Ends all servers."""
+        for task in range(len(self._running)):
+            self.kill(task)
+
+    def __enter__(self) -> LocalCluster:
+        return self
+
+    def __exit__(self, *_error: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        up = sum(server is not None for server in self._running)
+        return f"<LocalCluster of {len(self._running)} tasks of job {self.job!r}, {up} running>"
+
+    def _start(self, tasks: Any) -> None:
+        _past_proxies()
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+        for task in tasks:
+            arguments = [sys.executable, "-c", _SERVER, json.dumps([self.spec, self.job, task])]
+            self._running[task] = subprocess.Popen(
+                arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                env=environment,
+            )  # fmt: skip
+        end = time.monotonic() + self._seconds
+        for task in tasks:
+            server = self._running[task]
+            if server is None or not _says_ready(server, end - time.monotonic()):
+                address = self.spec[self.job][task]
+                raise PlanError(
+                    "local_cluster(...)",
+                    f"the server of task {task} at {address} does not start within {self._seconds:g} s",
+                    "Give it longer: gs.local_cluster(tasks, seconds=120)",
+                )
+
+
+def local_cluster(tasks: int = 2, *, job: str = "worker", seconds: float = 60.0) -> LocalCluster:
+    """Starts TensorFlow servers on this machine, each in a process of its own, and waits until they are there.
+
+    Args:
+        tasks: how many.
+        job: the name of their job: the devices are ``/job:worker/task:0`` and so on.
+        seconds: how long to wait for them.
+
+    Returns:
+        a `LocalCluster`: ``with gs.local_cluster(2) as cluster:`` ends the servers after the block.
+
+    Raises:
+        PlanError: `tasks` is no number of servers, or one does not start in time.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> with local_cluster(1) as cluster, tf.Graph().as_default():
+        ...     with tf.device(cluster.workers[cluster.targets[0]]):
+        ...         y = tf.constant(20) + 1
+        ...     with tf.compat.v1.Session(cluster.targets[0]) as session:
+        ...         print(session.run(y))
+        21
+    """
+    if not isinstance(tasks, int) or not 1 <= tasks <= 64:
+        raise PlanError(f"local_cluster({tasks!r})", "tasks is a number of servers, 1 to 64", "Try local_cluster(2)")
+    return LocalCluster(tasks, job, seconds)
+
+
+def free_ports(count: int) -> list[int]:
+    """Returns ports of the loopback that nobody uses just now.
+
+    They lie below those that systems hand out by themselves, so that no other program is given one of them before it
+    is used.
+
+    Raises:
+        PlanError: there are not so many.
+    """
+    found: list[int] = []
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 1000):
+        if len(found) == count:
+            break
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+    if len(found) < count:
+        raise PlanError(
+            f"local_cluster({count})",
+            f"of 1,000 ports from 20000 to 32000 that were tried, {len(found)} are free",
+            "End what holds the others, or ask for fewer tasks",
+        )
+    return found
+
+
+def _past_proxies() -> None:
+    """Lets gRPC reach the loopback directly: it would ask the proxy that the environment names, and wait for ever."""
+    name = "no_grpc_proxy"  # small letters, as gRPC reads it
+    said = os.environ.get(name) or os.environ.get("no_proxy") or ""
+    if "127.0.0.1" not in said.split(","):
+        os.environ[name] = ",".join(filter(None, (said, "127.0.0.1")))
+
+
+def _says_ready(server: subprocess.Popen[str], seconds: float) -> bool:
+    assert server.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(server.stdout, selectors.EVENT_READ)
+        return bool(selector.select(max(0.0, seconds))) and server.stdout.readline() == "ready\n"
+
+
+def _gone(server: subprocess.Popen[str]) -> None:
+    server.wait()
+    for stream in (server.stdin, server.stdout):
+        if stream is not None:
+            stream.close()

@@ -1,0 +1,266 @@
+"""Duplicate: a copy in another place that follows its original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..applied import Applied
+from ..editor import Editor
+from ..errors import PlanError
+from ..graph.names import free_scope
+from ..graph.selection import Selection
+from ..graph.variables import VARIABLE_TYPES, VariableInfo
+from ..keeping import values_of
+from ..open import open
+from ..plan.plan import Plan, tensor_name
+from .replica import Twin
+from .update import part, times
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked of `duplicate`."""
+
+    device: Any
+    to: str | None
+    every: int
+    tau: float
+    rules: Mapping[str, Any]
+    target: str
+    config: Any
+    patience: float
+
+
+def duplicate(
+    source: Any,
+    *,
+    device: str | Mapping[str, str] = "keep",
+    graph: Any = None,
+    to: str | None = None,
+    values: Any = None,
+    every: int = 1,
+    tau: float = 1.0,
+    inputs: Mapping[Any, Any] | None = None,
+    unmapped: str | None = None,
+    control: str | None = None,
+    variables: str | Mapping[str, Any] = "copy",
+    trainable: bool = False,
+    target: str = "",
+    config: Any = None,
+    patience: float = 10.0,
+) -> Twin:
+    """Puts a copy of a graph, or of a part, in another place, and keeps it up to date with the original.
+
+    Args:
+        source: what to copy: a selection (`ed.select(...)`), an editor, or whatever `gs.open` takes.
+        device: where the copy is to run: ``"/cpu:0"``, ``"/gpu:0"``, ``"/job:worker/task:1"``; or as in `Plan.copy`.
+        graph: the graph, session or editor to put it in. Default: a new graph, with a session of its own. In the
+            graph of the original it runs in the same session, and an update is one op, made once.
+        to: its name scope. Default: ``twin`` in the graph of the original, else none: all names are kept.
+        values: the session in which the original runs, or an editor: where updates come from. Default: the source's
+            own, if it has one (a selection has none); else nothing until `Twin.attach`, `Twin.hook` or `Twin.follow`.
+            A Keras model, `tf.Module` or function gives the values that its variables have at each update: train it
+            by `Twin.train`, or update in the thread that trains it. A mapping of variable name to array is taken over
+            once.
+        every: how many calls of `Twin.step`, or runs under `Twin.hook`, make one update.
+        tau: how far an update goes: 1 copies, 0.005 moves a two-hundredth of the way (a target network).
+        inputs, unmapped, control, variables: as in `Plan.copy`. Tensors that enter the selection are kept in the
+            graph of the original, and become placeholders in another one, unless told otherwise. Variables under
+            ``initial`` start from their initial values, whatever the original has, and follow from the first update on.
+        trainable: the variables of the duplicate are among those that an optimizer trains by itself, if their originals
+            are. Default: they only follow.
+        target: in which cluster the copy has its session: ``"grpc://host:port"`` of a `tf.distribute.Server`.
+        config: a `tf.compat.v1.ConfigProto` for that session.
+        patience: how long to wait for the cluster, in seconds.
+
+    Returns:
+        a `Twin`, with the values of the original where these are known.
+
+    Raises:
+        PlanError: there is no such device, the cluster does not answer, the scope is taken, a variable has no value or
+            is not in the part that reads it, or an argument is not one of its allowed values. The graphs are then as
+            they were.
+        OpenError: the source cannot be opened.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     w = tf.compat.v1.get_variable("w", initializer=1.0)
+        ...     y = tf.multiply(w, 10.0, name="y")
+        ...     learn = w.assign_add(1.0)
+        >>> session = tf.compat.v1.Session(graph=graph)
+        >>> session.run(w.initializer)
+        >>> twin = gs.duplicate(gs.open(session).select(outputs=y), device="/cpu:0", values=session)
+        >>> _ = session.run(learn)
+        >>> print(twin.run(y), twin.update().changed, twin.run(y))
+        10.0 ('w',) 20.0
+    """
+    every, tau = times(every, "duplicate"), part(tau, "duplicate")
+    editor, block = _source(source)
+    _refuse_shared(block, inputs, variables)
+    same = graph is not None and getattr(graph, "graph", graph) is editor.graph
+    own = _running(editor, graph if same and values is None and hasattr(graph, "graph") else values)
+    rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device,
+             "trainable": trainable}  # fmt: skip
+    asked = _Asked(device, to, every, tau, rules, target, config, patience)
+    if same:
+        return _beside(editor, block, own, asked)
+    handles: Any = {}
+    if values is None and not isinstance(source, (Editor, Selection)):
+        handles = getattr(editor._values, "handles", dict)()
+    return _apart(editor, block, own, values, graph, asked, handles)
+
+
+def _source(source: Any) -> tuple[Editor, Selection]:
+    """The graph to copy from, and what of it."""
+    if isinstance(source, Twin):
+        raise PlanError("duplicate(twin)", f"{source!r} is a duplicate, no graph", _again(source))
+    if isinstance(source, Selection):
+        return open(source.graph.owner, title=source.graph.title), source
+    editor = source if isinstance(source, Editor) else open(source)
+    gone = editor.orphans
+    return editor, editor.select().where(lambda op: op.name not in gone) if gone else editor.select()
+
+
+def _again(twin: Twin) -> str:
+    """What to type for a duplicate of a duplicate."""
+    beside = twin.graph is twin.applied.copies[0].source.owner
+    if beside or twin.applied.copies[0].step.to:
+        values = ", values=twin.session" if twin.session is not None else ""
+        return f"Type gs.duplicate(gs.open(twin.graph).select(name=twin.applied.ops){values})"
+    return "Type gs.duplicate(twin.session)"
+
+
+def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables: Any) -> None:
+    """Refuses a part that reads variables from outside: its duplicate would share them, or be fed them."""
+    rules = dict(variables) if isinstance(variables, Mapping) else {"*": variables}
+    told = [rule for rule, policy in rules.items() if policy == "share" or rule != "*"]
+    graph = block.graph
+    given = {tensor_name(key) for key in inputs or ()}
+    for tensor in block.boundary.inputs:
+        if tensor in given:
+            continue
+        op = graph.index[tensor.partition(":")[0]]
+        above = [op, *(graph.data.row(op).tolist() if graph.types[op] in ("Identity", "ReadVariableOp") else ())]
+        for number in above:
+            name = graph.names[number]
+            if graph.types[number] in VARIABLE_TYPES and not any(fnmatchcase(name, rule) for rule in told):
+                raise PlanError(
+                    "duplicate(...)",
+                    f"the part reads variable {name!r}, which is not in it: nothing of its own would follow",
+                    "Select it too, as ed.select(inputs=..., outputs=...) does; or give inputs={name: tensor}, "
+                    "or variables='share'",
+                )
+
+
+def _running(editor: Editor, values: Any) -> Any:
+    """The session in which the original runs, or arrays; None where nobody knows of any."""
+    if values is not None and not (isinstance(values, Editor) and not _has_values(values)):
+        return values_of(values)
+    return editor.values_session() if _has_values(editor) else None
+
+
+def _has_values(editor: Editor) -> bool:
+    return editor._session is not None or editor._values is not None
+
+
+def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Twin:
+    """A duplicate in the graph of its original."""
+    from ..tf.run.devices import refuse_missing
+    from ..tf.values.links import SessionSource, grouped, pairs_of, refuse_folded
+    from ..tf.values.sessions import settle
+    from ..tf.values.variables import refuse_empty
+
+    if asked.target or isinstance(session, Mapping):
+        what = f"target={asked.target!r}" if asked.target else "values={...}"
+        raise PlanError(
+            f"duplicate(graph=..., {what})",
+            "a duplicate in the graph of its original runs in the session of the original",
+            "Leave graph= out, or give values=session",
+        )
+    if session is not None:
+        refuse_missing(asked.device, session)
+    scope = free_scope(editor.snapshot, "twin") if asked.to is None else asked.to
+    plan = editor.plan().copy(block, to=scope, **{**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"})
+    if session is not None and not plan.check():
+        refuse_empty(session, _read(plan), "duplicate(...)")
+    applied = editor.apply(plan)
+    pairs = pairs_of(applied.copies, applied.graph)
+    refuse_folded(pairs)
+    ops = grouped(pairs, applied.graph, scope, asked.tau != 1.0)
+
+    def start(session: Any) -> None:
+        settle(session, applied.graph, applied.made)
+
+    twin = Twin(applied, pairs, None, None, None, ops, asked.every, asked.tau, start)
+    if session is None:
+        return twin
+    if not _unread(applied):
+        return twin.attach(session)
+    twin.begin(SessionSource(session), _unread(applied), session)
+    return twin
+
+
+def _apart(
+    editor: Editor, block: Selection, own: Any, values: Any, graph: Any, asked: _Asked, handles: Mapping[str, Any]
+) -> Twin:
+    """A duplicate in another graph, with a session of its own; `handles` are those of the variables of an object."""
+    from ..tf.run.devices import new_graph, new_session, refuse_missing, refuse_missing_at
+    from ..tf.values.links import MappingSource, ObjectSource, SessionSource, pairs_of, refuse_folded
+    from ..tf.values.sessions import settle
+    from ..tf.values.variables import refuse_empty
+
+    if graph is not None and asked.target:
+        raise PlanError(
+            f"duplicate(graph=..., target={asked.target!r})",
+            "a graph that is there already has its session",
+            "Leave graph= out, or give graph=tf.compat.v1.Session(target, graph=...)",
+        )
+    there = graph if isinstance(graph, Editor) else open(graph or new_graph(), title="duplicate")
+    if graph is None:
+        refuse_missing_at(asked.device, asked.target, asked.config, asked.patience)
+    else:
+        refuse_missing(asked.device, there.session())
+    starts = values if values is not None or own is None else editor
+    rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "placeholder"}
+    plan = there.plan().copy(block, to=asked.to or "", values=starts, **rules)
+    if own is not None and not isinstance(own, Mapping) and not plan.check():
+        refuse_empty(own, _read(plan), "duplicate(...)")
+    applied = there.apply(plan)
+    made = applied.made
+    # Updates bring the values; here they would be kept twice.
+    made.initial += [name for name in made.values if made.infos[name].initial_value]
+    made.values.clear()
+    pairs = pairs_of(applied.copies, applied.graph)
+    refuse_folded(pairs)
+
+    def opened() -> Any:
+        session = new_session(applied.graph, asked.target, asked.config, asked.patience)
+        settle(session, applied.graph, made)
+        return session
+
+    source: Any = None
+    if own is not None:
+        source = MappingSource(own, editor.graph) if isinstance(own, Mapping) else SessionSource(own)
+    if pairs and all(pair.old.op in handles for pair in pairs):
+        source = ObjectSource(handles)
+    how, session = (opened, opened()) if graph is None else (None, there.session())
+    twin = Twin(applied, pairs, source, how, session, None, asked.every, asked.tau, lambda session: None)
+    if _unread(applied):
+        twin.begin(source, _unread(applied))
+    elif source is not None:
+        twin.update(1.0)
+    return twin
+
+
+def _read(plan: Plan) -> list[VariableInfo]:
+    """The variables of the original whose values the duplicate starts with."""
+    return [v.info for v in plan.effect.variables if v.made.initializer and v.policy == "copy"]
+
+
+def _unread(applied: Applied) -> set[str]:
+    """Those that start from initial values instead, by name."""
+    return {v.was for v in applied.effect.variables if v.policy == "initial"}

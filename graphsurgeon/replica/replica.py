@@ -1,0 +1,581 @@
+"""Twin: a duplicate that follows its original: `gs.duplicate` makes one."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from ..applied import Applied
+from ..errors import PlanError
+from ..graph.reports import many
+from ..locks import BusyError, Door, entered
+from .update import Update, part, pause, times
+
+
+class Twin:
+    """A duplicate that follows its original. Made by `gs.duplicate`.
+
+    ``twin[name or object]`` gives the copy of a thing of the original, and `run` runs it. Between two runs, `update`
+    brings the values of the original over. It can be called as `step` (every n-th call counts), from a training loop
+    as `hook`, or by itself with `follow`.
+
+    Nobody sees old and new values together, whatever threads train, update and read. An update takes its values between
+    two steps of the original, and sets them between two runs of the duplicate. `train` takes a step. A step that
+    another thread takes by ``session.run`` counts too, as both sessions are observed until `close`. What cannot be
+    observed: another program, or another session object, that trains in the same cluster (follow its checkpoints), and
+    Keras models and modules (train them with `train` or inside `training`).
+
+    Args:
+        applied: what was copied.
+        pairs: the variables, each with its original.
+        source: where values come from, or None so far.
+        opened: makes a session for it; None where the session belongs to somebody else.
+        session: the session it runs in, if there is one yet.
+        grouped: in one session with the original, the ops that update it.
+        every, tau: as given to `gs.duplicate`.
+        settle: gives all else in a session its start: tables, variables that follow nothing.
+    """
+
+    def __init__(
+        self,
+        applied: Applied,
+        pairs: list[Any],
+        source: Any,
+        opened: Callable[[], Any] | None,
+        session: Any,
+        grouped: Any,
+        every: int,
+        tau: float,
+        settle: Callable[[Any], None],
+    ) -> None:
+        self.applied, self.every, self.tau = applied, every, tau
+        self.session = session
+        self.trouble: Exception | None = None
+        self._pairs = {pair.old.op: pair for pair in pairs}
+        self._source, self._opened, self._grouped, self._settle = source, opened, grouped, settle
+        # Runs that step the original are behind one door, runs of the duplicate behind the other.
+        self._original, self._door, self._one = Door(), Door(), threading.RLock()
+        self._known: dict[str, bytes] = {}
+        self._count = self._steps = 0
+        self._closed = False
+        self._fresh = True  # the next update takes over all, whatever tau is
+        self._lacks = True  # it has values that nobody gave
+        self._state = _State()
+        self._stop: threading.Event | None = None
+        self._observed: list[Any] = []
+        weakref.finalize(self, _release, self._observed)
+        self._observe()
+
+    # -- looking and running --------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Any:
+        """The graph the duplicate is in."""
+        return self.applied.graph
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of its variables that follow."""
+        return [pair.new.op for pair in self._pairs.values()]
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns the copy of an op, tensor or variable of the original, given by name or object."""
+        return self.applied[key]
+
+    def __repr__(self) -> str:
+        at = f" under {scope}/" if (scope := self.applied.copies[0].step.to) else ""
+        held = f"{many(len(self._pairs), 'variable')}, {many(self._count, 'update')}"
+        notes = [] if self.trouble is None else [f"trouble: {self.trouble}"]
+        notes += [f"mind: {sentence}" for sentence in self.applied.warnings]
+        return f"<Twin of {self.applied.copies[0].source.title}{at}: {'; '.join([held, *notes])}>"
+
+    def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+        """Runs the duplicate, with values of one update: nothing is set while it runs.
+
+        Args:
+            fetches: as for `Session.run`. Things of the original are taken for their copies where the duplicate is
+                in another graph; names are names of the duplicate's graph.
+            feeds: tensor -> array, likewise.
+
+        Raises:
+            PlanError: it is closed, has no session yet, has seen no checkpoint of the folder that it follows, or the
+                last update failed half-way.
+        """
+        from ..tf.run.devices import LOST
+
+        try:
+            with self.reading() as session:
+                return session.run(self._own(fetches), {self._own(k): v for k, v in (feeds or {}).items()})
+        except LOST:
+            if self._opened is None:
+                raise
+        with self._one:
+            self._reopen()
+            self.update(1.0)
+        with self.reading() as session:
+            return session.run(self._own(fetches), {self._own(k): v for k, v in (feeds or {}).items()})
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """Gives the session for several runs with values of the same update; updates wait until then.
+
+        Raises:
+            PlanError: it is closed, has no session yet, has seen no checkpoint of the folder that it follows, or the
+                last update failed half-way.
+        """
+        with self._door.reading():
+            if self._closed:
+                raise PlanError("run(...)", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
+            if self.session is None:
+                raise PlanError("run(...)", "the duplicate has no session yet", "Give it one: twin.attach(session)")
+            self._state.refuse()
+            yield self.session
+
+    def train(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+        """Takes a step of the original, between two updates.
+
+        Args:
+            fetches: as for `Session.run`, in the session of the original. Of a Keras model, a `tf.Module` or a
+                function: a function that takes a step, without arguments.
+            feeds: tensor -> array, likewise.
+
+        Returns:
+            what the run has fetched, or the function has returned.
+
+        Raises:
+            PlanError: the original is not here, or not attached yet, or this thread is reading the duplicate.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     w = tf.compat.v1.get_variable("w", initializer=1.0)
+            ...     learn = w.assign_add(1.0)
+            >>> session = tf.compat.v1.Session(graph=graph)
+            >>> session.run(w.initializer)
+            >>> twin = gs.duplicate(session)
+            >>> print(twin.train(learn), twin.run(w), twin.update().changed, twin.run(w))
+            2.0 1.0 ('w',) 2.0
+        """
+        session = self._trained("train(...)")
+        with entered([self._original]):
+            if session is not None:
+                return session.run(fetches, feeds)
+            if not callable(fetches) or feeds is not None:
+                how = "Give a function without arguments: twin.train(lambda: model.train_on_batch(x, y))"
+                raise PlanError("train(...)", "the original has no session: it is an object of Python", how)
+            return fetches()
+
+    @contextmanager
+    def training(self) -> Iterator[Any]:
+        """Makes one step of several runs of the original: no update takes values until the block ends.
+
+        Gives the session of the original; None where it is an object that has none.
+
+        Raises:
+            PlanError: the original is not here, or not attached yet, or this thread is reading the duplicate.
+
+        Example:
+            ``with twin.training() as session: session.run(critic), session.run(actor)``
+        """
+        session = self._trained("training()")
+        with entered([self._original], open_ended=True):
+            yield session
+
+    def _trained(self, asked: str) -> Any:
+        """The session that the original is trained in; None where it needs none."""
+        if self._door.is_reader():
+            raise PlanError(asked, "this thread is reading the duplicate", "Train outside of `with reading()`")
+        session = self._session_of_original()
+        if session is None and not hasattr(self._source, "handles"):
+            if self._source is None:
+                raise PlanError(asked, "the duplicate has no session to train in", "Give one: twin.attach(session)")
+            where = "in another program" if hasattr(self._source, "folder") else "nowhere: its values were given"
+            raise PlanError(asked, f"the original is trained {where}", "Give its session: twin.attach(session)")
+        return session
+
+    def _session_of_original(self) -> Any:
+        return self.session if self._grouped is not None else getattr(self._source, "session", None)
+
+    def _own(self, thing: Any) -> Any:
+        if isinstance(thing, dict):
+            return {key: self._own(value) for key, value in thing.items()}
+        if isinstance(thing, (list, tuple)):
+            own = [self._own(item) for item in thing]
+            return type(thing)(*own) if hasattr(thing, "_fields") else type(thing)(own)
+        graph = getattr(thing, "graph", None)
+        return self.applied[thing] if graph is not None and graph is not self.graph else thing
+
+    # -- following ------------------------------------------------------------------------------------
+
+    def update(self, tau: float | None = None, *, wait: float = 0.0, timeout: float = 60.0) -> Update:
+        """Brings the values of the original over: taken between two of its steps, set between two runs.
+
+        Args:
+            tau: how far to go: 1 copies, 0.01 moves one part in a hundred of the way. Default: that of
+                `gs.duplicate`. Counters and flags are always copied.
+            wait: seconds to wait for a checkpoint newer than the last one, where it follows a folder.
+            timeout: how long to wait until steps that run are done, and then readers, in seconds.
+
+        Returns:
+            an `Update`: what has changed.
+
+        Raises:
+            PlanError: there is nothing to follow, a variable of the original has no value, this thread is reading,
+                the cluster does not answer, there was no moment between steps in time, or an object was changed
+                while it was read.
+            OpenError: in the folder there is something newer that is half-written, damaged, or of another model. The
+                duplicate stays as it is.
+        """
+        from ..tf.run.devices import LOST
+        from ..tf.run.progress import Phases, phase
+
+        tau = part(self.tau if tau is None else tau, "update")
+        if self._closed:
+            raise PlanError("update()", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
+        if self._source is None and self._grouped is None:
+            raise PlanError("update()", "it has nothing to follow", "Give it a session, or a folder: twin.follow(...)")
+        self._door.refuse_reader()
+        with self._one, Phases("updating the duplicate", 3):
+            start = time.perf_counter()
+            if self._grouped is not None:
+                return self._update_grouped(tau, start, timeout)
+            phase("reading values")
+            found, skipped = self._newest(wait, timeout)
+            if found is None:
+                return Update(self._count, (), len(self._pairs), 0, "")
+            try:
+                return self._bring(*found, tau, start, skipped, timeout)
+            except LOST:
+                if self._opened is None:
+                    raise
+            self._reopen()
+            return self._bring(*found, tau, start, skipped, timeout)
+
+    @contextmanager
+    def _alone(
+        self, observed: Sequence[Any], elements: Sequence[Any], doors: Sequence[Door], timeout: float
+    ) -> Iterator[None]:
+        """Lets nobody else behind some doors, while these ops are run in the session that is observed."""
+        from ..tf.run.observed import alone
+
+        try:
+            with alone(observed, elements, doors, timeout):
+                yield
+        except BusyError as error:
+            raise PlanError(
+                "update()",
+                f"for {timeout:g} s there was no moment without a step of the original or a reader of the duplicate",
+                "Let them end or pause, or wait longer: twin.update(timeout=600)",
+            ) from error
+
+    def _between_steps(self, timeout: float) -> Callable[[Sequence[Any]], AbstractContextManager[None]]:
+        """What to be in while these ops are run to read the original."""
+        observed = self._observed[:1] if self._session_of_original() is not None else []
+        return lambda elements: self._alone(observed, elements, [self._original], timeout)
+
+    def _observe(self) -> None:
+        """Sees to it that all runs of the sessions that it has now go through its doors."""
+        from ..tf.run.observed import Interest, observe, places_of
+
+        _release(self._observed)
+        pairs, original = self._pairs.values(), self._session_of_original()
+        if original is not None:
+            graph = self.applied.copies[0].source.owner
+            places = places_of(graph, [pair.old.op for pair in pairs])
+            local = places_of(graph, [pair.old.op for pair in pairs if not pair.needed])
+            self._observed.append(observe(original, Interest(self._original, places, local)))
+        if self.session is not None:
+            places = places_of(self.graph, self.variables)
+            interest = Interest(self._door, places, looks=True, refuse=self._state.refuse)
+            self._observed.append(observe(self.session, interest))
+
+    def _newest(self, wait: float, timeout: float) -> tuple[tuple[str, dict[str, Any]] | None, dict[str, str]]:
+        """What is to be taken over, if anything, and the checkpoints that were passed over."""
+        end = time.monotonic() + wait
+        while True:
+            found = self._source.newest(list(self._pairs.values()), self._between_steps(timeout))
+            folder = getattr(self._source, "folder", None)
+            if found is not None:
+                return found, dict(getattr(folder, "skipped", {}))
+            if time.monotonic() >= end:
+                if folder is not None and folder.unfinished is not None:
+                    raise folder.unfinished
+                return None, {}
+            time.sleep(min(0.05, max(0.0, end - time.monotonic())))
+
+    def _update_grouped(self, tau: float, start: float, timeout: float) -> Update:
+        from ..tf.values.variables import told_empty
+
+        if self.session is None:
+            raise PlanError("update()", "the duplicate has no session yet", "Give it one: twin.attach(session)")
+        if tau != 1.0 and self._grouped.soft is None:
+            raise PlanError(
+                f"update(tau={tau:g})",
+                "the ops of a soft update were not made",
+                "Say so when it is made: gs.duplicate(..., tau=...)",
+            )
+        hard = tau == 1.0
+        op, feeds = (self._grouped.copy, {}) if hard else (self._grouped.soft, {self._grouped.tau: tau})
+        doors = [self._original, self._door]
+        with (
+            self._alone(self._observed, [op], doors, timeout),
+            self._state.half_way(),  # but all are read before one is set
+            told_empty([pair.old for pair in self._pairs.values()], "update()"),
+        ):
+            self.session.run(op, feeds)
+        self._count += 1
+        names = tuple(self.variables)
+        return Update(self._count, names, len(names), 0, "the same session", time.perf_counter() - start)
+
+    def _bring(
+        self, origin: str, values: dict[str, Any], tau: float, start: float, skipped: dict[str, str], timeout: float
+    ) -> Update:
+        from ..tf.run.progress import phase
+        from ..tf.values.links import current, digests, mixed
+
+        phase("comparing values")
+        if self.session is None:
+            raise PlanError("update()", "the duplicate has no session yet", "Give it one: twin.attach(session)")
+        pairs = {name: self._pairs[name] for name in values}
+        if tau == 1.0 or self._fresh:
+            now = digests(values)
+            todo = {n: v for n, v in values.items() if pairs[n].written or self._known.get(n) != now[n]}
+        else:
+            now = {}
+            before = current(self.session, list(pairs.values()))
+            moved = {n: mixed(before[n], v, tau) if pairs[n].soft else v for n, v in values.items()}
+            todo = {n: v for n, v in moved.items() if not _equal(before[n], v)}
+        phase(f"setting {len(todo):,} variables")
+        if todo:
+            self._set(todo, timeout)
+        self._known, self._fresh, self._lacks, self._state.waiting = now, False, False, ""
+        self._count += 1
+        size = sum(int(v.nbytes) for v in todo.values())
+        names = tuple(pairs[n].new.op for n in values if n in todo)
+        return Update(self._count, names, len(self._pairs), size, origin, time.perf_counter() - start, skipped)
+
+    def _set(self, values: Mapping[str, Any], timeout: float) -> None:
+        """Sets copies, while nobody reads them."""
+        from ..tf.values.links import feed, setters
+
+        pairs = {name: self._pairs[name] for name in values}
+        self._known = {}  # if it fails half-way, all are set next time
+        ops = setters(self.session, pairs)
+        with self._alone(self._observed[-1:], ops, [self._door], timeout), self._state.half_way():
+            feed(self.session, values, pairs)
+
+    def begin(self, source: Any, initial: Collection[str], session: Any = None) -> None:
+        """Takes over values for all variables but those that start from initial values, where these are told already.
+
+        Args:
+            source: where values come from, or None.
+            initial: names of the variables of the original whose copies start from initial values.
+            session: the session of both, where they are in one graph.
+        """
+        with self._one:
+            if session is not None:
+                self._live_in(session)
+            pairs = [pair for name, pair in self._pairs.items() if name not in initial]
+            if pairs and source is not None:
+                self._set(source.newest(pairs, self._between_steps(60.0))[1], 60.0)
+            self._lacks = bool(pairs) and source is None
+            self._fresh = False  # a soft update goes from here, not at once all the way
+
+    def step(self) -> Update | None:
+        """Counts one step of the original; every n-th call, n being `every`, updates.
+
+        Returns:
+            the update, or None where it was not its turn.
+        """
+        self._steps += 1
+        return self.update() if self._steps % self.every == 0 else None
+
+    def hook(self, every: int | None = None) -> Any:
+        """Returns a `tf.compat.v1.train.SessionRunHook` that updates after every n-th run of a monitored session.
+
+        Args:
+            every: n; default: that of `gs.duplicate`.
+
+        When the session is made, the duplicate takes all values over, whatever `tau` is.
+        """
+        from ..tf.run.hooks import UpdateHook
+
+        return UpdateHook(self, times(self.every if every is None else every, "hook"))
+
+    def attach(self, session: Any) -> Twin:
+        """Follows the original in another session of its graph, as after the old one was lost; takes all values over.
+
+        Raises:
+            PlanError: it is a session of another graph, or has not the device that the duplicate is on.
+        """
+        from ..tf.run.devices import refuse_missing
+        from ..tf.values.links import SessionSource
+
+        graph = self.applied.copies[0].source.owner
+        if getattr(session, "graph", None) is not graph:
+            raise PlanError("attach(session)", "this is no session of the original's graph", "Give one of that graph")
+        with self._one:
+            if self._grouped is None:
+                self._source = SessionSource(session)
+                self._observe()
+            else:
+                refuse_missing(self.applied.copies[0].step.device, session)
+                self._live_in(session)
+            self._known, self._fresh = {}, True
+            self.update(1.0)
+        return self
+
+    def _live_in(self, session: Any) -> None:
+        """Gives all but the values of the original a start in a session."""
+        with self._door.writing():
+            self.session = session
+            self._observe()
+            self._settle(session)
+
+    def follow(self, folder: Any, seconds: float | None = None, *, values: str | None = None) -> Twin:
+        """Follows the checkpoints that a training writes to a folder, in this process or another.
+
+        Where nothing has given it values yet, it answers nothing before the first checkpoint.
+
+        Args:
+            folder: the folder, with or without checkpoints so far. Only whole checkpoints are taken: index, shards,
+                sizes and the checksum of each value are looked at before anything is set.
+            seconds: look there by itself, in a thread, so often; what goes wrong there is kept as `trouble`, and
+                the duplicate stays as it is. Default: only when `update` is called.
+            values: ``"initial"`` lets it answer with its initial values until then.
+
+        Raises:
+            PlanError: it is in one session with its original, which it follows already; or `values` is something else.
+            OpenError: there is no such folder.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+            ...     w = tf.compat.v1.get_variable("w", initializer=7.0)
+            ...     session.run(w.initializer)
+            ...     path = tf.compat.v1.train.Saver().save(session, "training/model", global_step=100)
+            >>> twin = gs.duplicate(graph).follow("training")
+            >>> print(twin.update(), "-", twin.run(twin[w]))
+            update 1: 1 of 1 variable, from model-100, 4 bytes - 7.0
+            >>> print(twin.update())
+            no update: there is nothing newer
+        """
+        from ..tf.values.followed import CheckpointFolder
+        from ..tf.values.links import FolderSource
+
+        asked = f"follow({str(folder)!r})"
+        if seconds is not None:
+            pause(seconds, "follow")
+        if values not in (None, "initial"):
+            raise PlanError(f"follow(values={values!r})", "the folder gives the values", "Choose 'initial', or None")
+        if self._grouped is not None:
+            raise PlanError(
+                asked,
+                "the duplicate is in one graph with its original",
+                "Leave graph= out, so that it has a session of its own",
+            )
+        source = FolderSource(CheckpointFolder(folder))
+        source.folder.refuse_missing()
+        with self._one:
+            self._rest()
+            with self._door.writing():
+                self._source = source
+                self._observe()
+                untold = self._pairs and self._lacks and values is None
+                self._state.waiting = source.folder.folder if untold else ""
+        if seconds is not None:
+            self._stop = threading.Event()
+            threading.Thread(target=_beat, args=(weakref.ref(self), self._stop, seconds), daemon=True).start()
+        return self
+
+    # -- ending ---------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stops following, and closes the session where it is its own."""
+        self._rest()
+        with self._one, self._door.writing():
+            if self._opened is not None and self.session is not None and not self._closed:
+                self.session.close()
+            self._closed = True
+            _release(self._observed)
+
+    def __enter__(self) -> Twin:
+        return self
+
+    def __exit__(self, *_error: Any) -> None:
+        self.close()
+
+    def _rest(self) -> None:
+        if self._stop is not None:
+            self._stop.set()
+            self._stop = None
+
+    def _reopen(self) -> None:
+        """Makes a new session where a task of the cluster was lost; all values are brought over again."""
+        assert self._opened is not None
+        with self._door.writing():
+            self.session = self._opened()
+            self._observe()
+            self._known, self._fresh = {}, True
+            if self._source is not None and hasattr(self._source, "folder"):
+                self._source.folder.taken = ()
+
+
+class _State:
+    """Why the values of a duplicate cannot be read now, if they cannot."""
+
+    def __init__(self) -> None:
+        self.torn = False
+        self.waiting = ""  # the folder of which no checkpoint was seen yet
+
+    def refuse(self) -> None:
+        """Raises a PlanError where they cannot be read."""
+        if self.torn:
+            raise PlanError("run(...)", "the last update failed half-way", "Call twin.update() again")
+        if self.waiting:
+            raise PlanError(
+                "run(...)",
+                f"there was no checkpoint in {self.waiting!r} yet, and nothing else has given it values",
+                "Call twin.update(wait=60), or let it answer before: twin.follow(folder, values='initial')",
+            )
+
+    @contextmanager
+    def half_way(self) -> Iterator[None]:
+        """From here to the end of the block values may be of two updates; afterwards too, if that fails."""
+        before, self.torn = self.torn, True
+        try:
+            yield
+        except PlanError:  # nothing was set
+            self.torn = before
+            raise
+        self.torn = False
+
+
+def _release(observed: list[Any]) -> None:
+    while observed:
+        observed.pop().release()
+
+
+def _beat(twin: weakref.ref[Twin], stop: threading.Event, seconds: float) -> None:
+    """Updates a twin again and again, until it is closed or nobody holds it."""
+    from ..tf.run.progress import silent
+
+    while not stop.wait(seconds):
+        one = twin()
+        if one is None:
+            return
+        try:
+            with silent():  # nobody waits for it
+                one.update()
+            one.trouble = None
+        except Exception as error:  # nobody hears of it, and the next look may be a good one
+            one.trouble = error if not stop.is_set() else None
+        del one
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool(a.shape == b.shape and (a == b).all())

@@ -1,0 +1,79 @@
+"""Update: what one update of a duplicate has changed, and the words that say how updates are to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from threading import TIMEOUT_MAX
+from typing import Any
+
+from ..errors import PlanError
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an update has changed: true where it has changed anything.
+
+    Args:
+        number: how many updates there were, this one included.
+        changed: names of the variables of the duplicate that got another value. In one session TensorFlow sets all
+            of them in one op and nobody compares.
+        of: how many variables the duplicate has.
+        bytes: how much was fed; 0 where the values never left TensorFlow.
+        origin: where the values came from; empty where there was nothing newer.
+        seconds: how long it took.
+        skipped: checkpoint -> why it was not taken, of those newer than the one that was.
+    """
+
+    number: int
+    changed: tuple[str, ...]
+    of: int
+    bytes: int
+    origin: str
+    seconds: float = field(default=0.0, compare=False, repr=False)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.changed)
+
+    def __str__(self) -> str:
+        if not self.origin:
+            return "no update: there is nothing newer"
+        moved = f", {self.bytes:,} bytes" if self.bytes else ""
+        not_taken = "".join(f"; {name} is not whole: {why}" for name, why in self.skipped.items())
+        share = f"all {self.of}" if len(self.changed) == self.of > 1 else f"{len(self.changed)} of {self.of}"
+        return f"update {self.number}: {share} variable{'s' * (self.of != 1)}, from {self.origin}{moved}{not_taken}"
+
+
+def part(tau: Any, verb: str) -> float:
+    """Returns `tau`, a number above 0 and at most 1.
+
+    Raises:
+        PlanError: it is none.
+    """
+    if isinstance(tau, bool) or not isinstance(tau, Real) or not 0 < float(tau) <= 1:
+        raise PlanError(f"{verb}(tau={tau!r})", "tau is the part of the way to go: above 0, at most 1", "Try tau=0.005")
+    return float(tau)
+
+
+def times(every: Any, verb: str) -> int:
+    """Returns `every`, a whole number of steps above 0.
+
+    Raises:
+        PlanError: it is none.
+    """
+    if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
+        raise PlanError(f"{verb}(every={every!r})", "every is a number of steps, at least 1", "Try every=100")
+    return int(every)
+
+
+def pause(seconds: Any, verb: str) -> float:
+    """Returns `seconds`, a time above 0.
+
+    Raises:
+        PlanError: it is none.
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < float(seconds) < TIMEOUT_MAX:
+        raise PlanError(f"{verb}(seconds={seconds!r})", "seconds is a time, above 0", "Try seconds=5")
+    return float(seconds)

@@ -1,0 +1,281 @@
+"""Copying: carry out an effect on a live graph, in one import, all of it or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from ...errors import PlanError
+from ...graph.collector import gc_paused
+from ...graph.graph import Graph
+from ...graph.traversal import backward
+from ...graph.variables import VariableInfo
+from ...plan.copied import Copied
+from ...plan.effect import Effect
+from ...plan.shapes import unsure
+from ...plan.steps import CopyStep
+from ..functions import library as functions
+from ..private import all_collections, names_in_use, outside_contexts
+from ..run.errors import words_of
+from ..run.progress import phase
+from ..values.variables import fetch, join_collection, same_entry
+from . import custom_gradients
+from .attachments import attach
+from .imports import import_nodes, say_where_made
+from .node_defs import compiled, tell_shapes
+from .provenance import forget, keep
+from .rollback import all_or_nothing
+
+tf1 = tf.compat.v1
+
+
+@dataclass
+class Made:
+    """What a plan has made in the live graph.
+
+    Args:
+        graph: the destination.
+        ops: names of the new ops.
+        nodes: the NodeDefs that were added; dropped once they are confirmed.
+        live: name -> new op; dropped once all that Python keeps is there.
+        variables: new variable op name -> `tf.Variable` object, where it could be built.
+        carried: the same for variables of the old graph, in a materialised one.
+        origins: in a graph built anew, variable -> the variable of the old graph that it is.
+        infos: new variable op name -> what it is made of, in names of the destination.
+        values: new variable op name -> the value it is to get: an array, or a `Stored` that is read when it is needed.
+        untrained: new variable op name, or constant -> why it has an initial value, though values were given.
+        frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
+        initial: new variable op names that start from their initial value.
+        collections: (name, item) pairs added, in order.
+        starters: ops that the source runs once before use, as the init op of a SavedModel, and what they are fed.
+        missed: control-flow contexts of which the copy has only a part: gradients cannot go through these.
+    """
+
+    graph: Any
+    ops: list[str] = field(default_factory=list)
+    nodes: Sequence[Any] = ()
+    live: Mapping[str, Any] = field(default_factory=dict)
+    variables: dict[str, Any] = field(default_factory=dict)
+    carried: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    infos: dict[str, VariableInfo] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    untrained: dict[str, str] = field(default_factory=dict)
+    frozen: dict[str, Any] = field(default_factory=dict)
+    initial: list[str] = field(default_factory=list)
+    collections: list[tuple[str, Any]] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    starters: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+
+def carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) -> Made:
+    """Adds the copies of an effect to a live graph.
+
+    Args:
+        effect: a faultless effect whose base is a snapshot of `graph`.
+        graph: the destination `tf.Graph`.
+        resolve_values: turns the `values` of a step into a session or mapping (or None).
+
+    Raises:
+        StalePlanError: an op the plan touches has changed since it was made.
+        PlanError: TensorFlow refuses the nodes, or a value cannot be had. The graph is then as it was.
+        others: Python fails after the import; `atomic.Held` then puts back what can be.
+    """
+    if graph.finalized:
+        raise PlanError("apply(plan)", "the graph is finalized", "Unfinalize it, or copy into another graph")
+    with gc_paused(), outside_contexts(graph):
+        return _carry_out(effect, graph, resolve_values)
+
+
+def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) -> Made:
+    # 1. Everything that can fail, before anything changes.
+    made = Made(graph)
+    phase("reading values")
+    for copied in effect.copies:
+        read_values(copied, made, resolve_values)
+    phase("writing nodes")
+    library = functions.library(effect.copies, graph)
+    gradients = [custom_gradients.registered(copied) for copied in effect.copies]
+    names = [{moved.source: moved.name for moved in moves} for moves in gradients]
+    loose = unsure(effect)
+    graph_def, tensors, controls = compiled(effect, graph, library, made.frozen, names)
+    told = tell_shapes(effect, graph_def, loose)
+    made.frozen = {}
+    # 2. One import.
+    phase(f"importing {len(graph_def.node):,} nodes")
+    with functions.added(library, graph):
+        try:
+            made.live = _imported(graph, graph_def, tensors, controls, _scope_in_use(effect), told)
+        except Exception as error:
+            raise _refusal(error, effect) from error
+    # 3. What Python holds beside the nodes.
+    phase("shapes, variables, collections")
+    made.nodes = graph_def.node
+    made.ops = list(made.live)
+    say_where_made(made.live.values())
+    _reserve(graph, effect)
+    for copied, moves in zip(effect.copies, gradients, strict=True):
+        attach(copied, graph, made, loose)
+        custom_gradients.settle(copied, graph, made.variables, moves)
+    made.live = {}
+    return made
+
+
+def _imported(graph: Any, graph_def: Any, tensors: Any, controls: Any, within: str, told: list[Any]) -> dict[str, Any]:
+    """Imports nodes, some of which are told shapes; without these, where they contradict what TensorFlow infers."""
+    try:
+        return import_nodes(graph, graph_def, tensors, controls, within=within)
+    except Exception:
+        if not told:
+            raise
+    finally:
+        for node in told:  # no node of a graph holds them
+            del node.attr["_output_shapes"]
+    return import_nodes(graph, graph_def, tensors, controls, within=within)
+
+
+def _scope_in_use(effect: Effect) -> str:
+    """The scope of a copy that adds to earlier ones, where a new op has the name of a scope that is there."""
+    base = effect.plan.base
+    for copied in effect.copies:
+        if copied.step.reuse and copied.step.to and any(name in base.scopes.index for name in copied.names):
+            return copied.step.to
+    return ""
+
+
+def read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any]) -> None:
+    """Notes what the variables and constants of a copy are to hold."""
+    why = unproved_of(copied)
+    made.untrained.update({v.name: why[v.was] for v in copied.variables if v.was in why})
+    made.untrained.update({c.name: why[c.of] for c in copied.constants if c.of in why})
+    source = resolve_values(copied.step.values) if copied.step.values is not None else None
+    # An editor knows which of its variables nothing gives a value: their copies have none either.
+    void: frozenset[str] = getattr(copied.step.values, "void", frozenset())
+    wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in void]
+    asked = f"copy(to={copied.step.to!r}, values=...)"
+    cold = [(c.name, copied.source.state.variables[c.of]) for c in copied.constants if c.of]
+    asks = [v.info for v in wanted] + [info for _, info in cold]
+    if isinstance(source, tuple):  # values in a file, and how to get a session with them
+        stored, session = source
+        source = stored if all(info.op in stored for _, info in cold) else session()
+        if source is stored:  # what the file does not hold starts anew, as in a session
+            wanted = [v for v in wanted if v.was in stored]
+            asks = [v.info for v in wanted] + [info for _, info in cold]
+    later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
+    values = fetch(source, asks, copied.source.owner, asked, later) if asks else {}
+    made.frozen.update({name: values.pop(info.op) for name, info in cold})
+    starters, feeds = getattr(copied.step.values, "starters", ((), {}))
+    for name in starters:
+        made.starters += [(op, _moved_feeds(copied, feeds)) for op in _copied_starters(copied, name)]
+    for variable in copied.variables:
+        if variable.was in values:
+            made.values[variable.name] = values[variable.was]
+        elif variable.info.initializer:
+            made.initial.append(variable.name)
+        made.infos[variable.name] = variable.made
+
+
+def unproved_of(copied: Copied) -> dict[str, str]:
+    """Returns which variables of the source give a copy initial values, though it was given values, and why."""
+    from ..values.untrained import unproved
+
+    if copied.step.values is None:
+        return {}
+    infos = [v.info for v in copied.variables if v.policy == "copy"]
+    infos += [copied.source.state.variables[c.of] for c in copied.constants if c.of]
+    asked = f"copy(to={copied.step.to!r}, values=...)"
+    return unproved(copied.step.values, copied.source.owner, infos, asked) if infos else {}
+
+
+def _copied_starters(copied: Copied, name: str) -> list[str]:
+    """The init op of a source in the copy; where only a part was copied, what it runs to fill the tables there."""
+    graph, number = copied.source, copied.source.index.get(name)
+    if number is None:
+        return []
+    if copied.place[number] >= 0:
+        return [copied.renamed(name)]
+    runs = backward(graph, graph.mask([number]))
+    filling = [graph.index[s] for names in graph.state.starters.values() for s in names if s in graph.index]
+    return [copied.renamed(graph.names[i]) for i in filling if runs[i] and copied.place[i] >= 0]
+
+
+def _moved_feeds(copied: Copied, feeds: dict[str, Any]) -> dict[str, Any]:
+    """The same feeds for the copy; tensors that were not copied need none."""
+    place, graph = copied.place, copied.source
+    known = {name: graph.index.get(name.partition(":")[0], -1) for name in feeds}
+    return {copied.renamed(n): feeds[n] for n, op in known.items() if op >= 0 and place[op] >= 0}
+
+
+def _reserve(graph: Any, effect: Effect) -> None:
+    """Takes the scope in Python's table of names, so that nobody is given it by chance."""
+    table = names_in_use(graph)
+    for copied in effect.copies:
+        scope = copied.step.to.lower()
+        if scope:
+            table.setdefault(scope, 1)
+
+
+def withdraw(made: Made, record: bytes = b"") -> None:
+    """Takes what a plan has made, and the record of it, out of the collections; its ops stay behind as orphans."""
+    lists = all_collections(made.graph)
+    with all_or_nothing(made.graph):
+        for name, item in reversed(made.collections):
+            items = lists.get(name, [])
+            at = next((i for i in range(len(items) - 1, -1, -1) if same_entry(items[i], item)), None)
+            if at is not None:
+                del items[at]
+        for name in {name for name, _ in made.collections}:
+            if not lists.get(name):
+                lists.pop(name, None)
+        forget(made.graph, record)
+
+
+def restore(made: Made, record: bytes = b"") -> None:
+    """Puts what `withdraw` took out back into the collections."""
+    with all_or_nothing(made.graph):
+        keep(made.graph, record)
+        for name, item in made.collections:
+            join_collection(made.graph, name, [item])
+
+
+def differences(effect: Effect, after: Graph) -> list[str]:
+    """Compares the graph as read back with the one that was predicted; empty when they are equal."""
+    wanted = effect.after
+    if wanted.fingerprint == after.fingerprint:
+        return []
+    if wanted.size != after.size:
+        return [f"{after.size} ops instead of {wanted.size}"]
+    by_name = [n for n in wanted.names if n not in after.index]
+    if by_name:
+        return [f"{by_name[0]!r} is missing"]
+    out = []
+    for i, name in enumerate(wanted.names):
+        j = after.index[name]
+        same = (
+            wanted.types[i] == after.types[j]
+            and wanted.input_names(i) == after.input_names(j)
+            and sorted(wanted.control_names(i)) == sorted(after.control_names(j))
+        )
+        if not same:
+            out.append(f"{name!r} differs")
+    return out
+
+
+def _refusal(error: Exception, effect: Effect) -> PlanError:
+    texts = [step.text for step in effect.plan.steps] or ["the plan"]
+    text = "; ".join(texts[:2]) + (f"; and {len(texts) - 2} more steps" if len(texts) > 2 else "")
+    said = words_of(error)
+    named = re.search(r"\{\{node ([^}]+)\}\}", said)
+    edited = any(not isinstance(step, CopyStep) for step in effect.plan.steps)
+    where = (f"op {named[1]!r}" if named[1] in effect.after.index else "an op inside a function") if named else "them"
+    return PlanError(
+        f"apply: {text}",
+        f"TensorFlow refuses the nodes: {said}",
+        f"Nothing was changed. What the plan changes reaches {where}: choose another tensor, or leave out the step"
+        if edited
+        else "Nothing was changed. plan.preview() shows what was to be made",
+    )

@@ -1,0 +1,173 @@
+"""Attaching: what Python keeps beside the nodes: shapes, gradients, guards, variables, collections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...plan.copied import Copied
+from ..functions import library as functions
+from ..private import PLAIN, TENSOR, collections_of, copy_handle_data, differently_shaped
+from ..values.variables import join_collection, rebuilt, take_slots, variable_objects
+from .collection_items import entry, moved
+from .contexts import keep_contexts
+
+_HANDLES = (tf.resource, tf.variant)
+
+
+def attach(copied: Copied, graph: Any, made: Any, loose: Any = None) -> None:
+    """Gives the copy what Python keeps beside the nodes: shapes, gradients, variables, collections.
+
+    Args:
+        copied: the copy.
+        graph: the destination.
+        made: what the plan has made so far.
+        loose: a mask of the ops after the plan whose shapes are what TensorFlow infers, as their inputs have others.
+    """
+    source = copied.source.owner
+    types, numbers = copied.source.types, copied.ops.tolist()
+    old, new = source.get_operations(), made.live
+    pairs = [(old[i], new[name]) for i, name in zip(numbers, copied.names, strict=True)]
+    same = list(zip(pairs, numbers, strict=True))
+    if loose is not None and loose.any():
+        same = [pair for pair, other in zip(same, loose[copied.place[copied.ops]].tolist(), strict=True) if not other]
+    keep_shapes([pair for pair, i in same if types[i] != "Const"])  # the shape of a constant is in its node
+    _keep_handles(copied, graph, [pair for pair, _ in same])
+    functions.keep_gradients(pairs)
+    _keep_guards(source, graph, pairs)
+    _keep_callbacks(copied, source, graph)
+    contexts, missed = keep_contexts(copied, graph, pairs)
+    made.missed += missed
+    originals = variable_objects(source)
+    with graph.as_default():
+        for variable in copied.variables:
+            new = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to, copied.step.trainable)
+            if new is not None:
+                made.variables[variable.name] = new
+    take_slots(graph, made.variables)
+    targets = {c.was: c.name for c in copied.collections}
+    if targets:
+        _keep_collections(targets, copied, graph, made, contexts, originals)
+
+
+def _keep_collections(
+    targets: dict[str, str],
+    copied: Copied,
+    graph: Any,
+    made: Any,
+    contexts: dict[int, Any],
+    originals: dict[str, Any],
+) -> None:
+    """Adds the copies of what the source's collections hold to collections of the destination, in order."""
+    source, move = copied.source.owner, _Move(copied, made, originals)
+    whole = bool(copied.step.selection.mask.all())
+    for was, items in collections_of(source).items():
+        if was not in targets:
+            continue
+        found = []
+        for item in items:
+            if (type(item) in PLAIN and item.graph is source) or id(item) in move.variables:
+                new = move(item)  # most are: no need to ask what else it could be
+            else:
+                kind = entry(source, item).kind
+                if kind == "other" or (kind == "value" and not whole):
+                    continue
+                new = contexts.get(id(item))
+                if new is None:
+                    new = move(item) if kind == "variable" else moved(item, graph, move, move.name)
+            if new is not None:
+                found.append(new)
+        # Only now: a copy inside one graph adds to the very lists it reads.
+        if found:
+            join_collection(graph, targets[was], found)
+            made.collections += [(targets[was], new) for new in found]
+
+
+class _Move:
+    """Finds what became of an op, tensor or variable of the source; None where it was not copied."""
+
+    def __init__(self, copied: Copied, made: Any, originals: dict[str, Any]) -> None:
+        self._copied, self._live = copied, made.live
+        self._new = dict(zip((copied.source.names[i] for i in copied.ops.tolist()), copied.names, strict=True))
+        self._variables = {v.was: made.variables.get(v.name) for v in copied.variables}
+        self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}
+
+    def __call__(self, item: Any) -> Any:
+        kind = type(item)
+        if id(item) in self.variables:
+            return self.variables[id(item)]
+        if kind is TENSOR or (kind is not tf.Operation and hasattr(item, "value_index")):
+            op = self._op(item.op.name)
+            return None if op is None else op.outputs[item.value_index]
+        if kind is tf.Operation:
+            return self._op(item.name)
+        return self._variables.get(item.op.name)
+
+    def _op(self, name: str) -> Any:
+        new = self._new.get(name)
+        return None if new is None else self._live[new]
+
+    def name(self, name: str) -> str | None:
+        """Returns the new name of an op or tensor."""
+        return self._copied.renamed(name) if _op(name) in self._new else None
+
+
+def _op(name: str) -> str:
+    return name.lstrip("^").partition(":")[0]
+
+
+def _keep_callbacks(copied: Copied, source: Any, graph: Any) -> None:
+    """Keeps the Python functions behind `py_func` ops alive as long as the copy."""
+    calls = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
+    held = getattr(source, "_py_funcs_used_in_graph", None)
+    if held and any(copied.source.types[i] in calls for i in copied.ops.tolist()):
+        graph._py_funcs_used_in_graph = [*getattr(graph, "_py_funcs_used_in_graph", []), *held]
+
+
+def keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
+    """Sets on copies the shapes that were set by hand (`set_shape`), which are not in the nodes.
+
+    A shape that contradicts what TensorFlow infers of the copy was no longer true of the original. A tensor of another
+    dtype is another thing: the value of a variable stands where its handle was, which is a scalar.
+    """
+    for old, new in differently_shaped(pairs):
+        if new.dtype == old.dtype and new.shape.is_compatible_with(old.shape):
+            new.set_shape(old.shape)
+
+
+def _fed(copied: Copied) -> list[int]:
+    """Numbers of the placeholders that are copied."""
+    kinds, _, kind_of = copied.source.kinds
+    fed = np.array([kind.startswith("Placeholder") for kind in kinds], np.bool_)
+    ops: list[int] = copied.ops[fed[kind_of[copied.ops]]].tolist() if kinds else []
+    return ops
+
+
+def _keep_handles(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> None:
+    """Says of resources that come in by a placeholder what they hold: TensorFlow has no attribute for it.
+
+    Nor can it have inferred it of what reads them.
+    """
+    old, find = copied.source.owner.get_operations(), graph.get_operation_by_name
+    comes = [(old[i].outputs[0], find(copied.renamed(old[i].name)).outputs[0]) for i in _fed(copied)]
+    for p in copied.placeholders:
+        comes.append((copied.source.owner.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
+    if any(was.dtype in _HANDLES for was, _ in comes):
+        comes = [both for was, new in pairs for both in zip(was.outputs, new.outputs, strict=True)] + comes
+    for was, new in comes:
+        if was.dtype in _HANDLES:
+            copy_handle_data(was, new)
+
+
+def _keep_guards(source: Any, graph: Any, pairs: list[tuple[Any, Any]]) -> None:
+    """Tensors and ops that TensorFlow forbids to feed or fetch stay forbidden in the copy."""
+    ops = getattr(source, "_unfetchable_ops", None)
+    tensors = getattr(source, "_unfeedable_tensors", None)
+    for old, new in pairs if ops or tensors else ():
+        if ops and old in ops:
+            graph.prevent_fetching(new)
+        for a, b in zip(old.outputs, new.outputs, strict=True) if tensors else ():
+            if any(a is t for t in tensors or ()):
+                graph.prevent_feeding(b)

@@ -1,0 +1,161 @@
+"""Custom gradients: `tf.custom_gradient` ties a gradient to tensors of the original; copies get one of their own."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.framework import ops
+
+from ...errors import PlanError
+from ...plan.copied import Copied
+from ...plan.preflight import custom_gradients
+
+_numbers = itertools.count(1)
+#: Values that hold no tensor.
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.generic, tf.DType, tf.TensorShape, type,
+          types.ModuleType, types.BuiltinFunctionType, slice, range, type(...))  # fmt: skip
+
+
+class _Stuck(Exception):
+    """What a gradient uses that has no copy."""
+
+
+@dataclass
+class Moved:
+    """The gradient of one copied op: registered before the import, given its tensors after it.
+
+    Args:
+        source: number of the source op.
+        original: the function that TensorFlow holds for the original.
+        name: what the new one is registered as.
+    """
+
+    source: int
+    original: Callable[..., Any] | None
+    name: str
+    call: Callable[..., Any] | None = None
+    why: str = ""
+
+    def __call__(self, op: Any, *slopes: Any) -> Any:
+        """Returns the gradients of the op's inputs, as TensorFlow asks for them."""
+        if self.call is None:
+            raise PlanError(
+                f"gradient through {op.name!r}",
+                f"its tf.custom_gradient {self.why or 'was never given to this copy'}",
+                "Take the gradient before you copy, or copy what it uses too",
+            )
+        return self.call(op, *slopes)
+
+
+def registered(copied: Copied) -> list[Moved]:
+    """Registers a gradient for the copy of each op that has one by `tf.custom_gradient`; an unknown one is left."""
+    mask = copied.place >= 0
+    made = []
+    for number, name in custom_gradients(copied.source, mask).items():
+        try:
+            original = ops.gradient_registry.lookup(name)
+        except LookupError:  # the graph came from a file: its gradients stayed in another process
+            continue
+        why = ""
+        if isinstance(original, Moved):  # a copy of a copy
+            why, original = original.why, original.call
+        new = Moved(number, original, f"{name.partition('-copy-')[0]}-copy-{next(_numbers)}", why=why)
+        ops.RegisterGradient(new.name)(new)
+        made.append(new)
+    return made
+
+
+def settle(copied: Copied, graph: Any, variables: dict[str, Any], made: list[Moved]) -> None:
+    """Gives the gradients of a copy its own tensors and variables, now that they are there.
+
+    Args:
+        copied: the copy.
+        graph: the destination.
+        variables: new variable op name -> object.
+        made: what `registered` returned.
+    """
+    for new in made:
+        if new.original is None:
+            continue
+        try:
+            new.call = _Mover(copied, graph, variables).function(new.original)
+        except _Stuck as stuck:
+            new.why = f"uses {stuck}"
+
+
+class _Mover:
+    """Makes a function over the copy from one over the original: same code, other captured tensors."""
+
+    def __init__(self, copied: Copied, graph: Any, variables: dict[str, Any]) -> None:
+        self._copied, self._graph, self._variables = copied, graph, variables
+        self._source = copied.source.owner
+        self._done: dict[int, Any] = {}
+
+    def function(self, old: Any) -> Any:
+        if id(old) in self._done:
+            return self._done[id(old)]
+        module = str(getattr(old, "__module__", ""))
+        if module.startswith(("tensorflow.", "keras.")) and not module.endswith("custom_gradient"):
+            return old
+        self._done[id(old)] = old  # a function that calls itself
+        cells = tuple(types.CellType(self.value(cell.cell_contents)) for cell in old.__closure__ or ())
+        space = dict(old.__globals__)
+        for name in old.__code__.co_names:
+            if name in space and self._concerns(space[name]):
+                space[name] = self.value(space[name])
+        new = types.FunctionType(old.__code__, space, old.__name__, self.value(old.__defaults__), cells or None)
+        new.__kwdefaults__ = self.value(old.__kwdefaults__)
+        self._done[id(old)] = new
+        return new
+
+    def _concerns(self, thing: Any) -> bool:
+        """Whether a global of the gradient's module is a tensor or variable, or a plain container."""
+        return isinstance(thing, (tf.Tensor, tf.Variable, list, tuple, dict)) or hasattr(thing, "_type_spec")
+
+    def value(self, old: Any) -> Any:
+        if isinstance(old, _PLAIN):
+            return old
+        if isinstance(old, tf.Variable):
+            return self._variable(old)
+        if isinstance(old, tf.Tensor):
+            return self._tensor(old)
+        if isinstance(old, types.FunctionType):
+            return self.function(old)
+        if isinstance(old, functools.partial):
+            return functools.partial(self.value(old.func), *self.value(old.args), **self.value(old.keywords))
+        if isinstance(old, (list, tuple, dict)) or hasattr(old, "_type_spec"):
+            leaves = tf.nest.flatten(old, expand_composites=True)
+            moved = [leaf if leaf is old else self.value(leaf) for leaf in leaves]
+            return tf.nest.pack_sequence_as(old, moved, expand_composites=True)
+        if isinstance(old, (set, frozenset)):
+            return type(old)(self.value(item) for item in old)
+        raise _Stuck(f"an object of type {type(old).__name__}, which may hold anything")
+
+    def _tensor(self, old: Any) -> Any:
+        if getattr(old, "graph", None) is not self._source:
+            return old
+        copied, number = self._copied, self._copied.source.index[old.op.name]
+        if (number, old.value_index) in copied.external:
+            name, port = copied.external[number, old.value_index]
+            return self._graph.get_operation_by_name(name).outputs[port]
+        if copied.place[number] < 0:
+            raise _Stuck(f"{old.name!r}, which was not copied")
+        return self._graph.get_operation_by_name(copied.renamed(old.op.name)).outputs[old.value_index]
+
+    def _variable(self, old: Any) -> Any:
+        if getattr(old, "graph", None) is not self._source:
+            return old
+        copied = self._copied
+        new = self._variables.get(copied.renamed(old.op.name))
+        if new is not None and copied.place[copied.source.index[old.op.name]] >= 0:
+            return new
+        if copied.closure.shared[copied.source.index[old.op.name]]:
+            return old
+        raise _Stuck(f"the variable {old.op.name!r}, which is none in the copy")

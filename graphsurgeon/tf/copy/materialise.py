@@ -1,0 +1,94 @@
+"""Materialise: build a new graph from an edited one, for rewires that keep their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...graph.graph import Graph
+from ...graph.selection import select
+from ...plan.copied import Copied, without
+from ...plan.effect import Effect
+from ...plan.plan import Plan
+from ...plan.renaming import keys_renamed
+from ...plan.steps import INITIAL
+from .append import Made, carry_out, read_values
+
+
+def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
+    """Returns what a plan makes, in a new `tf.Graph` that also holds everything of the old one.
+
+    Args:
+        effect: a faultless effect; its base is copied whole, every name kept, with the edited inputs.
+        resolve_values: turns the `values` of a step into a session or mapping.
+
+    Raises:
+        PlanError: TensorFlow refuses the edited nodes; the old graph is as it was.
+    """
+    base = effect.plan.base
+    names = effect.renamed
+    whole = Plan(Graph.of([], owner=object())).copy(
+        select(base), to="", variables="initial", collections="keep", names=names or None
+    )
+    about: dict[str, Any] = {"key": "", "keys": keys_renamed(base, names)}
+    less = len(effect.removed)
+    moved = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
+    both = Effect(
+        plan=replace(effect.plan, base=whole.base),
+        bench=effect.bench,
+        copies=[*(replace(without(c, effect.removed), **about) for c in whole.effect.copies), *moved],
+        connections=effect.connections,
+        added=effect.added,
+        replaced=effect.replaced,
+        changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
+    )
+    made = carry_out(both, tf.Graph(), resolve_values)
+    # Variables of the base keep the values their session has: they are not the plan's to set.
+    own = {v.name for c in effect.copies for v in c.variables}
+    own |= _revalued(effect, both.copies[0], made, resolve_values)
+    made.origins = _origins(effect)
+    made.initial = [name for name in made.initial if name in own and name not in made.origins]
+    made.infos = {name: info for name, info in made.infos.items() if name in own}
+    made.ops = effect.new_names
+    new = {v.name for c in effect.copies for v in c.variables}
+    made.carried = {name: v for name, v in made.variables.items() if name not in new}
+    made.variables = {name: v for name, v in made.variables.items() if name in new}
+    return made
+
+
+def _origins(effect: Effect) -> dict[str, str]:
+    """Variable of the new graph -> the variable of the old one that it is: those that stay, and those that are renamed.
+
+    What was renamed with values of its own, or with initial ones, is another variable.
+    """
+    base, other = effect.plan.base, set[str]()
+    for step, numbers in effect.revalued.items():
+        if getattr(getattr(effect.plan.steps[step], "values", None), "graph", None) is not base.owner:
+            other |= {base.names[i] for i in numbers if i < base.size}
+    stay = (name for name in base.state.variables if base.index[name] not in effect.removed and name not in other)
+    return {effect.renamed.get(name, name): name for name in stay}
+
+
+def _revalued(effect: Effect, whole: Copied, made: Made, resolve_values: Callable[[Any], Any]) -> set[str]:
+    """Reads the values that a rename gives variables; returns what these are called now."""
+    out: set[str] = set()
+    starters = list(made.starters)
+    for step, numbers in effect.revalued.items():
+        values = getattr(effect.plan.steps[step], "values", None)
+        names = {effect.plan.base.names[i] for i in numbers if i < effect.plan.base.size}
+        policy, given = ("initial", None) if values == INITIAL else ("copy", values)
+        # What a session of this very graph holds is carried, also where no op sets a variable.
+        carried = getattr(given, "graph", None) is effect.plan.base.owner
+        mine = [v for v in whole.variables if v.was in names and not (carried and not v.info.initializer)]
+        mine = [replace(v, policy=policy) for v in mine]
+        for name in [v.name for v in mine]:
+            made.initial = [known for known in made.initial if known != name]
+            made.values.pop(name, None)
+        read_values(replace(whole, step=replace(whole.step, values=given), variables=mine), made, resolve_values)
+        out |= {v.name for v in mine}
+    made.starters = starters  # tables are filled as before
+    return out

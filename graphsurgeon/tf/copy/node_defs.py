@@ -1,0 +1,257 @@
+"""Compiling: write the new nodes of an effect into one GraphDef, with everything in them that makes a copy right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2
+
+from ...graph.graph import Graph
+from ...plan.copied import Copied, NewConstant, NewOp
+from ...plan.effect import Effect
+from ...plan.shapes import frontier
+from ..edit.nodes import arranged, change_node
+from ..functions.library import BRANCHING, Library, rename_calls
+from ..open import nodes
+from ..private import op_definition, op_finder
+from .node_changes import Rewrite, rewriter
+
+
+def compiled(
+    effect: Effect,
+    graph: Any,
+    library: Library,
+    frozen: Mapping[str, Any] | None = None,
+    gradients: Sequence[Mapping[int, str]] = (),
+) -> tuple[Any, dict[tuple[str, int], Any], dict[str, Any]]:
+    """Writes all new nodes of an effect into one GraphDef, fully named.
+
+    Args:
+        effect: what to write.
+        graph: the destination.
+        library: the functions that come along.
+        frozen: name of a constant -> the value of the variable it freezes; None for a trial: any value does.
+        gradients: for each copy, source op number -> the gradient that the new op is registered with.
+
+    Returns:
+        the GraphDef, the tensors and the control inputs that its nodes take from `graph`.
+    """
+    graph_def = graph_pb2.GraphDef()
+    for copied in effect.copies:
+        graph_def.node.extend(_placeholder(copied, new.was, new.name) for new in copied.placeholders)
+        graph_def.node.extend(constant_node(copied, new, frozen) for new in copied.constants)
+        nodes.add_current(copied, graph_def)
+        graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
+    if effect.added:
+        graph_def = arranged(effect, graph_def)
+    _set_versions(effect, graph_def, graph)
+    new, first = list(graph_def.node), effect.plan.base.size
+    _wire(new, effect.after, first)
+    for at, (copied, renamed) in enumerate(zip(effect.copies, library.names, strict=True)):
+        start = int(copied.place[copied.ops[0]]) - first if len(copied.ops) else 0
+        rewrite = rewriter(copied, gradients[at] if gradients else {})
+        mine = new[start : start + len(copied.ops)]
+        _adapt(copied, mine, renamed, library.everywhere, rewrite)
+        if copied.source.owner.graph_def_versions.producer <= _ANY_SHAPE < graph_def.versions.producer:
+            _open_shapes(mine)
+    if effect.changes:
+        named = {node.name: node for node in new}
+        for name, change in effect.changes.items():
+            change_node(named[name], change)
+    graph_def.library.function.extend(library.renamed)
+    graph_def.library.gradient.extend(library.gradients)
+    return graph_def, *_from_outside(effect, graph)
+
+
+def tell_shapes(effect: Effect, graph_def: Any, loose: Any) -> list[Any]:
+    """Writes the static shapes of originals into nodes that others read whose shapes TensorFlow is to infer anew.
+
+    What was told of a tensor (`set_shape`) is in no node, and what reads it can only know of it while it is imported.
+    All other shapes are set on the copies afterwards, which costs less.
+
+    Args:
+        effect: what is written.
+        graph_def: the nodes; they are changed.
+        loose: a mask of the ops after the plan whose shapes are inferred anew.
+
+    Returns:
+        the nodes that were changed.
+    """
+    told: list[Any] = []
+    known, first = frontier(effect.after, loose), effect.plan.base.size
+    for copied in effect.copies if known.any() else ():
+        live = copied.source.owner.get_operations()
+        for number in copied.ops[known[copied.place[copied.ops]]].tolist():
+            shapes = [tensor.shape.as_proto() for tensor in live[number].outputs]
+            node = graph_def.node[int(copied.place[number]) - first]
+            if shapes and number not in copied.turned:
+                node.attr["_output_shapes"].list.shape.extend(shapes)
+                told.append(node)
+    return told
+
+
+def _wire(new: list[Any], after: Graph, first: int) -> None:
+    """Gives the new nodes the names and inputs that the ops from number `first` on have after the plan."""
+    for node, name, texts in zip(new, after.names[first:], after.written(first), strict=True):
+        node.name = name
+        inputs = node.input
+        if len(texts) == len(inputs):
+            for at, text in enumerate(texts):
+                inputs[at] = text
+        else:
+            inputs[:] = texts
+
+
+def _from_outside(effect: Effect, graph: Any) -> tuple[dict[tuple[str, int], Any], dict[str, Any]]:
+    """The tensors and control inputs that new ops take from ops that are there already."""
+    after, first = effect.after, effect.plan.base.size
+    names, find = after.names, op_finder(graph)
+    node, port = after.data.node[after.data.ptr[first] :], after.data.port[after.data.ptr[first] :]
+    old = node < first
+    tensors = dict.fromkeys(zip(node[old].tolist(), port[old].tolist(), strict=True))
+    waits = after.control.node[after.control.ptr[first] :]
+    return (
+        {(names[i], at): find(names[i]).outputs[at] for i, at in tensors},
+        {names[i]: find(names[i]) for i in dict.fromkeys(waits[waits < first].tolist())},
+    )
+
+
+def _adapt(copied: Copied, new: list[Any], renamed: dict[str, str], everywhere: bool, rewrite: Rewrite | None) -> None:
+    """Changes in the nodes of a copy what else must differ: places, shared keys, functions, what the plan says."""
+    source, prefix = copied.source, copied.key.encode()
+    kinds, _, kind_of = source.kinds
+    keyed = np.array([bool(prefix or copied.keys) and _is_keyed(kind) for kind in kinds], np.bool_)
+    keys = {old.encode(): new.encode() for old, new in copied.keys.items()}
+    calling = np.array([bool(renamed) and (everywhere or kind in BRANCHING) for kind in kinds], np.bool_)
+    kind = kind_of[copied.ops]
+
+    def those(mask: Any) -> Iterator[tuple[int, Any]]:
+        return ((int(copied.ops[k]), new[k]) for k in np.flatnonzero(mask).tolist())
+
+    known: dict[bytes, bytes] = {}
+    for _, node in those(source.placed[copied.ops]):
+        _colocate(node, copied, known)
+    for number, node in those(keyed[kind]) if kinds else ():
+        _rekey(node, prefix, source.names[number], keys)
+    for _, node in those(calling[kind]) if kinds else ():
+        rename_calls(node, renamed)
+    if rewrite is not None:
+        for number, node in zip(copied.ops.tolist(), new, strict=True):
+            rewrite(number, node)
+
+
+#: Attributes that name state, a loop, a variable of one step, or whose gradient a TensorArray gathers.
+_KEYS = ("shared_name", "frame_name", "var_name", "source")
+
+
+@cache
+def _is_keyed(kind: str) -> bool:
+    """Whether ops of this type hold a key that a copy must not share: the name of their state, or of their loop."""
+    definition = op_definition(kind)
+    return definition is not None and any(a.name in _KEYS for a in definition.attr)
+
+
+def _rekey(node: Any, prefix: bytes, name: str, keys: Mapping[bytes, bytes]) -> None:
+    attributes = node.attr
+    for key in _KEYS:
+        if key in attributes and attributes[key].s in keys:
+            attributes[key].s = keys[attributes[key].s]
+    if not prefix:
+        return
+    if "shared_name" in attributes:
+        shared = attributes["shared_name"]
+        if shared.s or node.op == "VarHandleOp":
+            shared.s = prefix + (shared.s or name.encode())
+    for key in _KEYS[1:]:
+        if key in attributes and attributes[key].s:
+            attributes[key].s = prefix + attributes[key].s
+
+
+def _colocate(node: Any, copied: Copied, known: dict[bytes, bytes]) -> None:
+    places, lost = node.attr["_class"].list.s, False
+    for at, place in enumerate(places):
+        new = known.get(place)  # most places are those of several ops
+        if new is None:
+            new = known[place] = _new_place(place, copied)
+        places[at] = new
+        lost |= not new
+    if lost:
+        places[:] = [place for place in places if place]
+        if not places:
+            del node.attr["_class"]
+
+
+def _new_place(place: bytes, copied: Copied) -> bytes:
+    """What takes the place of a wish to be placed with another op; empty where that one is not there."""
+    if not place.startswith(b"loc:@"):
+        return place
+    name = place[5:].decode(errors="replace")
+    number = copied.source.index.get(name, -1)
+    if number >= 0 and copied.place[number] >= 0:
+        return b"loc:@" + copied.renamed(name).encode()
+    return b"loc:@" + copied.stands_for[number].encode() if number in copied.stands_for else b""
+
+
+def _placeholder(copied: Copied, was: str, name: str) -> Any:
+    tensor = copied.source.owner.as_graph_element(was)
+    node = node_def_pb2.NodeDef(name=name, op="Placeholder")
+    node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
+    node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
+    return node
+
+
+def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | None) -> Any:
+    """Returns the NodeDef of a constant that stands in for a tensor; where its value is not known, any does."""
+    if new.of:
+        dtype, value = tf.as_dtype(new.info.dtype), None if frozen is None else frozen[new.name]
+    else:
+        dtype, value = copied.source.owner.as_graph_element(new.was).dtype.base_dtype, new.value
+    node = node_def_pb2.NodeDef(name=new.name, op="Const")
+    node.attr["dtype"].type = dtype.as_datatype_enum
+    if value is None:  # one number stands for all of them
+        tensor = tf.make_tensor_proto(b"" if dtype == tf.string else 0, dtype=dtype)
+        tensor.tensor_shape.CopyFrom(tf.TensorShape(new.info.shape).as_proto())
+    else:
+        tensor = tf.make_tensor_proto(value, dtype=dtype)
+    node.attr["value"].tensor.CopyFrom(tensor)
+    return node
+
+
+def setter_node(copied: Copied, new: NewOp) -> Any:
+    """Returns the NodeDef of an op that sets a variable."""
+    node = node_def_pb2.NodeDef(name=new.name, op=new.op, input=new.inputs)
+    about = copied.source.owner.get_operation_by_name(new.of)
+    dtype = about.get_attr("dtype").as_datatype_enum
+    node.attr["T" if new.op in ("Assign", "Identity") else "dtype"].type = dtype
+    if new.op == "Placeholder":
+        node.attr["shape"].shape.CopyFrom(about.get_attr("shape"))
+    else:
+        node.attr["_class"].list.s.append(b"loc:@" + new.inputs[0].encode())
+    return node
+
+
+#: Up to this version, a Placeholder without dimensions is of any shape; later it is a scalar.
+_ANY_SHAPE = 21
+
+
+def _open_shapes(new: list[Any]) -> None:
+    """Writes in words of today what an old graph leaves open: a copy lives under the version of its destination."""
+    for node in new:
+        if node.op == "Placeholder" and not node.attr["shape"].shape.dim:
+            node.attr["shape"].shape.unknown_rank = True
+
+
+def _set_versions(effect: Effect, graph_def: Any, graph: Any) -> None:
+    # A lower producer than the graph's own would lower the graph's: its shapes would be inferred by old rules.
+    versions = graph.graph_def_versions
+    if effect.plan.base.size == 0 and effect.copies:
+        versions = effect.copies[0].source.owner.graph_def_versions
+        for copied in effect.copies[1:]:
+            other = copied.source.owner.graph_def_versions
+            if other.producer > versions.producer:
+                versions = other
+    graph_def.versions.CopyFrom(versions)

@@ -1,0 +1,92 @@
+"""Provenance: the records that a live graph keeps in a collection of its own, and nodes that say it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import tensorflow as tf
+
+from ...graph.graph import Graph
+from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_attribute, origins, record, step_of
+from ...plan.effect import Effect
+from ..open.nodes import DIGEST
+from ..private import all_collections
+
+
+def records(graph: Any) -> list[Any]:
+    """Returns what a graph remembers, oldest first."""
+    return list(all_collections(graph).get(COLLECTION, ()))
+
+
+def keep(graph: Any, data: bytes) -> None:
+    """Puts a record into a graph."""
+    if data:
+        graph.add_to_collection(COLLECTION, data)
+
+
+def forget(graph: Any, data: bytes) -> None:
+    """Takes a record out of a graph."""
+    lists = all_collections(graph)
+    items = lists.get(COLLECTION, [])
+    with suppress(ValueError):
+        items.remove(data)
+    if not items:
+        lists.pop(COLLECTION, None)
+
+
+def next_step(graph: Any, events: Iterable[Any]) -> int:
+    """Returns the number of the next step: one more than any that this graph, or the file it came from, has seen."""
+    return 1 + max([0, *(event.number for event in events), *map(step_of, records(graph))])
+
+
+def noted(effect: Effect, before: Any, graph: Any, step: int) -> bytes:
+    """Keeps in a graph what a plan has done to it; in a new graph, what the old one remembers too."""
+    if graph is not before:
+        for data in records(before):
+            graph.add_to_collection(COLLECTION, data)
+    data = record(effect, step, lambda source: known(source, source.owner))
+    keep(graph, data)
+    return data
+
+
+def known(snapshot: Graph, graph: Any) -> Mapping[str, Origin]:
+    """Returns op name -> where it came from, for all that is no original."""
+    found = origins(records(graph))
+    marked = {snapshot.names[i]: snapshot.nodes[i].attr[ATTRIBUTE].s for i in _marked(snapshot)}
+    return {**{name: from_attribute(name, said) for name, said in marked.items()}, **found} if marked else found
+
+
+def _marked(snapshot: Graph) -> list[int]:
+    """Numbers of the ops whose nodes say themselves where they came from."""
+    stamps, sign = snapshot.stamps, ATTRIBUTE.encode()
+    if len(stamps) != snapshot.size:
+        maybe: Iterable[int] = range(snapshot.size)
+    else:  # most stamps are the bytes of the node; those of large ones are digests
+        maybe = [i for i, mark in enumerate(stamps) if sign in mark or len(mark) == DIGEST]
+    return [i for i in maybe if ATTRIBUTE in getattr(snapshot.nodes[i], "attr", ())]
+
+
+def graph_def(snapshot: Graph, graph: Any, orphans: frozenset[str], provenance: bool) -> Any:
+    """Returns the GraphDef of a graph without its orphans, but for those that something reads."""
+    from ...plan.rebuilding import needed
+
+    whole = graph.as_graph_def()
+    gone = snapshot.mask(snapshot.index[name] for name in orphans if name in snapshot.index)
+    stay = needed(snapshot, ~gone)
+    out = type(whole)()
+    out.versions.CopyFrom(whole.versions)
+    if whole.HasField("library"):
+        out.library.CopyFrom(whole.library)
+    out.node.extend(node for node in whole.node if stay[snapshot.index[node.name]])
+    about = known(snapshot, graph) if provenance else {}
+    for node in out.node if about else ():
+        if node.name in about:
+            node.attr[ATTRIBUTE].s = attribute(about[node.name])
+    return out
+
+
+def constant_of(graph: Any, name: str) -> Any:
+    """Returns the array that a constant of a live graph holds."""
+    return tf.make_ndarray(graph.get_operation_by_name(name).get_attr("value"))

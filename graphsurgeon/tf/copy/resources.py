@@ -1,0 +1,86 @@
+"""Resources: tables, iterators and queues, and the ops that must run before they can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from ..functions.library import CALLS, definition
+
+_HOLDERS = frozenset(
+    {
+        "HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors",
+        "MutableHashTableOfTensorsV2", "MutableDenseHashTable", "MutableDenseHashTableV2", "AnonymousHashTable",
+        "Iterator", "IteratorV2", "MultiDeviceIterator",
+    }
+)  # fmt: skip
+
+_STARTERS = frozenset(
+    {
+        "InitializeTable", "InitializeTableV2", "InitializeTableFromTextFile", "InitializeTableFromTextFileV2",
+        "InitializeTableFromDataset", "LookupTableImport", "LookupTableImportV2", "MakeIterator",
+        "MultiDeviceIteratorInit",
+    }
+)  # fmt: skip
+
+
+def starters(graph: Any) -> dict[str, tuple[str, ...]]:
+    """Returns for each table, iterator and queue the ops that fill it: they read it, so no ancestor walk finds them.
+
+    The import ops of a Saver, which only a checkpoint can feed, are left out.
+    """
+    found = {}
+    for op in graph.get_operations():
+        if op.type in _HOLDERS:
+            readers = [r for t in op.outputs for r in t.consumers()]
+            names = [r.name for r in readers if _starts(r)]
+            if names:
+                found[op.name] = tuple(names)
+    for runner in graph.get_collection_ref("queue_runners") if "queue_runners" in graph.collections else ():
+        if is_runner(runner):
+            ops = [*runner.enqueue_ops, runner.close_op, runner.cancel_op]
+            found[queue_of(runner)] = tuple(o.name for o in ops if o is not None)
+    return found
+
+
+def is_runner(item: Any) -> bool:
+    """Returns whether this is a `QueueRunner`."""
+    return isinstance(item, tf.compat.v1.train.QueueRunner)
+
+
+def queue_of(runner: Any) -> str:
+    """Returns the name of the queue op that a runner fills."""
+    queue = getattr(runner.queue, "queue_ref", runner.queue)
+    return str(getattr(queue, "op", queue).name)
+
+
+def moved_runner(runner: Any, graph: Any, rename: Callable[[str], str | None]) -> Any:
+    """Returns a runner for the copy of a queue, or None where a part of it was not copied."""
+    proto = runner.to_proto()
+    # A queue object knows only the last part of its name.
+    proto.queue_name = queue_of(runner)
+    names = [proto.queue_name, proto.close_op_name, proto.cancel_op_name, *proto.enqueue_op_name]
+    moved = [rename(name) if name else "" for name in names]
+    if None in moved:
+        return None
+    proto.queue_name, proto.close_op_name, proto.cancel_op_name = moved[:3]
+    proto.enqueue_op_name[:] = moved[3:]
+    with graph.as_default():
+        return tf.compat.v1.train.QueueRunner.from_proto(proto)
+
+
+def _starts(op: Any) -> bool:
+    """Whether an op that reads a table or iterator fills it: by itself, or by the function it calls."""
+    if op.type in _STARTERS:
+        return not _of_a_saver(op)
+    if op.type not in CALLS:
+        return False
+    called = op.graph._functions.get(op.get_attr("f").name)
+    kinds = {node.op for node in definition(called).node_def} if called is not None else set()
+    return bool(kinds & _STARTERS) and "RestoreV2" not in kinds
+
+
+def _of_a_saver(op: Any) -> bool:
+    return op.type.startswith("LookupTableImport") and any(t.op.type.startswith("Restore") for t in op.inputs)

@@ -1,0 +1,161 @@
+"""Editing: the NodeDefs that edits make anew or change."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2, node_def_pb2
+
+from ...errors import PlanError
+from ...graph.edges import ends
+from ...plan.edits import Change, NewNode
+from ...plan.effect import Effect
+from ..private import op_definition
+
+_MEANT = {
+    "int": "3", "float": "0.5", "bool": "True", "string": "'SAME'", "type": "'float32'", "shape": "[None, 3]",
+    "tensor": "an array", "func": "the name of a function",
+}  # fmt: skip
+_LISTS = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", "shape": "shape"}
+
+
+def arranged(effect: Effect, graph_def: Any) -> Any:
+    """Returns the GraphDef of a plan with added ops in their place, and every node in the order of the prediction."""
+    found: dict[str, Any] = {}
+    at = 0
+    for copied in effect.copies:
+        names = [new.name for new in copied.stand_ins] + copied.names
+        names += [op.name for v in copied.variables for op in v.setter]
+        found.update(zip(names, graph_def.node[at : at + len(names)], strict=True))
+        at += len(names)
+    for new in effect.added:
+        found[new.name] = new_node(new, effect)
+    out = type(graph_def)()
+    first = effect.plan.base.size
+    out.node.extend(found[name] for name in effect.after.names[first:])
+    return out
+
+
+def new_node(new: NewNode, effect: Effect) -> Any:
+    """Returns the NodeDef of an op that an edit adds; dtypes it is not told come from what it reads.
+
+    Raises:
+        PlanError: TensorFlow has no op of this type, or it has no such attribute.
+    """
+    asked, definition = f"insert({new.op!r}, name={new.name!r})", op_definition(new.op)
+    if definition is None:
+        raise PlanError(asked, f"TensorFlow has no op type {new.op!r}", "Type one as 'Identity' or 'Relu'")
+    node = node_def_pb2.NodeDef(name=new.name, op=new.op)
+    kinds = {attr.name: attr.type for attr in definition.attr}
+    # Of what it reads by now, another new op, only its own input may be known.
+    graph, number = effect.after, effect.after.index[new.name]
+    reads = [graph.info(*tensor) or new.reads for tensor in ends(graph.data, number)]
+    for about, info in zip(definition.input_arg, reads, strict=False):
+        if about.type_attr and info is not None:
+            node.attr[about.type_attr].type = tf.as_dtype(info.dtype).base_dtype.as_datatype_enum
+    for name, value in new.attributes.items():
+        if name not in kinds and not name.startswith("_"):
+            raise PlanError(asked, f"{new.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
+        node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
+    return node
+
+
+def change_node(node: Any, change: Change) -> None:
+    """Sets what a change says in the NodeDef of a copied op.
+
+    Raises:
+        PlanError: the op has no such attribute, or the value is none of its kind.
+    """
+    definition = op_definition(node.op)
+    known = {attr.name: attr for attr in definition.attr} if definition is not None else {}
+    kinds = {name: attr.type for name, attr in known.items()}
+    asked = f"set_attr({node.name!r})"
+    for name, value in change.attributes.items():
+        if value is None:
+            node.attr.pop(name, None)
+            continue
+        if name not in kinds and not name.startswith("_"):
+            raise PlanError(asked, f"{node.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
+        node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
+        allowed = sorted(text.decode() for text in known[name].allowed_values.list.s) if name in known else []
+        if allowed and kinds[name] == "string" and node.attr[name].s.decode() not in allowed:
+            raise PlanError(asked, f"{name}={value!r} is none of its values", f"It can be {', '.join(allowed)}")
+    if change.device is not None:
+        node.device = change.device
+
+
+def check_attribute(kind: str, op: str, name: str, value: Any) -> None:
+    """Refuses a value that TensorFlow would refuse: see `change_node`; `kind` is the type of `op`."""
+    change_node(node_def_pb2.NodeDef(name=op, op=kind), Change(attributes={name: value}))
+
+
+def check_inserted(kind: str, name: str) -> None:
+    """Refuses an op type that cannot be put on a tensor.
+
+    Raises:
+        PlanError: TensorFlow has no op of this type, or it does not read one tensor.
+    """
+    asked, definition = f"insert({kind!r}, name={name!r})", op_definition(kind)
+    way = "Type one of one input, as 'Identity' or 'Relu'"
+    if definition is None:
+        raise PlanError(asked, f"TensorFlow has no op type {kind!r}", way)
+    count = len(definition.input_arg)
+    if count != 1:
+        raise PlanError(asked, f"{kind!r} has {count} inputs", way)
+
+
+def attribute(value: Any, kind: str, asked: str, name: str) -> Any:
+    """Returns a Python value as an AttrValue.
+
+    Args:
+        value: a number, text, dtype, shape, array, or a list of these.
+        kind: as an OpDef says it (``"type"``, ``"list(int)"``); empty: what the value looks like.
+        asked, name: for messages.
+
+    Raises:
+        PlanError: the value is none of this kind.
+    """
+    out = attr_value_pb2.AttrValue()
+    kind = kind or _kind_of(value)
+    try:
+        if kind.startswith("list("):
+            inner = kind[5:-1]
+            if isinstance(value, (str, bytes)):  # it would be taken letter by letter
+                raise TypeError(value)
+            for item in value:
+                one = attribute(item, inner, asked, name)
+                field = getattr(out.list, _LISTS[inner])
+                field.add().CopyFrom(one.shape) if inner == "shape" else field.append(getattr(one, _LISTS[inner]))
+            out.list.SetInParent()
+        elif kind == "type":
+            out.type = tf.as_dtype(value).as_datatype_enum
+        elif kind == "shape":
+            out.shape.CopyFrom(tf.TensorShape(value).as_proto())
+        elif kind == "tensor":
+            out.tensor.CopyFrom(tf.make_tensor_proto(value))
+        elif kind == "string":
+            out.s = value if isinstance(value, bytes) else str(value).encode()
+        elif kind == "func":
+            out.func.name = str(value)
+        elif kind == "bool" and not isinstance(value, (bool, np.bool_)):
+            raise TypeError(value)
+        else:
+            reading: dict[str, Any] = {"int": operator.index, "float": float, "bool": bool}
+            setattr(out, _LISTS[kind], reading[kind](value))
+    except (KeyError, TypeError, ValueError) as error:
+        meant = f"[{_MEANT.get(kind[5:-1], '')}]" if kind.startswith("list(") else _MEANT.get(kind, "")
+        way = f"Give a value of that kind, as {meant}"
+        raise PlanError(asked, f"{name}={value!r} is no {kind}", way) from error
+    return out
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"list({_kind_of(value[0]) if value else 'int'})"
+    for kind, types in (("bool", bool), ("int", int), ("float", float), ("type", tf.DType), ("shape", tf.TensorShape)):
+        if isinstance(value, types):
+            return kind
+    return "string" if isinstance(value, (str, bytes)) else "tensor"

@@ -1,0 +1,213 @@
+"""Patterns: what a plain Python function computes, as a pattern to look for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...errors import SelectionError, did_you_mean
+from ...graph.graph import Graph
+from ...graph.match.pattern import Pattern
+from ...graph.selection import Selection
+from ..open.snapshot import snapshot
+
+tf1 = tf.compat.v1
+#: Ranks that are tried for inputs whose rank is open, the most frequent first, and so many combinations of them.
+_RANKS, _TRIES = (2, 4, 3, 1, 0, 5), 64
+
+
+def pattern_of(
+    function: Callable[..., Any],
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    attributes: str | Iterable[str] = (),
+    constants: str = "any",
+) -> Pattern:
+    """Makes a pattern of a plain Python function: it is called once, in a graph of its own.
+
+    Args:
+        function: takes tensors and returns one, or a list or dict of them. Its arguments are the inputs of the
+            pattern, what it returns its outputs; an op named with ``name=`` can be given conditions by that name.
+        inputs: argument -> dtype or `tf.TensorSpec`. It decides which ops the function makes (`tf.matmul` makes
+            another for tensors of unknown rank), never what is matched. Default: float32 of unknown shape, or what
+            the argument has as its default value.
+        attributes, constants: as for `Pattern.of`.
+
+    Raises:
+        SelectionError: the function cannot be called so, returns no tensor, or makes no op.
+
+    Example:
+        >>> print(pattern_of(lambda x: tf.nn.relu(-x, name="act")))
+        pattern of 2 ops: Neg (Neg), act (Relu); inputs x; outputs act
+    """
+    asked = f"pattern({getattr(function, '__name__', 'function')})"
+    specs = _specs(function, inputs or {}, asked)
+    made = _traced(function, specs, asked, attributes, constants)
+    open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
+    return replace(made, ranked=lambda: _ranked(function, specs, made, attributes, constants)) if open_ else made
+
+
+def _traced(
+    function: Callable[..., Any],
+    specs: Mapping[str, Any],
+    asked: str,
+    attributes: str | Iterable[str],
+    constants: str,
+) -> Pattern:
+    graph = tf.Graph()
+    with graph.as_default():
+        given = {name: tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()}
+        try:
+            result = function(**given)
+        except Exception as error:
+            said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            raise SelectionError(
+                asked,
+                f"calling it fails: {said}",
+                "Give the dtypes and shapes it needs: inputs={'x': tf.TensorSpec(…)}",
+            ) from error
+    outputs = _outputs(graph, result, asked)
+    return Pattern.of(
+        snapshot(graph, title=asked),
+        {name: tensor.name for name, tensor in given.items()},
+        outputs,
+        attributes=attributes,
+        constants=constants,
+        read=array_of,
+    )
+
+
+def _ranked(
+    function: Callable[..., Any],
+    specs: Mapping[str, Any],
+    made: Pattern,
+    attributes: str | Iterable[str],
+    constants: str,
+) -> Iterator[tuple[str, Pattern]]:
+    """What a function makes of inputs whose rank is known, where that is other ops; each with the code that says so."""
+    open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
+    ranks = sorted(product(_RANKS, repeat=len(open_)), key=lambda those: len(set(those)))
+    seen = {_makes(made)}
+    for those in ranks[:_TRIES]:
+        known = {name: tf.TensorSpec([None] * n, specs[name].dtype) for name, n in zip(open_, those, strict=True)}
+        try:
+            pattern = _traced(function, {**specs, **known}, "pattern", attributes, constants)
+        except SelectionError:
+            continue
+        if _makes(pattern) not in seen:
+            seen.add(_makes(pattern))
+            for name in open_:  # what may stay open is not said
+                fewer = {other: spec for other, spec in known.items() if other != name}
+                with suppress(SelectionError):
+                    less = _traced(function, {**specs, **fewer}, "pattern", attributes, constants)
+                    known = fewer if _makes(less) == _makes(pattern) else known
+            said = [f"{n!r}: tf.TensorSpec({s.shape.as_list()}, tf.{s.dtype.name})" for n, s in known.items()]
+            yield f"inputs={{{', '.join(said)}}}", pattern
+
+
+def _makes(pattern: Pattern) -> Any:
+    graph = pattern.graph
+    return tuple((graph.types[i], tuple(graph.input_names(i))) for i in pattern.numbers)
+
+
+def array_of(node: Any) -> Any:
+    """Returns the array that a constant holds; None where it cannot be read."""
+    try:
+        return np.asarray(tf.make_ndarray(node.attr["value"].tensor))
+    except (TypeError, ValueError):
+        return None
+
+
+def is_pattern_function(thing: Any) -> bool:
+    """Returns whether a thing is a plain function to make a pattern of."""
+    return callable(thing) and not isinstance(thing, (Graph, Pattern, type))
+
+
+def as_pattern(
+    thing: Any,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    where: Mapping[str, Any] | None = None,
+    attributes: str | Iterable[str] = (),
+    constants: str = "any",
+    asked: str = "match",
+) -> Pattern:
+    """Makes a pattern of whatever is given for one: see `Editor.match`.
+
+    Raises:
+        SelectionError: it is none, or a condition names an op it does not have.
+    """
+    made = _made(thing, inputs, attributes, constants, asked)
+    for op, condition in (where or {}).items():
+        made = made.where(op, **condition) if isinstance(condition, Mapping) else made.where(op, condition)
+    if isinstance(thing, Pattern):
+        return made
+    given = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
+    default = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
+    return replace(made, made_of=(thing, tuple((key, held) for key, held in given.items() if held != default[key])))
+
+
+def _made(
+    thing: Any, inputs: Mapping[str, Any] | None, attributes: str | Iterable[str], constants: str, asked: str
+) -> Pattern:
+    if isinstance(thing, Pattern):
+        return thing
+    if isinstance(thing, Selection):
+        return Pattern.like(thing, attributes=attributes, constants=constants, read=array_of)
+    small = thing if isinstance(thing, Graph) else getattr(thing, "snapshot", None)
+    if small is None and hasattr(thing, "get_operations"):
+        small = snapshot(thing)
+    if isinstance(small, Graph):
+        return Pattern.of(small, attributes=attributes, constants=constants, read=array_of)
+    if is_pattern_function(thing):
+        return pattern_of(thing, inputs, attributes=attributes, constants=constants)
+    raise SelectionError(
+        f"{asked}({thing!r})",
+        f"{type(thing).__name__} is no pattern",
+        "Give a function of tensors, a selection, a small graph or a Pattern",
+    )
+
+
+def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], asked: str) -> dict[str, tf.TensorSpec]:
+    plain = getattr(function, "python_function", function)
+    try:
+        parameters = inspect.signature(plain).parameters.values()
+    except (TypeError, ValueError):
+        raise SelectionError(asked, "its arguments cannot be read", "Wrap it: lambda x: ...") from None
+    free = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY)]
+    if free:
+        raise SelectionError(asked, f"its argument {free[0].name!r} has no fixed name", "Wrap it: lambda x, y: ...")
+    names = {p.name: p.default for p in parameters}
+    for name in inputs:
+        if name not in names:
+            wrong = f"it has no argument {name!r}"
+            raise SelectionError(asked, wrong, did_you_mean(name, names) if names else "It has none at all")
+    out = {}
+    for name, default in names.items():
+        if name not in inputs and not isinstance(default, (tf.TensorSpec, tf.DType)) and default is not inspect._empty:
+            continue  # an option, not a tensor
+        spec = inputs.get(name, tf.float32 if default is inspect._empty else default)
+        out[name] = spec if isinstance(spec, tf.TensorSpec) else tf.TensorSpec(None, tf.as_dtype(spec))
+    return out
+
+
+def _outputs(graph: tf.Graph, result: Any, asked: str) -> dict[str, str]:
+    if isinstance(result, Mapping):
+        pairs = [(str(key), value) for key, value in result.items()]
+    else:
+        flat = list(result) if isinstance(result, (list, tuple)) else [result]
+        pairs = [(str(getattr(value, "name", value)).removesuffix(":0"), value) for value in flat]
+    wrong = [value for _, value in pairs if getattr(value, "graph", None) is not graph]
+    if wrong or not pairs:
+        kind = type(wrong[0]).__name__ if wrong else "nothing"
+        raise SelectionError(
+            asked, f"it returns {kind}, not a tensor made of its arguments", "Return the tensors meant"
+        )
+    return {key: str(value.name) for key, value in pairs}

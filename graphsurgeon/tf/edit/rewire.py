@@ -1,0 +1,319 @@
+"""Rewiring: edges of a live graph changed in place, checked before, with the inverse kept.
+
+TensorFlow by itself takes wrong dtypes, cycles and ops of other graphs, and any session that ever ran an op goes on
+with its old inputs, without an error. So this is done only where it is asked for by name.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.ops import control_flow_util
+
+from ...errors import PlanError
+from ...graph.graph import Graph as Snapshot
+from ...graph.graph import TensorInfo
+from ...plan.fitting import axis_text
+from ..open.snapshot import tensor_info
+from ..private import context_of, number_of, rewiring_works, same_shape, set_control_inputs, set_input
+from ..run.errors import words_of
+from .static_shapes import downstream, inferred, known, reshape
+
+tf1 = tf.compat.v1
+
+#: Of a larger graph no snapshot is kept, bytes of its nodes.
+_MOST_KEPT = 32 << 20
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One input of one op: what it read, and what it reads now."""
+
+    op: Any
+    input: int
+    was: Any
+    now: Any
+
+
+@dataclass(frozen=True)
+class Order:
+    """The control inputs of one op: what they were, and what they are now."""
+
+    op: Any
+    was: tuple[Any, ...]
+    now: tuple[Any, ...]
+
+
+@dataclass
+class Journal:
+    """All edits of one graph made here, oldest first.
+
+    Args:
+        edits: what was done; each batch is undone as one.
+        count: how many batches ever: tells whether something kept of the graph is still right.
+        backward: an edge now goes from a later op to an earlier one, so that cycles are looked for everywhere.
+        unsure: tensors whose static shapes say more than is known since the last batch.
+        told: sessions that were named in a warning.
+        seen: the last snapshot that was read of the graph, and at which count.
+        wiring: what walks have kept of the graph: its state, how many large walks there were, the edges.
+    """
+
+    edits: list[tuple[Edge | Order, ...]] = field(default_factory=list)
+    count: int = 0
+    backward: bool = False
+    unsure: list[str] = field(default_factory=list)
+    told: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
+    seen: tuple[int, Snapshot] | None = None
+    wiring: tuple[Any, int, Any] | None = None
+
+    def known(self) -> Snapshot | None:
+        """Returns the snapshot that was kept, unless an edge was changed here since."""
+        return self.seen[1] if self.seen is not None and self.seen[0] == self.count else None
+
+    def keep(self, snapshot: Snapshot | None) -> None:
+        """Keeps a snapshot, so that what has not changed is not read again; a large one is not worth its memory."""
+        if snapshot is None:
+            self.seen = None
+        elif self.seen is None or self.seen[1] is not snapshot:
+            small = sum(node.ByteSize() for node in snapshot.nodes) < _MOST_KEPT
+            self.seen = (self.count, snapshot) if small else None
+
+
+def journal(graph: Any) -> Journal:
+    """Returns the journal of a graph; it lives as long as the graph."""
+    found = getattr(graph, "_graphsurgeon_journal", None)
+    if found is None:
+        found = graph._graphsurgeon_journal = Journal()
+    return found
+
+
+def connect(changes: Sequence[tuple[Any, int, Any]], asked: str) -> int:
+    """Makes inputs of ops read other tensors; all of them or none.
+
+    Args:
+        changes: (op, number of the input, the tensor it is to read).
+        asked: the request, for messages.
+
+    Returns:
+        how many inputs were changed.
+
+    Raises:
+        PlanError: a tensor is of another graph, does not fit, is inside a loop that the op is not in (or the other
+            way), or would make a cycle. The graph is then as it was.
+    """
+    edges = [Edge(op, at, op.inputs[at], tensor) for op, at, tensor in changes if op.inputs[at] is not tensor]
+    if not edges:
+        return 0
+    graph = edges[0].op.graph
+    _refuse_closed(graph, asked)
+    for edge in edges:
+        _check_edge(edge, graph, asked)
+    backward = any(number_of(edge.now.op) >= number_of(edge.op) for edge in edges)
+    if backward or journal(graph).backward:
+        new = {(id(e.op), e.input): e.now.op for e in edges}
+        starts = [e.op for e in edges if journal(graph).backward or number_of(e.now.op) >= number_of(e.op)]
+        _refuse_cycle(starts, graph, asked, lambda op: _before(op, new))
+    changed = _reinferred(edges, asked)
+    done: list[Edge] = []
+    try:
+        for edge in edges:
+            set_input(edge.op, edge.input, edge.now)
+            done.append(edge)
+    except Exception as error:
+        for edge in reversed(done):
+            set_input(edge.op, edge.input, edge.was)
+        wrong = f"TensorFlow refuses {edges[len(done)].now.name!r} as an input of {edges[len(done)].op.name!r}: "
+        raise PlanError(asked, wrong + words_of(error), "Nothing was changed; choose another tensor") from error
+    _note(graph, tuple(done), backward)
+    journal(graph).unsure = reshape(*changed)
+    return len(done)
+
+
+def _reinferred(edges: list[Edge], asked: str) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+    """The shapes downstream, with the new edges and with the old; none where no edge carries another shape."""
+    other = [edge for edge in edges if not same_shape(edge.was, edge.now)]
+    if not other:
+        return [], []
+    ops = downstream([edge.op for edge in other])
+    now = inferred(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, asked)
+    # A placeholder of any shape, which the caller gives, is no news of what is downstream.
+    wider = any(known(e.now.shape) < known(e.was.shape) for e in other if not _anything(e.now))
+    return now, inferred(ops, {}, asked) if wider else now
+
+
+def _anything(tensor: Any) -> bool:
+    return bool(tensor.op.type == "Placeholder" and tensor.shape.rank is None)
+
+
+def order(op: Any, control_inputs: Iterable[Any], asked: str) -> None:
+    """Sets the control inputs of an op.
+
+    Args:
+        op: the op.
+        control_inputs: all ops it is to wait for.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: one of them is of another graph, or waits for the op itself. The graph is then as it was.
+    """
+    now, was = tuple(control_inputs), tuple(op.control_inputs)
+    fresh = [other for other in now if not any(other is old for old in was)]
+    if not fresh and len(now) == len(was):
+        return
+    graph = op.graph
+    _refuse_closed(graph, asked)
+    for other in fresh:
+        if other.graph is not graph:
+            raise PlanError(asked, f"{other.name!r} is an op of another graph", "Give an op of the same graph")
+    backward = any(number_of(other) >= number_of(op) for other in fresh)
+    if backward or (fresh and journal(graph).backward):
+        _refuse_cycle([op], graph, asked, lambda it: [*_before(it, {}), *(fresh if it is op else ())])
+    set_control_inputs(op, was, now)
+    _note(graph, (Order(op, was, now),), backward)
+
+
+def undo(graph: Any) -> bool:
+    """Takes the last batch of edits of a graph back; returns False where there is none."""
+    held = journal(graph)
+    if not held.edits:
+        return False
+    for edit in reversed(held.edits.pop()):
+        if isinstance(edit, Edge):
+            set_input(edit.op, edit.input, edit.was)
+        else:
+            set_control_inputs(edit.op, edit.now, edit.was)
+    held.count += 1
+    return True
+
+
+def _note(graph: Any, batch: tuple[Edge | Order, ...], backward: bool) -> None:
+    held = journal(graph)
+    held.edits.append(batch)
+    held.count += 1
+    held.backward |= backward
+
+
+def _refuse_closed(graph: Any, asked: str) -> None:
+    if not rewiring_works():
+        raise PlanError(asked, "this TensorFlow does not let edges be changed in place", "Edit a copy: gs.open(graph)")
+    if graph.finalized:
+        raise PlanError(asked, "the graph is finalized", "Edit it before it is finalized, or edit a copy of it")
+
+
+def _check_edge(edge: Edge, graph: Any, asked: str) -> None:
+    op, was, now = edge.op, edge.was, edge.now
+    if op.graph is not graph or now.graph is not graph:
+        raise PlanError(asked, f"{now.name!r} and {op.name!r} are of two graphs", "Copy one into the other first")
+    misfit = unlike(now, was)
+    if misfit:
+        raise PlanError(asked, f"{now.name!r} cannot take the place of {was.name!r} at {op.name!r}: {misfit}",
+                        "Choose a tensor of the same dtype and shape, or convert it first")  # fmt: skip
+    if _frame(now.op) is not _frame(was.op):
+        raise PlanError(
+            asked,
+            f"{now.name!r} is computed {_where(now.op)}, but {op.name!r} reads what is computed {_where(was.op)}",
+            "Choose a tensor of the same loop",
+        )
+
+
+def unlike(new: Any, old: Any) -> str:
+    """Returns why a tensor cannot stand where another stands: dtype or static shape; empty where it can."""
+    a, b = tensor_info(new), tensor_info(old)
+    if new.dtype.base_dtype != old.dtype.base_dtype:
+        return f"{_said(new, a)} against {_said(old, b)}: the dtypes differ"
+    if not new.shape.is_compatible_with(old.shape):
+        return f"{_said(new, a)} against {_said(old, b)}: {axis_text(a.shape, b.shape)}"
+    return ""
+
+
+def _said(tensor: Any, info: TensorInfo) -> str:
+    return f"{tensor.name!r} {info}"
+
+
+def _frame(op: Any) -> Any:
+    """The loop that what an op computes belongs to; what leaves a loop is outside of it."""
+    context = context_of(op)
+    if context is not None and op.type in ("Exit", "RefExit"):
+        context = context.outer_context
+    return control_flow_util.GetContainingWhileContext(context) if context is not None else None
+
+
+def _where(op: Any) -> str:
+    frame = _frame(op)
+    return "outside of any loop" if frame is None else f"in the loop {frame.name!r}"
+
+
+# -- cycles ---------------------------------------------------------------------------------------
+
+
+def _before(op: Any, new: dict[tuple[int, int], Any]) -> list[Any]:
+    """The ops that an op reads or waits for, once `new` is done; what closes a loop of TF1 is left out."""
+    merge = op.type in ("Merge", "RefMerge")
+    data = [new.get((id(op), at), tensor.op) for at, tensor in enumerate(op.inputs)]
+    return [*(d for d in data if not (merge and d.type.endswith("NextIteration"))), *op.control_inputs]
+
+
+def _refuse_cycle(starts: list[Any], graph: Any, asked: str, before: Callable[[Any], list[Any]]) -> None:
+    # Where all other edges go from earlier to later ops, no cycle has an op older than the one it is closed at.
+    oldest = -1 if journal(graph).backward else min(map(number_of, starts))
+    state: dict[int, bool] = {}  # True: on the way, False: done
+    for start in starts:
+        if id(start) in state:
+            continue
+        way: list[tuple[Any, Iterator[Any]]] = [(start, iter(before(start)))]
+        state[id(start)] = True
+        while way:
+            op, rest = way[-1]
+            above = next(rest, None)
+            if above is None:
+                state[id(op)] = False
+                way.pop()
+            elif id(above) not in state:
+                if number_of(above) >= oldest:
+                    state[id(above)] = True
+                    way.append((above, iter(before(above))))
+            elif state[id(above)]:
+                ring = [o.name for o, _ in way]
+                ring = ring[ring.index(above.name) :]
+                shown = " <- ".join([*ring[:4], "..."] if len(ring) > 5 else ring)
+                raise PlanError(
+                    asked,
+                    f"that makes a cycle: {shown} <- {above.name}",
+                    "Leave the ops that compute the new tensor as they are: cannot_modify=[...]",
+                )
+
+
+# -- sessions -------------------------------------------------------------------------------------
+
+
+def stale_sessions(graph: Any) -> list[Any]:
+    """Returns open sessions of a graph that was just edited, each once: what they have run, they run the old way.
+
+    The default session is looked at each time; others are searched for among all objects, which takes long, so only at
+    edits number 1, 2, 4, 8 ...
+    """
+    held = journal(graph)
+    found = [tf1.get_default_session()]
+    if held.count & (held.count - 1) == 0:
+        found += [thing for thing in _holders(graph) if isinstance(thing, tf1.Session | tf1.InteractiveSession)]
+    fresh = []
+    for session in found:
+        if session is None or session.graph is not graph or session in held.told or getattr(session, "_closed", False):
+            continue
+        held.told.add(session)
+        fresh.append(session)
+    return fresh
+
+
+def _holders(graph: Any) -> list[Any]:
+    found = gc.get_referrers(graph)
+    return found + [owner for holder in found if isinstance(holder, dict) for owner in _owners(holder, graph)]
+
+
+def _owners(holder: dict[Any, Any], graph: Any) -> list[Any]:
+    return gc.get_referrers(holder) if holder.get("_graph") is graph else []

@@ -1,0 +1,257 @@
+"""Tracing: subgraphs that a Python function builds for some places of a graph, in a graph of their own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+
+from ...errors import PlanError
+from ...graph.graph import Graph
+from ...plan.grafts import Piece, Site
+from ..copy.imports import import_nodes
+from ..open.snapshot import snapshot
+from ..private import all_collections, copy_handle_data, function_names, op_definition
+from ..run.errors import words_of
+from .makers import maker
+
+tf1 = tf.compat.v1
+#: Where the placeholders stand; no op of this scope goes anywhere.
+_LEAD = "what_the_plan_gives"
+
+
+def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Graph, asked: str) -> Piece:
+    """Builds what a function makes for some sites; where it makes the same for several, it is called once for them.
+
+    Args:
+        function: takes tensors, and a `Match` where it has an argument called ``match``; returns one tensor, or a
+            list or dict of them. Or an op type: one op of the inputs, in their order.
+        sites: the places.
+        base: snapshot of the graph they are in.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: the function cannot be called with these inputs, fails, or returns something else.
+    """
+    work = _Bench(maker(function, sites[0], asked) if isinstance(function, str) else function, base, asked)
+    found = [work.outputs(number, site) for number, site in enumerate(sites)]
+    work.finish()
+    made = snapshot(work.graph, title="what the plan builds")
+    return Piece(made, work.inputs, tuple(found))
+
+
+@dataclass
+class _Template:
+    """What the function made for one site, where nothing but nodes came of it."""
+
+    scope: str
+    nodes: list[Any]
+    given: list[str]  # names of its placeholders, in the order of the arguments
+    outputs: Mapping[str, str]
+
+
+@dataclass
+class _Bench:
+    """The graph in which all is built."""
+
+    function: Callable[..., Any]
+    base: Graph
+    asked: str
+    graph: Any = field(default_factory=tf.Graph)
+    inputs: dict[str, tuple[int, int]] = field(default_factory=dict)
+    templates: dict[Any, _Template | None] = field(default_factory=dict)
+    later: Any = field(default_factory=graph_pb2.GraphDef)
+    parameters: Any = None
+
+    def outputs(self, number: int, site: Site) -> dict[str, str]:
+        """Returns output -> tensor for one site, which is built now or with the others."""
+        wanted = self._arguments(site)
+        infos = {name: self._info(site.inputs[name]) for name in wanted.values()}
+        kind = tuple((word, str(infos[name])) for word, name in wanted.items())
+        key = None if self._asks(site) else kind  # what it makes may differ from match to match
+        known = self.templates.get(key) if key is not None and _fixed(infos.values()) else None
+        if known is not None:
+            return self._again(number, site, known, [site.inputs[name] for name in wanted.values()])
+        given = {}
+        with self.graph.as_default():
+            for at, (word, name) in enumerate(wanted.items()):
+                given[word] = self._placeholder(f"{_LEAD}/{number}/{at}", site.inputs[name])
+        start = len(self.graph.get_operations())
+        before = self._beside()
+        result = self._called(site, given)
+        found = self._results(site, result)
+        if key is not None and key not in self.templates:
+            plain = self._beside() == before
+            names = [t.op.name for t in given.values()]
+            self.templates[key] = self._template(start, site, found, names) if plain else None
+        return found
+
+    def _info(self, tensor: tuple[int, int]) -> Any:
+        info = self.base.info(*tensor)
+        if info is None:
+            name = f"{self.base.names[tensor[0]]}:{tensor[1]}"
+            raise PlanError(
+                self.asked, f"the dtype of {name!r}, which this plan makes, is not known yet", "Apply that step first"
+            )
+        return info
+
+    def _placeholder(self, name: str, tensor: tuple[int, int]) -> Any:
+        info = self._info(tensor)
+        made = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
+        self.inputs[made.op.name] = tensor
+        if made.dtype in (tf.resource, tf.variant):
+            live: Any = self.base.owner
+            if tensor[0] < len(live.get_operations()):  # what a plan adds comes after what is there
+                copy_handle_data(live.get_operations()[tensor[0]].outputs[tensor[1]], made)
+        return made
+
+    def _arguments(self, site: Site) -> dict[str, str]:
+        """Parameter of the function -> input of the site; ``match`` for itself."""
+        if self.parameters is None:
+            plain = getattr(self.function, "python_function", self.function)
+            try:
+                self.parameters = list(inspect.signature(plain).parameters.values())
+            except (TypeError, ValueError):
+                wrong = "its arguments cannot be read"
+                raise PlanError(self.asked, wrong, "Wrap it: lambda x: ...") from None
+        names = list(site.inputs)
+        several = [p for p in self.parameters if p.kind == p.VAR_POSITIONAL]
+        words = [p.name for p in self.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        words = [w for w in words if not (self._asks(site) and w == "match")]
+        free = [p.name for p in self.parameters if p.default is inspect.Parameter.empty and p.name in words]
+        if set(free) <= set(names) and free:
+            out = {word: word for word in words if word in names}
+        elif several:
+            out = {name: name for name in names}
+        elif len(free) == len(names) or not free:
+            out = dict(zip(free, names, strict=False))
+        else:
+            takes = ", ".join(free)
+            raise PlanError(
+                self.asked,
+                f"the function takes {takes}, and the inputs are {', '.join(names) or 'none'}",
+                "Give its arguments the names of inputs, or as many as there are, in their order",
+            )
+        return out
+
+    def _asks(self, site: Site) -> bool:
+        """Whether the function is to be given the match."""
+        named = any(p.name == "match" for p in self.parameters)
+        return named and site.match is not None and "match" not in site.inputs
+
+    def _called(self, site: Site, given: Mapping[str, Any]) -> Any:
+        more = {"match": site.match} if self._asks(site) else {}
+        if any(p.kind == p.VAR_POSITIONAL for p in self.parameters):
+            call: Callable[[], Any] = lambda: self.function(*given.values(), **more)  # noqa: E731
+        else:
+            call = lambda: self.function(**given, **more)  # noqa: E731
+        with (
+            self.graph.as_default(),
+            tf1.variable_scope(site.scope, auxiliary_name_scope=False, reuse=tf1.AUTO_REUSE),
+            tf1.name_scope(f"{site.scope}/"),
+        ):
+            try:
+                return call()
+            except PlanError:
+                raise
+            except Exception as error:
+                said = f"{type(error).__name__}: {words_of(error)}"
+                raise PlanError(
+                    self.asked, f"calling the function for {site.scope!r} fails: {said}", "See what it is given"
+                ) from error
+
+    def _results(self, site: Site, result: Any) -> dict[str, str]:
+        if isinstance(result, Mapping):
+            pairs = {str(key): value for key, value in result.items()}
+            odd = sorted(set(pairs) ^ set(site.outputs))
+            if odd:
+                raise PlanError(
+                    self.asked,
+                    f"the function returns {', '.join(map(repr, sorted(pairs)))}",
+                    f"Return a dict of {', '.join(map(repr, site.outputs))}",
+                )
+        else:
+            flat = list(result) if isinstance(result, (list, tuple)) else [result]
+            if len(flat) != len(site.outputs):
+                raise PlanError(
+                    self.asked,
+                    f"the function returns {len(flat)} tensors, and {len(site.outputs)} are to be replaced",
+                    f"Return them in this order: {', '.join(site.outputs)}",
+                )
+            pairs = dict(zip(site.outputs, flat, strict=True))
+        return {key: self._tensor(site, value) for key, value in pairs.items()}
+
+    def _tensor(self, site: Site, value: Any) -> str:
+        with self.graph.as_default(), tf1.name_scope(f"{site.scope}/"):
+            try:
+                tensor = value if hasattr(value, "value_index") else tf.convert_to_tensor(value)
+            except (TypeError, ValueError):
+                tensor = None
+        if getattr(tensor, "graph", None) is not self.graph:
+            raise PlanError(
+                self.asked,
+                f"the function returns {type(value).__name__}, not a tensor made of its arguments",
+                "Return the tensors meant",
+            )
+        return str(tensor.name)
+
+    # -- the same again -------------------------------------------------------------------------
+
+    def _beside(self) -> Any:
+        """What the graph holds beside its nodes: where a call adds to it, it must be called for each site."""
+        # Scopes of variables are kept under keys that are no text.
+        lists = {name: len(items) for name, items in all_collections(self.graph).items() if isinstance(name, str)}
+        return lists, function_names(self.graph), len(getattr(self.graph, "_unfetchable_ops", ()))
+
+    def _template(self, start: int, site: Site, outputs: Mapping[str, str], given: list[str]) -> _Template | None:
+        lead, made = f"{site.scope}/", self.graph.get_operations()[start:]
+        for op in made:
+            about = op_definition(op.type)
+            inside = op.name.startswith(lead) and op._get_control_flow_context() is None
+            if not inside or about is None or about.is_stateful or "_gradient_op_type" in op.node_def.attr:
+                return None
+        return _Template(site.scope, [op.node_def for op in made], given, dict(outputs))
+
+    def _again(self, number: int, site: Site, known: _Template, tensors: Sequence[tuple[int, int]]) -> dict[str, str]:
+        moves = {}
+        for at, (old, tensor) in enumerate(zip(known.given, tensors, strict=True)):
+            name = f"{_LEAD}/{number}/{at}"
+            node = self.later.node.add()
+            node.CopyFrom(self._given(old))
+            node.name = name
+            self.inputs[name] = tensor
+            moves[old] = name
+        lead, cut = site.scope, len(known.scope)
+
+        def moved(text: str) -> str:
+            mark = "^" if text[0] == "^" else ""
+            op, colon, port = text[len(mark) :].partition(":")
+            return mark + (moves[op] if op in moves else lead + op[cut:]) + colon + port
+
+        for old_node in known.nodes:
+            node = self.later.node.add()
+            node.CopyFrom(old_node)
+            node.name = moved(node.name)
+            node.input[:] = [moved(text) for text in node.input]
+            if "_class" in node.attr:
+                places = node.attr["_class"].list.s
+                places[:] = [b"loc:@" + moved(p.removeprefix(b"loc:@").decode()).encode() for p in places]
+        return {key: moved(name) for key, name in known.outputs.items()}
+
+    def _given(self, name: str) -> Any:
+        return self.graph.get_operation_by_name(name).node_def
+
+    def finish(self) -> None:
+        """Makes what is the same as for an earlier site, all at once."""
+        if len(self.later.node):
+            self.later.versions.CopyFrom(self.graph.graph_def_versions)
+            import_nodes(self.graph, self.later)
+
+
+def _fixed(infos: Any) -> bool:
+    """Whether placeholders of these can be made by their nodes: a resource holds more than its dtype."""
+    return all(info.dtype not in ("resource", "variant") for info in infos)

@@ -1,0 +1,357 @@
+"""Judging: TensorFlow's own word on what a plan changes, before it is applied: attributes, dtypes, shapes.
+
+What changes is built in a scratch graph, and what reads it, as far as shapes change; the rest is stood in for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2
+
+from ...errors import OpenError, PlanError
+from ...graph.collector import gc_paused
+from ...graph.edges import ends
+from ...graph.graph import Graph, TensorInfo
+from ...graph.traversal import forward
+from ...plan.check import mapping_proposals
+from ...plan.copied import Copied, NewConstant
+from ...plan.effect import Effect
+from ...plan.fitting import axis_text, bare, shapes_differ
+from ...plan.settings import SetStep
+from ...plan.steps import Fault
+from ..copy.imports import import_nodes
+from ..copy.node_changes import turn
+from ..copy.node_defs import constant_node
+from ..elements import adopt_functions
+from ..open.dangers import refuse_deadly
+from ..open.snapshot import tensor_info
+from ..private import copy_handle_data
+from ..run.errors import words_of
+from .nodes import change_node, new_node
+
+tf1 = tf.compat.v1
+Tensor = tuple[int, int]
+
+#: So many refusals are looked for: each is one more import.
+_MOST = 8
+_INTEGERS = ("int32", "int64")
+#: How TensorFlow names the op that it refuses.
+_NAMED = (re.compile(r"\{\{node ([^}\s]+)\}\}"), re.compile(r"[Ii]nput \d+ of node '?([^\s']+)'? was"),
+          re.compile(r"[Nn]ode '([^']+)'"), re.compile(r"'([^']+)'"))  # fmt: skip
+
+
+@gc_paused()
+def judge(effect: Effect) -> list[Fault]:
+    """Returns what TensorFlow would refuse of a plan that has no other fault."""
+    return _Judge(effect).faults()
+
+
+class _Judge:
+    """The nodes of a plan that can be other than they were, and what TensorFlow says of them."""
+
+    def __init__(self, effect: Effect) -> None:
+        self._effect, self._after = effect, effect.after
+        self._nodes: dict[int, Any] = {}
+        self._faults: list[Fault] = []
+        self._lost: list[int] = []
+        self._added = {self._after.index[new.name]: new for new in effect.added}
+        self._copies = sorted((int(c.place[c.ops].min()) - len(c.stand_ins), k)
+                              for k, c in enumerate(effect.copies) if len(c.ops))  # fmt: skip
+        less = len(effect.removed)
+        self._firsts = [first - less for first, _ in self._copies]
+        self._stay = np.delete(np.arange(effect.plan.base.size), sorted(effect.removed)) if less else None
+
+    def faults(self) -> list[Fault]:
+        """Returns the faults."""
+        region = self._touched()
+        for op in sorted(region):
+            self._check_node(op)
+        made = self._tried(self._without_lost(region), True)
+        # What reads an inserted op was touched too.
+        changed = [op for op, new in made.items() if op not in self._added and self._changed(op, new)]
+        if changed:
+            below = forward(self._after, self._after.mask(changed), control=False)
+            self._tried(self._without_lost({*region, *np.flatnonzero(below).tolist()}), False)
+        return self._faults
+
+    # -- what is touched --------------------------------------------------------------------------
+
+    def _touched(self) -> set[int]:
+        """The ops that a step has made, or given other attributes or inputs."""
+        effect, index = self._effect, self._after.index
+        out = {index[name] for name in effect.blame if name in index}
+        for copied in effect.copies:
+            odd = {old for old, (name, port) in copied.external.items() if self._unlike(copied, old, name, port)}
+            if odd:
+                out |= self._readers(copied, odd)
+        return out
+
+    def _unlike(self, copied: Copied, tensor: Tensor, name: str, port: int) -> bool:
+        new = self._after.info(self._after.index[name], port)
+        return not _weaker(new, copied.source.info(*tensor))
+
+    def _readers(self, copied: Copied, tensors: set[Tensor]) -> set[int]:
+        data, place, less = copied.source.data, copied.place, len(self._effect.removed)
+        hit = np.zeros(len(data.node), np.bool_)
+        for op, port in tensors:
+            hit |= (data.node == op) & (data.port == port)
+        rows = np.unique(data.rows[hit])
+        return {int(place[row]) - less for row in rows.tolist() if place[row] >= 0}
+
+    def _check_node(self, op: int) -> None:
+        try:
+            self._node(op)
+        except PlanError as error:
+            name = self._after.names[op]
+            self._faults.append(Fault(self._asked(name, error.asked), f"{name!r}: {error.wrong}", error.instead))
+            self._lost.append(op)
+
+    # -- nodes ------------------------------------------------------------------------------------
+
+    def _copy_of(self, op: int) -> tuple[Copied, int] | None:
+        """The copy that an op of the plan is of, and its place in it; None for an op of the base."""
+        at = int(np.searchsorted(self._firsts, op, side="right")) - 1
+        if at < 0 or op < self._effect.first:
+            return None
+        copied = self._effect.copies[self._copies[at][1]]
+        inside = op - self._firsts[at]
+        return (copied, inside) if inside < len(copied.stand_ins) + len(copied.ops) else None
+
+    def _source(self, op: int) -> tuple[Graph, int] | None:
+        """The graph that an op comes from, and its number there; None for a new one."""
+        if op < self._effect.first:
+            return self._effect.plan.base, op if self._stay is None else int(self._stay[op])
+        found = self._copy_of(op)
+        if found is None or found[1] < len(found[0].stand_ins):
+            return None
+        return found[0].source, int(found[0].ops[found[1] - len(found[0].stand_ins)])
+
+    def _outputs(self, op: int) -> Any:
+        """What was known of the outputs of an op before the plan, or of its original's."""
+        found = self._source(op)
+        return self._after.outputs(op) if found is None else found[0].outputs(found[1])
+
+    def _info(self, op: int, port: int) -> TensorInfo | None:
+        outputs = self._outputs(op)
+        return outputs[port] if outputs is not None and port < len(outputs) else None
+
+    def _node(self, op: int) -> Any:
+        """The NodeDef of an op after the plan, without its inputs; None where it is stood in for."""
+        if op not in self._nodes:
+            self._nodes[op] = None
+            self._nodes[op] = self._made(op)
+        return self._nodes[op]
+
+    def _made(self, op: int) -> Any:
+        name, found, mine = self._after.names[op], self._source(op), self._copy_of(op)
+        change = self._effect.changes.get(name)
+        if op in self._added:
+            node = new_node(self._added[op], self._effect)
+        elif found is not None:
+            source, number = found
+            if source.nodes[number] is None:
+                return None
+            node = node_def_pb2.NodeDef(name=name, op=source.nodes[number].op)
+            for key, value in source.nodes[number].attr.items():
+                if key not in ("_class", "_output_shapes"):
+                    node.attr[key].CopyFrom(value)
+            if mine is not None:
+                turn(mine[0], number, node)
+        else:
+            new = mine[0].stand_ins[mine[1]] if mine is not None else None
+            if mine is None or not isinstance(new, NewConstant) or new.value is None:
+                return None
+            node = constant_node(mine[0], new, None)
+        if change is not None:
+            change_node(node, change)
+        node.name, node.device = name, ""
+        return node
+
+    # -- asking TensorFlow ------------------------------------------------------------------------
+
+    def _tried(self, region: set[int], wrap: bool) -> dict[int, Any]:
+        """Builds ops; returns number -> op, and notes what TensorFlow refuses, one after another."""
+        while region and len(self._faults) < _MOST:
+            try:
+                return self._built(region, wrap)
+            except (_Refused, OpenError) as error:
+                said = error.wrong if isinstance(error, OpenError) else str(error)
+                name = _refused_name(said, self._after)
+                self._faults.append(self._fault(name, said))
+                if not name:
+                    return {}
+                self._lost.append(self._after.index[name])
+                region = self._without_lost(region)
+        return {}
+
+    def _without_lost(self, region: set[int]) -> set[int]:
+        """The ops without those that are refused, and all that reads them."""
+        if not self._lost:
+            return region
+        below = forward(self._after, self._after.mask(self._lost), control=False)
+        return {op for op in region if not below[op]}
+
+    def _built(self, region: set[int], wrap: bool) -> dict[int, Any]:
+        after, scratch = self._after, tf.Graph()
+        graph_def = graph_pb2.GraphDef()
+        graph_def.versions.CopyFrom(self._versions())
+        build = [op for op in sorted(region) if self._node(op) is not None]
+        queue, there = list(build), set(build)
+        stand_ins: dict[tuple[str, int], Any] = {}
+        for op in queue:  # it grows: what shape inference must know the value of, or cannot be stood in for, comes too
+            node = graph_def.node.add()
+            node.CopyFrom(self._node(op))
+            for source, port in ends(after.data, op):
+                node.input.append(f"{after.names[source]}:{port}")
+                if source in there:
+                    continue
+                if self._comes_along(source, port):
+                    queue.append(source)
+                    there.add(source)
+                elif (after.names[source], port) not in stand_ins:
+                    stand_ins[after.names[source], port] = self._stand_in(scratch, source, port)
+        if any(map(_calls, graph_def.node)):
+            for owner in {id(g.owner): g.owner for g in self._sources(queue)}.values():
+                adopt_functions(owner, scratch)
+        refuse_deadly(_closed(graph_def, stand_ins), "check()")
+        try:
+            made = import_nodes(scratch, graph_def, stand_ins, wrap=wrap)
+        except Exception as error:
+            said = words_of(error)
+            for (name, port), tensor in stand_ins.items():
+                said = said.replace(tensor.name, f"{name}:{port}" if port else name)
+            raise _Refused(said) from error
+        return {op: made[after.names[op]] for op in build if after.names[op] in made}
+
+    def _versions(self) -> Any:
+        base, copies = self._effect.plan.base, self._effect.copies
+        graph = base.owner if base.size or not copies else copies[0].source.owner
+        return graph.graph_def_versions
+
+    def _sources(self, ops: Iterable[int]) -> list[Graph]:
+        return [found[0] for found in map(self._source, ops) if found is not None]
+
+    def _comes_along(self, op: int, port: int) -> bool:
+        """Whether a tensor that is read is built too: numbers that sizes and axes are made of, variables themselves."""
+        info, node = self._info(op, port), self._node(op)
+        if info is None or node is None or _calls(node):
+            return info is None and node is not None
+        if _is_size(info) or self._after.types[op] == "Const":
+            return self._after.types[op] not in ("Merge", "NextIteration", "Enter", "Exit", "Switch")
+        return info.dtype.endswith("_ref") or (info.dtype == "resource" and self._after.types[op] == "VarHandleOp")
+
+    def _stand_in(self, scratch: Any, op: int, port: int) -> Any:
+        info, found = self._info(op, port), self._source(op)
+        with scratch.as_default(), tf1.name_scope("stand_ins_of_the_trial"):
+            dtype = bare(info.dtype) if info is not None else "float32"
+            new = tf1.placeholder(tf.as_dtype(dtype), None if info is None else info.shape)
+        if new.dtype in (tf.resource, tf.variant) and found is not None and hasattr(found[0].owner, "get_operations"):
+            live = found[0].owner.get_operation_by_name(found[0].names[found[1]])
+            copy_handle_data(live.outputs[port], new)
+        return new
+
+    def _changed(self, op: int, made: Any) -> bool:
+        """Whether what reads an op could mind: another dtype, more that is known of a shape, or other sizes in it."""
+        was = self._outputs(op)
+        now = [tensor_info(tensor) for tensor in made.outputs]
+        if any(map(_is_size, now)):
+            return True
+        return was is None or len(was) != len(now) or not all(map(_weaker, now, was))
+
+    # -- saying it --------------------------------------------------------------------------------
+
+    def _fault(self, name: str, said: str) -> Fault:
+        effect, after = self._effect, self._after
+        found = self._copy_of(after.index[name]) if name else None
+        if found is not None and name not in effect.blame:
+            fault = self._mapping_fault(found[0], said)
+            if fault is not None:
+                return fault
+        step, first = self._step(name)
+        what = f"op {name!r} ({after.types[after.index[name]]})" if name else "what the plan makes"
+        way = "Choose a tensor that fits there, or leave the step out"
+        if isinstance(step, SetStep):
+            way = "Choose another value, or leave it as it is"
+        through = f", which reads what {first!r} gives" if first not in ("", name) else ""
+        return Fault(self._asked(first, ""), f"TensorFlow refuses {what}{through}: {said}", way)
+
+    def _step(self, name: str) -> tuple[Any, str]:
+        """The step that has changed an op, or what it reads, however far above; and the op that it has changed."""
+        effect, after = self._effect, self._after
+        if name in effect.blame or not name:
+            first = name or next(iter(effect.blame), "")
+        else:
+            above, seen = [after.index[name]], {after.index[name]}
+            first = ""
+            for op in above:  # it grows, nearest first
+                if after.names[op] in effect.blame:
+                    first = after.names[op]
+                    break
+                near = [source for source, _ in ends(after.data, op) if source not in seen]
+                seen.update(near)
+                above += near
+        return (effect.plan.steps[effect.blame[first]] if first in effect.blame else None), first
+
+    def _asked(self, name: str, otherwise: str) -> str:
+        step = self._effect.blame.get(name)
+        if step is None:
+            return otherwise or "check()"
+        return self._effect.plan.steps[step].asked
+
+    def _mapping_fault(self, copied: Copied, said: str) -> Fault | None:
+        """The fault of a tensor that takes the place of another one in a copy, where shapes differ."""
+        after = self._effect.after
+        for tensor, (new, port) in copied.external.items():
+            a, b = copied.source.info(*tensor), after.info(after.index[new], port)
+            if a is None or b is None or not (shapes_differ(a.shape, b.shape) or not _weaker(b, a)):
+                continue
+            old, name = f"{copied.source.names[tensor[0]]}:{tensor[1]}", f"{new}:{port}"
+            return Fault(
+                f"copy(to={copied.step.to!r}, inputs={{{old!r}: {name!r}}})",
+                f"{name!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow says: {said}",
+                mapping_proposals(copied.step, after, (old, a), (name, b)),
+            )
+        return None
+
+
+def _weaker(new: TensorInfo | None, old: TensorInfo | None) -> bool:
+    """Whether what could read a tensor can read another: it is of the same dtype, and no more is known of its shape."""
+    if new is None or old is None or bare(new.dtype) != bare(old.dtype):
+        return False
+    if new.shape is None or old.shape is None:
+        return new.shape is None
+    return len(new.shape) == len(old.shape) and all(a in (None, b) for a, b in zip(new.shape, old.shape, strict=True))
+
+
+def _is_size(info: TensorInfo | None) -> bool:
+    """Whether a tensor may hold sizes or axes, which shapes depend on."""
+    return info is not None and info.dtype in _INTEGERS and info.shape is not None and len(info.shape) < 2
+
+
+class _Refused(Exception):
+    """What TensorFlow says of nodes that it does not take."""
+
+
+def _calls(node: Any) -> bool:
+    """Whether a node names functions."""
+    return any(value.HasField("func") or value.list.func for value in node.attr.values())
+
+
+def _refused_name(said: str, after: Graph) -> str:
+    """The op that is named in what TensorFlow says; empty where it names none of the graph."""
+    found = (match[1] for pattern in _NAMED for match in pattern.finditer(said))
+    return next((name for name in found if name in after.index), "")
+
+
+def _closed(graph_def: Any, stand_ins: dict[tuple[str, int], Any]) -> Any:
+    """The same nodes with placeholders for what they read from outside, to be looked at."""
+    out = type(graph_def)()
+    out.CopyFrom(graph_def)
+    for name in {name for name, _ in stand_ins}:
+        out.node.add(name=name, op="Placeholder")
+    return out

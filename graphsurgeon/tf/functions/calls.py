@@ -1,0 +1,106 @@
+"""Calls: which ops of a graph call functions, what these do, and why one cannot be inlined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...graph.graph import Graph
+from ...graph.variables import FEED_TYPES
+from ..private import context_of, op_definition, op_finder
+from .library import BRANCHING, CALLS, definition, reachable, referred
+
+#: Stateful ops that change nothing that lasts: a result need not wait for them.
+_HARMLESS = frozenset(
+    {
+        "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp", "VariableShape", "ResourceGather", "ResourceGatherNd",
+        "LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2",
+    }
+)  # fmt: skip
+
+
+class Calls:
+    """The function calls of a graph.
+
+    Args:
+        base: snapshot of the graph.
+    """
+
+    def __init__(self, base: Graph) -> None:
+        self.base = base
+        self.known: dict[str, Any] = dict(getattr(base.owner, "_functions", {}))
+        self._definitions: dict[str, Any] = {}
+        self._acting: dict[str, bool] = {}
+
+    def definition(self, name: str) -> Any:
+        """Returns the FunctionDef of a function."""
+        if name not in self._definitions:
+            self._definitions[name] = definition(self.known[name])
+        return self._definitions[name]
+
+    def called(self, node: Any) -> str:
+        """Returns the function a node calls, or "" where it is no call."""
+        if node.op in CALLS:
+            return str(node.attr["f"].func.name)
+        return node.op if node.op in self.known else ""
+
+    def obstacle(self, node: Any) -> tuple[str, str] | None:
+        """Returns why a node cannot be inlined, and what to do instead; None where it can."""
+        if node.op in BRANCHING:
+            kind = node.op.removeprefix("Stateless")
+            return (
+                f"{node.name!r} is a v2 {kind}: which of its functions runs, and how often, is known only when it runs",
+                "Name PartitionedCall or StatefulPartitionedCall ops; a v2 If, While or Case stays as it is",
+            )
+        name = self.called(node)
+        if not name:
+            calls = [n for n, t in zip(self.base.names, self.base.types, strict=True) if t in CALLS or t in self.known]
+            return (
+                f"{node.name!r} is a {node.op}, not a function call",
+                f"The calls are {', '.join(map(repr, calls[:6]))}" if calls else "This graph calls no functions",
+            )
+        if name not in self.known:
+            return f"its function {name!r} is not in the graph", "Open the file that holds the function too"
+        inner = self.definition(name)
+        if any(v.WhichOneof("value") == "placeholder" for n in inner.node_def for v in n.attr.values()):
+            return f"its function {name!r} takes dtypes as parameters", "Leave this call as it is"
+        own = self.known[name]
+        if getattr(own, "grad_func_name", None) or getattr(own, "python_grad_func", None):
+            return f"its function {name!r} has a gradient of its own, which would be lost", "Leave this call as it is"
+        if any(n.attr["_gradient_op_type"].s.startswith(b"CustomGradient") for n in inner.node_def
+               if "_gradient_op_type" in n.attr):  # fmt: skip
+            return f"its function {name!r} holds a tf.custom_gradient, which would be lost", "Leave this call as it is"
+        around = node.name in self.base.index and context_of(op_finder(self.base.owner)(node.name))
+        if around:
+            return f"{node.name!r} is inside a while_loop or cond of TF1", "Leave this call as it is"
+        return None
+
+    def flat_outputs(self, node: Any) -> dict[str, int]:
+        """Returns for each output argument of an op the number of its first output."""
+        known = node.op in self.known
+        about = self.definition(node.op).signature if known else op_definition(node.op)
+        found, at = {}, 0
+        for out in about.output_arg:
+            found[out.name] = at
+            if out.number_attr:
+                at += node.attr[out.number_attr].i
+            elif out.type_list_attr:
+                at += len(node.attr[out.type_list_attr].list.type)
+            else:
+                at += 1
+        return found
+
+    def acts(self, node: Any) -> bool:
+        """Returns whether a node, or a function it calls, changes something that lasts."""
+        inner = referred(node, self.known)
+        if inner and (node.op in CALLS or node.op in BRANCHING or node.op in self.known):
+            return any(self._function_acts(name) for name in inner)
+        about = op_definition(node.op)
+        quiet = node.op in _HARMLESS or node.op in FEED_TYPES or "Random" in node.op or node.op == "Multinomial"
+        return bool(about is not None and about.is_stateful and not quiet)
+
+    def _function_acts(self, name: str) -> bool:
+        for callee in reachable([name], self.known):  # callees come first, so that nothing recurses far
+            if callee not in self._acting:
+                self._acting[callee] = False
+                self._acting[callee] = any(self.acts(n) for n in self.definition(callee).node_def)
+        return self._acting[name]

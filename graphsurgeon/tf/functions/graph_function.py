@@ -1,0 +1,369 @@
+"""GraphFunction: a part of a graph as a TF2 callable with variables of its own."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...errors import PlanError
+from ...graph.contexts import loops_of
+from ...graph.graph import Graph, shape_text
+from ...graph.selection import Query, Selection
+from ...graph.traversal import backward
+from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
+from ...plan.plan import Plan, tensor_name
+from ..copy.append import carry_out
+from ..copy.contexts import mark_loop
+from ..eager import eager, note_use
+from ..open.snapshot import snapshot
+from ..private import op_definition
+from ..run.errors import words_of
+from ..values.variables import fetch
+
+tf1 = tf.compat.v1
+
+_TABLES = frozenset({"HashTable", "HashTableV2"})
+_LIVE = FEED_TYPES | {
+    "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2",
+    "MutableDenseHashTable", "MutableDenseHashTableV2", "Iterator", "IteratorV2", "OneShotIterator",
+    "FIFOQueue", "FIFOQueueV2", "RandomShuffleQueue", "RandomShuffleQueueV2", "PaddingFIFOQueue", "PaddingFIFOQueueV2",
+    "PriorityQueue", "PriorityQueueV2",
+}  # fmt: skip
+
+
+class GraphFunction(tf.Module):
+    """A part of a graph as a TF2 callable: call it, differentiate it, train it, save it. Made by `Editor.function`.
+
+    It holds its own `tf.Variable` objects, in the order of the graph: `variables`, `trainable_variables`.
+    `tf.saved_model.save(f, folder)` saves it, with its variables and tables.
+
+    Example:
+        >>> import graphsurgeon as gs
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf1.placeholder(tf.float32, [None], name="x")
+        ...     y = tf.multiply(x, tf1.get_variable("w", initializer=3.0), name="y")
+        >>> f = gs.open(graph).function({"length": "x:0"}, {"area": "y:0"})
+        >>> with tf.GradientTape() as tape:
+        ...     area = f(length=[1.0, 2.0])["area"]
+        >>> float(tape.gradient(area, f.trainable_variables)[0])
+        3.0
+    """
+
+    def __init__(self, name: str, held: Sequence[Any], tables: Sequence[Any], call: Any, loops: bool = False) -> None:
+        super().__init__(name=name)
+        self._held, self._tables, self._loops = list(held), list(tables), loops
+        # tf.saved_model.save looks here; Python's own call looks at the class.
+        setattr(self, "__call__", call)  # noqa: B010
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the function on tensors, in the order of its inputs or by their names."""
+        try:
+            return self.__dict__["__call__"](*args, **kwargs)
+        except RecursionError as error:
+            if not self._loops:
+                raise
+            raise PlanError(
+                f"{self.name}(...) under a GradientTape",
+                "TensorFlow has no tape gradient through a while_loop of TF1, as this function has",
+                "Differentiate in the graph with tf.compat.v1.gradients, and make a function of that",
+            ) from error
+
+    def __repr__(self) -> str:
+        specs = self.__dict__["__call__"].input_signature
+        takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(_dims(s.shape))}" for s in specs)
+        return f"<GraphFunction {self.name}({takes}), {len(self.variables)} variables>"
+
+
+def _dims(shape: Any) -> tuple[int | None, ...] | None:
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
+def function_module(base: Graph, signatures: Mapping[str, tuple[Any, Any]], values: Any) -> tuple[Any, dict[str, Any]]:
+    """Returns a `tf.Module` of one function for each signature, over the same variables; and the traced functions.
+
+    Args:
+        base: snapshot of the graph.
+        signatures: name -> (inputs, outputs), each name -> tensor.
+        values: as in `graph_function`.
+
+    Raises:
+        as `graph_function`.
+    """
+    held: dict[str, Any] = {}
+    made = {key: graph_function(base, ins, outs, values, key, held) for key, (ins, outs) in signatures.items()}
+    module = next(iter(made.values()))
+    if len(made) > 1:
+        module = tf.Module()
+        for key, function in made.items():
+            setattr(module, key, function)
+    with eager():
+        return module, {key: f.__dict__["__call__"].get_concrete_function() for key, f in made.items()}
+
+
+def graph_function(
+    base: Graph,
+    inputs: Any,
+    outputs: Any,
+    values: Any,
+    name: str = "function",
+    shared: dict[str, Any] | None = None,
+    packed: Callable[[Sequence[Any]], Any] | None = None,
+) -> GraphFunction:
+    """Returns a TF2 callable that computes `outputs` from `inputs` as a graph does.
+
+    Args:
+        base: snapshot of the graph; it stays as it is.
+        inputs: tensors by name or object: one, several, or a dict of argument name -> tensor.
+        outputs: the same for the results.
+        values: where the values of variables come from: a session, a mapping of variable name to array, or a call
+            that gives a session; it is called only where there are variables.
+        name: what to call it.
+        shared: variables of functions made before, by op name: it uses these, and adds its own.
+        packed: makes of the results what is returned; default: as `outputs` is.
+
+    Raises:
+        SelectionError: a tensor is not there.
+        PlanError: a needed tensor is no input; a reference variable is assigned to; a queue, an iterator or a table
+            that changes is needed; a variable has no value.
+    """
+    asked = f"function(outputs={_shown(outputs)})"
+    if not _tensors(outputs):
+        raise PlanError(asked, "no outputs are given", "Name the tensors to return: outputs='softmax:0'")
+    part = _part(base, arguments(inputs), _tensors(outputs), asked)
+    infos = [base.state.variables[base.names[i]] for i in part.variables]
+    with eager():
+        given = values() if callable(values) and infos else values
+        held = {} if shared is None else shared
+        wanted = [i for i in infos if i.op not in held]
+        arrays = fetch(given, wanted, base.owner, "function(values=...)") if not callable(given) else {}
+        held.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
+        held = {info.op: held[info.op] for info in infos}
+        tables = {base.names[i]: _table(base, i, asked) for i in part.tables}
+        specs = [_spec(base, key, tensor) for key, tensor in part.inputs.items()]
+
+        def call(*args: Any) -> Any:
+            found = _copied(base, part, args, held, tables)
+            return _packed(outputs, found) if packed is None else packed(found)
+
+        loops = bool((part.mask & base.typed(("Enter", "RefEnter"))).any())
+        plain = re.sub(r"\W", "_", name)
+        function = tf.function(_with_names(call, plain, [s.name for s in specs]), specs, autograph=False)
+        made = GraphFunction(plain, list(held.values()), list(tables.values()), function, loops)
+        try:
+            function.get_concrete_function()
+        except (ValueError, TypeError, tf.errors.OpError) as error:
+            wrong = f"TensorFlow refuses the function: {words_of(error)}"
+            raise PlanError(asked, wrong, "Choose other boundaries") from error
+    return made
+
+
+# -- what is asked --------------------------------------------------------------------------------
+
+
+def _shown(things: Any) -> str:
+    names = _tensors(things)
+    return repr(names[:4] if _several(things) else names[0])
+
+
+def _several(things: Any) -> bool:
+    return isinstance(things, (Mapping, list, tuple))
+
+
+def _tensors(things: Any) -> list[str]:
+    items = things.values() if isinstance(things, Mapping) else things if _several(things) else [things]
+    return [tensor_name(item) for item in items if item is not None]
+
+
+def arguments(inputs: Any) -> dict[str, str]:
+    """Returns argument name -> tensor name, as a function has them; without names, those of the ops."""
+    tensors = _tensors(inputs)
+    names = list(inputs) if isinstance(inputs, Mapping) else [t.partition(":")[0] for t in tensors]
+    out: dict[str, str] = {}
+    for wish, tensor in zip(names, tensors, strict=True):
+        plain = re.sub(r"\W", "_", str(wish).rpartition("/")[2] if not isinstance(inputs, Mapping) else str(wish))
+        plain = f"arg_{plain}" if not plain.isidentifier() or keyword.iskeyword(plain) else plain
+        key, n = plain, 1
+        while key in out:
+            n += 1
+            key = f"{plain}_{n}"
+        out[key] = tensor
+    return out
+
+
+def _packed(outputs: Any, found: list[Any]) -> Any:
+    if isinstance(outputs, Mapping):
+        return dict(zip(map(str, outputs), found, strict=True))
+    return found if _several(outputs) else found[0]
+
+
+def _with_names(call: Any, name: str, arguments: list[str]) -> Any:
+    """Gives a function of any arguments its name and theirs, so that they can be given by name."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    call.__name__ = name
+    call.__signature__ = inspect.Signature([inspect.Parameter(a, kind) for a in arguments])
+    return call
+
+
+# -- what it takes --------------------------------------------------------------------------------
+
+
+@dataclass
+class _Part:
+    """What a function holds of the graph: its ops, variables and tables by number."""
+
+    inputs: dict[str, str]
+    outputs: list[str]
+    mask: Any
+    variables: list[int]
+    tables: list[int]
+
+
+def _part(base: Graph, inputs: dict[str, str], outputs: list[str], asked: str) -> _Part:
+    cuts = frozenset(base.tensor(name, asked) for name in inputs.values())
+    ends = [base.tensor(name, asked) for name in outputs]
+    goals = base.mask([op for op, port in ends if (op, port) not in cuts])
+    mask = backward(base, goals, cuts)
+    variables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in VARIABLE_TYPES]
+    tables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _TABLES]
+    mask = backward(base, goals, cuts | {(i, 0) for i in (*variables, *tables)})
+    mask[[*variables, *tables]] = False
+    for op, port in cuts:
+        # An input that only an order of running asks for is there before the function starts.
+        if port == 0 and base.types[op] in FEED_TYPES:
+            mask[op] = False
+    _refuse_live(base, mask, inputs, asked)
+    _refuse_assignments(base, mask, variables, asked)
+    return _Part(inputs, outputs, mask, variables, tables)
+
+
+def _refuse_live(base: Graph, mask: Any, inputs: dict[str, str], asked: str) -> None:
+    live = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _LIVE]
+    feeds = [f"{base.names[i]}:0" for i in live if base.types[i] in FEED_TYPES]
+    if feeds:
+        shown = ", ".join(map(repr, feeds[:4])) + (f" and {len(feeds) - 4} more" if len(feeds) > 4 else "")
+        have = [*inputs.values(), *feeds[:4]]
+        raise PlanError(asked, f"it needs {shown}, which no input gives", f"Type inputs={have!r}")
+    if live:
+        name, kind = base.names[live[0]], base.types[live[0]]
+        raise PlanError(
+            asked,
+            f"it needs {name!r}, a {kind}, whose state is in a session",
+            "Make what is read from it an input instead",
+        )
+
+
+def _refuse_assignments(base: Graph, mask: Any, variables: list[int], asked: str) -> None:
+    """Reference variables become resource variables: an op that writes through the reference has no twin."""
+    for number in variables:
+        if base.types[number] == "VarHandleOp":
+            continue
+        for reader in base.consumers.row(number).tolist():
+            about = op_definition(base.types[reader])
+            if mask[reader] and about is not None and any(arg.is_ref for arg in about.input_arg):
+                raise PlanError(
+                    asked,
+                    f"{base.names[reader]!r} ({base.types[reader]}) writes to the reference variable "
+                    f"{base.names[number]!r}; a function has resource variables only",
+                    "Choose outputs that need no assignment, and assign to the function's variables from outside",
+                )
+
+
+def _spec(base: Graph, key: str, tensor: str) -> Any:
+    op, port = base.tensor(tensor)
+    live = base.owner.get_operation_by_name(base.names[op]).outputs[port]
+    return tf.TensorSpec(live.shape, live.dtype.base_dtype, name=key)
+
+
+def _variable(info: VariableInfo, value: Any, base: Graph) -> Any:
+    shape = tf.TensorShape(base.owner.get_operation_by_name(info.op).get_attr("shape"))
+    shape = shape if shape.rank is not None and shape.is_compatible_with(np.shape(value)) else None
+    # Where no collection says it, as in a SavedModel of TF2, what can be trained is.
+    trainable = info.trainable if info.collections else tf.as_dtype(info.dtype).is_floating
+    return tf.Variable(value, trainable=trainable, name=info.op, dtype=info.dtype, shape=shape)
+
+
+def _table(base: Graph, number: int, asked: str) -> Any:
+    """Returns a table with the content of one of the graph: what fills it there is run once, in a graph of its own."""
+    name = base.names[number]
+    fills = [op for op in base.state.starters.get(name, ()) if op in base.index]
+    instead = "Make the result of its lookup an input instead"
+    if not fills:
+        raise PlanError(asked, f"what table {name!r} holds is not known: no op fills it", instead)
+    needed = backward(base, base.mask([base.index[fills[0]]]))
+    plan = Plan(Graph.of([], owner=object())).copy(
+        Selection(base, needed, Query("select")), to="", variables="initial", collections="none"
+    )
+    if plan.effect.faults:
+        raise plan.effect.faults[0].error()
+    graph = carry_out(plan.effect, tf.Graph(), lambda values: values).graph
+    holder = graph.get_operation_by_name(name)
+    types = holder.get_attr("key_dtype"), holder.get_attr("value_dtype")
+    read = tf.raw_ops.LookupTableExportV2 if holder.outputs[0].dtype == tf.resource else tf.raw_ops.LookupTableExport
+    with graph.as_default():
+        export = read(table_handle=holder.outputs[0], Tkeys=types[0], Tvalues=types[1])
+    try:
+        with tf1.Session(graph=graph) as session:
+            session.run(graph.get_operation_by_name(fills[0]))
+            keys, content = session.run([export.keys, export.values])
+    except tf.errors.OpError as error:
+        wrong = f"what table {name!r} holds is not known: {fills[0]!r} does not run: {words_of(error)}"
+        raise PlanError(asked, wrong, instead) from error
+    default = "" if types[1] == tf.string else tf.zeros([], types[1])  # unused: each lookup brings its own
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, content, *types), default)
+
+
+# -- tracing --------------------------------------------------------------------------------------
+
+
+def _copied(base: Graph, part: _Part, args: Sequence[Any], held: dict[str, Any], tables: dict[str, Any]) -> list[Any]:
+    """Copies the part into the function that is being traced; returns its outputs."""
+    graph = tf1.get_default_graph()
+    stand_ins: dict[str, Any] = dict(zip(part.inputs.values(), args, strict=True))
+    for name, variable in held.items():
+        note_use(variable)
+        handle = graph.capture(variable.handle, name="capture")
+        if base.types[base.index[name]] == "VarHandleOp":
+            stand_ins[f"{name}:0"] = handle
+        else:
+            stand_ins[f"{name}:0"] = tf.raw_ops.ReadVariableOp(resource=handle, dtype=variable.dtype)
+    for name, table in tables.items():
+        stand_ins[f"{name}:0"] = graph.capture(table.resource_handle, name="capture")
+    read = _reads(base, part.mask)
+    if part.mask.any():
+        before = snapshot(graph)
+        taken = {n.lower() for n in before.names}
+        clash = any(base.names[i].lower() in taken for i in np.flatnonzero(part.mask).tolist())
+        plan = Plan(before).copy(
+            Selection(base, part.mask, Query("select")),
+            to="graph" if clash else "",
+            inputs={name: tensor.name for name, tensor in stand_ins.items() if base.tensor(name) in read},
+            control="drop",
+            collections="none",
+        )
+        if plan.effect.faults:
+            raise plan.effect.faults[0].error()
+        carry_out(plan.effect, graph, lambda values: values)
+        copied = plan.effect.copies[0]
+        inside = np.flatnonzero(part.mask & (loops_of(base) >= 0)).tolist()
+        mark_loop(graph.get_operation_by_name(copied.renamed(base.names[i])) for i in inside)
+
+    def end(name: str) -> Any:
+        if name in stand_ins:
+            return tf.identity(stand_ins[name])
+        return graph.get_tensor_by_name(copied.renamed(name))
+
+    return [end(name) for name in part.outputs]
+
+
+def _reads(base: Graph, mask: Any) -> set[tuple[int, int]]:
+    """Returns the tensors (op, output) that the ops of a mask read."""
+    rows = np.repeat(np.arange(base.size), np.diff(base.data.ptr))
+    hit = mask[rows]
+    return set(zip(base.data.node[hit].tolist(), base.data.port[hit].tolist(), strict=True))

@@ -1,0 +1,336 @@
+"""Inlining: function calls replaced by what they compute, in a new graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2
+
+from ...errors import PlanError
+from ...graph.graph import Graph
+from ...graph.selection import select
+from ...plan.plan import Plan, op_name
+from ..copy.append import Made
+from ..copy.attachments import attach
+from ..copy.imports import import_nodes
+from ..copy.node_defs import setter_node
+from ..eager import restore_gradients
+from ..private import op_finder
+from .calls import Calls
+from .library import (
+    BRANCHING,
+    CALLS,
+    Library,
+    added,
+    new_name,
+    own_names,
+    reachable,
+    referred,
+    rename_calls,
+    renamed_function,
+)
+
+
+@dataclass
+class Inlined:
+    """A graph with its calls taken apart.
+
+    Args:
+        graph: the new `tf.Graph`.
+        tensors: result of a call -> the tensor that takes its place; all other names are as they were.
+    """
+
+    graph: Any
+    tensors: dict[str, str] = field(default_factory=dict)
+
+
+def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
+    """Returns a new graph in which function calls are replaced by what they compute, nested ones too.
+
+    Args:
+        base: snapshot of the graph; it stays as it is.
+        calls: the call ops meant, by name or object; none: all that can be inlined.
+
+    Raises:
+        SelectionError: there is no op of this name.
+        PlanError: an op is no call, or one that cannot be inlined.
+
+    Example:
+        >>> with tf.Graph().as_default() as graph:
+        ...     y = tf.function(lambda v: tf.negative(v, name="minus"))(tf.zeros([2], name="zeros"))
+        >>> from graphsurgeon.tf.open.snapshot import snapshot
+        >>> made = inlined(snapshot(graph))
+        >>> [op.name for op in made.graph.get_operations()], made.tensors
+        (['zeros', 'PartitionedCall/minus', 'PartitionedCall/Identity'],
+         {'PartitionedCall:0': 'PartitionedCall/Identity:0'})
+    """
+    names = [op_name(c) for c in calls]
+    work = Inlining(base, deep=True)
+    for name in names:
+        number = base.find(name, f"inlined({name!r})")
+        reason = work.calls.obstacle(base.nodes[number])
+        if reason:
+            raise PlanError(f"inlined({name!r})", *reason)
+    return work.done(set(names) if names else None)
+
+
+@dataclass
+class _Item:
+    """A node on its way into the new graph."""
+
+    node: Any
+    chain: tuple[Any, ...] = ()  # the calls around it, innermost first: (function name, outer chain)
+    top: bool = True
+
+
+class Inlining:
+    """Takes the calls of one graph apart; used once.
+
+    Args:
+        base: snapshot of the graph.
+        deep: calls inside calls too.
+    """
+
+    def __init__(self, base: Graph, deep: bool) -> None:
+        self.base, self.deep = base, deep
+        self.calls = Calls(base)
+        self.moved: dict[str, str] = {}  # result of a call -> tensor of the body
+        self.waits: dict[str, list[str]] = {}  # call -> ops after which it is done
+        self.kept: set[str] = set()  # ops of the base that are in the new graph too
+        self.names = {name.lower() for name in base.names}
+
+    # -- taking apart -------------------------------------------------------------------------------
+
+    def done(self, chosen: set[str] | None, flat: bool = False, drop: Iterable[str] = ()) -> Inlined:
+        """Returns the new graph; `flat` leaves out the scope of the calls where the names are free."""
+        gone = set(drop)
+        mark = "#" if flat else ""  # the body may hold an op with the name of the call
+        todo = [_Item(n) for n in reversed(self.base.nodes) if n.name not in gone]
+        if flat and chosen:
+            self.names -= {name.lower() for name in (*gone, *chosen)}
+            todo = [_Item(_marked(item.node, chosen)) for item in todo]
+            chosen = {name + mark for name in chosen}
+        nodes: list[Any] = []
+        while todo:
+            item = todo.pop()
+            wanted = item.node.name in chosen if item.top and chosen is not None else item.top or self.deep
+            if not wanted or not self.calls.called(item.node) or self.calls.obstacle(item.node):
+                nodes.append(_copied(item.node) if item.top else item.node)
+                if item.top:
+                    self.kept.add(item.node.name)
+                continue
+            todo += [
+                _Item(n, (self.calls.called(item.node), item.chain), False) for n in reversed(self._body(item, flat))
+            ]
+        nodes += self._joined(nodes)
+        graph = self._graph(nodes)
+        return Inlined(graph, {name.replace(f"{mark}:", ":"): self._end(name) for name in self.moved})
+
+    def _body(self, item: _Item, flat: bool) -> list[Any]:
+        """The nodes of a called function, named and joined to what the call reads."""
+        call, name = item.node, self.calls.called(item.node)
+        chain = item.chain
+        while chain:
+            if chain[0] == name:
+                raise PlanError(
+                    f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
+                )
+            chain = chain[1]
+        inner = self.calls.definition(name)
+        scope = self._scope(call.name.removesuffix("#"), inner, flat)
+        data = [text for text in call.input if text[0] != "^"]
+        before = [text for text in call.input if text[0] == "^"]
+        arguments = {a.name: text for a, text in zip(inner.signature.input_arg, data, strict=True)}
+        outputs = {n.name: self.calls.flat_outputs(n) for n in inner.node_def}
+
+        def read(text: str) -> str:
+            if text[0] == "^":
+                outer = arguments.get(text[1:])
+                return f"^{scope}{text[1:]}" if outer is None else f"^{outer.partition(':')[0]}"
+            op, _, rest = text.partition(":")
+            if op in arguments:
+                return arguments[op]
+            out, _, index = rest.partition(":")
+            return f"{scope}{op}:{outputs[op][out] + int(index or 0)}"
+
+        body = []
+        for old in inner.node_def:
+            node = _copied(old)
+            node.name = scope + old.name
+            node.input[:] = [read(text) for text in old.input]
+            inside = any(text.lstrip("^").partition(":")[0] in outputs for text in old.input)
+            if before and not inside and old.op != "Const":
+                node.input.extend(before)
+            node.device = node.device or call.device
+            self._keep_shapes(node)
+            _localise(node, scope, outputs)
+            body.append(node)
+        body += self._results(call, inner, scope, read, before)
+        return body
+
+    def _keep_shapes(self, node: Any) -> None:
+        """A call says no shapes by itself; what was traced knows them."""
+        traced = getattr(self.calls.known.get(self.calls.called(node)), "graph", None)
+        if node.op in CALLS and traced is not None:
+            count = len(node.attr["Tout"].list.type)
+            shapes = [t.shape.as_proto() for t in traced.outputs[:count]]
+            node.attr["_output_shapes"].list.shape.extend(shapes)
+
+    def _results(self, call: Any, inner: Any, scope: str, read: Any, before: list[str]) -> list[Any]:
+        """Notes what takes the place of a call's results; where the body has lasting effects, they come first."""
+        acting = {n.name for n in inner.node_def if self.calls.acts(n)}
+        effects = [f"^{scope}{op}" for op in dict.fromkeys(inner.control_ret.values()) if op in acting]
+        extra = []
+        ends = []
+        for i, out in enumerate(inner.signature.output_arg):
+            text = read(inner.ret[out.name])
+            if effects:
+                name = _free(f"{scope}result_{i}", self.names)
+                node = node_def_pb2.NodeDef(name=name, op="Identity", input=[text, *effects])
+                node.attr["T"].type = out.type
+                extra.append(node)
+                text = f"{name}:0"
+            self.moved[f"{call.name}:{i}"] = text
+            ends.append(f"^{text.partition(':')[0]}")
+        self.waits[call.name] = list(dict.fromkeys([*effects, *ends])) or before
+        return extra
+
+    def _scope(self, wish: str, inner: Any, flat: bool) -> str:
+        leaves = [n.name.lower() for n in inner.node_def]
+        if flat and not any(leaf in self.names for leaf in leaves):
+            scope = ""
+        else:
+            scope, n = f"{wish}/", 0
+            while any(scope.lower() + leaf in self.names for leaf in leaves):
+                n += 1
+                scope = f"{wish}_{n}/"
+        self.names.update(scope.lower() + leaf for leaf in leaves)
+        return scope
+
+    # -- joining ------------------------------------------------------------------------------------
+
+    def _end(self, text: str) -> str:
+        """The tensor that takes the place of a call's result, through all calls inside calls."""
+        key = text if ":" in text else f"{text}:0"
+        while key in self.moved:
+            text = self.moved[key]
+            key = text if ":" in text else f"{text}:0"
+        return key
+
+    def _joined(self, nodes: list[Any]) -> list[Any]:
+        """Makes nodes read and wait for what takes the place of calls; returns the ops made for waiting."""
+        marks: dict[str, str] = {}
+        made = []
+        todo = list(nodes)
+        while todo:
+            node = todo.pop()
+            inputs = []
+            for text in node.input:
+                if text[0] != "^":
+                    inputs.append(self._end(text) if f"{text}:0" in self.moved or text in self.moved else text)
+                elif text[1:] not in self.waits:
+                    inputs.append(text)
+                else:
+                    call = text[1:]
+                    if call not in marks:
+                        marks[call] = _free(f"{call}/done", self.names)
+                        done = node_def_pb2.NodeDef(name=marks[call], op="NoOp", input=self.waits[call])
+                        made.append(done)
+                        todo.append(done)
+                    inputs.append(f"^{marks[call]}")
+            data = [t for t in inputs if t[0] != "^"]
+            node.input[:] = data + list(dict.fromkeys(t for t in inputs if t[0] == "^"))
+        return made
+
+    def _graph(self, nodes: list[Any]) -> Any:
+        """The new live graph, with what Python keeps beside the nodes."""
+        source = self.base.owner
+        graph, graph_def = tf.Graph(), graph_pb2.GraphDef()
+        graph_def.versions.CopyFrom(source.graph_def_versions)
+        library = self._library(nodes)
+        graph_def.node.extend(nodes)
+        graph_def.library.function.extend(library.renamed)
+        graph_def.library.gradient.extend(library.gradients)
+        whole = Plan(Graph.of([], owner=object())).copy(select(self.base), to="", values=self, collections="keep")
+        copied = whole.effect.copies[0]
+        # Variables of a SavedModel have nothing that sets them: a restoring call did, and it may be gone.
+        graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
+        kept = np.array([name in self.kept for name in self.base.names], np.bool_)
+        copied = replace(
+            copied,
+            ops=np.flatnonzero(kept).astype(np.int32),
+            names=[name for name in self.base.names if name in self.kept],
+            place=np.where(kept, copied.place, -1).astype(np.int32),
+        )
+        with added(library, graph):
+            attach(copied, graph, Made(graph, live=import_nodes(graph, graph_def)))
+            restore_gradients(graph, self.calls.known)
+        for name in self.moved:
+            op, _, port = name.partition(":")
+            if op.removesuffix("#") in self.base.index:
+                shape = op_finder(source)(op.removesuffix("#")).outputs[int(port)].shape
+                graph.get_tensor_by_name(self._end(name)).set_shape(shape)
+        return graph
+
+    def _library(self, nodes: list[Any]) -> Library:
+        """The functions that are still called: branches of conds and loops under names of their own."""
+        out = Library()
+        called: set[str] = set()
+        for node in nodes:
+            if node.op not in BRANCHING:
+                called |= referred(node, self.calls.known)
+                continue
+            names: dict[str, str] = {}
+            renamed, kept = own_names(referred(node, self.calls.known), self.calls.known)
+            called |= kept
+            for name in renamed:
+                names[name] = new_name(node.name, name, ())
+            out.renamed += [renamed_function(self.calls.definition(name), names) for name in names]
+            rename_calls(node, names)
+            if "_output_shapes" in node.attr:
+                del node.attr["_output_shapes"]
+        out.shared = [self.calls.known[name] for name in reachable(called, self.calls.known)]
+        return out
+
+
+def _copied(node: Any) -> Any:
+    new = node_def_pb2.NodeDef()
+    new.CopyFrom(node)
+    return new
+
+
+def _marked(node: Any, calls: set[str]) -> Any:
+    """A node in which calls have a name that no op has."""
+    new = _copied(node)
+    if new.name in calls:
+        new.name += "#"
+    for i, text in enumerate(new.input):
+        op, colon, port = text.partition(":")
+        if op.removeprefix("^") in calls:
+            new.input[i] = f"{op}#{colon}{port}"
+    return new
+
+
+def _localise(node: Any, scope: str, inside: Mapping[str, Any]) -> None:
+    """Colocation inside a function body is by the body's own names."""
+    if "_class" in node.attr:
+        places = [p for p in node.attr["_class"].list.s if p.removeprefix(b"loc:@").decode(errors="replace") in inside]
+        node.attr["_class"].list.s[:] = [b"loc:@" + scope.encode() + p.removeprefix(b"loc:@") for p in places]
+        if not places:
+            del node.attr["_class"]
+    if "frame_name" in node.attr:
+        node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s
+
+
+def _free(wish: str, taken: set[str]) -> str:
+    """A name that is not among `taken`, which are in lower case; it is put there."""
+    name, n = wish, 0
+    while name.lower() in taken:
+        n += 1
+        name = f"{wish}_{n}"
+    taken.add(name.lower())
+    return name

@@ -1,0 +1,358 @@
+"""Functions of a graph: which ones a copy needs, which need names of their own, and how it gets them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import function_pb2
+from tensorflow.python.framework import function as function_module
+
+from ...graph.pairs import attribute_bytes
+from ...plan.copied import Copied
+from ..eager import function_name, is_eager, is_traced, loaded, restore_gradients, say_handles
+from ..private import function_names
+
+#: Differentiating one of these defines functions named after its branches, once in a process: two copies that
+#: share branches cannot both be differentiated, and the failed one is left damaged.
+BRANCHING = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"})
+
+#: Ops that call one function.
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+
+
+@dataclass
+class Library:
+    """The functions a plan brings along.
+
+    Args:
+        shared: Python function objects that the destination gets as they are, callees first.
+        renamed: FunctionDefs under names of their own.
+        gradients: GradientDefs of the renamed ones.
+        names: for each copy, old function name -> new one.
+        loaded: new name -> ConcreteFunction, of those made for a graph that is being traced.
+        everywhere: the new names are for all ops that call, not only for conds and loops.
+    """
+
+    shared: list[Any] = field(default_factory=list)
+    renamed: list[Any] = field(default_factory=list)
+    gradients: list[Any] = field(default_factory=list)
+    names: list[dict[str, str]] = field(default_factory=list)
+    loaded: dict[str, Any] = field(default_factory=dict)
+    everywhere: bool = False
+
+
+def library(copies: Iterable[Copied], graph: Any) -> Library:
+    """Returns the functions that copies need in `graph`: branches of conds and loops under new names, others shared."""
+    out = Library()
+    have = set(function_names(graph))
+    there = dict(getattr(graph, "_functions", {}))
+    for copied in copies:
+        source = copied.source.owner
+        known = dict(getattr(source, "_functions", {}))
+        out.names.append({})
+        if not known:
+            continue
+        called: set[str] = set()
+        branches: set[str] = set()
+        for i in copied.ops.tolist():
+            node = copied.source.nodes[i]
+            if node.op in BRANCHING:
+                branches |= referred(node, known)
+            elif node.op in known or node.attr:
+                called |= referred(node, known)
+        # The gradient function of a branch that gets a name of its own gets one too.
+        gradients = {getattr(known[name], "grad_func_name", None) for name in reachable(branches, known)}
+        branches |= {name for name in gradients if name is not None and name in known}
+        gradients = {getattr(known[name], "grad_func_name", None) for name in reachable(called, known)}
+        called |= {name for name in gradients if name is not None and name in known}
+        if is_traced(graph):
+            # What is traced runs eagerly: its functions must be known there, under names that nobody else has.
+            foreign = {name for name in called if not is_eager(known[name])}
+            made = loaded([definition(known[name]) for name in reachable(branches | foreign, known)])
+            out.names[-1] = {old: function_name(new) for old, new in made.items()}
+            out.loaded.update({function_name(new): new for new in made.values()})
+            out.everywhere |= bool(foreign)
+            called, branches = called - foreign, set()
+        renamed, kept = own_names(branches, known)
+        called |= kept
+        clashing = [] if source is graph else _clashing(called, known, there)
+        if clashing:  # the destination has another function of that name: all that lead to it call the copy's own
+            renamed += [name for name in clashing if name not in renamed]
+            called -= set(clashing)
+            out.everywhere = True
+        for name in renamed:
+            out.names[-1][name] = new_name(copied.step.to, name, have)
+            have.add(out.names[-1][name])
+        for name in renamed:
+            out.renamed.append(renamed_function(definition(known[name]), out.names[-1]))
+            say_handles(known[name], out.renamed[-1])
+            gradient = getattr(known[name], "grad_func_name", None)
+            if gradient:
+                out.gradients.append(_gradient(name, gradient, out.names[-1]))
+        if source is graph:
+            continue
+        for name in reachable(called, known):
+            if name not in have:
+                out.shared.append(known[name])
+                have.add(name)
+                there[name] = known[name]
+    return out
+
+
+def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
+    """Returns the functions that cannot be shared, callees first: another of that name is there, or they call one."""
+    order = reachable(called, known)
+    clash: list[str] = []
+    for name in order if any(name in there for name in order) else ():
+        own = definition(known[name])
+        other = there.get(name, known[name])
+        differs = other is not known[name] and definition(other) != own
+        if differs or (clash and any(referred(node, clash) for node in own.node_def)):
+            clash.append(name)
+    return clash
+
+
+def report(copied: Copied) -> list[str]:
+    """Returns in words which functions a copy takes along."""
+    known = dict(getattr(copied.source.owner, "_functions", {}))
+    called: set[str] = set()
+    branches: set[str] = set()
+    absent: set[str] = set()
+    source, ops = copied.source, copied.ops
+    for i in (ops if known else ops[source.typed(BRANCHING | CALLS)[ops]]).tolist():
+        kind, node = source.types[i], source.nodes[i]
+        (branches if kind in BRANCHING else called).update(referred(node, known))
+        if kind in BRANCHING or kind in CALLS:
+            absent |= _functions_of(node) - known.keys()
+    own, kept = own_names(branches, known)
+    shared = [name for name in reachable(called | kept, known) if name not in own]
+    lines = []
+    if own:
+        s = "s" * (len(own) > 1)
+        lines.append(f"{len(own)} function{s} under names of their own, branches of conds and loops: {_few(own)}")
+    if shared:
+        lines.append(f"{len(shared)} function{'s' * (len(shared) > 1)} as they are: {_few(shared)}")
+    if absent:
+        s = "s" * (len(absent) > 1)
+        lines.append(f"without {len(absent)} function{s} that the source does not hold: {_few(sorted(absent))}; "
+                     "what calls them cannot run")  # fmt: skip
+    return lines
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def referred(node: Any, known: Container[str]) -> set[str]:
+    """Returns the functions of `known` that a NodeDef calls: as its op, or in its attributes."""
+    return {name for name in (node.op, *_functions_of(node)) if name in known}
+
+
+def _functions_of(node: Any) -> set[str]:
+    """The functions that the attributes of a NodeDef name."""
+    found: set[str] = set()
+    for value in node.attr.values():
+        kind = value.WhichOneof("value")
+        if kind == "func":
+            found.add(value.func.name)
+        elif kind == "list":
+            found.update(f.name for f in value.list.func)
+    return found
+
+
+def meaning(graph: Any) -> Callable[[Any], bytes]:
+    """Returns what says as bytes what an attribute means: functions that differ in nothing but names mean the same.
+
+    Args:
+        graph: the graph that holds the functions.
+    """
+    known = dict(getattr(graph, "_functions", {}))
+    found: dict[str, bytes] = {}
+
+    def digest(name: str) -> bytes:
+        if name not in known:
+            return name.encode()
+        if name not in found:
+            found[name] = b"itself"  # one that calls itself is no other for that
+            body, called = _nameless(known, name)
+            found[name] = hashlib.blake2b(b"".join([body, *map(digest, called)]), digest_size=16).digest()
+        return found[name]
+
+    def means(value: Any) -> bytes:
+        kind = value.WhichOneof("value") if hasattr(value, "WhichOneof") else ""
+        if kind != "func" and not (kind == "list" and value.list.func):
+            return attribute_bytes(value)
+        other = type(value)()
+        other.CopyFrom(value)
+        called = _blanked([other])
+        return b"".join([other.SerializeToString(deterministic=True), *map(digest, called)])
+
+    return means
+
+
+def _nameless(known: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
+    """A function as bytes without its own name and those of the functions it calls, and these."""
+    body = function_pb2.FunctionDef()
+    body.CopyFrom(definition(known[name]))
+    body.signature.name = ""
+    names = []
+    for node in body.node_def:
+        if node.op in known:
+            names.append(node.op)
+            node.op = ""
+        names += _blanked([node.attr[key] for key in sorted(node.attr)])
+    return body.SerializeToString(deterministic=True), names
+
+
+def _blanked(values: Iterable[Any]) -> list[str]:
+    """Takes the names of functions out of attributes; returns them in order."""
+    names = []
+    for value in values:
+        kind = value.WhichOneof("value")
+        for function in [value.func] if kind == "func" else value.list.func if kind == "list" else ():
+            names.append(function.name)
+            function.name = ""
+    return names
+
+
+def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[str], set[str]]:
+    """Returns the functions behind branches that need names of their own, callees first, and those that keep theirs.
+
+    What a branch merely calls stays the Python object that it is: it knows the gradient of that call.
+    """
+    calls: set[str] = set()
+    turns = set(branches)
+    for name in reachable(branches, known):
+        for node in definition(known[name]).node_def:
+            if node.op in CALLS:
+                calls |= referred(node, known)
+            else:
+                turns |= referred(node, known)
+    kept = {name for name in calls - turns if is_eager(known[name])}
+    return reachable(branches, known, kept), kept
+
+
+def reachable(start: Iterable[str], known: Mapping[str, Any], but: Container[str] = ()) -> list[str]:
+    """Returns the functions that `start` leads to, callees before callers; `but` is not entered."""
+    order: list[str] = []
+    seen: set[str] = set()
+    stack = [(name, False) for name in sorted(start, reverse=True)]
+    while stack:
+        name, done = stack.pop()
+        if done:
+            order.append(name)
+        elif name not in seen:
+            seen.add(name)
+            stack.append((name, True))
+            inner: set[str] = set()
+            for node in definition(known[name]).node_def:
+                inner |= referred(node, known)
+            stack.extend((other, False) for other in sorted(inner - seen, reverse=True) if other not in but)
+    return order
+
+
+def rename_calls(node: Any, names: Mapping[str, str]) -> None:
+    """Makes a NodeDef call functions by their new names."""
+    if node.op in names:
+        node.op = names[node.op]
+    for value in node.attr.values():
+        _rename_value(value, names)
+
+
+def _rename_value(value: Any, names: Mapping[str, str]) -> None:
+    kind = value.WhichOneof("value")
+    functions = [value.func] if kind == "func" else list(value.list.func) if kind == "list" else []
+    for called in functions:
+        if called.name in names:
+            called.name = names[called.name]
+        for inner in called.attr.values():
+            _rename_value(inner, names)
+
+
+def renamed_function(old: Any, names: Mapping[str, str]) -> Any:
+    """Returns a FunctionDef under its new name, calling others by theirs."""
+    new = function_pb2.FunctionDef()
+    new.CopyFrom(old)
+    new.signature.name = names[old.signature.name]
+    for node in new.node_def:
+        rename_calls(node, names)
+    for value in new.attr.values():
+        _rename_value(value, names)
+    return new
+
+
+def _gradient(name: str, gradient: str, names: Mapping[str, str]) -> Any:
+    return function_pb2.GradientDef(function_name=names.get(name, name), gradient_func=names.get(gradient, gradient))
+
+
+#: Names given in this process. What a gradient makes of a branch is registered for the process under the branch's
+#: name: two graphs that share one could not both be differentiated.
+_given: set[str] = set()
+
+
+def new_name(scope: str, name: str, taken: Container[str]) -> str:
+    """Returns a name for the copy of a function, made of a scope and its old name, that none had before.
+
+    Args:
+        scope: the scope of the copy.
+        name: the name of the original.
+        taken: function names of the destination.
+    """
+    wish = (re.sub(r"[^A-Za-z0-9_]", "_", scope) + "_" if scope else "copy_") + name
+    found, n = wish, 1
+    while found in taken or found in _given:
+        n += 1
+        found = f"{wish}_{n}"
+    _given.add(found)
+    return found
+
+
+def definition(function: Any) -> Any:
+    """Returns the FunctionDef of a Python function object of either kind."""
+    # Outside a graph, reading one puts it among the eager functions of the process, where its name may be taken.
+    with tf.Graph().as_default():
+        for field_name in ("function_def", "cached_definition", "definition"):
+            found = getattr(function, field_name, None)
+            if found is not None:
+                return found
+    raise TypeError(f"{type(function).__name__} is no function of a graph")
+
+
+@contextmanager
+def added(new: Library, graph: Any) -> Iterator[None]:
+    """Adds functions to a graph: what its ops call before the block, which imports them; the rest after it."""
+    for function in new.shared:
+        if definition(function).signature.name not in function_names(graph):
+            graph._add_function_recursive(function)
+    for concrete in new.loaded.values():
+        concrete.add_to_graph(graph)
+    yield
+    if new.loaded:
+        restore_gradients(graph, new.loaded)
+    # Gradients of loops and conds look the branches up among the Python objects.
+    if new.renamed:
+        adopt(graph, function_pb2.FunctionDefLibrary(function=new.renamed, gradient=new.gradients))
+
+
+def adopt(graph: Any, library: Any) -> None:
+    """Makes the Python objects of functions that TensorFlow holds already."""
+    with graph.as_default():
+        for function in function_module.from_library(library):
+            if definition(function).signature.name not in function_names(graph):
+                function.add_to_graph(graph)
+
+
+def keep_gradients(pairs: list[tuple[Any, Any]]) -> None:
+    """Gives copies of function calls the gradient function that Python keeps on the original op."""
+    if not pairs or not function_names(pairs[0][0].graph):
+        return
+    for old, new in pairs:
+        gradient = getattr(old, "_gradient_function", None)
+        if gradient is not None:
+            new._gradient_function = gradient

@@ -1,0 +1,218 @@
+"""Dangers: what is known to end or to hang the Python process inside TensorFlow, found before TensorFlow sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...errors import OpenError
+from ...graph.collector import gc_paused
+from ..functions.library import referred
+from ..private import op_definition
+from .fragile import fault, fragile
+from .size_folding import Read, Walks, slow_sizes
+
+_DAMAGED = "The file is damaged: write it again"
+_NEXT, _MERGE = frozenset({"NextIteration", "RefNextIteration"}), frozenset({"Merge", "RefMerge"})
+#: TensorFlow reads an output number modulo 2 ** 32: 'x:4294967296' would be 'x:0'.
+_MOST_OUTPUT = 2**31 - 1
+#: A list attribute that claims more than this many inputs or outputs would take gigabytes.
+_MOST_LISTED = 1_000_000
+#: The import takes time with the square of the inputs of one op: 1.5 s for these, 20 s for two million.
+_MOST_INPUTS = 500_000
+#: Each level of names is kept as text by itself: a long deep name would take gigabytes.
+_MOST_LETTERS, _MOST_LEVELS = 2_000, 100
+#: Shape inference goes into functions that are called: 3 µs for each op; and down the C++ stack, which ends at 4,000.
+_MOST_EXPANDED, _MOST_CALLS = 5_000_000, 500
+
+
+def refuse_deadly(graph_def: Any, asked: str) -> None:
+    """Refuses a GraphDef that TensorFlow's importer would not survive, or would take minutes for.
+
+    Args:
+        graph_def: what is to be imported.
+        asked: the request, for messages.
+
+    Raises:
+        OpenError: functions call each other in a circle, too deep or too often; an op claims more inputs or outputs
+            than it has, reads an output that no op can have, or has a name that no memory can hold; a constant is of
+            another dtype than it says; the sizes of tensors are computed in a way that shape inference cannot follow.
+    """
+    with gc_paused():
+        _refuse_calls(graph_def.library.function, asked)
+        _refuse_nodes(graph_def.node, asked, "")
+        for function in graph_def.library.function:
+            place = f" of function {function.signature.name!r}"
+            _refuse_twins(function.node_def, asked, place)
+            _refuse_nodes(function.node_def, asked, place)
+            _refuse_inputs("the result", function.ret.values(), asked, place)
+
+
+def _refuse_nodes(nodes: Any, asked: str, place: str) -> None:
+    lists: dict[str, tuple[tuple[str, str], ...]] = {}  # op type -> attributes that count inputs or outputs
+    read = Read(nodes, [], [], [])
+    for node in nodes:
+        name, kind, inputs = node.name, node.op, list(node.input)
+        read.names.append(name)
+        read.kinds.append(kind)
+        read.inputs.append(inputs)
+        if len(name) > _MOST_LEVELS:
+            _refuse_name(name, asked, place)
+        for text in inputs:
+            if ":" in text and len(text.rpartition(":")[2]) > 9:
+                _refuse_inputs(f"op {name!r}", [text], asked, place)
+        if len(inputs) > _MOST_INPUTS:
+            _refuse_many(node, asked, place)
+        listed = lists.get(kind)
+        if listed is None:
+            listed = lists[kind] = _listed(kind)
+        if listed:
+            _refuse_lists(node, listed, asked, place)
+        if kind in ("Const", "HostConst"):
+            value, said = node.attr["value"].tensor.dtype, node.attr["dtype"].type
+            if value != said and value:
+                raise OpenError(
+                    asked,
+                    f"constant {name!r}{place} says its dtype is number {said}, and holds dtype number {value}",
+                    _DAMAGED,
+                )
+    walks = Walks(read)
+    if not _NEXT.isdisjoint(read.kinds):
+        _refuse_loops(walks, asked, place)
+    for number in [i for i, kind in enumerate(read.kinds) if fragile(kind)]:
+        wrong = fault(nodes[number], walks.giver(number))
+        if wrong:
+            who = f"op {read.names[number]!r}{place} ({read.kinds[number]})"
+            raise OpenError(asked, f"{who} would end TensorFlow: {wrong}", _DAMAGED)
+    why = slow_sizes(walks)
+    if why:
+        raise OpenError(asked, f"{why[0]}{place} {why[1]}", "Simplify that computation where the graph was made")
+
+
+def _refuse_loops(walks: Walks, asked: str, place: str) -> None:
+    """The importer counts on a Merge that closes a loop to have one input from outside of it."""
+    turns = {i for i, kind in enumerate(walks.kinds) if kind in _NEXT}
+    for number in [i for i, kind in enumerate(walks.kinds) if kind in _MERGE]:
+        before = walks.before(number)
+        outside = sum(i not in turns for i in before)
+        if outside > 1 and outside < len(before):
+            raise OpenError(
+                asked,
+                f"the loop at {walks.names[number]!r}{place} is entered {outside} times",
+                _DAMAGED,
+            )
+
+
+def _refuse_name(name: str, asked: str, place: str) -> None:
+    if len(name) > _MOST_LETTERS or name.count("/") > _MOST_LEVELS:
+        raise OpenError(
+            asked,
+            f"the name of an op{place}, {name[:40]!r} ..., has {len(name):,} letters and {name.count('/'):,} slashes",
+            f"Up to {_MOST_LETTERS:,} letters and {_MOST_LEVELS} slashes are taken: rename it where it was made",
+        )
+
+
+def _refuse_inputs(who: str, texts: Iterable[str], asked: str, place: str) -> None:
+    for text in texts:
+        port = text.rpartition(":")[2]
+        if ":" in text and port.isdigit() and int(port) > _MOST_OUTPUT:
+            raise OpenError(asked, f"{who}{place} reads {text!r}: no op has that many outputs", _DAMAGED)
+
+
+def _refuse_many(node: Any, asked: str, place: str) -> None:
+    count = sum(not text.startswith("^") for text in node.input)
+    if count > _MOST_INPUTS:
+        raise OpenError(
+            asked,
+            f"op {node.name!r}{place} ({node.op}) has {count:,} inputs: TensorFlow would take minutes to import it",
+            f"Up to {_MOST_INPUTS:,} are taken: build it up in steps where it was made",
+        )
+
+
+def _listed(kind: str) -> tuple[tuple[str, str], ...]:
+    about = op_definition(kind)
+    if about is None:
+        return ()
+    inputs = ((arg.number_attr, "inputs") for arg in about.input_arg if arg.number_attr)
+    outputs = ((arg.number_attr, "outputs") for arg in about.output_arg if arg.number_attr)
+    return (*inputs, *outputs)
+
+
+def _refuse_lists(node: Any, listed: Iterable[tuple[str, str]], asked: str, place: str) -> None:
+    for attribute, what in listed:
+        count = node.attr[attribute].i if attribute in node.attr else 0
+        if count > _MOST_LISTED or (what == "inputs" and count > max(len(node.input), 1_000)):
+            has = f", and has {len(node.input):,}" if what == "inputs" else ""
+            raise OpenError(asked, f"op {node.name!r}{place} ({node.op}) says it has {count:,} {what}{has}", _DAMAGED)
+
+
+# -- functions ------------------------------------------------------------------------------------
+
+
+def _refuse_twins(nodes: Any, asked: str, place: str) -> None:
+    seen: set[str] = set()
+    for node in nodes:
+        if node.name in seen:
+            raise OpenError(asked, f"two ops{place} are called {node.name!r}", _DAMAGED)
+        seen.add(node.name)
+
+
+def _refuse_calls(functions: Any, asked: str) -> None:
+    if not functions:
+        return
+    library = {f.signature.name: f for f in functions}
+    taken = next((name for name in library if op_definition(name) is not None), None)
+    if taken is not None:
+        raise OpenError(
+            asked,
+            f"function {taken!r} has the name of an op type that TensorFlow has itself",
+            "Rename the function where it was made",
+        )
+    calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
+    order, circle = _callees_first({name: sorted(set().union(*each)) for name, each in calls.items()})
+    if circle:
+        raise OpenError(
+            asked,
+            f"function {circle[0]!r} calls itself: {' -> '.join(circle[:6])}{' -> ...' * (len(circle) > 6)}",
+            "TensorFlow cannot run such a function; write it as a loop where it was made",
+        )
+    size: dict[str, int] = {}
+    depth: dict[str, int] = {}
+    for name in order:
+        size[name] = len(calls[name]) + sum(size[other] for each in calls[name] for other in each)
+        depth[name] = 1 + max((depth[other] for each in calls[name] for other in each), default=0)
+        if depth[name] > _MOST_CALLS:
+            raise OpenError(
+                asked,
+                f"function {name!r} calls a function that calls another, and so on, {depth[name]:,} deep",
+                f"TensorFlow would end the process; up to {_MOST_CALLS} levels are taken",
+            )
+        if size[name] > _MOST_EXPANDED:
+            raise OpenError(
+                asked,
+                f"function {name!r} with all that it calls, each as often as it is called, has {size[name]:,} ops",
+                f"TensorFlow looks at each of them; up to {_MOST_EXPANDED:,} are taken",
+            )
+
+
+def _callees_first(calls: Mapping[str, list[str]]) -> tuple[list[str], list[str]]:
+    """Returns the functions, callees before callers; and a chain that comes back to its start, where there is one."""
+    order: list[str] = []
+    done: set[str] = set()
+    for start in calls:
+        path: dict[str, None] = {}
+        stack = [(start, False)]
+        while stack:  # depth first, without recursion: the file says how deep it goes
+            name, leaving = stack.pop()
+            if leaving:
+                path.popitem()
+                done.add(name)
+                order.append(name)
+            elif name in path:
+                names = list(path)
+                return order, [*names[names.index(name) :], name]
+            elif name not in done:
+                path[name] = None
+                stack.append((name, True))
+                stack.extend((other, False) for other in calls[name])
+    return order, []

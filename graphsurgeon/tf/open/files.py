@@ -1,0 +1,214 @@
+"""Files: bytes on disk to TensorFlow's protos, with a message that says where a file is broken."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+
+from ...errors import OpenError, nearest
+
+_KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz"
+_MAGIC = {
+    b"\x89HDF": "an HDF5 file (old Keras weights)",
+    b"PK\x03\x04": "a zip file (a .keras model or an archive)",
+    b"\x1f\x8b": "a gzip file inside a gzip file",
+    b"\x93NUM": "a NumPy file",
+    b"GGUF": "a GGUF model",
+    b"\x7fELF": "a program",
+    b"%PDF": "a PDF",
+    b"\x89PNG": "a PNG picture",
+}
+
+
+def read_bytes(path: Path, asked: str) -> bytes:
+    """Returns what is in a file, unpacked where it is gzipped.
+
+    Raises:
+        OpenError: no such file, not readable, or a broken gzip.
+    """
+    if not path.exists():
+        folder = path.parent
+        there = [p.name for p in folder.iterdir()] if folder.is_dir() else []
+        close = nearest(path.name, there)
+        if not folder.is_dir():
+            hint = f"There is no folder {str(folder)!r} either; check the path"
+        elif close:
+            hint = "Did you mean " + " or ".join(repr(str(folder / c)) for c in close) + "?"
+        else:
+            hint = f"{str(folder)!r} holds " + (", ".join(sorted(there)[:8]) or "nothing")
+        raise OpenError(asked, "there is no such file", hint)
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise OpenError(asked, f"the gzip file is broken ({error})", "Fetch or pack it again") from error
+    except OSError as error:
+        raise OpenError(asked, f"the file cannot be read ({error.strerror})", "Check its permissions") from error
+
+
+def parse(data: bytes, path: Path, asked: str) -> Any:
+    """Returns the GraphDef, MetaGraphDef or SavedModel that these bytes hold, in binary or text form.
+
+    Raises:
+        OpenError: they hold something else, or are cut short or damaged; the message says where.
+    """
+    if not data:
+        raise OpenError(asked, "the file is empty", f"Give {_KINDS}")
+    for magic, what in _MAGIC.items():
+        if data.startswith(magic):
+            raise OpenError(asked, f"this is {what}, not a TensorFlow graph", f"Give {_KINDS}")
+    if data[4:8] == b"TFL3":
+        raise OpenError(asked, "this is a TensorFlow Lite model", "Give the graph it was converted from")
+    order = _guess(path)
+    if _is_text(data):
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            wrong = f"the text is broken at byte {error.start}, which is no UTF-8"
+            raise OpenError(asked, wrong, "Mend it there, or write the graph out again") from error
+        return _parse_text(text, order, asked)
+    for kind in order:
+        proto = kind()
+        try:
+            proto.ParseFromString(data)
+        except DecodeError:
+            continue
+        if _makes_sense(proto):
+            return proto
+    raise _why_broken(data, asked)
+
+
+def _guess(path: Path) -> list[Any]:
+    name = path.name.removesuffix(".gz")
+    graph, meta, saved = tf.compat.v1.GraphDef, meta_graph_pb2.MetaGraphDef, saved_model_pb2.SavedModel
+    if name.startswith("saved_model.pb"):
+        return [saved, graph, meta]
+    if name.endswith((".meta", ".meta.txt", ".metatxt")):
+        return [meta, graph, saved]
+    return [graph, saved, meta]
+
+
+def _is_text(data: bytes) -> bool:
+    head = data[:4096]
+    if b"\x00" in head:
+        return False
+    try:
+        text = head.decode("utf-8", "ignore")
+    except UnicodeDecodeError:
+        return False
+    word = text.lstrip()[:200]
+    return bool(word) and all(c.isprintable() or c.isspace() for c in word) and (word[0].isalpha() or word[0] == "#")
+
+
+def _parse_text(text: str, order: list[Any], asked: str) -> Any:
+    problems = []
+    for kind in order:
+        proto = kind()
+        try:
+            text_format.Parse(text, proto)
+        except text_format.ParseError as error:
+            problems.append(str(error))
+            continue
+        if _makes_sense(proto):
+            return proto
+    looks_alike = any(word in text[:20_000] for word in ("node {", "node:", "graph_def", "meta_graphs", "op:"))
+    where = problems[0].replace("tensorflow.", "") if problems else "no op in it"
+    if not looks_alike:
+        raise OpenError(asked, f"this is text, but not of a TensorFlow graph ({where})", f"Give {_KINDS}")
+    raise OpenError(
+        asked, f"the text is broken at line and column {where}", "Mend it there, or write the graph out again"
+    )
+
+
+def _makes_sense(proto: Any) -> bool:
+    """Whether the bytes, read as this kind, give a graph: protobuf reads many wrong files without complaint."""
+    if hasattr(proto, "meta_graphs"):
+        return len(proto.meta_graphs) > 0 and any(m.graph_def.node for m in proto.meta_graphs)
+    graph = proto.graph_def if hasattr(proto, "graph_def") else proto
+    nodes = graph.node
+    if not nodes:
+        return len(graph.library.function) > 0
+    return all(n.name and n.op and n.op.isprintable() for n in nodes[:50])
+
+
+def _why_broken(data: bytes, asked: str) -> OpenError:
+    """Walks the outermost fields of the bytes to say where they stop making sense."""
+    at, count, last = 0, 0, ""
+    size = len(data)
+    while at < size:
+        start = at
+        tag, at = _varint(data, at)
+        if tag is None or tag & 7 not in (0, 1, 2, 5) or tag >> 3 not in (1, 2, 3, 4, 5):
+            break
+        if tag & 7 == 0:
+            value, at = _varint(data, at)
+            if value is None:
+                break
+            continue
+        if tag & 7 in (1, 5):
+            at += 8 if tag & 7 == 1 else 4
+            continue
+        length, at = _varint(data, at)
+        if length is None:
+            break
+        if at + length > size:
+            if not count and length > 64 * size:
+                break
+            after = f", after op {last!r}" if last else ""
+            return OpenError(
+                asked,
+                f"the file is cut short: part {count + 1}, which starts at byte {start}{after}, needs "
+                f"{at + length - size} bytes more than the {size} there are",
+                "Fetch or write the file again",
+            )
+        if tag >> 3 == 1:
+            try:
+                node = tf.compat.v1.NodeDef.FromString(data[at : at + length])
+                last = node.name or last
+            except (DecodeError, UnicodeDecodeError):
+                return OpenError(
+                    asked,
+                    f"op number {count + 1}, at byte {start}, is damaged"
+                    + (f" (the one before is {last!r})" if last else ""),
+                    "Fetch or write the file again",
+                )
+            count += 1
+        at += length
+    if count:
+        return OpenError(asked, f"byte {at} of {size} is damaged, after op {last!r}", "Fetch or write the file again")
+    return OpenError(asked, "this is not a TensorFlow graph", f"Give {_KINDS}")
+
+
+def _varint(data: bytes, at: int) -> tuple[int | None, int]:
+    value = shift = 0
+    while at < len(data) and shift < 64:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+    return None, at
+
+
+def saved_model_file(folder: Path, asked: str) -> Path:
+    """Returns the ``saved_model.pb`` or ``.pbtxt`` of a folder.
+
+    Raises:
+        OpenError: it has neither; what it has instead is named.
+    """
+    for name in ("saved_model.pb", "saved_model.pbtxt", "saved_model.pb.gz", "saved_model.pbtxt.gz"):
+        if (folder / name).exists():
+            return folder / name
+    there = sorted(os.listdir(folder))
+    graphs = [n for n in there if n.removesuffix(".gz").endswith((".pb", ".pbtxt", ".meta"))]
+    hint = f"Open {str(folder / graphs[0])!r} in it" if graphs else f"Give {_KINDS}"
+    raise OpenError(asked, "this folder is no SavedModel: it has no saved_model.pb", hint)

@@ -1,0 +1,128 @@
+"""Nodes: the NodeDefs of live ops, read many at once, and the stamps by which a change of one is seen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tensorflow.core.framework import graph_pb2, node_def_pb2
+
+from ...errors import StalePlanError
+from ...plan.copied import Copied
+from ..private import node_bytes
+
+#: So many ops are read at once: enough to be quick, and few enough that their bytes need not all be held twice.
+_RUN = 8192
+#: Above this size, a stamp is a digest: a snapshot must not hold large constants a second time.
+_LARGE = 4096
+#: So long is a digest, in bytes.
+DIGEST = 32
+#: A GraphDef above 2 GB cannot be parsed.
+_MOST = 1 << 30
+
+
+def read(ops: Sequence[Any]) -> tuple[list[Any], list[bytes]]:
+    """Returns the NodeDefs of live ops, and their stamps."""
+    nodes: list[Any] = []
+    stamps: list[bytes] = []
+    for _, found, marks in pieces(ops):
+        nodes += found
+        stamps += marks
+    return nodes, stamps
+
+
+def pieces(ops: Sequence[Any]) -> Iterator[tuple[int, list[Any], list[bytes]]]:
+    """Yields the same a few thousand at a time: number of the first, NodeDefs, stamps."""
+    start = 0
+    for some in runs(ops):
+        raws = node_bytes(some)
+        part = graph_pb2.GraphDef()
+        append(part, raws)
+        yield start, list(part.node), stamps_of(raws)
+        start += len(some)
+
+
+def stamp(raw: bytes) -> bytes:
+    """Returns what stands for the bytes of a NodeDef: equal stamps, equal nodes."""
+    return raw if len(raw) < _LARGE else hashlib.blake2b(raw, digest_size=DIGEST).digest()
+
+
+def stamps_of(raws: list[bytes]) -> list[bytes]:
+    """Returns the stamps of many."""
+    return raws if max(map(len, raws), default=0) < _LARGE else list(map(stamp, raws))
+
+
+def append(graph_def: Any, raws: Sequence[bytes]) -> None:
+    """Adds the nodes that these bytes hold to a GraphDef."""
+    if sum(map(len, raws)) < _MOST:
+        graph_def.MergeFromString(_wire(raws))
+    else:
+        for raw in raws:
+            graph_def.node.add().MergeFromString(raw)
+
+
+def runs(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yields a few thousand items at a time."""
+    for start in range(0, len(items), _RUN):
+        yield items[start : start + _RUN]
+
+
+def add_current(copied: Copied, graph_def: Any) -> None:
+    """Adds the ops of a copy to a GraphDef as the source has them now.
+
+    Raises:
+        StalePlanError: one of them is not what it was when the plan was made.
+    """
+    source, live = copied.source, copied.source.owner.get_operations()
+    stale: list[str] = []
+    for some in runs(copied.ops.tolist()):
+        raws = node_bytes(live[i] for i in some)
+        append(graph_def, raws)
+        now = stamps_of(raws)
+        then = [source.stamps[i] for i in some] if source.stamps else [b""] * len(some)
+        if now != then:
+            found = zip(some, graph_def.node[-len(some) :], now, then, strict=True)
+            stale += [source.names[i] for i, node, a, b in found if a != b and _differs(node, source.nodes[i])]
+    if stale:
+        raise StalePlanError(
+            f"apply: {copied.step.text}",
+            f"{len(stale)} op{'s' * (len(stale) > 1)} changed since the plan was made, {stale[0]!r} first",
+            "Open the graph again and make the plan anew",
+        )
+
+
+def _differs(now: Any, then: Any) -> bool:
+    """Whether a node has really changed: control inputs come in no fixed order, output 0 is written in two ways.
+
+    What another op is made to wait for gets a mark, for TensorFlow's own use.
+    """
+    if now == then:
+        return False
+    a, b = node_def_pb2.NodeDef(), node_def_pb2.NodeDef()
+    for copy, node in ((a, now), (b, then)):
+        copy.CopyFrom(node)
+        copy.attr.pop("_has_manual_control_dependencies", None)
+        data = [i.removesuffix(":0") for i in node.input if i[0] != "^"]
+        copy.input[:] = data + sorted(i for i in node.input if i[0] == "^")
+    return bool(a != b)
+
+
+def _wire(raws: Sequence[bytes]) -> bytes:
+    """A GraphDef of these nodes as it goes over the wire: each is field 1, with its length before it."""
+    parts = [b""] * (2 * len(raws))
+    parts[::2] = [_LEADS[size] if size < len(_LEADS) else _lead(size) for size in map(len, raws)]
+    parts[1::2] = raws
+    return b"".join(parts)
+
+
+def _lead(size: int) -> bytes:
+    out = bytearray(b"\n")
+    while size > 127:
+        out.append(size & 127 | 128)
+        size >>= 7
+    out.append(size)
+    return bytes(out)
+
+
+_LEADS = [_lead(size) for size in range(1024)]

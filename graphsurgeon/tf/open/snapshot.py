@@ -1,0 +1,146 @@
+"""Read a live graph into a snapshot, and keep the snapshot up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...graph.collector import gc_paused
+from ...graph.graph import Graph, TensorInfo
+from ...graph.variables import State
+from ..copy.collection_items import entry
+from ..copy.contexts import context_ops
+from ..copy.resources import starters
+from ..functions.library import BRANCHING, CALLS
+from ..private import collections_of, node_bytes
+from ..values.variables import variable_infos
+from . import nodes
+
+
+def snapshot(graph: Any, previous: Graph | None = None, title: str = "graph") -> Graph:
+    """Returns a snapshot of a live graph; extends `previous` where the graph has only grown.
+
+    Args:
+        graph: a `tf.Graph`.
+        previous: an earlier snapshot of the same graph.
+        title: what to call the graph in messages.
+    """
+    if previous is not None and previous.owner is graph:
+        ops = graph.get_operations()
+        if len(ops) == previous.size:
+            reader = previous.state_of
+            moved_on = isinstance(reader, _StateReader) and reader.moved_on()
+            return replace(previous, state_of=_StateReader(graph)) if moved_on else previous
+        if not _rewritten(ops, previous):
+            with gc_paused():
+                return previous.extended(*nodes.read(ops[previous.size :]))
+    with gc_paused():
+        found, stamps = nodes.read(graph.get_operations())
+        return Graph.read(
+            found,
+            stamps=stamps,
+            owner=graph,
+            outputs_of=_Outputs(graph),
+            title=title,
+            state_of=_StateReader(graph),
+        )
+
+
+def _rewritten(ops: Sequence[Any], previous: Graph) -> bool:
+    """Whether a gradient has changed conds, loops or calls in place: it gives them the outputs that it needs."""
+    kinds, _, kind_of = previous.kinds
+    calling = [k for k, kind in enumerate(kinds) if kind in BRANCHING or kind in CALLS]
+    there = np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else []
+    now = map(nodes.stamp, node_bytes(ops[i] for i in there))
+    return any(mark != previous.stamps[i] for i, mark in zip(there, now, strict=True))
+
+
+def confirmed(graph: Any, previous: Graph, predicted: Graph, sent: Sequence[Any], made: list[str]) -> Graph | None:
+    """Reads what was added to a graph; returns its snapshot if it is what was predicted, else None.
+
+    Args:
+        graph: the live graph, after nodes were added.
+        previous: its snapshot from before.
+        predicted: the snapshot it should have now.
+        sent: the NodeDefs that were to be added, in order; each is compared with what the graph now says.
+        made: the names of the ops that were added, as the graph gave them.
+    """
+    ops = graph.get_operations()
+    if len(ops) != predicted.size or previous.size + len(sent) != predicted.size:
+        return None
+    with gc_paused():
+        kept, stamps = list(sent), []
+        for start, found, marks in nodes.pieces(ops[previous.size :]):
+            if found != kept[start : start + len(found)]:
+                return None
+            stamps += marks
+        if made != predicted.names[previous.size :]:
+            return None
+        return replace(
+            previous,
+            names=predicted.names,
+            types=predicted.types,
+            nodes=[*previous.nodes, *kept],
+            stamps=[*previous.stamps, *stamps],
+            data=predicted.data,
+            control=predicted.control,
+            index=predicted.index,
+        )
+
+
+class _Outputs:
+    """Tells dtype and shape of the outputs of an op, by its number."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+        self._ops: Sequence[Any] = ()
+
+    def __call__(self, number: int) -> Sequence[TensorInfo]:
+        if number >= len(self._ops):
+            self._ops = self._graph.get_operations()
+        return [tensor_info(t) for t in self._ops[number].outputs]
+
+
+def tensor_info(tensor: Any) -> TensorInfo:
+    """Returns dtype and static shape of a `tf.Tensor`."""
+    try:
+        shape = tensor.shape
+    except ValueError:  # from an odd attribute, TensorFlow infers sizes below zero
+        return TensorInfo(tensor.dtype.name, None)
+    return TensorInfo(tensor.dtype.name, None if shape.rank is None else tuple(shape.as_list()))
+
+
+class _StateReader:
+    """Reads variables and collections when they are first asked for; the steps of a plan ask for the same again."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+        self._seen: list[Any] | None = None
+        self._kept: tuple[int, State] | None = None  # number of the newest op, and what was read
+
+    def __call__(self) -> State:
+        version = self._graph.version
+        if self._kept is None or self._kept[0] != version:
+            self._seen = self._look()
+            self._kept = version, state(self._graph)
+        return self._kept[1]
+
+    def moved_on(self) -> bool:
+        """Returns whether somebody has added to the collections, or taken from them, since they were read."""
+        return self._seen is not None and self._seen != self._look()
+
+    def _look(self) -> list[Any]:
+        return [
+            (name, len(items), id(items[-1]) if items else 0) for name, items in collections_of(self._graph).items()
+        ]
+
+
+def state(graph: Any) -> State:
+    """Returns the variables and collections of a live graph, as plain values."""
+    collections = {}
+    for name, items in collections_of(graph).items():
+        collections[name] = tuple(entry(graph, item) for item in items)
+    return State(variable_infos(graph), collections, context_ops(graph), starters(graph))

@@ -1,0 +1,310 @@
+"""Open: turn whatever holds a TensorFlow graph into a live `tf.Graph`, and know where its values are."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from google.protobuf.message import Message
+from tensorflow.python.framework import function, ops
+
+from ...errors import OpenError, nearest
+from ..copy.imports import import_nodes
+from ..functions.lift import lift
+from ..functions.traces import Trace, is_traceable, saved_trace, trace
+from ..private import known_op
+from ..run.errors import words_of
+from ..values.stored import CheckpointValues, Values, asset_files
+from . import files
+from .dangers import refuse_deadly
+from .single_call import unwrapped
+
+tf1 = tf.compat.v1
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
+_ACCEPTED = (
+    "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, the path of a .pb, .pbtxt or .meta file "
+    "or of a SavedModel folder, or a tf.function, Keras model or tf.Module"
+)
+
+
+@dataclass
+class Opened:
+    """What was opened.
+
+    Args:
+        graph: the live graph.
+        title: what to call it.
+        code: the Python that opens it again.
+        session: the session given, if one was.
+        values: where its variables' values come from, if anywhere.
+        inputs, outputs: of a function: argument or result -> name of its tensor.
+        ends: names of the tensors that all signatures of a file feed and fetch.
+        served: the folder of a SavedModel of TF2, and which of its signatures can be opened for its ops.
+        packed: of a function: makes of its results what it returns.
+        lack: why a variable has no value, where a file of values that belongs to the graph is not there.
+    """
+
+    graph: Any
+    title: str
+    code: str
+    session: Any = None
+    values: Values | None = None
+    inputs: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+    ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    served: tuple[str, str] | None = None
+    packed: Callable[[Sequence[Any]], Any] | None = None
+    lack: str = ""
+
+
+def opened(
+    thing: Any, tags: Any = None, signature: Any = None, function: str | None = None, training: bool | None = None
+) -> Opened:
+    """Opens a graph from what people have.
+
+    Args:
+        thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, a path, or a TF2
+            object: ConcreteFunction, `tf.function`, Keras model, `tf.Module`.
+        tags: which graph of a SavedModel; not needed where it has one.
+        signature: of a SavedModel folder, the name of a signature whose function is to be opened; of a TF2 object,
+            the `tf.TensorSpec` of its arguments.
+        function: which function of a `tf.Module`.
+        training: whether a Keras model is called for training.
+
+    Raises:
+        OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know; a TF2
+            object does not say which function is meant.
+    """
+    if isinstance(thing, (str, os.PathLike)) and signature is not None:
+        _refuse_options(thing, function=function, training=training)
+        return _from_trace(saved_trace(os.fspath(thing), signature, tags), f"open({os.fspath(thing)!r})", flat=True)
+    if is_traceable(thing):
+        found = trace(thing, signature, function, bool(training))
+        return _from_trace(found, f"open({found.title})")
+    _refuse_options(thing, signature=signature, function=function, training=training)
+    if isinstance(thing, (str, os.PathLike)):
+        return _from_path(Path(thing), tags)
+    if isinstance(thing, tf.Graph):
+        return Opened(thing, "graph", "gs.open(graph)")
+    if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
+        return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
+    if isinstance(thing, Message):
+        return _from_proto(thing, None, f"open({type(thing).__name__})", tags)
+    raise OpenError(f"open({_short(thing)})", f"a {type(thing).__name__} cannot be opened as a graph", _ACCEPTED)
+
+
+def _refuse_options(thing: Any, **options: Any) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise OpenError(
+            f"open({_short(thing)}, {given[0]}={options[given[0]]!r})",
+            f"{given[0]}= says which function of a TF2 object is meant; a {type(thing).__name__} has none",
+            "Leave it out",
+        )
+
+
+def _from_trace(found: Trace, asked: str, flat: bool = False) -> Opened:
+    lifted = lift(found.concrete, asked, found.named)
+    graph, outputs = lifted.graph, lifted.outputs
+    if flat:
+        # A signature is one call of the function that was saved: its ops are what people want to see.
+        found_inside = unwrapped(graph, outputs.values())
+        graph, outputs = found_inside.graph, {key: found_inside.tensors[name] for key, name in outputs.items()}
+    return Opened(graph, found.title, found.code, None, lifted.values, lifted.inputs, outputs, packed=lifted.packed)
+
+
+def _short(thing: Any) -> str:
+    text = repr(thing)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def _from_path(path: Path, tags: Any) -> Opened:
+    asked = f"open({str(path)!r})"
+    folder = path if path.is_dir() else None
+    if folder is not None:
+        path = files.saved_model_file(folder, asked)
+    proto = files.parse(files.read_bytes(path, asked), path, asked)
+    out = _from_proto(proto, path, asked, tags)
+    out.title = (folder or path).name
+    signature = _served(proto, tags, asked) if folder is not None else ""
+    out.served = (str(folder), signature) if signature else None
+    shown = f"{str(folder or path)!r}"
+    out.code = f"gs.open({shown})" if tags is None else f"gs.open({shown}, tags={tags!r})"
+    return out
+
+
+def _served(saved: Any, tags: Any, asked: str) -> str:
+    """The signature that stands for a SavedModel of TF2; empty where there is none, or no telling which."""
+    meta = _pick(saved, tags, asked)
+    if not meta.object_graph_def.nodes:
+        return ""
+    known = sorted(key for key in meta.signature_def if not key.startswith("__"))
+    return "serving_default" if "serving_default" in known else known[0] if len(known) == 1 else ""
+
+
+def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
+    if hasattr(proto, "meta_graphs"):
+        proto = _pick(proto, tags, asked)
+        folder = path.parent if path is not None else None
+        _point_at_assets(proto, folder)
+        graph = imported(proto.graph_def, asked, proto)
+        values = _saved_values(proto, folder, graph)
+        return Opened(graph, "saved model", "gs.open(saved_model)", values=values, ends=signature_ends(proto))
+    if hasattr(proto, "graph_def"):
+        graph = imported(proto.graph_def, asked, proto)
+        values = _checkpoint_values(proto, path, graph)
+        lack = f"there is no {_prefix(path).name}.index" if path is not None and values is None else ""
+        return Opened(graph, "meta graph", "gs.open(meta_graph)", values=values, ends=signature_ends(proto), lack=lack)
+    if hasattr(proto, "node"):
+        return Opened(imported(proto, asked), "graph def", "gs.open(graph_def)")
+    raise OpenError(asked, f"a {type(proto).__name__} holds no graph", _ACCEPTED)
+
+
+def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the names of the tensors that the signatures of a MetaGraphDef feed and fetch, each once."""
+    called = [s for key, s in sorted(meta.signature_def.items()) if not key.startswith("__")]
+
+    def names(infos: Any) -> list[str]:
+        found = []
+        for _, info in sorted(infos.items()):
+            # of a sparse tensor's three, its values stand for it
+            parts = [info.name, info.coo_sparse.values_tensor_name]
+            found += [*parts, *(part.name for part in info.composite_tensor.components)]
+        return [name for name in found if name]
+
+    fed = dict.fromkeys(name for s in called for name in names(s.inputs))
+    return tuple(fed), tuple(dict.fromkeys(name for s in called for name in names(s.outputs)))
+
+
+def _point_at_assets(meta: Any, folder: Path | None) -> None:
+    """Writes the real paths of asset files into the constants that name them, so that copies find them too."""
+    if folder is None:
+        return
+    paths = {a.tensor_info.name.partition(":")[0]: a.filename for a in asset_files(meta)}
+    for node in meta.graph_def.node if paths else ():
+        if node.name in paths and node.op == "Const":
+            path = str((folder / "assets" / paths[node.name]).resolve())
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(path, shape=[]))
+
+
+def _pick(saved: Any, tags: Any, asked: str) -> Any:
+    have = [sorted(m.meta_info_def.tags) for m in saved.meta_graphs]
+    if tags is None:
+        wanted = ["serve"] if ["serve"] in have else have[0]
+        if len(have) > 1 and ["serve"] not in have:
+            raise OpenError(
+                asked, f"it holds {len(have)} graphs", f"Choose one: tags={' or tags='.join(map(str, have))}"
+            )
+    else:
+        wanted = sorted([tags] if isinstance(tags, str) else tags)
+    if wanted not in have:
+        raise OpenError(
+            asked, f"it has no graph with tags {wanted}", f"It has tags={' and tags='.join(map(str, have))}"
+        )
+    return saved.meta_graphs[have.index(wanted)]
+
+
+def imported(graph_def: Any, asked: str, meta: Any = None) -> Any:
+    """Returns a new `tf.Graph` with these nodes under their own names, and the collections of `meta`.
+
+    Raises:
+        OpenError: an op type is unknown, a name is not allowed, TensorFlow refuses the nodes or would not survive
+            them, or a collection is damaged.
+    """
+    _refuse_unknown(graph_def, asked)
+    refuse_deadly(graph_def, asked)
+    graph = tf.Graph()
+    try:
+        import_nodes(graph, graph_def)
+        if graph_def.library.function and not getattr(graph, "_functions", None):
+            with graph.as_default():
+                for item in function.from_library(graph_def.library):
+                    item.add_to_graph(graph)
+    except Exception as error:
+        message = words_of(error)
+        raise OpenError(asked, f"TensorFlow refuses the graph: {message}", "Mend it where it was made") from error
+    made: dict[bytes, Any] = {}
+    if meta is not None:
+        with graph.as_default():
+            for name, collection in sorted(meta.collection_def.items()):
+                try:
+                    _fill_collection(graph, name, collection, made)
+                except Exception as error:
+                    raise OpenError(
+                        asked,
+                        f"collection {name!r} is damaged: {words_of(error)}",
+                        "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections",
+                    ) from error
+    return graph
+
+
+def _refuse_unknown(graph_def: Any, asked: str) -> None:
+    own = {f.signature.name for f in graph_def.library.function}
+    kinds: dict[str, str] = {}
+    for node in graph_def.node:
+        kinds.setdefault(node.op, node.name)
+        if not _NAME.fullmatch(node.name):
+            raise OpenError(
+                asked,
+                f"{node.name[:80]!r} is not an op name that TensorFlow takes",
+                "Rename the op where the graph was made: names start with a letter, digit or dot",
+            )
+    unknown = [kind for kind in kinds if kind not in own and not known_op(kind)]
+    if unknown:
+        shown = ", ".join(f"{kind!r} (op {kinds[kind]!r})" for kind in unknown[:4])
+        close = nearest(unknown[0], [n for n in dir(tf.raw_ops) if n[0].isupper()])
+        hint = f"TensorFlow has {' and '.join(map(repr, close))}. " if close else ""
+        raise OpenError(
+            asked,
+            f"this TensorFlow ({tf.__version__}) does not know the op type{'s' * (len(unknown) > 1)} {shown}",
+            f"{hint}If it is a custom op, load it first with tf.load_op_library(...)",
+        )
+
+
+def _fill_collection(graph: Any, name: str, collection: Any, made: dict[bytes, Any]) -> None:
+    """Puts a collection of a MetaGraph back; what is written in a way nobody knows stays bytes, as in TensorFlow."""
+    kind = collection.WhichOneof("kind")
+    if kind == "node_list":
+        for value in collection.node_list.value:
+            graph.add_to_collection(name, graph.as_graph_element(value))
+    elif kind == "bytes_list":
+        proto_type, read = ops.get_collection_proto_type(name), ops.get_from_proto_function(name)
+        for value in collection.bytes_list.value:
+            if proto_type is None or read is None:
+                graph.add_to_collection(name, value)
+                continue
+            item = made.get(value)
+            if item is None:
+                proto = proto_type()
+                proto.ParseFromString(value)
+                item = made[value] = read(proto)
+            graph.add_to_collection(name, item)
+    elif kind is not None:
+        for value in getattr(collection, kind).value:
+            graph.add_to_collection(name, value)
+
+
+def _prefix(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(".gz").removesuffix(".meta"))
+
+
+def _checkpoint_values(meta: Any, path: Path | None, graph: Any) -> Values | None:
+    if path is None or not meta.saver_def.restore_op_name:
+        return None
+    prefix = str(_prefix(path))
+    if not (os.path.exists(prefix + ".index") or os.path.exists(prefix)):
+        return None
+    return CheckpointValues(graph, meta.saver_def, prefix)
+
+
+def _saved_values(meta: Any, folder: Path | None, graph: Any) -> Values | None:
+    if folder is None:
+        return None
+    prefix = str(folder / "variables" / "variables")
+    has = os.path.exists(prefix + ".index")
+    return CheckpointValues(graph, meta.saver_def if has else None, prefix, meta, str(folder))

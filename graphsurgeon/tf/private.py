@@ -1,0 +1,213 @@
+"""What is private of TensorFlow, but for the import of nodes, in one place; each use was tried on TF 2.16 to 2.21."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from operator import attrgetter
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import op_def_registry, ops
+from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for its readers
+from tensorflow.python.util import deprecation
+
+from ..graph.provenance import COLLECTION
+
+tf1 = tf.compat.v1
+
+#: `Tensor._shape` is the C++ side's (dimensions, unknown rank): five times quicker than `Tensor.shape`.
+_RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
+#: What a tensor of a graph is, and an op: most of what collections hold.
+TENSOR = ops.SymbolicTensor
+PLAIN = frozenset({TENSOR, tf.Operation})
+#: `Operation._node_def` is the C++ side's NodeDef as bytes: twice as quick as `Graph.as_graph_def`, each time the same.
+_RAW_NODES = isinstance(getattr(ops.Operation, "_node_def", None), property)
+
+
+def same_shape(a: Any, b: Any) -> bool:
+    """Returns whether two tensors have equal static shapes, without making `tf.TensorShape` objects."""
+    if _RAW_SHAPES:
+        return bool(a._shape == b._shape)
+    return bool(a.shape.as_proto() == b.shape.as_proto())
+
+
+def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Returns the output tensors (old, new) of pairs of ops whose static shapes differ; a tight loop over all ops."""
+    if not _RAW_SHAPES:
+        both = ((a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True))
+        return [(a, b) for a, b in both if not same_shape(a, b)]
+    out = []
+    for old, new in pairs:
+        for at, b in enumerate(new.outputs):
+            dims, unknown = shape = b._shape
+            # A shape that is wholly known cannot have been made more so by hand.
+            if (unknown or None in dims) and old.outputs[at]._shape != shape:
+                out.append((old.outputs[at], b))
+    return out
+
+
+def node_bytes(given: Iterable[Any]) -> list[bytes]:
+    """Returns the NodeDefs of ops as bytes; those of an op that nobody has changed are the same each time."""
+    if _RAW_NODES:
+        return [op._node_def for op in given]
+    return [op.node_def.SerializeToString(deterministic=True) for op in given]
+
+
+def contexts_of(given: Iterable[Any]) -> list[Any]:
+    """Returns the control-flow contexts of those ops that are in one."""
+    return [context for context in map(_CONTEXT, given) if context is not None]
+
+
+_CONTEXT = attrgetter("_control_flow_context")
+
+
+def op_finder(graph: Any) -> Callable[[str], Any]:
+    """Returns a call that finds an op by name, without the checks of the public one, which cost more than a copy."""
+    found: Callable[[str], Any] = getattr(graph, "_get_operation_by_name", graph.get_operation_by_name)
+    return found
+
+
+def number_of(op: Any) -> int:
+    """Returns the place of an op in the order in which the ops of its graph were made."""
+    number = getattr(op, "_id", None)
+    return op.graph.get_operations().index(op) if number is None else int(number)
+
+
+def originals_of(given: Iterable[Any]) -> list[Any]:
+    """Returns for each op the one that it says it was made for, or None; an empty list where no op says so."""
+    try:
+        found = list(map(_ORIGINAL, given))
+    except AttributeError:
+        return []
+    return [] if {type(None)}.issuperset(map(type, found)) else found
+
+
+_ORIGINAL = attrgetter("_original_op")
+
+
+def names_in(function: Any) -> tuple[str, ...]:
+    """Returns the names that a function of Python looks up: they tell whether it still does what it did."""
+    return getattr(getattr(function, "__code__", None), "co_names", ())
+
+
+#: `Operation._inputs_val` holds what `Operation.inputs` gave; it is another object once an input was set.
+MARKS_INPUTS = "_inputs_val" in names_in(getattr(ops.Operation, "_update_input", None))
+
+
+def input_marks(given: Sequence[Any]) -> list[Any]:
+    """Returns for ops whose `inputs` were asked for objects that are the same while they read the same."""
+    return list(map(attrgetter("_inputs_val"), given))
+
+
+def set_original(op: Any, original: Any) -> None:
+    """Sets the op that an op was made for."""
+    op._original_op = original
+
+
+def waited_for(graph: Any) -> list[Any]:
+    """Returns the ops that a new op of a graph would wait for now, inside of `tf.control_dependencies`, in order."""
+    return sorted(getattr(graph, "_current_control_dependencies", list)(), key=number_of)
+
+
+def context_of(op: Any) -> Any:
+    """Returns the loop or cond of TF1 that an op is in, or None.
+
+    The context of a function that XLA compiles is none: it holds nothing together, and several calls share it.
+    """
+    return next(_contexts_around(op), None)
+
+
+def outermost_context(op: Any) -> Any:
+    """Returns the outermost loop or cond of TF1 that an op is in, or None."""
+    return next(reversed(list(_contexts_around(op))), None)
+
+
+def _contexts_around(op: Any) -> Iterator[Any]:
+    context = op._get_control_flow_context()
+    while context is not None:
+        if getattr(context, "_pivot", None) is not None:
+            yield context
+        context = context.outer_context
+
+
+def rewiring_works() -> bool:
+    """Returns whether this TensorFlow lets inputs of ops be changed; nothing public does."""
+    needed = ("_update_input", "_add_control_inputs", "_remove_all_control_inputs")
+    return all(hasattr(tf.Operation, name) for name in needed)
+
+
+def set_input(op: Any, number: int, tensor: Any) -> None:
+    """Makes an input of an op read another tensor; TensorFlow checks shapes and nothing else."""
+    op._update_input(number, tensor)
+
+
+def set_control_inputs(op: Any, was: Sequence[Any], now: Sequence[Any]) -> None:
+    """Changes what an op waits for."""
+    if any(not any(old is other for other in now) for old in was):
+        op._remove_all_control_inputs()
+        was = ()
+    fresh = [other for other in now if not any(other is old for old in was)]
+    if fresh:
+        op._add_control_inputs(fresh)
+
+
+@contextmanager
+def outside_contexts(graph: Any) -> Iterator[None]:
+    """Leaves the loop or cond that the caller is building: what is imported is no part of it."""
+    inside = graph._get_control_flow_context()
+    try:
+        graph._set_control_flow_context(None)
+        yield
+    finally:
+        graph._set_control_flow_context(inside)
+
+
+def callable_of(session: Any, options: Any) -> Any:
+    """Returns what runs a session by `CallableOptions`, whatever static shapes say; None where nothing does."""
+    make = getattr(session, "_make_callable_from_options", None)
+    return make and make(options)
+
+
+def function_names(graph: Any) -> list[str]:
+    """Returns the names of the functions a graph holds."""
+    return list(getattr(graph, "_functions", {}))
+
+
+def known_op(name: str) -> bool:
+    """Returns whether this TensorFlow has an op of this type registered."""
+    return op_def_registry.get(name) is not None
+
+
+def op_definition(name: str) -> Any:
+    """Returns the OpDef of an op type, or None."""
+    return op_def_registry.get(name)
+
+
+def flops(op: Any) -> int | None:
+    """Returns how many floating-point operations TensorFlow counts for a live op; None where it does not say."""
+    with suppress(ImportError, AttributeError, AssertionError, ValueError, TypeError, LookupError):
+        from tensorflow.python.profiler.internal import flops_registry as _registered  # noqa: F401
+
+        with deprecation.silence():
+            return int(ops.get_stats_for_node_def(op.graph, op.node_def, "flops").value) or None
+    return None
+
+
+def names_in_use(graph: Any) -> dict[str, int]:
+    """Returns the table by which Python makes op names unique."""
+    return graph._names_in_use
+
+
+def all_collections(graph: Any) -> dict[Any, list[Any]]:
+    """Returns the live table of collections itself, those with odd keys too."""
+    return graph._collections
+
+
+def collections_of(graph: Any) -> dict[str, list[Any]]:
+    """Returns the live collections of a graph, sorted by name: TensorFlow makes them in an order that changes.
+
+    What this package itself keeps there is left out: no copy takes it along, and no list shows it.
+    """
+    names = sorted(n for n in graph.get_all_collection_keys() if isinstance(n, str) and n != COLLECTION)
+    return {name: graph.get_collection_ref(name) for name in names}

@@ -1,0 +1,115 @@
+"""Places: the devices a session has, asked for in a way that never hangs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from ...errors import PlanError
+from ...graph.devices import parts
+from .errors import words_of
+
+tf1 = tf.compat.v1
+
+#: What a session raises when a task of its cluster is gone, or has come back without its state.
+LOST = (tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.DeadlineExceededError, tf.errors.CancelledError)
+
+
+def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[str]:
+    """Returns the devices that a session with this target would have.
+
+    Args:
+        target: ``"grpc://host:port"`` of a server, or empty for this process.
+        config: the ConfigProto of the session, or None.
+        seconds: how long to wait for the cluster.
+
+    Raises:
+        PlanError: nothing answers there, or some task of the cluster does not.
+    """
+    asked = f"target={target!r}"
+    limited = tf1.ConfigProto()
+    if config is not None:
+        limited.CopyFrom(config)
+    limited.operation_timeout_in_ms = max(1, round(seconds * 1000))
+    try:
+        with tf1.Session(target, graph=tf.Graph(), config=limited) as session:
+            return [device.name for device in session.list_devices()]
+    except LOST as error:
+        raise PlanError(
+            asked,
+            f"the cluster does not answer within {seconds:g} s",
+            "Start a tf.distribute.Server for every task; where only some are needed, name them in "
+            "config=tf.compat.v1.ConfigProto(device_filters=['/job:worker/task:0'])",
+        ) from error
+    except (tf.errors.OpError, ValueError, TypeError) as error:
+        raise PlanError(asked, words_of(error), "Give 'grpc://host:port' of a tf.distribute.Server") from error
+
+
+def new_graph() -> Any:
+    """Returns an empty graph."""
+    return tf.Graph()
+
+
+def new_session(graph: Any, target: str, config: Any, seconds: float) -> Any:
+    """Returns a session of a graph, where its cluster answers in time.
+
+    Raises:
+        PlanError: it does not.
+    """
+    if target:
+        devices_of(target, config, seconds)
+    return tf1.Session(target, graph=graph, config=config)
+
+
+def refuse_missing_at(device: Any, target: str, config: Any, seconds: float) -> None:
+    """Refuses devices that a session with this target would not have; see `refuse_missing`."""
+    _refuse(device, devices_of(target, config, seconds), config)
+
+
+def refuse_missing(device: Any, session: Any) -> None:
+    """Refuses devices that a session does not have; one that cannot tell (a monitored one) is believed."""
+    if hasattr(session, "list_devices"):
+        _refuse(device, [d.name for d in session.list_devices()], getattr(session, "_config", None))
+
+
+def _refuse(device: Any, found: list[str], config: Any) -> None:
+    """Refuses devices that are not there.
+
+    Args:
+        device: what a plan's `device` may be; only device names in it are looked at.
+        found: the full names of the devices of the session.
+        config: its ConfigProto; with soft placement TensorFlow chooses another place by itself.
+
+    Raises:
+        PlanError: there is no such device.
+    """
+    pairs = device.items() if isinstance(device, dict) else [("*", device)] if isinstance(device, str) else device
+    wanted = [new for _, new in pairs]
+    have = [parts(name) or {} for name in found]
+    for name in wanted:
+        asks = parts(name) if isinstance(name, str) and name not in ("keep", "clear") else None
+        if not asks:
+            continue
+        if config is not None and config.allow_soft_placement:
+            asks = {key: value for key, value in asks.items() if key != "device"}
+        if not any(all(_same(here.get(key, ""), value) for key, value in asks.items()) for here in have):
+            shown = sorted({_short(name) for name in found if "XLA" not in name})
+            raise PlanError(
+                f"duplicate(device={name!r})",
+                "there is no such device",
+                f"Choose one of {', '.join(map(repr, shown))}",
+            )
+
+
+def _same(have: str, want: str) -> bool:
+    return want in (have, "*") or have.partition(":")[0] == want
+
+
+def _short(name: str) -> str:
+    """A device as people write it: no replica, and no job where there is but this process."""
+    found = parts(name) or {}
+    kind = found.get("device", "").lower()
+    if found.get("job") == "localhost":
+        return f"/{kind}"
+    return f"/job:{found.get('job')}/task:{found.get('task')}/{kind}"

@@ -1,0 +1,163 @@
+"""Growing: graphs made of functions chosen by chance, and graphs that only have their inputs yet."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...errors import PlanError
+from .errors import words_of
+
+tf1 = tf.compat.v1
+
+
+def empty(graph: Any, inputs: Sequence[str]) -> Any:
+    """Returns a new graph that has the same placeholders as another one, and nothing else."""
+    new = tf.Graph()
+    with new.as_default():
+        for name in inputs:
+            tensor = graph.get_tensor_by_name(f"{name}:0")
+            tf1.placeholder(tensor.dtype, tensor.shape, name=name)
+    return new
+
+
+def arity(function: Callable[..., Any]) -> int:
+    """Returns how many tensors a function takes: its arguments that have no default.
+
+    Raises:
+        PlanError: nobody can tell, or it takes none.
+
+    Example:
+        >>> arity(tf.add), arity(lambda a: a * a)
+        (2, 1)
+    """
+    name = getattr(function, "__name__", repr(function))
+    try:
+        parameters = inspect.signature(function).parameters.values()
+        count = sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    except (TypeError, ValueError):
+        count = 0
+    if not count:
+        raise PlanError(f"functions=[{name}]", "nobody can tell how many tensors it takes", "Wrap it: lambda a, b: ...")
+    return count
+
+
+def grown(
+    specs: Mapping[str, Any],
+    functions: Sequence[Callable[..., Any]],
+    constants: tuple[float, float],
+    depth: int,
+    rng: Any,
+) -> tuple[Any, str]:
+    """Returns a graph that computes a random expression of its inputs, and the name of the output.
+
+    Args:
+        specs: name -> `tf.TensorSpec` of each input.
+        functions: what it may be made of.
+        constants: the least and the greatest constant.
+        depth: how many functions are inside one another at most.
+        rng: a NumPy random generator.
+
+    Raises:
+        PlanError: a function refuses such inputs, or gives a tensor of another dtype or shape.
+    """
+    graph = tf.Graph()
+    with graph.as_default():
+        given = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()]
+
+        def leaf(constant: bool) -> Any:
+            if constant and rng.random() < 0.4:
+                return tf.constant(_number(rng.uniform(*constants), given[0].dtype), dtype=given[0].dtype)
+            return given[rng.integers(len(given))]
+
+        def node(level: int, constant: bool) -> Any:
+            if level == 0 or (level < depth and rng.random() < 0.2):
+                return leaf(constant)
+            function = functions[rng.integers(len(functions))]
+            count = arity(function)
+            # One argument at least is no constant, so that the result has the shape of the inputs.
+            fixed = rng.integers(count)
+            return _call(function, [node(level - 1, i != fixed) for i in range(count)], given[0])
+
+        output = node(max(1, depth), False)
+    return graph, str(output.name)
+
+
+def _number(value: float, dtype: Any) -> Any:
+    """A constant of a dtype: of whole numbers the nearest one, of true and false the one on its side of zero."""
+    if dtype.is_bool:
+        return value > 0
+    return np.round(value) if dtype.is_integer else np.round(value, 3)
+
+
+def _call(function: Callable[..., Any], args: list[Any], like: Any) -> Any:
+    name = getattr(function, "__name__", repr(function))
+    try:
+        out = function(*args)
+    except (TypeError, ValueError, tf.errors.OpError) as error:
+        raise PlanError(
+            f"functions=[{name}]", f"it does not take such tensors: {words_of(error)}", "Leave it out"
+        ) from error
+    same = getattr(out, "dtype", None) == like.dtype and out.shape.is_compatible_with(like.shape)
+    if not same:
+        got = f"{getattr(out, 'dtype', type(out))!r} {getattr(out, 'shape', '')}"
+        raise PlanError(
+            f"functions=[{name}]", f"it gives {got}, not what the inputs are", "Leave it out, or wrap it in a cast"
+        )
+    return out
+
+
+def expression(function: Callable[..., Any], spec: Any) -> tuple[Any, list[str], str]:
+    """Returns the graph of a function of tensors, the names of its inputs in order, and that of its output."""
+    names = list(inspect.signature(function).parameters)
+    graph = tf.Graph()
+    with graph.as_default():
+        given = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name in names]
+        output = _call(function, given, given[0])
+    return graph, names, str(output.name)
+
+
+def specs_of(graph: Any, inputs: Sequence[str]) -> dict[str, Any]:
+    """Returns dtype and shape of the placeholders of a graph, by name."""
+    tensors = {name: graph.get_tensor_by_name(f"{name}:0") for name in inputs}
+    return {name: tf.TensorSpec(t.shape, t.dtype) for name, t in tensors.items()}
+
+
+def refuse_mixed(specs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns specs as `tf.TensorSpec`, of which a dtype alone is one of any length.
+
+    Raises:
+        PlanError: there is none, a name or dtype is none, or they are not all of one dtype and shape: then a random
+            expression may not fit.
+    """
+    asked = "evolve(inputs=...)"
+    if not isinstance(specs, Mapping):
+        raise PlanError(asked, f"{specs!r} is no mapping of names", "Give them as inputs={'x': tf.float32}")
+    out = {}
+    for name, spec in specs.items():
+        if not re.fullmatch(r"[A-Za-z0-9.][A-Za-z0-9_.-]*", str(name)):
+            raise PlanError(
+                asked, f"{name!r} cannot be the name of a placeholder", "Use letters, digits, '_', '.', '-'"
+            )
+        try:
+            out[name] = spec if isinstance(spec, tf.TensorSpec) else tf.TensorSpec([None], tf.as_dtype(spec))
+        except TypeError:
+            wrong = f"{spec!r}, for {name!r}, is no dtype and no tf.TensorSpec"
+            raise PlanError(asked, wrong, "Give one, as tf.float32 or tf.TensorSpec([None, 3])") from None
+        dtype = out[name].dtype
+        if dtype in (tf.string, tf.resource, tf.variant) or dtype.is_quantized:
+            wrong = f"{name!r} is {dtype.name}: no constants of that grow"
+            raise PlanError(asked, wrong, "Give numbers or booleans, or only graphs of your own: first=[graph, ...]")
+    if len({(s.dtype, str(s.shape)) for s in out.values()}) != 1:
+        shown = ", ".join(f"{n}: {s.dtype.name} {s.shape}" for n, s in out.items()) or "none at all"
+        raise PlanError(
+            asked,
+            f"the inputs are not of one dtype and shape: {shown}",
+            "Give inputs of one kind, or graphs of your own: first=[graph, ...]",
+        )
+    return out

@@ -1,0 +1,401 @@
+"""Observed: every run of a session, by whatever thread, goes through the doors of the variables that it touches.
+
+A run is not one moment: it sets variable after variable. What is to see a whole version must know when others run, also
+those who call `session.run` themselves. Each session that holds an original or a duplicate is observed, at the methods
+through which all of its runs go; they are as they were when nobody is interested any more.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from ...graph.variables import VARIABLE_TYPES
+from ...locks import BusyError, Door, entered
+from ...plan.policies import READERS, REF_WRITERS
+from ..private import known_op
+
+tf1 = tf.compat.v1
+
+#: Ops that only look at a resource variable; of a reference variable, everything that is no writer only looks.
+LOOKS = frozenset({*READERS, "VarIsInitializedOp"})
+#: Ops that hand on what they get, a variable too.
+_PASSES = frozenset(prefix + kind for prefix in ("", "Ref") for kind in
+                    ("Identity", "Enter", "Exit", "Switch", "Merge", "NextIteration"))  # fmt: skip
+#: Ops that give handles of which nobody can tell what they are of, as functions do.
+_GIVES = frozenset({"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
+                    "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient", "IdentityN", "Select", "SelectV2",
+                    "Placeholder", "PlaceholderV2"})  # fmt: skip
+#: Ops that may wait until another run does something.
+_WAITS = ("QueueDequeue", "QueueEnqueue", "ReaderRead", "Barrier", "Stage", "Unstage", "MapStage", "MapUnstage",
+          "OrderedMap", "AccumulatorTake", "SparseAccumulatorTake", "ResourceAccumulatorTake", "PyFunc", "EagerPyFunc",
+          "Recv", "Collective")  # fmt: skip
+
+Place = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, eq=False)
+class Interest:
+    """Variables whose values somebody wants whole.
+
+    Args:
+        door: runs that set one of them go through it.
+        places: the variables.
+        local: those of them that may be mere counters of what fills a queue; that is no step of a training.
+        looks: runs that only read one of them go through it too.
+        refuse: called inside; raises an error where they cannot be read now.
+    """
+
+    door: Door
+    places: frozenset[Place]
+    local: frozenset[Place] = frozenset()
+    looks: bool = False
+    refuse: Callable[[], None] | None = None
+
+    def concerned(self, run: Touched) -> bool:
+        """Returns whether a run goes through the door."""
+        if self.looks and not run.places.isdisjoint(self.places):
+            return True
+        sets = self.places if run.sets is None else self.places & run.sets
+        return bool(sets) and not (run.waits and sets <= self.local)
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What a run touches.
+
+    Args:
+        places: the variables it reads or sets.
+        sets: those it sets; None where that cannot be told.
+        waits: it may wait for another run.
+    """
+
+    places: frozenset[Place]
+    sets: frozenset[Place] | None
+    waits: bool
+
+
+def place_of(op: Any) -> Place:
+    """Returns what tells one variable of a session from another: its container, and its name there."""
+    return op.get_attr("container"), op.get_attr("shared_name") or op.name.encode()
+
+
+def places_of(graph: Any, variables: Iterable[str]) -> frozenset[Place]:
+    """Returns the places of variables of a graph, by the names of their ops."""
+    return frozenset(place_of(graph.get_operation_by_name(name)) for name in variables)
+
+
+def touched(elements: Iterable[Any]) -> Touched:
+    """Returns what a run of these ops and tensors touches.
+
+    Example:
+        >>> with tf.Graph().as_default():
+        ...     w = tf1.get_variable("w", initializer=1.0)
+        ...     y, step = w * 2.0, w.assign_add(1.0)
+        >>> [(len(found.places), len(found.sets)) for found in (touched([y]), touched([step.op]))]
+        [(1, 0), (1, 1)]
+    """
+    places: set[Place] = set()
+    sets: set[Place] | None = set()
+    waits = False
+    todo = [getattr(element, "op", element) for element in elements]
+    seen = set(todo)
+    while todo:
+        op = todo.pop()
+        kind = op.type
+        if kind in VARIABLE_TYPES:
+            places.add(place_of(op))
+        waits = waits or kind.startswith(_WAITS)
+        inputs = list(op.inputs)
+        if kind not in _PASSES and kind not in LOOKS:
+            for tensor in inputs:
+                dtype = tensor.dtype
+                if dtype == tf.resource or (dtype != dtype.base_dtype and kind.startswith(REF_WRITERS)):
+                    found = _variables(tensor)
+                    sets = None if sets is None or found is None else sets | found
+        for above in (*(tensor.op for tensor in inputs), *op.control_inputs):
+            if above not in seen:
+                seen.add(above)
+                todo.append(above)
+    return Touched(frozenset(places), None if sets is None else frozenset(sets), waits)
+
+
+def _variables(tensor: Any) -> set[Place] | None:
+    """The variables that a handle may be of, none where it is of something else; None where that cannot be told."""
+    found, todo, seen = set(), [tensor.op], {tensor.op}
+    while todo:
+        op = todo.pop()
+        if op.type in VARIABLE_TYPES:
+            found.add(place_of(op))
+        elif op.type in _PASSES:
+            more = {t.op for t in op.inputs} - seen
+            seen |= more
+            todo += more
+        elif op.type in _GIVES or not known_op(op.type):
+            return None
+    return found
+
+
+class Observing:
+    """An interest in the runs of a session. Made by `observe`."""
+
+    def __init__(self, watch: _Watch, interest: Interest, under_way: list[Any]) -> None:
+        self._watch, self._interest, self._under_way = watch, interest, under_way
+
+    def release(self) -> None:
+        """Ends it; the methods of the session are as they were when it was the last one."""
+        self._watch.remove(self._interest)
+        self._under_way = []
+
+    def settle(self, timeout: float | None) -> None:
+        """Waits for the runs that were under way when it began.
+
+        Raises:
+            BusyError: they were not done in time.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while self._under_way:
+            stacks = {id(frame) for stack in _stacks() for frame in stack}
+            self._under_way = [frame for frame in self._under_way if id(frame) in stacks]
+            if self._under_way:
+                if end is not None and time.monotonic() > end:
+                    raise BusyError
+                _pause()
+
+    def entering(
+        self, elements: Sequence[Any], doors: Sequence[Door], timeout: float | None
+    ) -> AbstractContextManager[None]:
+        """Goes through the doors of a run of these ops and tensors, alone behind some of them; see `alone`."""
+        return self._watch.entering(elements, doors, timeout)
+
+
+@contextmanager
+def alone(
+    observed: Sequence[Observing], elements: Sequence[Any], doors: Sequence[Door], timeout: float | None
+) -> Iterator[None]:
+    """Runs something while nobody else is behind some doors.
+
+    Args:
+        observed: the interests of these doors in the session that runs it; none where nothing is run in a session.
+        elements: the ops and tensors that will be run.
+        doors: what to be alone behind.
+        timeout: how long to wait for the others, in seconds.
+
+    Raises:
+        BusyError: the others were not done in time.
+    """
+    for one in observed:
+        one.settle(timeout)
+    with observed[0].entering(elements, doors, timeout) if observed else entered(alone=doors, timeout=timeout):
+        yield
+
+
+def _pause() -> None:
+    time.sleep(0.001)
+
+
+def observe(session: Any, interest: Interest) -> Observing:
+    """Begins to let the runs of a session through the door of an interest.
+
+    Args:
+        session: a session, or what wraps one, as a monitored session does.
+        interest: what is wanted whole.
+
+    Runs that are under way already are waited for by `alone`.
+    """
+    session = _inner(session)
+    with _making:
+        watch = _watches.get(session)
+        if watch is None:
+            watch = _watches[session] = _Watch()
+        watch.add(session, interest)
+    return Observing(watch, interest, [f for f, e in _under_way(session) if interest in watch.concerned(e)[0]])
+
+
+_making = threading.RLock()
+_watches: weakref.WeakKeyDictionary[Any, _Watch] = weakref.WeakKeyDictionary()
+
+
+def _inner(session: Any) -> Any:
+    """The session that a monitored or a debugged one wraps."""
+    while not hasattr(session, "_do_run"):
+        inside = getattr(session, "_tf_sess", None)
+        inner = inside() if callable(inside) else getattr(session, "_sess", None)
+        if inner is None:
+            break
+        session = inner
+    return session
+
+
+class _Watch:
+    """Who is interested in the runs of one session."""
+
+    def __init__(self) -> None:
+        # Taken and replaced as one: what a run has found out is never kept for interests that came later.
+        self._now: tuple[tuple[Interest, ...], dict[Any, tuple[tuple[Interest, ...], bool]]] = ((), {})
+        self._known: dict[Any, Touched] = {}
+        self._inside = threading.local()
+        self._restore: Callable[[], None] | None = None
+
+    def add(self, session: Any, interest: Interest) -> None:
+        self._now = ((*self._now[0], interest), {})
+        if self._restore is None:
+            self._restore = _replace(session, self)
+
+    def remove(self, interest: Interest) -> None:
+        with _making:
+            self._now = (tuple(other for other in self._now[0] if other is not interest), {})
+            if not self._now[0] and self._restore is not None:
+                self._restore()
+                self._restore = None
+
+    def concerned(self, elements: Sequence[Any] | None) -> tuple[tuple[Interest, ...], bool]:
+        """The interests that a run concerns, and whether it may wait for another; of None, anything may be run."""
+        interests, kept = self._now
+        if elements is None:
+            return interests, True
+        key = tuple([element.name for element in elements])
+        found = kept.get(key)
+        if found is None:
+            if key not in self._known:
+                self._known[key] = touched(elements)
+            run = self._known[key]
+            found = kept[key] = tuple(one for one in interests if one.concerned(run)), run.waits
+        return found
+
+    @contextmanager
+    def entering(
+        self, elements: Sequence[Any] | None, alone: Sequence[Door] = (), timeout: float | None = None
+    ) -> Iterator[None]:
+        """Goes through the doors of a run; inside, more runs of this thread are part of it."""
+        interests, waits = self.concerned(elements)
+        beside = [one.door for one in interests if one.door not in alone]
+        with entered(beside, alone, open_ended=waits, timeout=timeout):
+            for one in interests:
+                if one.refuse is not None and not one.door.is_alone():
+                    one.refuse()
+            before, self._inside.now = getattr(self._inside, "now", False), True
+            try:
+                yield
+            finally:
+                self._inside.now = before
+
+    @property
+    def inside(self) -> bool:
+        """Whether this thread is inside of a run that is known."""
+        return getattr(self._inside, "now", False)
+
+
+def _replace(session: Any, watch: _Watch) -> Callable[[], None]:
+    """Puts methods that tell of their runs in the place of those of a session; returns what takes them away."""
+    whole = all(hasattr(session, name) for name in ("_do_run", "_call_tf_sessionrun"))
+    # Below `run` all is known of a run, and also a program that has kept `run = session.run` goes that way. Another
+    # TensorFlow may have no such methods: then each run may touch anything.
+    makers = {"_do_run": _known, "_call_tf_sessionrun": _unknown, "_make_callable_from_options": _callables}
+    if not whole:
+        makers = {"run": _unknown, "partial_run": _unknown, "make_callable": _made}
+    before, new = dict(vars(session)), {}
+    for name, maker in makers.items():
+        with suppress(AttributeError):
+            new[name] = maker(session, watch, getattr(session, name))
+            setattr(session, name, new[name])
+
+    def restore() -> None:
+        for name, method in new.items():
+            if vars(session).get(name) is method:  # else somebody has put his own on top of it
+                if name in before:
+                    setattr(session, name, before[name])
+                else:
+                    delattr(session, name)
+
+    return restore
+
+
+def _known(session: Any, watch: _Watch, method: Any) -> Any:
+    def observed_run(handle: Any, target_list: Any, fetch_list: Any, *args: Any, **more: Any) -> Any:
+        elements = _of(session, [*target_list, *fetch_list])
+        with watch.entering(elements):
+            return method(handle, target_list, fetch_list, *args, **more)
+
+    return observed_run
+
+
+def _unknown(session: Any, watch: _Watch, method: Any) -> Any:
+    def observed_call(*args: Any, **more: Any) -> Any:
+        elements = _of(session, None)
+        if watch.inside:
+            return method(*args, **more)
+        with watch.entering(elements):
+            return method(*args, **more)
+
+    return observed_call
+
+
+def _made(session: Any, watch: _Watch, method: Any) -> Any:
+    return lambda *args, **more: _unknown(session, watch, method(*args, **more))
+
+
+def _callables(session: Any, watch: _Watch, method: Any) -> Any:
+    def make(options: Any) -> Any:
+        made = method(options)
+        fetched = [session.graph.as_graph_element(name) for name in (*options.fetch, *options.target)]
+
+        def observed_callable(*args: Any, **more: Any) -> Any:
+            elements = _of(session, fetched)
+            with watch.entering(elements):
+                return made(*args, **more)
+
+        return observed_callable
+
+    return make
+
+
+def _of(_session: Any, elements: Sequence[Any] | None) -> Sequence[Any] | None:
+    """What is run in a session: frames that name both are found by `_under_way`."""
+    return elements
+
+
+def _under_way(session: Any) -> Iterator[tuple[Any, Sequence[Any] | None]]:
+    """The runs of a session that other threads are in, each as (its frame, what it runs, None where that is unknown).
+
+    A thread that has looked up a method before it was replaced comes by another one that was, or is in it by now.
+    """
+    theirs = {getattr(getattr(type(session), name, None), "__code__", None) for name in _RUNS}
+    for stack in _stacks():
+        found: tuple[Any, Sequence[Any] | None] | None = None
+        for frame in stack:
+            ours = frame.f_code.co_filename == __file__ and frame.f_code.co_name.startswith("observed_")
+            if not ours and frame.f_code not in theirs:
+                continue
+            there = frame.f_locals
+            if there.get("session" if ours else "self") is session:
+                elements = there.get("elements")
+                if {"target_list", "fetch_list"} <= there.keys():
+                    elements = [*there["target_list"], *there["fetch_list"]]
+                found = frame, elements if found is None or elements is not None else found[1]
+        if found is not None:
+            yield found
+
+
+def _stacks() -> list[list[Any]]:
+    """The frames of each other thread, from the inside out."""
+    tops = sys._current_frames()
+    # A frame that holds itself is freed late, with all that its function knows: a session is to end at once.
+    tops.pop(threading.get_ident(), None)
+    out = []
+    for top in tops.values():
+        out.append([top])
+        while out[-1][-1].f_back is not None:
+            out[-1].append(out[-1][-1].f_back)
+    return out
+
+
+_RUNS = ("_do_run", "_call_tf_sessionrun", "run", "partial_run")

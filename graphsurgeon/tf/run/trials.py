@@ -1,0 +1,157 @@
+"""Trials: candidates run side by side, in sessions of this process or of a cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...errors import PlanError
+from ..values.initialization import initialise
+from ..values.sessions import fill_tables
+from ..values.variables import variable_infos
+from .devices import LOST, devices_of
+
+tf1 = tf.compat.v1
+
+
+def workers_of(workers: Any, patience: float) -> list[tuple[str, Any]]:
+    """Returns the target and ConfigProto of each worker.
+
+    Args:
+        workers: how many sessions side by side in this process; or target -> device, or something with `workers`.
+        patience: how long to wait for each, and for each of its runs, in seconds.
+
+    Raises:
+        PlanError: it is neither, or a worker does not answer.
+    """
+    workers = getattr(workers, "workers", workers)
+    if isinstance(workers, Integral) and int(workers) >= 1:
+        return [("", _config())] * int(workers)
+    if isinstance(workers, Mapping) and workers:
+        out = []
+        for target, device in workers.items():
+            config = _config()
+            config.device_filters.append(device)  # it needs no other task, so it waits for none
+            config.operation_timeout_in_ms = max(1, round(patience * 1000))  # one that is lost never answers
+            devices_of(target, config, patience)
+            out.append((target, config))
+        return out
+    raise PlanError(
+        f"evolve(workers={workers!r})",
+        "workers is a number of sessions, or a mapping of target to device",
+        "Try workers=2, or workers=gs.local_cluster(2)",
+    )
+
+
+def _config() -> Any:
+    # Each candidate runs a few times only: optimising it first costs more than it saves.
+    config = tf1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    return config
+
+
+def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Sequence[tuple[str, Any]]) -> list[float]:
+    """Returns the score of each candidate, in order; what TensorFlow cannot run, and what is no number, is infinite.
+
+    Args:
+        candidates: what to try, each a `Candidate`.
+        score: called with a function that runs the candidate: ``run({"x": array})`` gives its output.
+        workers: target and config of each worker; one that is lost leaves its candidate to the others.
+
+    Raises:
+        PlanError: all workers were lost.
+        others: what `score` raises.
+    """
+    found: list[float | None] = [None] * len(candidates)
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for number in range(len(candidates)):
+        todo.put(number)
+    failed: list[BaseException] = []
+    lost: list[str] = []
+
+    def work(target: str, config: Any) -> None:
+        while not failed:
+            try:
+                number = todo.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                found[number] = _score(candidates[number], score, target, config)
+            except LOST as error:
+                todo.put(number)
+                lost.append(f"{target}: {type(error).__name__}")
+                return
+            except BaseException as error:
+                failed.append(error)
+                return
+
+    living = list(workers)
+    while living and any(value is None for value in found) and not failed:
+        threads = [threading.Thread(target=work, args=worker, daemon=True) for worker in living]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        gone = {text.rpartition(": ")[0] for text in lost}
+        living = [worker for worker in living if worker[0] not in gone]
+    if failed:
+        raise failed[0]
+    if any(value is None for value in found):
+        raise PlanError("evolve(...)", f"all workers were lost ({', '.join(lost)})", "Start the cluster again")
+    return [value for value in found if value is not None]
+
+
+def _score(candidate: Any, score: Callable[[Any], float], target: str, config: Any) -> float:
+    with tf1.Session(target, graph=candidate.graph, config=config) as session:
+
+        def run(feeds: Mapping[Any, Any]) -> Any:
+            named = {f"{k}:0" if isinstance(k, str) and ":" not in k else k: v for k, v in feeds.items()}
+            there = candidate.editor.snapshot.index
+            strange = [k for k in named if isinstance(k, str) and k.partition(":")[0] not in there]
+            if strange:
+                known = ", ".join(repr(name) for name in candidate.inputs)
+                wrong = f"there is no input {strange[0].removesuffix(':0')!r}"
+                raise PlanError("run({...})", wrong, f"The inputs are {known}")
+            return session.run(candidate.output, named)
+
+        run.session, run.candidate = session, candidate  # type: ignore[attr-defined]
+
+        try:
+            infos = variable_infos(candidate.graph)
+            if infos:
+                initialise(session, candidate.graph, infos.values())
+            fill_tables(session, candidate.graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS))
+            value = _number(score(run))
+        except LOST:
+            raise
+        except tf.errors.OpError:
+            return float("inf")
+    return value if np.isfinite(value) else float("inf")
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(np.asarray(value).item())
+    except (TypeError, ValueError):
+        text = repr(value)
+        raise PlanError(
+            "evolve(score)",
+            f"score gave {text if len(text) <= 60 else text[:57] + '...'}, which is no number",
+            "Return one, the lower the better, as float(np.mean((run(feeds) - target) ** 2))",
+        ) from None
+
+
+def key_of(candidate: Any) -> str:
+    """Returns a digest of the nodes and the output of a candidate; worked out once."""
+    found = getattr(candidate, "_key", None)
+    if found is None:
+        nodes = candidate.graph.as_graph_def().SerializeToString(deterministic=True)
+        found = candidate._key = hashlib.blake2b(nodes + candidate.output.encode(), digest_size=16).hexdigest()
+    return str(found)

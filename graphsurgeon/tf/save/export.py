@@ -1,0 +1,273 @@
+"""Exporting: the part of a graph that goes into a file, as a graph of its own, with all that its file needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...errors import PlanError
+from ...graph.graph import Graph
+from ...graph.reports import some
+from ...graph.selection import Query, Selection, select
+from ...graph.traversal import backward
+from ...graph.variables import VariableInfo
+from ...plan.plan import Plan, tensor_name
+from ...plan.policies import substituted
+from ..copy.append import carry_out
+from ..copy.attachments import keep_shapes
+from ..copy.contexts import written_alone
+from ..copy.imports import LIMIT, import_nodes
+from ..copy.resources import starters
+from ..private import differently_shaped
+from ..values.variables import fetch, rebuilt, variable_infos, variable_objects
+from .freeze import Unfreezable, frozen_graph_def
+
+tf1 = tf.compat.v1
+_FEEDS = frozenset({"Placeholder", "PlaceholderV2"})
+
+
+@dataclass
+class Exported:
+    """A part of a graph as a graph of its own.
+
+    Args:
+        graph: the new graph; every op has its old name.
+        tensors: tensors of the old graph that have another name here: a placeholder stands for them.
+        notes: what to know of it.
+    """
+
+    graph: Any
+    tensors: dict[str, str]
+    notes: list[str] = field(default_factory=list)
+
+    def name(self, tensor: str) -> str:
+        """Returns what a tensor of the old graph is called here."""
+        return self.tensors.get(tensor, tensor)
+
+    def tensor(self, name: str) -> Any:
+        """Returns what has become of a tensor of the old graph."""
+        return self.graph.get_tensor_by_name(self.name(name))
+
+    def there(self, ops: Iterable[str]) -> list[str]:
+        """Returns those of some ops of the old graph that are here."""
+        known = {op.name for op in self.graph.get_operations()}
+        return [name for name in ops if name in known]
+
+    def left(self, base: Graph, orphans: frozenset[str]) -> int:
+        """Returns how many ops of the old graph stayed behind: not those that are here, or fed here as they were there.
+
+        Args:
+            base: snapshot of the old graph.
+            orphans: ops of it that count for nothing.
+        """
+        here = {op.name for op in self.graph.get_operations()}
+        cut = {name.partition(":")[0] for name in self.tensors}
+        cut = {name for name in cut if base.types[base.index[name]] not in _FEEDS}
+        return sum(name not in orphans and (name not in here or name in cut) for name in base.names)
+
+
+def exported(
+    base: Graph,
+    orphans: frozenset[str],
+    inputs: list[str],
+    outputs: list[str],
+    frozen: Any,
+    device: str | Mapping[str, str],
+    asked: str,
+    also: Iterable[str] = (),
+) -> Exported:
+    """Returns a part of a graph as a graph of its own; the old one stays as it is.
+
+    Args:
+        base: the snapshot.
+        orphans: ops that are left out.
+        inputs, outputs: tensors that bound the part; no outputs: everything.
+        frozen: where the values of variables come from that become constants; None: they stay variables.
+        device: as in `Plan.copy`.
+        asked: the request, for messages.
+        also: ops that come along with all they need, as the init op of a SavedModel.
+
+    Raises:
+        SelectionError: a tensor is not there, or does not lead to the outputs.
+        PlanError: the part does not hold together, or a variable cannot be frozen.
+    """
+    if outputs:
+        block = select(base, inputs=list(dict.fromkeys(inputs)) or None, outputs=list(dict.fromkeys(outputs)))
+        goals = [base.index[name] for name in also if name in base.index]
+        if goals:
+            block = replace(block, mask=block.mask | backward(base, base.mask(goals)))
+    else:
+        gone = base.mask([base.index[name] for name in orphans if name in base.index])
+        block = Selection(base, ~gone, Query("select"))
+    plan = Plan(Graph.of([], owner=object())).copy(
+        block,
+        to="",
+        unmapped="placeholder" if inputs else "refuse",
+        # What a loop brings along beside what the outputs need waits for other ops: these come too.
+        control="drop" if inputs else "include" if outputs else "refuse",
+        variables="initial" if frozen is None else "freeze",
+        values=frozen,
+        collections="keep",
+        device=device,
+    )
+    faults = plan.effect.faults
+    if faults and frozen is not None and all("needs a variable there" in fault.wrong for fault in faults):
+        kept = exported(base, orphans, inputs, outputs, None, device, asked, also)
+        ends = [kept.tensor(name).op.name for name in outputs]
+        if not ends:  # of a whole graph everything stays but what only makes the variables
+            _, gone = substituted(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
+            ends = [base.names[i] for i in np.flatnonzero(block.mask & ~gone).tolist()]
+        infos = [base.state.variables[op] for op in variable_infos(kept.graph)]
+        values = fetch(frozen, infos, base.owner, asked)
+        try:
+            return replace(kept, graph=frozen_graph(kept.graph, values, [*ends, *also]))
+        except Unfreezable as error:
+            how = "Choose outputs that need no assignment, or keep the variables: save a .meta file or a SavedModel"
+            raise PlanError(asked, f"{error} needs a variable there, not a tensor", how) from error
+    if faults:
+        raise PlanError(asked, faults[0].wrong, faults[0].instead)
+    made = carry_out(plan.effect, tf.Graph(), lambda values: values)
+    copied = plan.effect.copies[0]
+    moved = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
+    notes = [w for w in plan.effect.warnings if w.startswith("leak") or "dropped" in w]
+    return Exported(made.graph, moved, notes)
+
+
+def frozen_graph(graph: Any, values: Mapping[str, Any], ends: Iterable[str]) -> Any:
+    """Returns the part of a graph that some ops need, its variables as constants; tables keep what fills them.
+
+    Args:
+        graph: the graph; it stays as it is.
+        values: variable op name -> array.
+        ends: names of ops.
+
+    Raises:
+        Unfreezable: an op needs a variable where a constant would be.
+    """
+    collections = {key: graph.get_collection(key) for key in graph.get_all_collection_keys() if isinstance(key, str)}
+    kept = {key: [t for t in items if isinstance(t, (tf.Operation, tf.Tensor))] for key, items in collections.items()}
+    keys = (tf1.GraphKeys.TABLE_INITIALIZERS, tf1.GraphKeys.ASSET_FILEPATHS)
+    stay = [item.name.partition(":")[0] for key in keys for item in kept.get(key, ())]
+    fills = [name for names in starters(graph).values() for name in names]
+    found = frozen_graph_def(graph.as_graph_def(), values, [*ends, *stay, *fills])
+    new = tf.Graph()
+    with new.as_default():
+        tf.import_graph_def(found, name="")
+    made = {op.name: op for op in new.get_operations()}
+    both = ((op, made[op.name]) for op in graph.get_operations() if op.name in made)
+    keep_shapes([(old, now) for old, now in both if len(old.outputs) == len(now.outputs)])
+    for key, items in kept.items():
+        for item in items:
+            if item.name.partition(":")[0] in made:
+                new.add_to_collection(key, new.as_graph_element(item.name))
+    return new
+
+
+def named(things: Any) -> dict[str, str]:
+    """Returns name -> tensor name for one tensor, several, or a dict; without names, by the ops.
+
+    Example:
+        >>> named("a/b:0"), named({"x": "c:1"}), named(["a/b", "c/b:0"])
+        ({'b': 'a/b:0'}, {'x': 'c:1'}, {'b': 'a/b:0', 'b_2': 'c/b:0'})
+    """
+    if things is None:
+        return {}
+    if isinstance(things, Mapping):
+        return {str(key): tensor_name(tensor) for key, tensor in things.items()}
+    out: dict[str, str] = {}
+    for tensor in map(tensor_name, things if isinstance(things, (list, tuple)) else [things]):
+        leaf = key = tensor.partition(":")[0].rpartition("/")[2]
+        n = 1
+        while key in out:
+            n += 1
+            key = f"{leaf}_{n}"
+        out[key] = tensor
+    return out
+
+
+def trained(graph: Any, void: frozenset[str]) -> dict[str, VariableInfo]:
+    """Returns the variables whose values belong into a file: all but those without any value."""
+    return {op: info for op, info in variable_infos(graph).items() if op not in void}
+
+
+def with_saver(graph: Any, infos: Mapping[str, VariableInfo]) -> Any:
+    """Adds a saver for these variables to an exported graph; returns its SaverDef, or None where there are none."""
+    objects = variable_objects(graph)
+    held = [objects[op] if op in objects else _object(graph, info) for op, info in infos.items()]
+    if not held:
+        return None
+    with graph.as_default():
+        return tf1.train.Saver(held).as_saver_def()
+
+
+def _object(graph: Any, info: VariableInfo) -> Any:
+    """A variable object for a variable that no collection holds; what it lacks is added to the exported graph."""
+    op, new = graph.get_operation_by_name(info.op), info
+    dtype = tf.as_dtype(info.dtype)
+    with graph.as_default(), tf1.name_scope("for_the_saver/"):
+        if not info.snapshot:
+            resource = info.resource
+            read = (
+                tf.raw_ops.ReadVariableOp(resource=op.outputs[0], dtype=dtype)
+                if resource
+                else tf.identity(op.outputs[0])
+            )
+            new = replace(new, snapshot=read.name)
+        if not info.initializer:
+            value = tf1.placeholder(dtype, tf.TensorShape(op.get_attr("shape")))
+            if info.resource:
+                assign = tf.raw_ops.AssignVariableOp(resource=op.outputs[0], value=value)
+            else:
+                assign = tf.raw_ops.Assign(ref=op.outputs[0], value=value).op
+            new = replace(new, initializer=assign.name, initial_value=value.name)
+    return rebuilt(graph, new, None, "")
+
+
+def small_enough(proto: Any, asked: str) -> Any:
+    """Returns a GraphDef or MetaGraphDef that a file can hold.
+
+    Raises:
+        PlanError: it is too large.
+    """
+    if proto.ByteSize() > LIMIT:
+        raise PlanError(
+            asked,
+            f"the graph has {proto.ByteSize() / 1e9:.1f} GB of nodes, and a file of nodes can have 2 GB",
+            "Keep large constants as variables: freeze=False, format='saved_model'",
+        )
+    return proto
+
+
+def nodes_of(graph: Any, asked: str) -> Any:
+    """Returns the GraphDef of an exported graph, with the static shapes that TensorFlow would not infer of its nodes.
+
+    Raises:
+        PlanError: it is too large for a file.
+    """
+    made = small_enough(graph.as_graph_def(), asked)
+    again = tf.Graph()
+    found = import_nodes(again, made)
+    pairs = [(op, found[op.name]) for op in graph.get_operations()]
+    told = {old.op.name for old, new in differently_shaped(pairs) if new.shape.is_compatible_with(old.shape)}
+    for node in made.node if told else ():
+        if node.name in told:
+            shapes = [tensor.shape.as_proto() for tensor in graph.get_operation_by_name(node.name).outputs]
+            node.attr["_output_shapes"].list.shape.extend(shapes)
+    return made
+
+
+def meta_graph(graph: Any, saver: Any, asked: str) -> Any:
+    """Returns the MetaGraphDef of an exported graph; raises PlanError where it is too large for a file."""
+    small_enough(graph.as_graph_def(), asked)
+    contexts = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
+    with graph.as_default(), written_alone(contexts):
+        return tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
+
+
+def mutable_tables(graph: Any) -> str:
+    """Returns the tables whose content no file but a checkpoint of their own keeps, as text; empty where none is."""
+    return some([op.name for op in graph.get_operations() if op.type.startswith("Mutable") and "Table" in op.type])

@@ -1,0 +1,390 @@
+"""Freezing: variables become constants also where a loop, a branch or a called function reads them.
+
+A variable is followed from its op through everything that hands it on: loops and conds of TF1, and the arguments and
+results of functions. On its way each tensor that was a handle or a reference becomes a plain tensor: what read the
+variable reads that, and what only hands it on gets its dtype. Functions that are given one are written anew, once for
+each set of arguments that have become plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2, op_def_pb2
+
+from ...graph.reports import some
+from ...graph.variables import VARIABLE_TYPES
+from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
+from ..private import op_definition
+
+tf1 = tf.compat.v1
+
+#: What hands a variable on as it is: the outputs at which it comes out again.
+_PASSES = {"Identity": (0,), "Switch": (0, 1), "Merge": (0,), "Enter": (0,), "Exit": (0,), "NextIteration": (0,),
+           "PlaceholderWithDefault": (0,)}  # fmt: skip
+_ASKS = frozenset({"VarIsInitializedOp", "IsVariableInitialized"})
+_LOOPS = frozenset({"While", "StatelessWhile"})
+_HANDLES = frozenset({tf.resource.as_datatype_enum, tf.variant.as_datatype_enum})
+
+
+class Unfreezable(ValueError):
+    """Ops need a variable where a constant would be.
+
+    Args:
+        ops: what they are, in words.
+    """
+
+    def __init__(self, ops: Iterable[str]) -> None:
+        super().__init__(some(list(dict.fromkeys(ops)), 2))
+
+
+def frozen_graph_def(graph_def: Any, values: Mapping[str, Any], ends: Iterable[str]) -> Any:
+    """Returns the part of a GraphDef that some ops need, with its variables as constants.
+
+    Args:
+        graph_def: the GraphDef; it stays as it is.
+        values: variable op name -> array.
+        ends: names of ops.
+
+    Raises:
+        Unfreezable: an op writes to a variable, or does with it what no rule is known for.
+
+    Example:
+        >>> with tf.Graph().as_default() as graph:
+        ...     w = tf1.get_variable("w", initializer=[2.0, 3.0], use_resource=True)
+        ...     y = tf.gather(w, [1], name="y")
+        >>> found = frozen_graph_def(graph.as_graph_def(), {"w": [2.0, 3.0]}, [y.op.name])
+        >>> sorted({node.op for node in found.node})
+        ['Const', 'Gather']
+    """
+    new = graph_pb2.GraphDef(versions=graph_def.versions)
+    new.node.extend(_needed(graph_def, ends))
+    functions = _Functions({f.signature.name: f for f in graph_def.library.function})
+    held: dict[str, int] = {}
+    for node in new.node:
+        if node.op in VARIABLE_TYPES and node.name in values:
+            dtype = tf.as_dtype(node.attr["dtype"].type).base_dtype
+            held[node.name] = dtype.as_datatype_enum
+            _become(node, "Const", dtype=held[node.name])
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(values[node.name], dtype=dtype))
+    body = _Body(new.node, held)
+    functions.freeze(body)
+    if body.stuck:
+        raise Unfreezable(body.stuck)
+    library = functions.reached(new.node)
+    new.library.function.extend(library.values())
+    new.library.gradient.extend(
+        pair for pair in graph_def.library.gradient
+        if pair.function_name in library and pair.gradient_func in library
+    )  # fmt: skip
+    return new
+
+
+def _needed(graph_def: Any, ends: Iterable[str]) -> list[Any]:
+    """The nodes that some ops need, in their order."""
+    by_name = {node.name: node for node in graph_def.node}
+    todo = [name for name in ends if name in by_name]
+    seen = set(todo)
+    while todo:
+        above = {text.lstrip("^").partition(":")[0] for text in by_name[todo.pop()].input} - seen
+        seen |= above
+        todo += above
+    return [node for node in graph_def.node if node.name in seen]
+
+
+@dataclass
+class _Body:
+    """The nodes of a graph or of a function.
+
+    Args:
+        nodes: the nodes; they are changed.
+        held: tensor that was a handle or a reference, as inputs write it -> the dtype it has now.
+        function: the name of the function, or nothing.
+        renamed: tensor of a function, as inputs write it -> what it is called now.
+        stuck: ops that need the variable, in words.
+    """
+
+    nodes: Any
+    held: dict[str, int]
+    function: str = ""
+    renamed: dict[str, str] = field(default_factory=dict)
+    stuck: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A function that takes plain tensors in the place of variables.
+
+    Args:
+        name: its name.
+        out: result that is a variable no more -> its dtype.
+        stuck: ops in it that need the variable, in words.
+    """
+
+    name: str
+    out: dict[int, int]
+    stuck: list[str]
+
+
+class _Functions:
+    """The functions of a graph, and what becomes of those that are given variables.
+
+    Args:
+        known: function name -> FunctionDef.
+    """
+
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        self._known: dict[str, Any] = dict(known)
+        self._made: dict[tuple[str, tuple[tuple[int, int], ...]], _Made] = {}
+        self._under_way: set[str] = set()
+
+    def reached(self, nodes: Iterable[Any]) -> dict[str, Any]:
+        """Returns name -> FunctionDef of all that these nodes lead to."""
+        found: dict[str, Any] = {}
+        todo = list(nodes)
+        while todo:
+            for name in sorted(referred(todo.pop(), self._known)):
+                if name not in found:
+                    found[name] = self._known[name]
+                    todo += self._known[name].node_def
+        return dict(sorted(found.items()))
+
+    def freeze(self, body: _Body) -> None:
+        """Follows the variables through a body and changes its nodes."""
+        turns: dict[str, dict[int, int]] = {}
+        more = True
+        while more:  # a loop of TF1 leads back: what comes out late goes in again
+            more = False
+            for node in body.nodes:
+                taken = self._taken(node, body)
+                if not taken or turns.get(node.name) == taken:
+                    continue
+                turns[node.name] = taken
+                for number, dtype in self._outputs(node, taken).items():
+                    body.held[self._output(node, number, body)] = dtype
+                    more = True
+        added: list[Any] = []
+        for node in body.nodes:
+            if node.name in turns:
+                before = self._results(node, body)
+                added += self._turn(node, turns[node.name], body)
+                body.renamed.update(zip(before, self._results(node, body), strict=False))
+            elif node.op in VARIABLE_TYPES:  # one that lives in a function: its value is not known here
+                body.stuck.append(f"{node.name!r} ({node.op})")
+        body.nodes.extend(added)
+        for node in body.nodes if body.function else ():
+            for at, text in enumerate(node.input):
+                node.input[at] = body.renamed.get(text, text)
+
+    def _taken(self, node: Any, body: _Body) -> dict[int, int]:
+        """The inputs at which a node takes a variable, not its value -> the dtype of what is there now."""
+        texts = [text for text in node.input if not text.startswith("^")]
+        held = {at: body.held.get(text if body.function else text.removesuffix(":0")) for at, text in enumerate(texts)}
+        found = {at: dtype for at, dtype in held.items() if dtype is not None}
+        if not found:
+            return {}
+        places = list(_expanded(node, self._signature(node).input_arg))
+        return {at: d for at, d in found.items() if at >= len(places) or places[at][2] or places[at][1] in _HANDLES}
+
+    def _signature(self, node: Any) -> Any:
+        known = self._known.get(node.op)
+        return known.signature if known is not None else op_definition(node.op) or op_def_pb2.OpDef()
+
+    def _output(self, node: Any, number: int, body: _Body) -> str:
+        """An output of a node, as inputs write it."""
+        if not body.function:
+            return f"{node.name}:{number}" if number else str(node.name)
+        return self._results(node, body)[number]
+
+    def _results(self, node: Any, body: _Body) -> list[str]:
+        """What the outputs of a node of a function are called in it: another type of op has other names for them."""
+        if not body.function:
+            return []
+        return [f"{node.name}:{name}" for name, _, _ in _expanded(node, self._signature(node).output_arg)]
+
+    def _outputs(self, node: Any, taken: Mapping[int, int]) -> dict[int, int]:
+        """The outputs of a node at which variables come out again."""
+        kind = _plain(node.op)
+        if kind in _PASSES:
+            return dict.fromkeys(_PASSES[kind], next(iter(taken.values())))
+        if kind == "IdentityN":
+            return dict(taken)
+        found: dict[int, int] = {}
+        for name, given in self._calls(node, taken):
+            found.update(self._frozen(name, given).out)
+        return found
+
+    def _calls(self, node: Any, taken: Mapping[int, int]) -> list[tuple[str, dict[int, int]]]:
+        """The functions a node calls, each with those of its arguments that are variables no more."""
+        if node.op in self._known:
+            return [(node.op, dict(taken))]
+        if node.op in CALLS:
+            return [(node.attr["f"].func.name, dict(taken))]
+        if node.op in _LOOPS:
+            return [(node.attr[key].func.name, dict(taken)) for key in ("body", "cond")]
+        if node.op in BRANCHING and 0 not in taken:  # a condition is not a variable
+            return [(called.name, {at - 1: dtype for at, dtype in taken.items()}) for called in _branches(node)]
+        return []
+
+    def _turn(self, node: Any, taken: Mapping[int, int], body: _Body) -> list[Any]:
+        """Makes of a node that took variables one that takes plain tensors; returns nodes to be added."""
+        kind, dtype = _plain(node.op), next(iter(taken.values()))
+        texts = [text for text in node.input if not text.startswith("^")]
+        node.attr.pop("_output_shapes", None)
+        if kind in _PASSES and (kind != "Merge" or len(taken) == len(texts)):
+            node.op = kind
+            node.attr["dtype" if kind == "PlaceholderWithDefault" else "T"].type = dtype
+        elif kind == "IdentityN":
+            _say(node, "T", taken)
+        elif kind in _READS and list(taken) == [0]:
+            return _READS[kind](node, dtype, bool(body.function))
+        elif node.op in _ASKS:
+            waits = [f"^{text.partition(':')[0]}" for text in texts] + [t for t in node.input if t.startswith("^")]
+            _become(node, "Const", dtype=tf.bool.as_datatype_enum)
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(True))
+            node.input[:] = dict.fromkeys(waits)
+        elif not self._recalled(node, taken, body):
+            body.stuck.append(f"{node.name!r} ({node.op})")
+        return []
+
+    def _recalled(self, node: Any, taken: Mapping[int, int], body: _Body) -> bool:
+        """Makes a node call functions that take plain tensors; returns whether that can be."""
+        calls = self._calls(node, taken)
+        made = {name: self._frozen(name, given) for name, given in calls}
+        where = "" if body.function else f" in a function that {node.name!r} calls"
+        body.stuck += [text + where for one in made.values() for text in one.stuck]
+        if not made:
+            return False
+        if node.op in self._known:
+            node.op = made[node.op].name
+            return True
+        # The condition of a loop is the last of its functions: what it returns is no variable.
+        out = made[calls[0][0]].out
+        if any(made[name].out != out for name, _ in calls[: None if node.op not in _LOOPS else 1]):
+            return False
+        if node.op in _LOOPS and out != taken:
+            return False
+        rename_calls(node, {name: one.name for name, one in made.items()})
+        shift = int(node.op in BRANCHING and node.op not in _LOOPS)
+        _say(node, "T", taken)
+        _say(node, "Tin", {at - shift: dtype for at, dtype in taken.items()})
+        _say(node, "Tout", out)
+        shapes = node.attr["output_shapes"].list.shape if "output_shapes" in node.attr else ()
+        for at in out if shapes else ():
+            shapes[at].CopyFrom(tf.TensorShape(None).as_proto())
+        return True
+
+    def _frozen(self, name: str, given: Mapping[int, int]) -> _Made:
+        """Returns the function that does what another does, with plain tensors for some of its arguments."""
+        key = (name, tuple(sorted(given.items())))
+        if key in self._made:
+            return self._made[key]
+        if name not in self._known or name in self._under_way:
+            return _Made(name, {}, [f"function {name!r}, which is not there or calls itself"])
+        self._under_way.add(name)
+        new = function_pb2.FunctionDef()
+        new.CopyFrom(self._known[name])
+        new.signature.name = new_name("frozen", name, self._known)
+        # Another implementation that TensorFlow may put in its place would want the variables.
+        for attribute in ("api_implements", "api_preferred_device"):
+            new.attr.pop(attribute, None)
+        held = {}
+        for at, dtype in given.items():
+            argument = new.signature.input_arg[at]
+            held[argument.name] = argument.type = dtype
+            argument.is_ref = False
+            del argument.handle_data[:]
+            new.resource_arg_unique_id.pop(at, None)
+            if at in new.arg_attr:
+                new.arg_attr[at].attr.pop("_output_shapes", None)
+        body, out = _Body(new.node_def, held, name), {}
+        self.freeze(body)
+        for at, result in enumerate(new.signature.output_arg):
+            given_back = new.ret[result.name]
+            new.ret[result.name] = body.renamed.get(given_back, given_back)
+            dtype = body.held.get(given_back, 0)
+            if dtype:
+                out[at] = result.type = dtype
+                del result.handle_data[:]
+        self._under_way.discard(name)
+        self._known[new.signature.name] = new
+        self._made[key] = _Made(new.signature.name, out, list(dict.fromkeys(body.stuck)))
+        return self._made[key]
+
+
+def _expanded(node: Any, arguments: Iterable[Any]) -> Iterator[tuple[str, int, bool]]:
+    """Yields what a node takes or gives, lists one by one: name as functions write it, dtype, whether a reference."""
+    for arg in arguments:
+        if arg.type_list_attr:
+            types = list(node.attr[arg.type_list_attr].list.type)
+        else:
+            one = arg.type or (node.attr[arg.type_attr].type if arg.type_attr in node.attr else 0)
+            types = [one] * (node.attr[arg.number_attr].i if arg.number_attr else 1)
+        for at, dtype in enumerate(types):
+            yield f"{arg.name}:{at}", dtype, arg.is_ref
+
+
+def _say(node: Any, key: str, types: Mapping[int, int]) -> None:
+    """Writes dtypes into a list of them, where a node has it."""
+    for at, dtype in types.items() if key in node.attr else ():
+        node.attr[key].list.type[at] = dtype
+
+
+def _branches(node: Any) -> list[Any]:
+    if node.op in ("Case", "StatelessCase"):
+        return list(node.attr["branches"].list.func)
+    return [node.attr["then_branch"].func, node.attr["else_branch"].func]
+
+
+def _plain(kind: str) -> str:
+    """The type of op that does with a plain tensor what this one does with a reference to one."""
+    return kind[3:] if kind.startswith("Ref") and kind[3:] in _PASSES else kind
+
+
+# -- what reads a variable through its handle -----------------------------------------------------
+
+
+def _read(node: Any, dtype: int, inside: bool) -> list[Any]:
+    _become(node, "Identity", T=dtype)
+    return []
+
+
+def _gather(node: Any, dtype: int, inside: bool) -> list[Any]:
+    batch, indices = node.attr["batch_dims"].i, node.attr["Tindices"].type
+    if not batch:
+        _become(node, "Gather", Tparams=dtype, Tindices=indices)
+        return []
+    axis = node_def_pb2.NodeDef(name=f"{node.name}/axis", op="Const", device=node.device)
+    # In a loop of TF1 a constant is of the round in which what it waits for is made.
+    axis.input.append(f"^{node.input[1].partition(':')[0]}")
+    axis.attr["dtype"].type = tf.int32.as_datatype_enum
+    axis.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(batch, tf.int32))
+    _become(node, "GatherV2", Tparams=dtype, Tindices=indices, Taxis=tf.int32.as_datatype_enum)
+    node.attr["batch_dims"].i = batch
+    node.input.insert(2, f"{axis.name}:output:0" if inside else axis.name)
+    return [axis]
+
+
+def _gather_nd(node: Any, dtype: int, inside: bool) -> list[Any]:
+    _become(node, "GatherNd", Tparams=dtype, Tindices=node.attr["Tindices"].type)
+    return []
+
+
+def _shape(node: Any, dtype: int, inside: bool) -> list[Any]:
+    _become(node, "Shape", T=dtype, out_type=node.attr["out_type"].type or tf.int32.as_datatype_enum)
+    return []
+
+
+def _become(node: Any, kind: str, **types: int) -> None:
+    """Makes a node one of another type; what does not belong to its type stays."""
+    node.op = kind
+    for name in [key for key in node.attr if not key.startswith("_") or key == "_output_shapes"]:
+        del node.attr[name]
+    for name, dtype in types.items():
+        node.attr[name].type = dtype
+
+
+_READS = {"ReadVariableOp": _read, "ResourceGather": _gather, "ResourceGatherNd": _gather_nd, "VariableShape": _shape}

@@ -1,0 +1,519 @@
+"""Proving: what was written is opened again by plain TensorFlow and run beside the graph it came from.
+
+It is done before a file takes its name. What cannot be run is said, with the reason: nothing is skipped in silence.
+"""
+
+from __future__ import annotations
+
+import gzip
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from google.protobuf import text_format
+
+from ...errors import PlanError
+from ...graph.graph import Graph
+from ...graph.hazards import hazards
+from ...graph.reports import many, some
+from ...graph.traversal import backward, forward
+from ...graph.variables import FEED_TYPES, TABLE_TYPES, VARIABLE_TYPES
+from ...plan.policies import writes
+from ..eager import eager
+from ..functions.library import BRANCHING, CALLS, definition, reachable, referred
+from ..private import op_definition
+from ..run.errors import words_of
+from ..values.initialization import initialise
+from ..values.transfer import assign
+from ..values.variables import fetch
+
+tf1 = tf.compat.v1
+
+#: What runs a file: a call's name and its feeds, by tensor of the source -> its results, by tensor of the source.
+Run = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+#: What a call of a file is: its inputs and outputs, each name -> tensor of the source.
+Calls = Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
+
+_FED = frozenset({"Placeholder", "PlaceholderV2"})
+_HARMLESS = VARIABLE_TYPES | BRANCHING | CALLS | {
+    "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp", "HashTable",
+    "HashTableV2", "AnonymousHashTable", "LookupTableFind", "LookupTableFindV2", "LookupTableSize",
+    "LookupTableSizeV2", "LookupTableExport", "LookupTableExportV2", "Assert", "Print", "PrintV2",
+}  # fmt: skip
+#: What lives as long as one run.
+_OF_A_RUN = ("TensorArray", "Stack")
+_RANDOM = ("Random", "Truncated", "ParameterizedTruncated", "Multinomial", "SampleDistortedBoundingBox")
+_OUTSIDE = ("Queue", "Reader", "Barrier", "Stage", "Unstage", "Write", "Save", "Restore", "MergeV2Checkpoints",
+            "PyFunc", "EagerPyFunc")  # fmt: skip
+#: Sizes that stand for unknown ones, in turn, until the source takes them; and whether whole numbers are zeros.
+_SIZES = ((2, False), (1, False), (1, True), (64, False))
+_MOST = 8
+_BY_CHANCE = "draws random numbers"
+_ERRORS = (tf.errors.OpError, ValueError, TypeError, KeyError, RuntimeError)
+
+
+@dataclass
+class Proof:
+    """What was seen when a file was opened again.
+
+    Args:
+        said: what was run, and on what; empty where nothing was.
+        notes: what could not be run, and why.
+    """
+
+    said: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+def prove(
+    base: Graph,
+    calls: Calls,
+    file: AbstractContextManager[Run],
+    source: Source,
+    feeds: Mapping[str, Any],
+    asked: str,
+    instead: str,
+    kept: frozenset[str] | None = None,
+) -> Proof:
+    """Opens a file, runs its calls and compares what comes out with the source.
+
+    Args:
+        base: snapshot of the graph that was saved.
+        calls: what to run.
+        file: opens it, in plain TensorFlow.
+        source: runs the graph that was saved.
+        feeds: tensor -> array; tensors that are not given get random numbers where dtype and shape allow it.
+        asked: the request, for messages.
+        instead: what to type where TensorFlow does not run the file.
+        kept: the variables whose values are in the file; None: all that it needs.
+
+    Raises:
+        PlanError: TensorFlow does not open the file or does not run it, or other numbers come out.
+    """
+    proof, made_up, sizes, equal = Proof("opened again by TensorFlow"), dict[str, None](), set[int](), 0
+    with ExitStack() as opened:
+        with _refusing(asked, "open", instead):
+            run = opened.enter_context(file)
+        opened.callback(source.close)
+        for key, (ins, outs) in calls.items():
+            part = looked(base, [*ins.values(), *feeds], list(outs.values()))
+            name = f"signature {key!r}" if key else some(part.outputs)
+            lost = [] if kept is None else [v for v in part.variables if v not in kept]
+            if lost and not part.kept:
+                part.kept = f"needs the variable {lost[0]!r}, whose value is not in the file"
+            if part.kept:
+                proof.notes.append(f"not run: {name} {part.kept}")
+                continue
+            try:
+                given, want, size = source.answers(part, feeds)
+            except _Mute as mute:
+                proof.notes.append(f"not run: {name} {mute}")
+                continue
+            with _refusing(asked, "run", instead):
+                got = run(key, given)
+            for tensor in part.outputs:
+                far = _apart(want[tensor], got[tensor], part.random)
+                if far:
+                    how = "Report this; verify=False writes the file as it is"
+                    raise PlanError(asked, f"{tensor!r} of what was written {far}", how)
+            if part.random:
+                proof.notes.append(f"run, but not compared, for its random numbers: {name}")
+            else:
+                equal += len(part.outputs)
+                made_up |= dict.fromkeys(name for name in given if name not in feeds)
+                sizes |= {size} - {0}
+    if equal:
+        on = f" on random values for {some(list(made_up))}" if made_up else ""
+        on += f" (unknown sizes: {' or '.join(map(str, sorted(sizes)))})" if sizes else ""
+        proof.said += f": {many(equal, 'output')} as before{on}"
+    return proof
+
+
+@contextmanager
+def _refusing(asked: str, what: str, instead: str) -> Iterator[None]:
+    try:
+        yield
+    except (*_ERRORS, NotImplementedError, AttributeError, OSError) as error:
+        raise PlanError(
+            asked,
+            f"TensorFlow does not {what} what was written: {words_of(error)}",
+            f"{instead}; verify=False writes the file as it is",
+        ) from error
+
+
+# -- what is run ----------------------------------------------------------------------------------
+
+
+class _Mute(Exception):
+    """The source cannot be run; the text says why."""
+
+
+@dataclass
+class Part:
+    """What some outputs need.
+
+    Args:
+        outputs: the tensors.
+        fed: tensors that must be fed.
+        variables: the variables among what they need.
+        tables: ops that fill the tables among what they need.
+        random: random numbers are among it.
+        kept: why it is not to be run; empty where it may be.
+    """
+
+    outputs: list[str]
+    fed: list[str]
+    variables: list[str]
+    tables: list[str]
+    random: bool
+    kept: str
+
+
+def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
+    """Looks at what some outputs need, where some tensors are fed."""
+    inputs, outputs = list(dict.fromkeys(inputs)), list(dict.fromkeys(outputs))
+    cuts = frozenset(base.tensor(name) for name in inputs)
+    ends = [base.tensor(name) for name in outputs]
+    mask = backward(base, base.mask([op for op, port in ends if (op, port) not in cuts]), cuts)
+    inside = np.flatnonzero(mask).tolist()
+    fed = dict.fromkeys(inputs) | {f"{base.names[i]}:0": None for i in inside
+                                   if base.types[i] in _FED and (i, 0) not in cuts}  # fmt: skip
+    variables = [base.names[i] for i in inside if base.types[i] in VARIABLE_TYPES]
+    tables = [name for i in inside for name in base.state.starters.get(base.names[i], ())]
+    acts = _acting(base)
+    found = [(acts(i), i) for i in inside]
+    random = any(kind == _BY_CHANCE for kind, _ in found)
+    kept = next((f"needs {base.names[i]!r} ({base.types[i]}), which {kind}"
+                 for kind, i in found if kind not in ("", _BY_CHANCE)), "")  # fmt: skip
+    dtypes = {name: base.owner.as_graph_element(name).dtype for name in outputs}
+    odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
+    if odd and not kept:
+        kept = f"cannot be fetched: {odd[0]!r} is a {dtypes[odd[0]].name}"
+    return Part(outputs, list(fed), variables, tables, random, kept)
+
+
+def sinks(base: Graph, orphans: frozenset[str]) -> dict[str, str]:
+    """Returns the last tensors of a graph that can be run without any effect, at most some; each under its own name."""
+    acts = _acting(base)
+    acting = base.mask([i for i in range(base.size) if acts(i)])
+    kinds = base.type_array
+    leaves = np.isin(kinds, ["Exit", "RefExit", "Merge", "RefMerge"])
+    turning = forward(base, np.isin(kinds, ["Enter", "RefEnter", "Switch", "RefSwitch"]), within=~leaves)
+    fed = forward(base, base.typed(_FED))
+    free = fed & ~forward(base, acting) & ~turning
+    free &= ~base.mask([base.index[name] for name in orphans if name in base.index])
+    found: list[str] = []
+    for i in np.flatnonzero(free).tolist()[::-1]:
+        readers = base.consumers.row(i)
+        if len(found) < _MOST and base.types[i] not in _FED and not free[readers].any():
+            outputs = base.owner.get_operation_by_name(base.names[i]).outputs
+            odd = any(t.dtype in (tf.resource, tf.variant) or not base.owner.is_fetchable(t) for t in outputs)
+            found += [outputs[0].name] if outputs and not odd else []
+    return {name: name for name in found[::-1]}
+
+
+def _acting(base: Graph) -> Callable[[int], str]:
+    """Returns what says of an op what it does beside computing, in words; empty where it does nothing."""
+    known = dict(getattr(base.owner, "_functions", {}))
+    inner: dict[str, str] = {}
+
+    def function(name: str) -> str:
+        if name not in inner:
+            inner[name] = _worst(
+                _act(node.op) for other in reachable([name], known) for node in definition(known[other]).node_def
+            )
+        return inner[name]
+
+    def act(i: int) -> str:
+        kind, node = _act(base.types[i]), base.nodes[i]
+        if kind or not known or not (getattr(node, "attr", None) or base.types[i] in known):
+            return kind
+        return _worst(function(name) for name in referred(node, known))
+
+    return act
+
+
+def _worst(kinds: Iterable[str]) -> str:
+    """An effect, or chance, or nothing."""
+    found = set(kinds)
+    return next(iter(sorted(found - {"", _BY_CHANCE})), _BY_CHANCE if _BY_CHANCE in found else "")
+
+
+@cache
+def _act(kind: str) -> str:
+    """What ops of a type do beside computing, in words; empty where they do nothing."""
+    about = op_definition(kind)
+    if kind in TABLE_TYPES:
+        return "holds what is in no file"
+    if kind in _FED or kind in _HARMLESS or about is None or kind.startswith(_OF_A_RUN):
+        return ""
+    if kind in FEED_TYPES:
+        return "takes what comes from outside of the graph"
+    if kind.startswith(_RANDOM) or kind.endswith("CandidateSampler"):
+        return _BY_CHANCE
+    if about.is_stateful or writes(kind) or kind.startswith(_OUTSIDE):
+        return "has effects, or a state of its own"
+    return ""
+
+
+# -- the source -----------------------------------------------------------------------------------
+
+
+class Source:
+    """The graph that was saved, as something that can be run.
+
+    Args:
+        base: its snapshot.
+        values: a session of it, a mapping of variable name to array, or None: initial values.
+        asked: the request, for messages.
+    """
+
+    def __init__(self, base: Graph, values: Any, asked: str) -> None:
+        self._base, self._asked = base, asked
+        self._session: Any = values if hasattr(values, "run") else None
+        self._given: Any = values if isinstance(values, Mapping) else None
+        self._own: Any = None
+        self._begun: set[str] = set()
+
+    def close(self) -> None:
+        """Gives back the session that was made, if one was."""
+        if self._own is not None:
+            self._own.close()
+
+    def answers(self, part: Part, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], int]:
+        """Returns what was fed, what came out, and the size that stands for unknown ones, or 0.
+
+        Raises:
+            _Mute: the source cannot be run so.
+        """
+        try:
+            session = self._ready(part)
+        except (*_ERRORS, PlanError) as error:
+            raise _Mute(f"cannot be run in the source: {_why(error)}") from error
+        tensors = {name: self._base.owner.as_graph_element(name) for name in part.fed}
+        fixed = all(name in feeds or (t.shape.is_fully_defined() and not t.dtype.is_integer)
+                    for name, t in tensors.items())  # fmt: skip
+        last: Exception | None = None
+        for size, plain in _SIZES[: 1 if fixed else None]:
+            given = {name: feeds[name] if name in feeds else _random(t, size, plain) for name, t in tensors.items()}
+            blank = [name for name, value in given.items() if value is None]
+            if blank:
+                t = tensors[blank[0]]
+                raise _Mute(f"needs a value for {blank[0]!r} ({t.dtype.base_dtype.name}, shape {t.shape}): "
+                            f"give feeds={{{blank[0]!r}: ...}}")  # fmt: skip
+            try:
+                want = dict(zip(part.outputs, session.run(part.outputs, given), strict=True))
+            except _ERRORS as error:
+                last = error
+                continue
+            open_ = any(name not in feeds and not t.shape.is_fully_defined() for name, t in tensors.items())
+            return given, want, size if open_ else 0
+        made_up = [name for name in part.fed if name not in feeds]
+        how = f"; give it real values: feeds={{{made_up[0]!r}: ...}}" if made_up else ""
+        raise _Mute(f"cannot be run in the source: {_why(last)}{how}") from last
+
+    def variables(self, names: Sequence[str]) -> dict[str, Any]:
+        """Returns the values that variables have in the session of this source, by op name."""
+        infos = [self._base.state.variables[name] for name in names]
+        return fetch(self._session or self._own, infos, self._base.owner, self._asked)
+
+    def _ready(self, part: Part) -> Any:
+        """A session in which all that a part needs has a value."""
+        if self._session is not None:
+            return self._session
+        graph, known = self._base.owner, self._base.state.variables
+        if self._own is None:
+            self._own = tf1.Session(graph=graph, config=config(self._base))
+        infos = [known[name] for name in part.variables if name in known and name not in self._begun]
+        if self._given is not None:
+            arrays = fetch(self._given, infos, graph, self._asked)
+            assign(self._own, graph, arrays, known, "opening it again")
+        else:
+            initialise(self._own, graph, infos, list(known.values()), self._asked)
+        self._begun.update(info.op for info in infos)
+        fill(self._own, part.tables)
+        return self._own
+
+
+def fill(session: Any, starters: Sequence[str], paths: Mapping[str, str] | None = None) -> None:
+    """Runs what fills tables; one that is filled already stays as it is.
+
+    One whose own file is not there stays empty: what reads it cannot be run then, and says so.
+    """
+    for name in starters:
+        with suppress(tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
+            session.run(session.graph.get_operation_by_name(name.partition(":")[0]), paths)
+
+
+def config(base: Graph) -> Any:
+    """Returns how a session is made that is to run a graph once: anywhere, and without what would end the process."""
+    made = tf1.ConfigProto(allow_soft_placement=True)
+    made.graph_options.rewrite_options.disable_meta_optimizer = bool(hazards(base))
+    return made
+
+
+def _why(error: BaseException | None) -> str:
+    return error.wrong if isinstance(error, PlanError) else words_of(error) if error is not None else "no size fits"
+
+
+def _random(tensor: Any, size: int, plain: bool) -> Any:
+    """An array for a tensor, the same each time; None where none can be made up."""
+    dtype = tensor.dtype.base_dtype
+    if tensor.shape.rank is None or dtype in (tf.resource, tf.variant) or dtype.is_quantized:
+        return None
+    shape = [size if n is None else n for n in tensor.shape.as_list()]
+    made = np.random.RandomState(0)
+    if dtype == tf.string:
+        return np.full(shape, b"0", dtype=object)
+    if dtype.is_integer or dtype.is_bool:
+        numbers = np.zeros(shape) if plain else made.randint(0, 2, shape)
+        return np.asarray(numbers).astype(dtype.as_numpy_dtype)
+    return np.asarray(made.random_sample(shape)).astype(dtype.as_numpy_dtype)
+
+
+def _apart(want: Any, got: Any, random: bool) -> str:
+    """How two values differ, in words; empty where they are equal, but for what another order of sums makes."""
+    a, b = np.asarray(want), np.asarray(got)
+    if a.dtype != b.dtype:
+        return f"is {b.dtype}, not {a.dtype}"
+    if random:
+        return ""
+    if a.shape != b.shape:
+        return f"has shape {b.shape}, not {a.shape}"
+    if a.dtype.kind in "OSUb" or np.issubdtype(a.dtype, np.integer):
+        return "" if np.array_equal(a, b) else "is not what the source gives"
+    kind = np.complex128 if a.dtype.kind == "c" else np.float64
+    close = float(np.sqrt(np.finfo(a.dtype).eps)) if a.dtype.kind in "fc" else 0.1  # what is short is of TensorFlow
+    left, right = a.astype(kind), b.astype(kind)
+    scale = float(np.abs(left[np.isfinite(left)]).max(initial=0.0))
+    if np.allclose(left, right, rtol=close, atol=close * scale, equal_nan=True):
+        return ""
+    return f"differs from the source by {float(np.nanmax(np.abs(left - right))):.3g}, of {scale:.3g}"
+
+
+# -- the files ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def graph_def_file(
+    path: str,
+    base: Graph,
+    calls: Calls,
+    moved: Callable[[str], str],
+    starters: Sequence[str],
+    paths: Mapping[str, str],
+    source: Source | None,
+) -> Iterator[Run]:
+    """Opens a GraphDef.
+
+    Args:
+        path: the file.
+        base: snapshot of the graph that was saved.
+        calls: what will be run.
+        moved: tensor of the source -> what it is called in the file.
+        starters: ops that must run first.
+        paths: what these are fed.
+        source: gives the variables the values that the file does not have; None where it has no variables.
+    """
+    with open(path, "rb") as found:
+        data = found.read()
+    data = gzip.decompress(data) if path.endswith(".gz") else data
+    graph_def = tf1.GraphDef()
+    if path.removesuffix(".gz").endswith((".pbtxt", ".txt")):
+        text_format.Parse(data.decode(), graph_def)
+    else:
+        graph_def.ParseFromString(data)
+    for node in graph_def.node:
+        node.device = ""
+    with tf.Graph().as_default() as graph:
+        tf1.import_graph_def(graph_def, name="")
+        held = [op for op in graph.get_operations() if op.type in VARIABLE_TYPES] if source is not None else []
+        given = {op.name: tf1.placeholder(op.get_attr("dtype"), None) for op in held}
+        sets = {op.name: _setter(op, given[op.name]) for op in held}
+    with tf1.Session(graph=graph, config=config(base)) as session:
+        begun: set[str] = set()
+
+        def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
+            ins, outs = calls[key]
+            if source is not None and not begun:
+                part = looked(base, list(ins.values()), list(outs.values()))
+                for name, value in source.variables([name for name in part.variables if name in sets]).items():
+                    session.run(sets[name], {given[name]: value})
+            if not begun:
+                fed = {name: path for name, path in paths.items() if _has(graph, name.partition(":")[0])}
+                fill(session, [name for name in starters if _has(graph, name)], fed)
+            begun.add(key)
+            return _run(session, outs, feeds, moved)
+
+        yield run
+
+
+def _setter(variable: Any, value: Any) -> Any:
+    if variable.type == "VarHandleOp":
+        return tf.raw_ops.AssignVariableOp(resource=variable.outputs[0], value=value)
+    return tf.raw_ops.Assign(ref=variable.outputs[0], value=value, validate_shape=False).op
+
+
+def _has(graph: Any, name: str) -> bool:
+    with suppress(KeyError):
+        return graph.get_operation_by_name(name) is not None
+    return False
+
+
+def _run(
+    session: Any, outs: Mapping[str, str], feeds: Mapping[str, Any], moved: Callable[[str], str]
+) -> dict[str, Any]:
+    there = {moved(name): value for name, value in feeds.items() if _has(session.graph, moved(name).partition(":")[0])}
+    tensors = list(dict.fromkeys(outs.values()))
+    return dict(zip(tensors, session.run([moved(name) for name in tensors], there), strict=True))
+
+
+@contextmanager
+def meta_graph_file(
+    path: str, base: Graph, calls: Calls, moved: Callable[[str], str], starters: Sequence[str], paths: Mapping[str, str]
+) -> Iterator[Run]:
+    """Opens a MetaGraph with the checkpoint beside it; see `graph_def_file`.
+
+    Args:
+        path, base, calls, moved: as there.
+        starters: ops that must run first, beside those that fill the tables it lists.
+        paths: what these are fed.
+    """
+    with tf.Graph().as_default() as graph, tf1.Session(graph=graph, config=config(base)) as session:
+        saver = tf1.train.import_meta_graph(path, clear_devices=True)
+        if saver is not None:
+            saver.restore(session, path.removesuffix(".meta"))
+        fill(session, [item.name for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)])
+        fill(session, starters, {name: path for name, path in paths.items() if _has(graph, name.partition(":")[0])})
+        yield lambda key, feeds: _run(session, calls[key][1], feeds, moved)
+
+
+@contextmanager
+def saved_model_file(
+    folder: str, base: Graph, calls: Calls, moved: Callable[[str], str], tags: Sequence[str]
+) -> Iterator[Run]:
+    """Opens a SavedModel as TF1 does; see `graph_def_file`."""
+    with tf.Graph().as_default(), tf1.Session(config=config(base)) as session:
+        load = inspect.unwrap(tf1.saved_model.loader.load)  # what is under the decorator does not warn
+        load(session, list(tags), folder, clear_devices=True)
+        yield lambda key, feeds: _run(session, calls[key][1], feeds, moved)
+
+
+@contextmanager
+def served_file(folder: str, calls: Calls) -> Iterator[Run]:
+    """Opens a SavedModel as TF2 does: its signatures are called."""
+    with eager():
+        loaded = tf.saved_model.load(folder)
+
+    def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        ins, outs = calls[key]
+        with eager():
+            found = loaded.signatures[key](**{name: tf.constant(feeds[t]) for name, t in ins.items() if t in feeds})
+            return {tensor: found[name].numpy() for name, tensor in outs.items()}
+
+    yield run

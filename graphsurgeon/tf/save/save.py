@@ -1,0 +1,403 @@
+"""Save: a graph, or a part of it, with its values, as files that plain TensorFlow reads."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from google.protobuf import text_format
+
+from ...errors import PlanError
+from ...graph.collector import gc_paused
+from ...graph.graph import Graph
+from ...graph.reports import Saved, many, some, untrained_text
+from ...graph.selection import select
+from ...graph.sizes import variable_bytes
+from ...graph.traversal import backward
+from ...graph.variables import VariableInfo
+from ..copy.resources import starters
+from ..functions.graph_function import arguments, function_module
+from ..functions.library import definition, reachable, referred
+from ..run.errors import words_of
+from ..values.restore import saved_names, slices
+from ..values.transfer import batches, stream
+from ..values.variables import fetch, variable_infos
+from .export import Exported, exported, meta_graph, named, nodes_of, trained, with_saver
+from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
+from .saved_model import write_saved_model
+from .write import beside, put_checkpoint, put_folder, read_back, write_checkpoint
+
+FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2")
+_INSTEAD = {
+    "graph_def": "Choose other outputs, or keep the variables: save a .meta file or a SavedModel",
+    "meta_graph": "Choose other outputs, or save a SavedModel: format='saved_model'",
+    "saved_model": "Choose other outputs, or save a .meta file",
+    "saved_model_tf2": "Save it as TF1 does: format='saved_model'",
+}
+_SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "": "saved_model"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `Editor.save` was asked for; see there.
+
+    `feeds` is by tensor name, `untrained` says which variables have nothing but initial values, and why; `initial` is
+    true where these are wanted.
+    """
+
+    path: Any
+    format: str | None
+    outputs: Any
+    inputs: Any
+    signatures: Mapping[str, tuple[Any, Any]] | None
+    freeze: bool
+    under: str
+    names: Mapping[str, str]
+    device: str | Mapping[str, str]
+    tags: str | Iterable[str]
+    own_inputs: Mapping[str, str]
+    own_outputs: Mapping[str, str]
+    starters: tuple[list[str], Mapping[str, str]]
+    feeds: Mapping[str, Any]
+    verify: bool
+    untrained: Mapping[str, str]
+    initial: bool
+
+    @property
+    def asked(self) -> str:
+        """The request, for messages."""
+        return f"save({os.fspath(self.path)!r}" + (f", format={self.format!r})" if self.format else ")")
+
+    @property
+    def kind(self) -> str:
+        """The format, from its word or from the suffix.
+
+        Raises:
+            PlanError: neither is known.
+        """
+        if self.format is not None:
+            if self.format not in FORMATS:
+                raise PlanError(self.asked, f"format={self.format!r} is not known",
+                                "Choose one of " + ", ".join(map(repr, FORMATS)))  # fmt: skip
+            return self.format
+        name = os.path.basename(os.fspath(self.path).rstrip("/")).removesuffix(".gz")
+        if ".ckpt" in name:
+            return "checkpoint"
+        suffix = os.path.splitext(name)[1]
+        if suffix not in _SUFFIXES:
+            raise PlanError(
+                self.asked,
+                f"the suffix {suffix!r} says no format",
+                "Type .pb, .pbtxt, .meta, .ckpt or no suffix (a SavedModel folder); or format="
+                + ", ".join(map(repr, FORMATS)),
+            )
+        return _SUFFIXES[suffix]
+
+    def refuse(self, kind: str) -> None:
+        """Refuses arguments that do not go with a format, and outputs that name nothing.
+
+        Raises:
+            PlanError: one is given that would mean nothing, or everything.
+        """
+        model = kind.startswith("saved_model")
+        wrong = {
+            "signatures": self.signatures is not None and not model,
+            "freeze": self.freeze and kind not in ("graph_def", "saved_model"),
+            "under": bool(self.under) and kind != "checkpoint",
+            "names": bool(self.names) and kind != "checkpoint",
+            "outputs": self.outputs is not None and (kind == "checkpoint" or self.signatures is not None),
+            "inputs": self.inputs is not None and (kind == "checkpoint" or self.signatures is not None),
+            "device": self.device != "keep" and kind in ("checkpoint", "saved_model_tf2"),
+            "feeds": bool(self.feeds) and (kind == "checkpoint" or not self.verify),
+        }
+        for name, hit in wrong.items():
+            if hit:
+                beside_ = "signatures" if self.signatures is not None and model else f"the format {kind!r}"
+                beside_ = "verify=False" if name == "feeds" and not self.verify else beside_
+                raise PlanError(self.asked, f"{name}= does not go with {beside_}", f"Leave {name}= out")
+        how = "Name the tensors to save" + ("" if model else "; leave outputs= out to save the whole graph")
+        if self.outputs is not None and not named(self.outputs):
+            raise PlanError(self.asked, f"outputs={self.outputs!r} names no tensor", how)
+        none = [key for key, (_, outs) in (self.signatures or {}).items() if not named(outs)]
+        if none:
+            how = f"Name its tensors: signatures={{{none[0]!r}: (inputs, outputs)}}"
+            raise PlanError(self.asked, f"signature {none[0]!r} has no outputs", how)
+
+    @property
+    def all_signatures(self) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
+        """Name -> (inputs, outputs), each name -> tensor; one, called serving_default, where no more are given."""
+        if self.signatures is not None:
+            return {key: (named(ins), named(outs)) for key, (ins, outs) in self.signatures.items()}
+        outputs = self.own_outputs if self.outputs is None else self.outputs
+        inputs = self.own_inputs if self.inputs is None and self.outputs is None else self.inputs
+        return {"serving_default": (named(inputs), named(outputs))} if named(outputs) else {}
+
+
+@gc_paused()
+def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any, request: Request) -> Saved:
+    """Writes what a request asks for.
+
+    Args:
+        base: snapshot of the graph; it stays as it is.
+        orphans: ops without a role.
+        void: variables that nothing gives a value.
+        values: a session, a mapping of variable name to array, or a call that gives a session; it is called only
+            where values are needed.
+        request: the request.
+
+    Raises:
+        SelectionError: a tensor is not there.
+        PlanError: see `Editor.save`.
+    """
+    kind, path = request.kind, os.fspath(request.path)
+    request.refuse(kind)
+    for name in request.feeds:
+        base.tensor(name, request.asked)
+    if kind == "checkpoint":
+        return _checkpoint(base, path, values, request, void | orphans)
+    signatures = request.all_signatures if kind.startswith("saved_model") else {}
+    if kind == "saved_model_tf2":
+        return _module(base, path, values, request, signatures)
+    ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(request.outputs).values())
+    starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(named(request.inputs).values())
+    if request.signatures is not None:  # the input of one may be computed for another
+        starts, ends = [], [*ends, *starts]
+    if starts and not ends:
+        raise PlanError(request.asked, "inputs= are given, but no outputs", "Name the outputs too: outputs=...")
+    if request.freeze:
+        _refuse_untrained(base, orphans, starts, ends, request)
+    frozen = _live(values) if request.freeze else None
+    if kind == "saved_model" and not signatures:
+        raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
+    also = request.starters[0] if kind == "saved_model" or _reads_tables(base, ends) else []
+    made = exported(base, orphans, starts, ends, frozen, request.device, request.asked, also)
+    left = made.left(base, orphans)
+    calls = _calls(base, orphans, request, signatures)
+    if kind == "graph_def":
+        return _graph_def(base, made, path, values, request, left, calls)
+    kept = trained(made.graph, void)
+    saver = with_saver(made.graph, kept)
+    parts = slices(made.graph)
+    keys = {op: (parts[op].name, parts[op].spec) if op in parts else (op, "") for op in kept}
+    infos = [base.state.variables[op] for op in kept]
+    asked = request.asked
+    with beside(path, asked) as folder:
+        if kind == "meta_graph":
+            path = path.removesuffix(".meta")
+            new = os.path.join(folder, os.path.basename(path))
+            meta = meta_graph(made.graph, saver, asked)
+            if infos:
+                write_checkpoint(new, read(base, values, infos, asked), keys, _total(infos), asked)
+            with open(new + ".meta", "wb") as out:
+                out.write(meta.SerializeToString())
+            first = made.there(request.starters[0])
+            if first:
+                made.notes.append(f"to be run first: {some(first)}, as in the SavedModel that this graph is from")
+            file = meta_graph_file(new + ".meta", base, calls, made.name, first, request.starters[1])
+        else:
+            new = os.path.join(folder, "model")
+            meta = write_saved_model(made, new, signatures, request.tags, saver, base, request.starters, asked)
+            if infos:
+                inner = os.path.join(new, "variables", "variables")
+                write_checkpoint(inner, read(base, values, infos, asked), keys, _total(infos), asked)
+            tags = [request.tags] if isinstance(request.tags, str) else list(request.tags)
+            file = saved_model_file(new, base, calls, made.name, tags)
+        source = Source(base, _live(values) if infos or request.freeze or not callable(values) else None, asked)
+        proof = _proof(base, calls, file, source, request, None if request.freeze else kept)
+        if kind == "meta_graph":
+            if infos:
+                put_checkpoint(new, path)
+            path += ".meta"
+            os.replace(new + ".meta", path)
+        else:
+            put_folder(new, path, asked)
+    return Saved(path, kind, len(meta.graph_def.node), tuple(kept), left, [*made.notes, *proof.notes], proof.said)
+
+
+def _reads_tables(base: Graph, ends: list[str]) -> bool:
+    """Whether tensors are computed from tables: what the file they come from runs once may fill these."""
+    needed = backward(base, base.mask([base.tensor(name)[0] for name in ends]))
+    nodes = [base.nodes[i] for i in np.flatnonzero(needed).tolist()]
+    known = dict(getattr(base.owner, "_functions", {}))
+    called = reachable({name for node in nodes for name in referred(node, known)} if known else (), known)
+    inside = [node for name in called for node in definition(known[name]).node_def]
+    return any("Table" in node.op for node in (*nodes, *inside))
+
+
+def _refuse_untrained(
+    base: Graph, orphans: frozenset[str], starts: list[str], ends: list[str], request: Request
+) -> None:
+    """Refuses to freeze variables at initial values that nobody has asked for."""
+    if request.initial or not request.untrained:
+        return
+    inputs = list(dict.fromkeys(starts)) or None
+    block = select(base, inputs=inputs, outputs=list(dict.fromkeys(ends))) if ends else select(base)
+    bad = {name: why for name, why in request.untrained.items() if name in block and name not in orphans}
+    if bad:
+        how = "Train or restore them first, give values=session, or type values='initial' to freeze these as they are"
+        raise PlanError(request.asked, "; ".join(untrained_text(bad)), how)
+
+
+def _calls(base: Graph, orphans: frozenset[str], request: Request, signatures: Any) -> Any:
+    """What is run to prove a file: its signatures, or what was asked for, or the last of all that has no effects."""
+    if signatures:
+        return signatures
+    outputs, inputs = named(request.outputs), named(request.inputs)
+    if not outputs:
+        own = request.own_outputs.values()
+        outputs = named(list(own)) if own and all(t.partition(":")[0] in base.index for t in own) else {}
+        outputs, inputs = outputs or sinks(base, orphans), {}
+    return {"": (inputs, outputs)} if outputs else {}
+
+
+def _proof(
+    base: Graph, calls: Any, file: Any, source: Source, request: Request, kept: Iterable[str] | None = None
+) -> Proof:
+    """Opens what was written and runs it beside the source, unless that is not wanted."""
+    if not request.verify:
+        return Proof("", ["not opened again: verify=False"])
+    held = None if kept is None else frozenset(kept)
+    return prove(base, calls, file, source, request.feeds, request.asked, _INSTEAD[request.kind], held)
+
+
+def _live(values: Any) -> Any:
+    return values() if callable(values) else values
+
+
+def _total(infos: Iterable[VariableInfo]) -> int:
+    return sum(map(variable_bytes, infos))
+
+
+def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Iterator[Mapping[str, Any]]:
+    """Yields the values of variables, batch after batch, from a session, a mapping, or a call that gives a session."""
+    given = _live(values)
+    if isinstance(given, Mapping):
+        known = {info.op: info for info in infos}
+        for names in batches({info.op: variable_bytes(info) for info in infos}):
+            yield fetch(given, [known[name] for name in names], base.owner, asked)
+        return
+    if getattr(given, "graph", None) is not base.owner:
+        raise PlanError(asked, "values is no session of this graph", "Give one, or {name: array}, or leave it out")
+    yield from stream(given, infos, asked)
+
+
+# -- the formats ----------------------------------------------------------------------------------
+
+
+def _checkpoint(base: Graph, path: str, values: Any, request: Request, void: frozenset[str]) -> Saved:
+    known = {op: info for op, info in base.state.variables.items() if op not in void}
+    if request.names and not request.under:
+        # Only what is named: the names of a source mean its copy.
+        names = saved_names(base.owner, known.values(), "", request.names, request.asked)
+        targets = set(request.names.values())
+        wanted = {
+            op: key for op, key in names.items() if op in targets or (any("*" in t for t in targets) and key != op)
+        }
+    else:
+        wanted = saved_names(base.owner, known.values(), request.under, request.names, request.asked)
+    if not wanted:
+        raise PlanError(
+            request.asked, "the graph has no variable to save", "Save the graph itself: a .pb or .meta file"
+        )
+    parts = slices(base.owner)
+    keys = {op: (key, parts[op].spec if op in parts else "") for op, key in wanted.items()}
+    whole = [key for key, spec in keys.values() if not spec]
+    twice = next((key for key in whole if whole.count(key) > 1), None) if len(set(whole)) < len(whole) else None
+    if twice is not None:
+        clash = [op for op, (key, _) in keys.items() if key == twice]
+        raise PlanError(request.asked, f"{some(clash)} would all be called {twice!r}", "Give them other names=")
+    infos = [known[op] for op in wanted]
+    prefix = path.removesuffix(".index")
+    with beside(prefix, request.asked) as folder:
+        new = os.path.join(folder, "values")
+        write_checkpoint(new, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
+        if request.verify:
+            read_back(new, [key for key, _ in keys.values()], request.asked)
+        put_checkpoint(new, prefix)
+    notes = [] if request.verify else ["not opened again: verify=False"]
+    return Saved(prefix, "checkpoint", 0, tuple(wanted), 0, notes, "read again by TensorFlow" * request.verify)
+
+
+def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Request, left: int, calls: Any) -> Saved:
+    graph_def = nodes_of(made.graph, request.asked)
+    plain = path.removesuffix(".gz")
+    text = plain.endswith((".pbtxt", ".txt"))
+    data = text_format.MessageToString(graph_def).encode() if text else graph_def.SerializeToString()
+    held = list(variable_infos(made.graph))
+    notes = list(made.notes)
+    if held:
+        notes.append(f"the values of {many(len(held), 'variable')} are not in it: freeze=True keeps them as constants")
+    fills = {table: names for table, names in starters(made.graph).items()
+             if "Table" in made.graph.get_operation_by_name(table).type}  # fmt: skip
+    starts = [name for found in fills.values() for name in found]
+    if fills:
+        notes.append(f"to be run first: {some(starts)}, to fill {some(list(fills))}")
+    first = made.there(request.starters[0])
+    if first:
+        notes.append(f"to be run first: {some(first)}, as in the SavedModel that this graph is from")
+    with beside(path, request.asked) as folder:
+        new = os.path.join(folder, os.path.basename(path))
+        with open(new, "wb") as out:
+            out.write(gzip.compress(data) if path.endswith(".gz") else data)
+        # A GraphDef has no values: where none are given, both sides get the initial ones.
+        source = Source(base, _live(values) if request.freeze or not callable(values) else None, request.asked)
+        file = graph_def_file(
+            new, base, calls, made.name, [*starts, *first], request.starters[1], source if held else None
+        )
+        proof = _proof(base, calls, file, source, request)
+        os.replace(new, path)
+    return Saved(path, "graph_def", len(graph_def.node), (), left, [*notes, *proof.notes], proof.said)
+
+
+def _module(base: Graph, path: str, values: Any, request: Request, signatures: Any) -> Saved:
+    if not signatures:
+        raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
+    module, served = function_module(base, signatures, values)
+    with beside(path, request.asked) as folder:
+        new = os.path.join(folder, "model")
+        notes = _write_module(module, new, served, base, request.asked)
+        calls = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
+        source = Source(base, _live(values) if module.variables or not callable(values) else None, request.asked)
+        proof = _proof(base, calls, served_file(new, calls), source, request)
+        put_folder(new, path, request.asked)
+    names = tuple(v.name.removesuffix(":0") for v in module.variables)
+    return Saved(path, "saved_model_tf2", 0, names, 0, [*notes, *proof.notes], proof.said)
+
+
+def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str) -> list[str]:
+    """Writes a module; returns what to know of it.
+
+    Raises:
+        PlanError: TensorFlow does not write it.
+    """
+    overridden = sorted({node.attr["_gradient_op_type"].s.decode() for node in base.nodes
+                         if "_gradient_op_type" in getattr(node, "attr", ())})  # fmt: skip
+    # TensorFlow prints the whole stack of what is caught here.
+    try:
+        with _saying(asked), redirect_stderr(io.StringIO()) if overridden else nullcontext():
+            tf.saved_model.save(module, folder, signatures=served)
+            return []
+    except PlanError:
+        if not overridden:
+            raise
+    with _saying(asked):
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+        tf.saved_model.save(module, folder, signatures=served, options=options)
+    return [f"the gradient registered as {some(overridden)} is not in it, for TensorFlow cannot trace it: register it "
+            "again where the model is loaded, before it is differentiated"]  # fmt: skip
+
+
+@contextmanager
+def _saying(asked: str) -> Iterator[None]:
+    how = "Save it as TF1 does: format='saved_model'"
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, tf.errors.OpError) as error:
+        raise PlanError(asked, f"TensorFlow does not write it: {words_of(error)}", how) from error

@@ -1,0 +1,114 @@
+"""SavedModel: the folder that TF1 writes: one MetaGraph with signatures, assets, and the op that fills the tables."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+
+from ...graph.graph import Graph
+from .export import Exported, meta_graph, mutable_tables
+
+tf1 = tf.compat.v1
+_INIT = "__saved_model_init_op"
+
+
+def write_saved_model(
+    made: Exported,
+    folder: str,
+    signatures: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]],
+    tags: str | Iterable[str],
+    saver: Any,
+    base: Graph,
+    starters: tuple[list[str], Mapping[str, str]],
+    asked: str,
+) -> Any:
+    """Writes all of a SavedModel but the values of its variables; returns its MetaGraphDef.
+
+    Args:
+        made: the graph that is saved.
+        folder: a new folder.
+        signatures: name -> (inputs, outputs), each name -> tensor of the old graph.
+        tags: its tags.
+        saver: its SaverDef, or None.
+        base: snapshot of the old graph, which knows what fills the tables.
+        starters: the init ops of the file that the graph came from, and the assets: tensor -> path.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: the graph is too large for a file.
+    """
+    graph = made.graph
+    known = {op.name: op for op in graph.get_operations()}
+    named = {t.name: t for t in graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)}
+    named.update({t: known[t[:-2]].outputs[0] for t in starters[1] if t[:-2] in known})
+    assets = _assets(named, starters[1], folder, made)
+    init = _init_op(graph, known, [name for name in starters[0] if name in known], base)
+    meta = meta_graph(graph, saver, asked)
+    meta.asset_file_def.extend(assets)
+    meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
+    for key, (ins, outs) in signatures.items():
+        about = meta.signature_def[key]
+        about.method_name = tf1.saved_model.signature_constants.PREDICT_METHOD_NAME
+        for infos, tensors in ((about.inputs, ins), (about.outputs, outs)):
+            for name, tensor in tensors.items():
+                infos[name].CopyFrom(_info(made.tensor(tensor)))
+    if init is not None:
+        meta.signature_def[_INIT].outputs[_INIT].name = init.name
+    tables = mutable_tables(graph)
+    if tables:
+        made.notes.append(f"what {tables} holds is not in it: such tables start empty")
+    model = saved_model_pb2.SavedModel(saved_model_schema_version=1, meta_graphs=[meta])
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "saved_model.pb"), "wb") as out:
+        out.write(model.SerializeToString())
+    return meta
+
+
+def _info(tensor: Any) -> Any:
+    dtype = tensor.dtype.base_dtype.as_datatype_enum
+    return meta_graph_pb2.TensorInfo(name=tensor.name, dtype=dtype, tensor_shape=tensor.shape.as_proto())
+
+
+def _assets(named: Mapping[str, Any], paths: Mapping[str, str], folder: str, made: Exported) -> list[Any]:
+    """Copies the files that asset tensors name; returns what says so."""
+    out, taken = [], set()
+    for tensor in named.values():
+        value = tf.get_static_value(tensor)
+        path = paths.get(tensor.name, value.item() if value is not None and value.size == 1 else None)
+        path = path.decode(errors="replace") if isinstance(path, bytes) else path
+        if not path or not os.path.isfile(path):
+            made.notes.append(f"the file that {tensor.name} names is not there: it is not in the SavedModel")
+            continue
+        name, n = os.path.basename(path), 1
+        while name in taken:
+            n += 1
+            name = f"{n}_{os.path.basename(path)}"
+        taken.add(name)
+        os.makedirs(os.path.join(folder, "assets"), exist_ok=True)
+        shutil.copyfile(path, os.path.join(folder, "assets", name))
+        about = meta_graph_pb2.AssetFileDef(filename=name)
+        about.tensor_info.name = tensor.name
+        out.append(about)
+    return out
+
+
+def _init_op(graph: Any, known: Mapping[str, Any], starters: list[str], base: Graph) -> Any:
+    """The op that a loader runs once: it fills tables and sets local variables; None where there is nothing to do."""
+    fills = [known[name] for name in starters]
+    fills += [known[name] for holder, names in base.state.starters.items()
+              if holder in known and "Table" in known[holder].type
+              for name in names if name in known and known[name] not in fills]  # fmt: skip
+    fills += [op for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS) if op not in fills]
+    fills += [v.initializer for v in graph.get_collection("local_variables") if hasattr(v, "initializer")]
+    # The lists of another saver's file mean nothing here.
+    for key in ("saved_model_main_op", "legacy_init_op", "saved_model_assets"):
+        graph.get_collection_ref(key).clear()
+    if not fills:
+        return None
+    with graph.as_default():
+        return tf.group(*fills, name="init_of_the_saved_model")

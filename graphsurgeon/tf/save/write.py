@@ -1,0 +1,126 @@
+"""Writing: checkpoints, batch after batch, and files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...errors import PlanError
+from ..eager import eager
+from ..run.errors import words_of
+from ..run.progress import Progress
+
+
+@contextmanager
+def beside(path: str, asked: str) -> Iterator[str]:
+    """Gives a new folder beside where a file is to come; it is gone afterwards, whatever happens.
+
+    Raises:
+        PlanError: nothing can be written there.
+    """
+    parent = os.path.dirname(os.path.abspath(path))
+    try:
+        os.makedirs(parent, exist_ok=True)
+        folder = tempfile.mkdtemp(prefix=".being_written_", dir=parent)
+    except OSError as error:
+        raise PlanError(
+            asked, f"nothing can be written in {parent!r}: {error.strerror}", "Choose another path"
+        ) from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def put_folder(new: str, path: str, asked: str) -> None:
+    """Puts a new folder where a path says; only a SavedModel or an empty folder gives way to it.
+
+    Raises:
+        PlanError: there is something else.
+    """
+    if os.path.isdir(path) and not os.listdir(path):
+        os.rmdir(path)
+    elif os.path.exists(path):
+        if not glob.glob(os.path.join(glob.escape(path), "saved_model.pb*")):
+            raise PlanError(asked, f"{path!r} is there and is no SavedModel", "Choose a new folder")
+        old = new + "_before"
+        os.rename(path, old)
+    os.rename(new, path)
+
+
+def write_checkpoint(
+    prefix: str, values: Iterable[Mapping[str, Any]], keys: Mapping[str, tuple[str, str]], total: int, asked: str
+) -> None:
+    """Writes a checkpoint that `tf.train.Saver` restores: one shard for each batch, no more than one in memory.
+
+    Args:
+        prefix: its path without suffix; a checkpoint there gives way once the new one is whole.
+        values: batches of variable op name -> array.
+        keys: variable op name -> (its name in the checkpoint, and which slice of that it is, or nothing).
+        total: bytes of all values, for the bar.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: TensorFlow cannot write it.
+    """
+    with beside(prefix, asked) as folder, Progress("saving", total) as bar:
+        shards: list[str] = []
+        whole = os.path.join(folder, "whole")
+        for batch in values:
+            shards.append(os.path.join(folder, f"part{len(shards)}"))
+            with _saying(asked), eager(), tf.device("/cpu:0"):
+                tf.raw_ops.SaveV2(
+                    prefix=shards[-1],
+                    tensor_names=[keys[name][0] for name in batch],
+                    shape_and_slices=[keys[name][1] for name in batch],
+                    tensors=[tf.constant(value) for value in batch.values()],
+                )
+            bar.step(sum(np.asarray(value).nbytes for value in batch.values()))
+        with _saying(asked), eager():
+            tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=shards, destination_prefix=whole, delete_old_dirs=False)
+        put_checkpoint(whole, prefix)
+
+
+def read_back(prefix: str, keys: Iterable[str], asked: str) -> None:
+    """Reads the values of a checkpoint, one by one, as TensorFlow does: it knows their checksums.
+
+    Raises:
+        PlanError: one is not there, or damaged.
+    """
+    try:
+        reader = tf.train.load_checkpoint(prefix)
+        for key in dict.fromkeys(keys):
+            reader.get_tensor(key)
+    except (tf.errors.OpError, ValueError, RuntimeError, IndexError) as error:
+        wrong = f"TensorFlow does not read what was written: {words_of(error)}"
+        raise PlanError(asked, wrong, "Write it again, where there is room for it") from error
+
+
+@contextmanager
+def _saying(asked: str) -> Iterator[None]:
+    try:
+        yield
+    except (tf.errors.OpError, OSError, ValueError) as error:
+        raise PlanError(asked, f"TensorFlow cannot write it: {words_of(error)}", "Choose another path") from error
+
+
+def put_checkpoint(whole: str, prefix: str) -> None:
+    """Moves the files of a checkpoint to their place, the index last; shards of one that was there go."""
+    before = set(glob.glob(glob.escape(prefix) + ".data-*-of-*"))
+    with suppress(FileNotFoundError):
+        os.remove(prefix + ".index")  # an index beside the wrong data would be worse than none
+    for path in sorted(glob.glob(glob.escape(whole) + ".data-*")):
+        new = prefix + path.removeprefix(whole)
+        os.replace(path, new)
+        before.discard(new)
+    os.replace(whole + ".index", prefix + ".index")
+    for path in before:
+        os.remove(path)

@@ -1,0 +1,254 @@
+"""Checkpoints: what a checkpoint on disk holds, by the names people know, read one value at a time."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+from ...errors import OpenError, did_you_mean
+from ..eager import eager
+from ..run.errors import words_of
+from ..run.progress import Progress
+
+_OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_SHARD = re.compile(r"\.data-(\d+)-of-(\d+)$")
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """One value that lies in a checkpoint; `read` gets it.
+
+    Args:
+        checkpoint: where it lies.
+        key: its name there.
+        dtype: as people write it.
+        shape: its shape; of a slice, that of the slice.
+        part: of a slice of a partitioned variable, where it begins in each dimension; else None.
+    """
+
+    checkpoint: Checkpoint
+    key: str
+    dtype: str
+    shape: tuple[int, ...]
+    part: tuple[int, ...] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """How large the value is in memory."""
+        return int(np.prod(self.shape, dtype=np.int64)) * max(1, tf.as_dtype(self.dtype).size)
+
+    def read(self) -> Any:
+        """Returns the value as an array of the caller's own.
+
+        Raises:
+            OpenError: the file is damaged, or it has changed since it was opened.
+        """
+        whole = self.checkpoint.read(self.key)
+        if self.part is None:
+            return whole
+        return np.array(whole[tuple(slice(at, at + n) for at, n in zip(self.part, self.shape, strict=True))])
+
+
+class Checkpoint:
+    """A checkpoint on disk: of TF1 (either format) or TF2 (object-based).
+
+    Args:
+        place: its prefix, one of its files, the folder where training writes, or a SavedModel folder.
+        asked: the request, for messages.
+
+    Raises:
+        OpenError: there is none, a file of it is missing, it is only half written, or it is damaged.
+
+    Example:
+        ``Checkpoint("train/model.ckpt-100").names`` maps the names of variables to keys; ``.read(key)`` reads one.
+    """
+
+    def __init__(self, place: Any, asked: str) -> None:
+        self.asked = asked
+        self.prefix = _prefix(os.fspath(place), asked)
+        refuse_incomplete(self.prefix, asked)
+        try:
+            self._reader = tf.train.load_checkpoint(self.prefix)
+            shapes, dtypes = self._reader.get_variable_to_shape_map(), self._reader.get_variable_to_dtype_map()
+        except Exception as error:  # each TensorFlow has its own kinds
+            raise _damaged(self.prefix, asked, error) from error
+        self._stamp = _stamp(self.prefix)
+        self.shapes: dict[str, tuple[int, ...]] = {key: tuple(shape) for key, shape in sorted(shapes.items())}
+        self.dtypes: dict[str, str] = {key: tf.as_dtype(dtype).name for key, dtype in dtypes.items()}
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Name of a variable -> key of its value.
+
+        An object-based checkpoint knows a variable by its path from the object that was saved, and mostly by the name
+        it had: both are here, the name where it is no other variable's.
+        """
+        if _OBJECTS not in self.shapes:
+            return {key: key for key in self.shapes}
+        about = trackable_object_graph_pb2.TrackableObjectGraph()
+        about.ParseFromString(self.read(_OBJECTS).item())
+        held = [a for node in about.nodes for a in node.attributes if a.checkpoint_key.endswith(_VALUE)]
+        paths = {a.checkpoint_key.removesuffix(_VALUE): a.checkpoint_key for a in held}
+        full = [a.full_name.removesuffix(":0") for a in held]
+        names = {n: a.checkpoint_key for n, a in zip(full, held, strict=True) if n and full.count(n) == 1}
+        return {**names, **paths}
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Key of a value -> the name to show for it; only of values of variables."""
+        return {key: name for name, key in reversed(self.names.items())}
+
+    def stored(self, name: str, part: Any = None) -> Stored:
+        """Returns one value by its name or key, unread.
+
+        Args:
+            name: as in `names`.
+            part: of a partitioned variable, the slice that is meant, as (where it begins, its shape).
+
+        Raises:
+            OpenError: there is no such name; the nearest are proposed.
+        """
+        key = self.names.get(name, name)
+        if key not in self.shapes:
+            raise OpenError(
+                self.asked, f"the checkpoint {self.prefix!r} has no {name!r}", did_you_mean(name, self.names)
+            )
+        if part is None:
+            return Stored(self, key, self.dtypes[key], self.shapes[key])
+        return Stored(self, key, self.dtypes[key], tuple(part[1]), tuple(part[0]))
+
+    def read(self, key: str) -> Any:
+        """Returns a value by its key.
+
+        Raises:
+            OpenError: the file is damaged, or it has changed since it was opened.
+        """
+        if _stamp(self.prefix) != self._stamp:
+            raise OpenError(
+                self.asked,
+                f"the checkpoint {self.prefix!r} has been written anew since it was opened",
+                "Do it again, with the new one",
+            )
+        try:
+            return np.array(array_of(self._whole(key)))
+        except Exception as error:  # each TensorFlow has its own kinds
+            raise _damaged(self.prefix, self.asked, error) from error
+
+    def _whole(self, key: str) -> Any:
+        try:
+            return self._reader.get_tensor(key)
+        except Exception as error:
+            if "Sliced checkpoints" not in str(error):
+                raise
+        # Partitioned variables in the format of before 2016: an op puts the slices together, the reader does not.
+        with eager(), tf.device("/cpu:0"):
+            found = tf.raw_ops.RestoreV2(
+                prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[tf.as_dtype(self.dtypes[key])]
+            )
+            return found[0].numpy()
+
+    def verify(self, values: Iterable[Stored]) -> None:
+        """Reads values, one at a time, and drops them: TensorFlow compares their checksums.
+
+        Raises:
+            OpenError: one cannot be read.
+        """
+        several = list(values)
+        with Progress("verifying the checkpoint", sum(v.nbytes for v in several)) as bar:
+            for value in several:
+                self.read(value.key)
+                bar.step(value.nbytes)
+
+
+def array_of(value: Any) -> Any:
+    """Returns a value as an array. NumPy's own type for text drops zero bytes at the end: it is never used."""
+    array = np.asarray(value)
+    return np.array(value, object) if array.dtype.kind == "S" else array
+
+
+def refuse_incomplete(prefix: str, asked: str) -> None:
+    """Refuses a checkpoint of which a file is missing.
+
+    Args:
+        prefix: its path without suffix.
+        asked: the request, for messages.
+
+    Raises:
+        OpenError: its index or a shard of its data is not there.
+    """
+    if os.path.isfile(prefix) or (glob.has_magic(prefix) and glob.glob(prefix)):
+        return  # the format of before 2016: one file, or a pattern for several
+    shards = [m for m in map(_SHARD.search, glob.glob(glob.escape(prefix) + ".data-*-of-*")) if m]
+    has = {(int(m[1]), int(m[2])) for m in shards}
+    if not os.path.exists(prefix + ".index"):
+        if has:
+            wrong = f"{prefix}.data-* is there, but no {os.path.basename(prefix)}.index: it is half written, or cut"
+            raise OpenError(asked, wrong, "Wait until it is written, or take the one before")
+        raise OpenError(asked, f"there is no checkpoint {prefix!r}", _near(prefix))
+    whole = [n for n in {n for _, n in has} if {(i, n) for i in range(n)} <= has]
+    if whole or not has:
+        if has:
+            return
+        raise OpenError(asked, "the checkpoint's data file is missing", f"Put {prefix}.data-* beside it")
+    count = max(n for _, n in has)
+    lost = next(i for i in range(count) if (i, count) not in has)
+    name = f"{os.path.basename(prefix)}.data-{lost:05d}-of-{count:05d}"
+    raise OpenError(asked, f"the checkpoint's data file {name!r} is missing", f"Put it beside {prefix}.index")
+
+
+def _prefix(place: str, asked: str) -> str:
+    """The prefix of a checkpoint, however it was named."""
+    if not os.path.isdir(place):
+        found = _SHARD.sub("", place)
+        for suffix in (".index", ".meta"):
+            found = found.removesuffix(suffix)
+        return found
+    inner = os.path.join(place, "variables", "variables")
+    if os.path.exists(inner + ".index"):
+        return inner
+    latest = tf.train.latest_checkpoint(place)
+    if latest is None:
+        state = tf.train.get_checkpoint_state(place)  # the folder may have been moved with all that is in it
+        here = os.path.join(place, os.path.basename(state.model_checkpoint_path)) if state else ""
+        latest = here if here and os.path.exists(here + ".index") else None
+    if latest is None:
+        raise OpenError(asked, f"the folder {place!r} names no latest checkpoint", _near(os.path.join(place, "")))
+    return str(latest)
+
+
+def _near(prefix: str) -> str:
+    folder = os.path.dirname(prefix) or "."
+    there = sorted(name.removesuffix(".index") for name in _list(folder) if name.endswith(".index"))
+    shown = " or ".join(repr(os.path.join(os.path.dirname(prefix), name)) for name in there[:3])
+    return f"Give {shown}" if shown else "Give the path of a checkpoint without its suffix, or the folder it is in"
+
+
+def _list(folder: str) -> list[str]:
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+def _stamp(prefix: str) -> tuple[int, int]:
+    path = prefix + ".index" if os.path.exists(prefix + ".index") else min(glob.glob(prefix), default=prefix)
+    try:
+        about = os.stat(path)
+    except FileNotFoundError:
+        return (0, 0)
+    return about.st_mtime_ns, about.st_size
+
+
+def _damaged(prefix: str, asked: str, error: Exception) -> OpenError:
+    return OpenError(
+        asked,
+        f"the checkpoint {prefix!r} is damaged or half written: {words_of(error)}",
+        "Take the one before, or write it again",
+    )

@@ -1,0 +1,297 @@
+"""Followed: a folder in which another process writes checkpoints; only whole ones are taken from it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+from ...errors import OpenError, did_you_mean
+from ..run.errors import words_of
+from ..run.progress import Progress
+from .checkpoints import array_of
+
+#: The last bytes of every index file: the table format's own mark.
+_MAGIC = bytes.fromhex("57fb808b247547db")
+_SHARD = re.compile(r"\.data-(\d{5})-of-(\d{5})$")
+_MOST_STATE = 1 << 20
+#: Each TensorFlow has its own kinds.
+_UNREADABLE = (tf.errors.OpError, ValueError, RuntimeError, DecodeError)
+#: So often a folder is looked at anew where a checkpoint was deleted meanwhile.
+_LOOKS = 5
+_OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A variable as a checkpoint knows it.
+
+    Args:
+        name: the variable's op in the graph that was saved.
+        key: the name it is saved under; another than `name` for a slice of a partitioned variable.
+        dtype, shape: what the graph says; None for an unknown shape or axis.
+        offset: where the slice begins in what is saved; empty for a whole variable.
+    """
+
+    name: str
+    key: str
+    dtype: Any
+    shape: tuple[int | None, ...] | None
+    offset: tuple[int, ...] = ()
+
+
+class CheckpointFolder:
+    """A folder with checkpoints of a training that runs elsewhere.
+
+    Args:
+        folder: its path; it may be empty still.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.fspath(folder)
+        self.asked = f"follow({self.folder!r})"
+        self.taken: tuple[Any, ...] = ()  # the files that were taken last
+        self.skipped: dict[str, str] = {}  # checkpoint -> why it was not taken
+        self.unfinished: OpenError | None = None  # why nothing was taken, though there is something newer
+        self._unread = ""
+
+    def refuse_missing(self) -> None:
+        """Raises an OpenError where there is no such folder."""
+        if not os.path.isdir(self.folder):
+            raise OpenError(self.asked, "there is no such folder", "Give the folder that the training saves to")
+
+    def newest(self, wanted: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
+        """Returns the newest whole checkpoint, as (its name, variable -> array).
+
+        None where there is none newer than the last one taken; `unfinished` then says what is newer and not whole.
+
+        Raises:
+            OpenError: there is no such folder, or the newest whole checkpoint is that of another model.
+        """
+        self.refuse_missing()
+        self.unfinished = None
+        for _ in range(_LOOKS):
+            prefixes = self.prefixes()
+            found = self._newest_of(prefixes, wanted)
+            if found is not None or not self.skipped or self.prefixes() == prefixes:
+                break  # else what was looked at has given way to a newer one
+        if found is not None:
+            return found
+        reason = self._unread
+        if self.skipped:
+            name, why = next(iter(self.skipped.items()))
+            reason = f"checkpoint {name!r} is not whole: {why}"
+        if reason:
+            self.unfinished = OpenError(self.asked, reason, "Nothing was taken; ask again when it is whole")
+        return None
+
+    def _newest_of(self, prefixes: Sequence[str], wanted: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
+        """The first whole one of some checkpoints; None where that is the one that was taken last."""
+        self.skipped = {}
+        for prefix in prefixes:
+            files = _files(prefix)
+            if files and files == self.taken:
+                break  # all that follows is older
+            name = os.path.basename(prefix)
+            if not files and glob.glob(prefix):
+                wrong = f"checkpoint {name!r} is in the format of before 2016, which is not followed"
+                raise OpenError(self.asked, wrong, "Save with tf.compat.v1.train.Saver(), without write_version=1")
+            found, reason = None, not_whole(prefix)
+            if not reason:
+                try:
+                    found = read(prefix, wanted, self.asked)
+                except _DamagedError as error:
+                    reason = str(error)
+                if _files(prefix) != files:
+                    reason = "it changed while it was read"
+            if found is None or reason:
+                self.skipped[name] = reason
+                continue
+            self.taken = files
+            return name, found
+        return None
+
+    def prefixes(self) -> list[str]:
+        """Returns the checkpoints of the folder, newest first: as its state file says, else by the time of writing."""
+        self._unread = ""
+        state = os.path.join(self.folder, "checkpoint")
+        names: list[str] = []
+        if os.path.isfile(state):
+            try:
+                with open(state, "rb") as file:
+                    text = file.read(_MOST_STATE)
+                found = text_format.Parse(text.decode(), _empty_state())
+                names = [found.model_checkpoint_path, *reversed(found.all_model_checkpoint_paths)]
+            except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
+                self._unread = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}"
+        else:
+            index = glob.glob(os.path.join(glob.escape(self.folder), "*.index"))
+            names = [path.removesuffix(".index") for path in sorted(index, key=_time, reverse=True)]
+        return list(dict.fromkeys(self._inside(name) for name in names if name))
+
+    def _inside(self, name: str) -> str:
+        """The path of a checkpoint in this folder, whatever machine or folder its name was written for."""
+        path = os.path.normpath(os.path.join(self.folder, name))
+        root = os.path.normpath(self.folder)
+        return path if path.startswith(root + os.sep) else os.path.join(self.folder, os.path.basename(name))
+
+
+class _DamagedError(Exception):
+    """A checkpoint that is not whole, or not any more."""
+
+
+def _empty_state() -> Any:
+    # There is no other public way to this message.
+    return type(tf.compat.v1.train.generate_checkpoint_state_proto(".", "model", ["model"]))()
+
+
+def not_whole(prefix: str) -> str:
+    """Returns why the files of a checkpoint are not all there yet; empty where they are.
+
+    Args:
+        prefix: path of the checkpoint without suffix.
+    """
+    try:
+        return _lacks(prefix)
+    except FileNotFoundError:
+        return "it was deleted while it was looked at"
+
+
+def _lacks(prefix: str) -> str:
+    index = prefix + ".index"
+    if not os.path.isfile(index):
+        return "its index is missing"
+    with open(index, "rb") as file:
+        file.seek(0, os.SEEK_END)
+        size = file.tell()
+        file.seek(max(0, size - len(_MAGIC)))
+        if file.read() != _MAGIC:
+            return f"its index ends too early, after {size} bytes"
+    shards = [m for path in glob.glob(glob.escape(prefix) + ".data-*") if (m := _SHARD.search(path))]
+    if not shards:
+        return "its data file is missing"
+    count = max(int(m[2]) for m in shards)
+    have = {int(m[1]) for m in shards if int(m[2]) == count}
+    missing = sorted(set(range(count)) - have)
+    if missing:
+        return f"shard {missing[0] + 1} of {count} is missing"
+    try:
+        reader = tf.train.load_checkpoint(prefix)
+        dtypes = reader.get_variable_to_dtype_map()
+        shapes = reader.get_variable_to_shape_map()
+    except _UNREADABLE as error:
+        return f"its index cannot be read: {words_of(error)}"
+    least = sum(int(np.prod(shape)) * dtypes[name].size for name, shape in shapes.items() if dtypes[name].size)
+    there = sum(os.path.getsize(m.string) for m in shards if int(m[2]) == count)
+    return "" if there >= least else f"its data has {there} bytes, and needs {least}"
+
+
+def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
+    """Returns the values of variables in a checkpoint, by the name of their op; each is checked by its checksum.
+
+    Raises:
+        OpenError: a variable is not in it, or has another dtype or shape there.
+    """
+    try:
+        reader = tf.train.load_checkpoint(prefix)
+        shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+        keys, several = _keys(reader, shapes)
+    except _UNREADABLE as error:
+        raise _DamagedError(f"its index cannot be read: {words_of(error)}") from error
+    name = os.path.basename(prefix)
+    missing = [w for w in wanted if w.key not in keys]
+    if missing:
+        twice = next((w.key for w in missing if w.key in several), None)
+        if twice is not None:
+            raise OpenError(
+                asked,
+                f"checkpoint {name!r} has several variables called {twice!r}: which one is meant cannot be told",
+                "Give them names of their own in the training, as in tf.Variable(..., name='enc/w')",
+            )
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise OpenError(
+            asked,
+            f"checkpoint {name!r} has no variable {missing[0].key!r}{more}: it is of another model",
+            f"Give the folder of this very training. {did_you_mean(missing[0].key, keys)}",
+        )
+    out = {}
+    with Progress(f"reading {name}", len(wanted), "variables") as bar:
+        for want in wanted:
+            key = keys[want.key]
+            _refuse_other(want, tuple(shapes[key]), dtypes[key], name, asked)
+            out[want.name] = _read_one(reader, key, want)
+            bar.step(1)
+    return out
+
+
+def _read_one(reader: Any, key: str, want: Wanted) -> Any:
+    """The value that a variable has under a key."""
+    try:
+        value = array_of(reader.get_tensor(key))
+    except _UNREADABLE as error:
+        raise _DamagedError(f"{want.key!r} cannot be read: {words_of(error)}") from error
+    if want.offset and want.shape is not None:
+        value = value[tuple(slice(o, o + (n or 0)) for o, n in zip(want.offset, want.shape, strict=True))]
+    return value
+
+
+def _keys(reader: Any, shapes: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
+    """Variable name -> the key it is saved under, and names that several variables have.
+
+    `tf.train.Checkpoint` writes keys of its own and a table of names.
+    """
+    keys = {name: name for name in shapes if name != _OBJECTS}
+    if _OBJECTS not in shapes:
+        return keys, set()
+    table = trackable_object_graph_pb2.TrackableObjectGraph()
+    table.ParseFromString(reader.get_tensor(_OBJECTS))
+    held = {a.checkpoint_key: a.full_name.removesuffix(":0") for node in table.nodes for a in node.attributes}
+    count = Counter(held.values())
+    keys.update({name: key for key, name in held.items() if name and count[name] == 1 and key in shapes})
+    return keys, {name for name, times in count.items() if times > 1}
+
+
+def _refuse_other(want: Wanted, shape: tuple[int, ...], dtype: Any, name: str, asked: str) -> None:
+    same = dtype.base_dtype == want.dtype
+    if want.offset and want.shape is not None:
+        fits = all(o + (n or 0) <= full for o, n, full in zip(want.offset, want.shape, shape, strict=False))
+        same = same and fits and len(shape) == len(want.shape)
+    else:
+        same = same and tf.TensorShape(want.shape).is_compatible_with(shape)
+    if not same:
+        raise OpenError(
+            asked,
+            f"variable {want.key!r} is {dtype.name} {shape} in checkpoint {name!r}, "
+            f"but {want.dtype.name} {want.shape} in the duplicate",
+            "Give the folder of this very training",
+        )
+
+
+def _files(prefix: str) -> tuple[Any, ...]:
+    """What tells one writing of a checkpoint from the next: its files with their sizes and times."""
+    paths = [*sorted(glob.glob(glob.escape(prefix) + ".data-*")), prefix + ".index"]
+    out = []
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            continue
+        out.append((path, found.st_size, found.st_mtime_ns, found.st_ino))
+    return tuple(out)
+
+
+def _time(path: str) -> tuple[int, str]:
+    try:
+        return os.stat(path).st_mtime_ns, path
+    except FileNotFoundError:
+        return 0, path

@@ -1,0 +1,209 @@
+"""Sides: what holds values of variables: a session, a Keras model, a `tf.Module`, a checkpoint, a mapping of arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...errors import PlanError
+from ...graph.graph import shape_text
+from ...graph.sizes import variable_bytes
+from ...graph.variables import VariableInfo
+from ..eager import eager
+from .checkpoints import Checkpoint, array_of
+from .transfer import assign, batches, stream, unsettable
+from .variables import variable_infos
+
+tf1 = tf.compat.v1
+
+
+@dataclass(frozen=True)
+class Held:
+    """One variable of a side: its name, dtype, shape, and the layer it belongs to; empty where it is of none."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...] | None
+    layer: str = ""
+
+    @property
+    def text(self) -> str:
+        """Dtype and shape, as people write them."""
+        return f"{self.dtype} {shape_text(self.shape)}"
+
+    @property
+    def nbytes(self) -> int:
+        """The size of its value; 0 where its shape does not say."""
+        return variable_bytes(VariableInfo(self.name, dtype=self.dtype, shape=shape_text(self.shape)))
+
+
+class Side:
+    """What values come from, or go to."""
+
+    title = "values"
+    variables: Sequence[Held] = ()
+
+    def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yields values by name, batch after batch; the arrays are the caller's own."""
+        raise NotImplementedError
+
+    def write(self, values: Mapping[str, Any]) -> None:
+        """Sets variables; the arrays are this side's from now on."""
+        raise NotImplementedError
+
+    def refuse_unsettable(self, names: Iterable[str], asked: str) -> None:
+        """Refuses variables that cannot be set; raises PlanError."""
+
+
+class SessionSide(Side):
+    """The variables of a session's graph, through its own ops."""
+
+    def __init__(self, session: Any, asked: str) -> None:
+        self.title, self._session, self._asked = "the session", session, asked
+        self._infos = variable_infos(session.graph)
+        layers = _layers(self._infos.values())
+        self.variables = [
+            Held(op, info.dtype, _dims(session.graph, info), layers.get(op, "")) for op, info in self._infos.items()
+        ]
+
+    def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yields values by name, batch after batch."""
+        yield from stream(self._session, [self._infos[name] for name in names], self._asked)
+
+    def write(self, values: Mapping[str, Any]) -> None:
+        """Sets variables through their own initialisers."""
+        assign(self._session, self._session.graph, values, self._infos)
+
+    def refuse_unsettable(self, names: Iterable[str], asked: str) -> None:
+        """Refuses variables that no op sets; raises PlanError."""
+        mute = [name for name in names if not self._infos[name].initializer]
+        if mute:
+            raise unsettable(mute, asked)
+
+
+class EagerSide(Side):
+    """The variables of a Keras model or layer, or of a `tf.Module`."""
+
+    def __init__(self, thing: Any, keras: bool) -> None:
+        self.title = str(getattr(thing, "name", type(thing).__name__))
+        self._held: dict[str, Any] = {}
+        self.variables = []
+        pairs = _keras(thing) if keras else [("", v) for v in thing.variables]
+        plain = {id(v): str(getattr(v, "path", v.name)).removesuffix(":0") for _, v in pairs}
+        for layer, variable in pairs:
+            name, n = plain[id(variable)], 1
+            if id(variable) in {id(v) for v in self._held.values()}:
+                continue  # a layer may be in a model twice
+            while name in self._held:
+                n += 1
+                name = f"{plain[id(variable)]}_{n}"
+            self._held[name] = variable
+            where = layer if keras else name.rpartition("/")[0]
+            dims = tf.TensorShape(variable.shape)
+            shape = None if dims.rank is None else tuple(dims.as_list())
+            self.variables.append(Held(name, tf.as_dtype(variable.dtype).name, shape, where))
+
+    def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yields values by name, one by one."""
+        for name in names:
+            with eager():
+                value = np.array(array_of(self._held[name].numpy()))
+            yield {name: value}
+
+    def write(self, values: Mapping[str, Any]) -> None:
+        """Assigns to the variables."""
+        with eager():
+            for name, value in values.items():
+                self._held[name].assign(value)
+
+
+class StoredSide(Side):
+    """The values of a checkpoint: these can only be read."""
+
+    def __init__(self, place: Any, asked: str) -> None:
+        self._checkpoint = Checkpoint(place, asked)
+        self.title, known = self._checkpoint.prefix, self._checkpoint
+        self.variables = [
+            Held(name, known.dtypes[key], known.shapes[key], name.rpartition("/")[0])
+            for name, key in known.names.items()
+        ]
+
+    def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yields values by name, one by one."""
+        for name in names:
+            yield {name: self._checkpoint.stored(name).read()}
+
+
+class ArraySide(Side):
+    """Arrays by name: these can only be read."""
+
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
+        self.title = "the arrays"
+        self._arrays = {str(name).removesuffix(":0"): array_of(value) for name, value in arrays.items()}
+        self.variables = [
+            Held(name, tf.as_dtype(a.dtype).name, a.shape, name.rpartition("/")[0]) for name, a in self._arrays.items()
+        ]
+
+    def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yields copies: TensorFlow may go on using the memory it is given."""
+        sizes = {name: self._arrays[name].nbytes for name in names}
+        for batch in batches(sizes):
+            yield {name: np.array(self._arrays[name]) for name in batch}
+
+
+def side_of(thing: Any, asked: str) -> Side:
+    """Returns what values can be read from, and mostly written to.
+
+    Args:
+        thing: a session, Keras model or layer, `tf.Module`, path of a checkpoint, or mapping of name to array.
+        asked: the request, for messages.
+
+    Raises:
+        OpenError: a checkpoint cannot be read.
+        PlanError: it holds no values.
+    """
+    from ..functions.traces import is_keras
+
+    if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
+        return SessionSide(thing, asked)
+    if isinstance(thing, (str, os.PathLike)):
+        return StoredSide(thing, asked)
+    if isinstance(thing, Mapping):
+        return ArraySide(thing)
+    if is_keras(thing):
+        return EagerSide(thing, keras=True)
+    if isinstance(thing, tf.Module):
+        return EagerSide(thing, keras=False)
+    raise PlanError(
+        asked,
+        f"a {type(thing).__name__} holds no values",
+        "Give a session, an editor, a Keras model, a tf.Module, a checkpoint or {name: array}",
+    )
+
+
+def _dims(graph: Any, info: VariableInfo) -> tuple[int | None, ...] | None:
+    op = graph.get_operation_by_name(info.op)
+    shape = tf.TensorShape(None if op.type == "Variable" else op.get_attr("shape"))
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
+def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:
+    """Variable op -> its layer: the scope it is in, where something there is trained; slots are of no layer."""
+    known = {info.op: info for info in infos}
+    scopes = {op.rpartition("/")[0] for op, info in known.items() if info.trainable}
+    return {op: op.rpartition("/")[0] for op in known
+            if op.rpartition("/")[0] in scopes and op.rpartition("/")[0] not in known}  # fmt: skip
+
+
+def _keras(thing: Any) -> list[tuple[str, Any]]:
+    """(layer, variable) of a Keras model, in the order of its layers; then what is in none of them."""
+    inner = list(getattr(thing, "_flatten_layers", lambda **_: [])(include_self=False, recursive=True))
+    layers = [layer for layer in inner if not getattr(layer, "layers", None)] or [thing]
+    pairs = [(layer.name, v) for layer in layers for v in layer.weights]
+    seen = {id(v) for _, v in pairs}
+    return pairs + [("", v) for v in thing.weights if id(v) not in seen]

@@ -1,0 +1,159 @@
+"""Starting: variables get their first values in an order in which none needs one that has no value yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import tensorflow as tf
+
+from ...errors import PlanError
+from ...graph.reports import some
+from ...graph.variables import VARIABLE_TYPES, VariableInfo
+from ..run.errors import words_of
+from .variables import must_be_fed
+
+_EMPTY = re.compile(r"(?:uninitialized value|[Ff]ind variable|resource variable) ([^\s'\"]+?)[.,]?(?:\s|$)")
+
+
+def initialise(
+    session: Any,
+    graph: Any,
+    infos: Iterable[VariableInfo],
+    helped: Sequence[VariableInfo] = (),
+    asked: str = "session()",
+) -> None:
+    """Runs the initialisers of these variables; those that would have to be fed are left alone.
+
+    Args:
+        session: the session.
+        graph: its graph.
+        infos: the variables.
+        helped: variables that may be initialised too, where one of the others needs them.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: one needs the value of another that has none, in whatever order; both are named.
+    """
+    start(session, graph, list(infos), [], lambda infos, once: None, asked, helped)
+
+
+def start(
+    session: Any,
+    graph: Any,
+    fresh: Sequence[VariableInfo],
+    given: Sequence[VariableInfo],
+    give: Callable[[list[VariableInfo], bool], None],
+    asked: str,
+    helped: Sequence[VariableInfo] = (),
+) -> None:
+    """Gives variables their first values, in the order that their initialisers need.
+
+    Args:
+        session: the session.
+        graph: its graph.
+        fresh: variables that start from their initial values.
+        given: variables that `give` sets, through their initialisers too.
+        give: sets some of `given`; it may take one run for all where it is told True.
+        asked: the request, for messages.
+        helped: variables that may be initialised too, where one of the others needs them.
+
+    Raises:
+        PlanError: one needs the value of another that has none, in whatever order; both are named.
+    """
+    todo = [info for info in fresh if info.initializer and not must_be_fed(graph, info)]
+    if not any(_needs(graph, info, True) for info in given):
+        try:
+            _run(session, graph, todo)
+        except tf.errors.FailedPreconditionError as error:
+            if "able not initialized" in str(error.message):
+                _fill_tables(session, graph)
+        else:
+            give(list(given), True)
+            return
+    spare = {info.op: info for info in helped if info.initializer and not must_be_fed(graph, info)}
+    needs = {info.op: _needs(graph, info, True) for info in given} | {i.op: _needs(graph, i, False) for i in todo}
+    more = [name for name in {n for found in needs.values() for n in found} if name in spare and name not in needs]
+    while more:
+        needs[more[-1]] = _needs(graph, spare[more[-1]], False)
+        todo.append(spare[more.pop()])
+        more += [name for name in needs[todo[-1].op] if name in spare and name not in needs and name not in more]
+    for layer in _layers(needs):
+        first = [info for info in todo if info.op in layer]
+        then = [info for info in given if info.op in layer]
+        try:
+            _run(session, graph, first)
+            if then:
+                give(then, False)
+        except tf.errors.FailedPreconditionError as error:
+            raise _stuck(graph, [*first, *then], needs, error, asked) from error
+
+
+def _run(session: Any, graph: Any, infos: Sequence[VariableInfo]) -> None:
+    if infos:
+        session.run([graph.get_operation_by_name(info.initializer) for info in infos])
+
+
+def _fill_tables(session: Any, graph: Any) -> None:
+    for op in graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS):
+        with suppress(tf.errors.FailedPreconditionError):  # filled already
+            session.run(op)
+
+
+def _needs(graph: Any, info: VariableInfo, fed: bool) -> set[str]:
+    """Names of the other variables that the initialiser of one reads or waits for; when fed, its value is not read."""
+    initializer = graph.get_operation_by_name(info.initializer)
+    inputs = [t.op for t in initializer.inputs]
+    return _reached([*initializer.control_inputs, *(inputs[:1] if fed else inputs)]) - {info.op}
+
+
+def _reached(ops: Sequence[Any]) -> set[str]:
+    """Names of variables among these ops and their ancestors."""
+    found, seen, stack = set(), set(ops), list(ops)
+    while stack:
+        op = stack.pop()
+        if op.type in VARIABLE_TYPES:
+            found.add(op.name)
+        above = [*op.control_inputs, *(t.op for t in op.inputs)]
+        stack += [up for up in dict.fromkeys(above) if up not in seen]
+        seen.update(above)
+    return found
+
+
+def _layers(needs: dict[str, set[str]]) -> list[set[str]]:
+    """Groups variables so that each needs none but those of groups before it; a last one holds what goes in circles."""
+    left = {name: found & needs.keys() for name, found in needs.items()}
+    layers = []
+    while left:
+        ready = {name for name, found in left.items() if not found} or set(left)
+        layers.append(ready)
+        left = {name: found - ready for name, found in left.items() if name not in ready}
+    return layers
+
+
+def _stuck(graph: Any, infos: Sequence[VariableInfo], needs: dict[str, set[str]], error: Any, asked: str) -> PlanError:
+    """The error for a variable that needs another without a value."""
+    told = _EMPTY.search(str(error.message))
+    named, layer = told[1] if told else "", {i.op for i in infos}
+    circle = [i for i in infos if needs[i.op] & layer]
+    wanting = circle or [i for i in infos if named in needs[i.op]] or [i for i in infos if needs[i.op]]
+    if not wanting:
+        names = some([repr(i.op) for i in infos])
+        instead = "Open a session of this graph, run there what is missing, and give it: ed.session(session)"
+        return PlanError(asked, f"{names} cannot be initialised: {words_of(error)}", instead)
+    info = wanting[0]
+    known = needs[info.op] & layer if circle else needs[info.op]
+    initializer = graph.get_operation_by_name(info.initializer)
+    needed = named if named in known and not circle else min(known)
+    own = graph.get_operation_by_name(info.op)
+    waiting = next((op for op in (own, initializer) if needed in _reached(op.control_inputs)), None)
+    if waiting is not None:
+        wrong = f"{waiting.name!r} waits for {needed!r}"
+        instead = f"Let it not wait: ed.plan().remove_control({waiting.name!r})"
+    else:
+        wrong = f"{info.initializer!r} assigns what reads {needed!r}"
+        instead = f"Let it assign another tensor: ed.plan().connect(tensor, to={info.initializer!r}, input=1)"
+    both = f", which needs {info.op!r}" if info.op in needs.get(needed, ()) else ", which has no value by then"
+    return PlanError(asked, f"variable {info.op!r} cannot get a value: {wrong}{both}", instead)

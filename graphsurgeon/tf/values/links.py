@@ -1,0 +1,309 @@
+"""Links: the ways by which the values of variables go from an original to its duplicate."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...errors import PlanError
+from ...graph.variables import VariableInfo
+from ...plan.policies import REF_WRITERS
+from ..eager import eager, variable_data
+from ..run.observed import LOOKS
+from .checkpoints import array_of
+from .feeds import set_values
+from .followed import Wanted
+from .variables import fetch, value_of, variable_objects
+
+tf1 = tf.compat.v1
+
+_HASH_APART = 1 << 20
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A variable of the original and its copy.
+
+    Args:
+        old, new: what they are made of, in names of their graphs.
+        wanted: how a checkpoint of the original knows it.
+        soft: its values can be mixed; counters and flags are copied even in a soft update.
+        written: something in the duplicate's graph writes to the copy too, so it may differ though the original is
+            as it was.
+        needed: a checkpoint must hold it; local variables, as those of metrics, are in none.
+    """
+
+    old: VariableInfo
+    new: VariableInfo
+    wanted: Wanted
+    soft: bool
+    written: bool
+    needed: bool
+
+
+def pairs_of(copies: Iterable[Any], graph: Any) -> list[Pair]:
+    """Returns the variables that copies have of their own, each with its original.
+
+    Args:
+        copies: what a plan copied, a `Copied` for each step.
+        graph: the graph the copies are in.
+    """
+    out = []
+    for copied in copies:
+        objects = variable_objects(copied.source.owner)
+        for variable in copied.variables:
+            if not variable.made.initializer:
+                continue
+            old, dtype = variable.info, tf.as_dtype(variable.info.dtype)
+            shape = tf.TensorShape(copied.source.owner.get_operation_by_name(old.op).get_attr("shape"))
+            dims = None if shape.rank is None else tuple(shape.as_list())
+            part = getattr(objects.get(old.op), "_save_slice_info", None)
+            key, offset = (old.op, ()) if part is None else (part.full_name, tuple(part.var_offset))
+            out.append(
+                Pair(
+                    old,
+                    variable.made,
+                    Wanted(old.op, key, dtype, dims, offset),
+                    dtype.is_floating or dtype.is_complex,
+                    _written(graph, variable.made),
+                    set(old.collections) != {tf1.GraphKeys.LOCAL_VARIABLES},
+                )
+            )
+    return out
+
+
+def _written(graph: Any, info: VariableInfo) -> bool:
+    users = graph.get_operation_by_name(info.op).outputs[0].consumers()
+    others = [op for op in users if op.name != info.initializer]
+    if info.resource:
+        return any(op.type not in LOOKS for op in others)
+    return any(op.type.startswith(REF_WRITERS) for op in others)
+
+
+# -- in one session -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """The ops that update a duplicate in the graph of its original; made once.
+
+    Args:
+        copy: sets every copy to its original.
+        soft: moves every copy a part of the way; None where none was asked for.
+        tau: what is fed to say how far.
+    """
+
+    copy: Any
+    soft: Any = None
+    tau: Any = None
+
+
+def grouped(pairs: Sequence[Pair], graph: Any, scope: str, soft: bool) -> Grouped:
+    """Adds the ops that update copies from originals in the same graph: all are read before any is set."""
+    with graph.as_default(), tf1.device(None), tf1.control_dependencies(None), tf1.name_scope(f"{scope}/update/"):
+        values = [_read(graph, pair.old) for pair in pairs]
+        with tf1.control_dependencies(values):
+            copy = tf.group(*(_set(graph, p.new, v) for p, v in zip(pairs, values, strict=True)), name="copy")
+        if not soft:
+            return Grouped(copy)
+        tau = tf1.placeholder(tf.float64, [], name="tau")
+        mixed = []
+        for pair, value in zip(pairs, values, strict=True):
+            mixed.append(_mixed(_read(graph, pair.new), value, tau, pair.wanted.shape) if pair.soft else value)
+        with tf1.control_dependencies(mixed):
+            sets = [_set(graph, pair.new, value) for pair, value in zip(pairs, mixed, strict=True)]
+        return Grouped(copy, tf.group(*sets, name="soft"), tau)
+
+
+def _mixed(old: Any, new: Any, tau: Any, shape: Any) -> Any:
+    """As `mixed`, as ops; only a variable of an unknown shape can have grown."""
+    way = tf.cast(tau, new.dtype)
+    if shape is not None and None not in shape:
+        return old + way * (new - old)
+    ranks = tf.equal(tf.rank(old), tf.rank(new))
+    same = tf.cond(ranks, lambda: tf.reduce_all(tf.equal(tf.shape(old), tf.shape(new))), lambda: tf.constant(False))
+    return tf.cond(same, lambda: old + way * (new - old), lambda: new)
+
+
+def _read(graph: Any, info: VariableInfo) -> Any:
+    handle = graph.get_operation_by_name(info.op).outputs[0]
+    with graph.colocate_with(handle.op):
+        if info.resource:
+            return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.as_dtype(info.dtype))
+        return tf.identity(handle)
+
+
+def _set(graph: Any, info: VariableInfo, value: Any) -> Any:
+    handle = graph.get_operation_by_name(info.op).outputs[0]
+    with graph.colocate_with(handle.op):
+        if info.resource:
+            return tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+        return tf.raw_ops.Assign(ref=handle, value=value, validate_shape=False).op
+
+
+# -- between sessions ---------------------------------------------------------------------------------------
+
+
+#: What to be in while some ops read the original.
+Alone = Callable[[Sequence[Any]], AbstractContextManager[None]]
+
+
+class SessionSource:
+    """Another session, in which the original runs."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]]:
+        """Returns the values of now, in one fetch, between two steps.
+
+        Raises:
+            PlanError: a variable has no value there, or steps go on for too long.
+        """
+        graph, infos = self.session.graph, [p.old for p in pairs]
+        with alone([value_of(graph, info, "update()") for info in infos]):
+            return "its session", fetch(self.session, infos, graph, "update()")
+
+
+class ObjectSource:
+    """A Keras model, a `tf.Module` or a function, with variables of TF2.
+
+    Args:
+        handles: variable op of the graph it was opened as -> handle of the variable.
+    """
+
+    def __init__(self, handles: Mapping[str, Any]) -> None:
+        self.handles = handles
+
+    def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]]:
+        """Returns the values of now, one variable after another.
+
+        Raises:
+            PlanError: another thread changes them meanwhile, or steps go on for too long.
+        """
+        names = [p.old.op for p in pairs]
+        with alone([]), eager():
+            out = {name: np.array(self._value(name)) for name in names}
+            for name in names:
+                if _digest(self._value(name)) != _digest(out[name]):
+                    raise PlanError(
+                        "update()",
+                        f"variable {name!r} changed while the values were read: another thread trains the object",
+                        "Train it with twin.train(lambda: model.train_on_batch(x, y)), or in `with twin.training():`",
+                    )
+        return "the object", out
+
+    def _value(self, name: str) -> Any:
+        data = variable_data(self.handles[name])
+        assert data is not None, name
+        return array_of(tf.raw_ops.ReadVariableOp(resource=self.handles[name], dtype=data[0]).numpy())
+
+
+class MappingSource:
+    """Arrays that somebody gives."""
+
+    def __init__(self, values: Mapping[str, Any], graph: Any) -> None:
+        self.values, self.graph = values, graph
+
+    def newest(self, pairs: Sequence[Pair], _alone: Alone) -> tuple[str, dict[str, Any]]:
+        """Returns the arrays, by variable.
+
+        Raises:
+            PlanError: a variable is not among them, or has another shape or dtype there.
+        """
+        return "the values given", fetch(self.values, [p.old for p in pairs], self.graph, "update()")
+
+
+class FolderSource:
+    """A folder with checkpoints."""
+
+    def __init__(self, folder: Any) -> None:
+        self.folder = folder
+
+    def newest(self, pairs: Sequence[Pair], _alone: Alone) -> tuple[str, dict[str, Any]] | None:
+        """Returns the values of the newest whole checkpoint; None where the last one taken is the newest.
+
+        Raises:
+            OpenError: it is not whole, or is the checkpoint of another model.
+        """
+        return self.folder.newest([p.wanted for p in pairs if p.needed])
+
+
+def digests(arrays: Mapping[str, Any]) -> dict[str, bytes]:
+    """Returns a digest of each array: its bytes, dtype and shape; large ones are worked out side by side.
+
+    Example:
+        >>> a = digests({"w": np.zeros(3)}), digests({"w": np.zeros(3)}), digests({"w": np.ones(3)})
+        >>> a[0] == a[1], a[0] == a[2]
+        (True, False)
+    """
+    large = [name for name, array in arrays.items() if array.nbytes >= _HASH_APART]
+    out = {name: _digest(array) for name, array in arrays.items() if array.nbytes < _HASH_APART}
+    if len(large) < 2:
+        return {**out, **{name: _digest(arrays[name]) for name in large}}
+    with ThreadPoolExecutor(min(4, len(large))) as pool:
+        return {**out, **dict(zip(large, pool.map(_digest, [arrays[name] for name in large]), strict=True))}
+
+
+def _digest(array: Any) -> bytes:
+    raw: Any = np.ascontiguousarray(array).reshape(-1)
+    found = hashlib.sha256(f"{array.dtype} {array.shape}".encode())  # what processors have an instruction for
+    if array.dtype.hasobject:
+        found.update(repr(array.tolist()).encode())
+    else:
+        found.update(raw.view(np.uint8))
+    return found.digest()
+
+
+def mixed(old: Any, new: Any, tau: float) -> Any:
+    """Returns a value moved from `old` the part `tau` of the way to `new`, in their dtype; `new` where it has grown."""
+    if old.shape != new.shape:
+        return new
+    return np.asarray(old + np.asarray(tau, old.dtype) * (new - old), old.dtype)
+
+
+def feed(session: Any, values: Mapping[str, Any], pairs: Mapping[str, Pair], options: Any = None) -> None:
+    """Sets copies through their own initialisers: one run, where no two share the tensor of their initial value."""
+    todo = dict(values)
+    while todo:
+        feeds: dict[str, Any] = {}
+        ops = []
+        for name in list(todo):
+            info = pairs[name].new
+            if info.initial_value not in feeds:
+                feeds[info.initial_value] = todo.pop(name)
+                ops.append(session.graph.get_operation_by_name(info.initializer))
+        set_values(session, ops, feeds, options)
+
+
+def setters(session: Any, pairs: Mapping[str, Pair]) -> list[Any]:
+    """Returns the ops by which `feed` sets copies."""
+    return [session.graph.get_operation_by_name(pair.new.initializer) for pair in pairs.values()]
+
+
+def current(session: Any, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Returns the values of copies, by the name of the original."""
+    found = fetch(session, [p.new for p in pairs], session.graph, "update()")
+    return {p.old.op: found[p.new.op] for p in pairs}
+
+
+def refuse_folded(pairs: Sequence[Pair]) -> None:
+    """Refuses copies that cannot be set one by one.
+
+    Raises:
+        PlanError: a variable has an initialiser, but no tensor of an initial value to feed.
+    """
+    for pair in pairs:
+        if not pair.new.initial_value:
+            raise PlanError(
+                "duplicate(...)",
+                f"nothing can set variable {pair.old.op!r}: its initialiser has no initial value",
+                "Leave it out of the selection",
+            )

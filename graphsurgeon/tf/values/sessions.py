@@ -1,0 +1,263 @@
+"""Sessions: give a session the values that copies are to have, and carry values between sessions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from ...errors import PlanError, warn
+from ...graph.variables import VariableInfo
+from ..copy.append import Made
+from ..run.errors import remedy
+from .initialization import start
+from .transfer import assign, carry, unsettable
+from .variables import variable_infos
+
+tf1 = tf.compat.v1
+TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
+
+
+@contextmanager
+def placed(session: Callable[[], Any], asked: str) -> Iterator[None]:
+    """Says in our words when what runs needs what is not there: a device, a kernel, a file, a value to be fed.
+
+    Args:
+        session: gives the session, once there is one.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: one of these is not there; of devices, those that are there are named.
+    """
+    try:
+        yield
+    except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError, tf.errors.UnimplementedError) as error:
+        text = str(error.message)
+        found = remedy(error)
+        if found is not None:
+            raise PlanError(asked, *found) from error
+        if "Cannot assign a device for operation" not in text:
+            raise
+        op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", r"assigned to (\S+) but"))
+        here = ", ".join(d.name.rpartition("/device:")[2] for d in session().list_devices())
+        raise PlanError(
+            asked,
+            f"{op[1] if op else 'an op'!r} asks for the device {device[1] if device else '?'!r}, which is not there; "
+            f"there are {here}",
+            "Copy with device='clear' or device={'/old': '/new'}, or set it: ed.plan().set_device(...)",
+        ) from error
+
+
+def new_session(graph: Any, config: Any = None) -> Any:
+    """Returns a new session of a graph; of an empty one where it is None."""
+    return tf1.Session(graph=tf.Graph() if graph is None else graph, config=config)
+
+
+@dataclass
+class Due:
+    """What the variables of a session are to get.
+
+    Args:
+        session: the session.
+        asked: the request, for messages.
+        old: the session that others are carried from.
+        fresh: nobody has the session yet.
+        pairs: (variable of `old`, variable).
+        arrays: variable -> its value, an array or what a checkpoint stores.
+        initial: variables that are initialised.
+    """
+
+    session: Any
+    asked: str
+    old: Any = None
+    fresh: bool = False
+    pairs: list[tuple[VariableInfo, VariableInfo]] = field(default_factory=list)
+    arrays: dict[VariableInfo, Any] = field(default_factory=dict)
+    initial: list[VariableInfo] = field(default_factory=list)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all these variables."""
+        return frozenset(info.op for info in (*(new for _, new in self.pairs), *self.arrays, *self.initial))
+
+
+def give(due: Due, helped: Sequence[VariableInfo]) -> None:
+    """Gives variables what they are to get.
+
+    Args:
+        due: what that is.
+        helped: variables that may be initialised too, where one of the others needs them.
+
+    Raises:
+        PlanError: a value cannot be read or set.
+    """
+    if not due.names:
+        return
+    mute = [info.op for info in due.arrays if not info.initializer]
+    if mute:
+        raise unsettable(mute, due.asked)
+    session, graph = due.session, due.session.graph
+
+    def put(infos: list[VariableInfo], once: bool) -> None:
+        wanted = {info.op for info in infos}
+        pairs = [pair for pair in due.pairs if pair[1].op in wanted]
+        arrays = {info: value for info, value in due.arrays.items() if info.op in wanted}
+        if pairs:
+            carry(due.old, session, pairs, due.asked, in_one_run=once and due.fresh)
+        if arrays:
+            known = {info.op: info for info in arrays}
+            values = {info.op: value for info, value in arrays.items()}
+            assign(session, graph, values, known, "setting variables", in_one_run=once and due.fresh)
+
+    given = [*(new for _, new in due.pairs), *due.arrays]
+    start(session, graph, due.initial, given, put, due.asked, helped)
+
+
+class SessionValues:
+    """The values that variables of the same names have in another session.
+
+    Args:
+        session: gives that session when it is called.
+        inner: where the values there came from, if anywhere: it knows how tables are filled.
+        untrained: says which of them hold initial values only there.
+        graph: the graph whose variables are set.
+        void: names of variables that have no value there.
+    """
+
+    def __init__(
+        self,
+        session: Callable[[], Any],
+        inner: Any,
+        untrained: Callable[[], dict[str, str]],
+        graph: Any,
+        void: frozenset[str] = frozenset(),
+    ) -> None:
+        self._session, self._inner, self.untrained, self._void = session, inner, untrained, void
+        self._names = frozenset(variable_infos(graph)) - void
+
+    def fill(self, session: Any) -> None:
+        """Sets the variables of `session`, then fills its tables.
+
+        Raises:
+            PlanError: a variable of the other session has no value.
+        """
+        old = self._session()
+        before, now = variable_infos(old.graph), variable_infos(session.graph)
+        there = [info for name, info in now.items() if name in before and info.initializer]
+        both = [info for info in there if info.op not in self._void]
+
+        def give(infos: list[Any], once: bool) -> None:
+            carry(old, session, [(before[i.op], i) for i in infos], "session()", in_one_run=once)
+
+        start(session, session.graph, [], both, give, "session()", [i for i in now.values() if i.op not in before])
+        self._names = frozenset(info.op for info in both)
+        self.start(session)
+
+    def start(self, session: Any) -> None:
+        """Fills the tables of `session`."""
+        if self._inner is not None:
+            self._inner.start(session)
+        else:
+            fill_tables(session)
+
+    @property
+    def starters(self) -> list[str]:
+        """Names of the ops that the source wants run once."""
+        return list(getattr(self._inner, "starters", ()))
+
+    @property
+    def asset_feeds(self) -> dict[str, str]:
+        """What these ops are fed."""
+        return dict(getattr(self._inner, "asset_feeds", {}))
+
+    def covered(self) -> frozenset[str]:
+        """Returns the names of the variable ops that `fill` sets."""
+        return self._names
+
+
+@placed(lambda: new_session(None), "session()")
+def settle(session: Any, graph: Any, made: Made) -> None:
+    """Gives the variables that a plan has made, in a graph that is still the same, their values in `session`."""
+    arrays = {made.infos[name]: value for name, value in made.values.items()}
+    give(Due(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), [])
+    fill_made(session, made)
+
+
+def fill_made(session: Any, made: Made) -> None:
+    """Fills the tables that a plan has made."""
+    # Later plans may have built the graph anew: the op of that name is meant, where it is still there.
+    graph, names = session.graph, {op.name for name, op in made.collections if name == TABLES}
+    fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name in names])
+    for name, feeds in made.starters:
+        with suppress(KeyError, tf.errors.FailedPreconditionError):  # taken out, or filled already
+            session.run(graph.get_operation_by_name(name), feeds)
+
+
+def fill_tables(session: Any, starters: Iterable[Any] | None = None, as_found: bool = False) -> None:
+    """Runs the initialisers of tables, one by one, by default all; a table that is filled already stays as it is.
+
+    Args:
+        session: the session.
+        starters: the initialisers; None: all that the graph names.
+        as_found: the graph is as its file has it. A table whose own file is not there is warned of: much of the graph
+            may do without it, and what reads it is refused by TensorFlow.
+
+    Raises:
+        PlanError: one does not run, as its file is not there.
+    """
+    for starter in session.graph.get_collection(TABLES) if starters is None else starters:
+        try:
+            session.run(starter)
+        except tf.errors.FailedPreconditionError:
+            pass
+        except tf.errors.NotFoundError as error:
+            op = error.op if error.op is not None else starter
+            line = next((x for x in str(error.message).splitlines() if "o such file" in x), str(error.message))
+            refused = PlanError(
+                "session()",
+                f"{op.name!r} fills a table from a file that is not there: {line.partition(';')[0].strip()}",
+                f"Put the file there, or let it read another: ed.plan().connect(name, to={op.name!r}, input=1)",
+            )
+            if not as_found:
+                raise refused from error
+            warn(str(refused))
+
+
+def set_bare(
+    old: Any, new: Any, pairs: Sequence[tuple[VariableInfo, VariableInfo]], source: Any, filed: frozenset[str]
+) -> frozenset[str]:
+    """Sets variables that no op of the graph initialises, as those of a SavedModel of TF2.
+
+    Args:
+        old: the session that holds their values.
+        new: the session that gets them.
+        pairs: (variable of the old graph, variable of the new one).
+        source: a `Values` that may be able to move what it has restored.
+        filed: names of the new variables that this source has restored.
+
+    Returns:
+        the names of the variables that were set.
+
+    Raises:
+        PlanError: no op sets one of them.
+    """
+    done = filed if pairs and hasattr(source, "move") and source.move(old, new) else frozenset()
+    lost = [info.op for _, info in pairs if info.op not in done]
+    if lost:
+        how = (
+            "Undo what cuts the ops that restore them, or gives these other variables (leave them out: but=[...]); "
+            "or copy with values=..., which makes initialisers"
+        )
+        raise PlanError("session(old)", unsettable(lost, "").wrong, how)
+    return done
+
+
+def run_starters(session: Any, source: Any) -> None:
+    """Runs what the file wants run once, as what fills its tables; what an edit has taken out, or feeds, is left."""
+    for name in getattr(source, "starters", ()):
+        with suppress(KeyError, tf.errors.OpError):
+            session.run(session.graph.get_operation_by_name(name), source.asset_feeds)

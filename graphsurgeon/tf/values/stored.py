@@ -1,0 +1,257 @@
+"""Values: where a graph that came from files finds what its variables hold."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any, Protocol
+
+import tensorflow as tf
+from tensorflow.core.protobuf import meta_graph_pb2
+
+from ...errors import OpenError
+from ...graph.variables import VARIABLE_TYPES
+from ..run.errors import remedy, words_of
+from .checkpoints import Checkpoint, Stored, refuse_incomplete
+from .sessions import fill_tables
+from .transfer import assign
+from .variables import variable_infos
+
+tf1 = tf.compat.v1
+#: So many bytes take about a second to restore.
+_MUCH = 512 << 20
+
+
+class Values(Protocol):
+    """Something that can fill the variables of a session."""
+
+    def fill(self, session: Any) -> None:
+        """Sets the variables of `session`; raises OpenError where the values cannot be had."""
+
+    def covered(self) -> frozenset[str]:
+        """Returns the names of the variable ops that `fill` sets."""
+
+    def untrained(self) -> dict[str, str]:
+        """Returns which of these hold initial values only, each with the reason."""
+
+    def start(self, session: Any) -> None:
+        """Fills the tables, where the source says how."""
+
+
+class CheckpointValues:
+    """The checkpoint that belongs to a MetaGraph or SavedModel, restored through the graph's own saver.
+
+    Args:
+        graph: the live graph; it holds the saver's ops.
+        saver: SaverDef, or None where there is nothing to restore.
+        prefix: path of the checkpoint without suffix.
+        meta: MetaGraphDef of a SavedModel, whose init op is run after restoring.
+        folder: the SavedModel folder, for its assets.
+    """
+
+    def __init__(self, graph: Any, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
+        self._graph, self._saver, self._prefix, self._meta, self._folder = graph, saver, prefix, meta, folder
+        tables = graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS) if meta is None else []
+        self._tables = [item.name.partition(":")[0] for item in tables]  # an op, or what one gives
+
+    def fill(self, session: Any) -> None:
+        """Restores all variables of the checkpoint into `session`, then runs the model's own init op.
+
+        Raises:
+            OpenError: a file of the checkpoint is missing or damaged, or it is the checkpoint of another model.
+        """
+        asked = f"values from {self._prefix!r}"
+        if self._saver is not None and self._saver.restore_op_name:
+            refuse_incomplete(self._prefix, asked)
+            if self._fill_apart(session):
+                self.start(session)
+                return
+            feed = {self._saver.filename_tensor_name: self._prefix}
+            try:
+                session.run(session.graph.get_operation_by_name(self._saver.restore_op_name), feed)
+            except tf.errors.OpError as error:
+                wrong, instead = remedy(error) or (words_of(error), "Give the checkpoint of this very graph")
+                raise OpenError(asked, f"the checkpoint does not restore: {wrong}", instead) from error
+        self.start(session)
+
+    def _fill_apart(self, session: Any) -> bool:
+        """Restores large values one by one, which can be seen and stopped; returns whether it did.
+
+        TensorFlow's own saver does it in one run, which is quicker where there is not much of it.
+        """
+        try:
+            stored = self.stored()
+        except OpenError:
+            return False  # the saver's own words are better
+        infos = variable_infos(session.graph)
+        size = sum(value.nbytes for value in stored.values()) if stored else 0
+        if not stored or size < _MUCH or not all(op in infos and infos[op].initializer for op in stored):
+            return False
+        assign(session, session.graph, stored, infos, "restoring", in_one_run=True)
+        return True
+
+    def covered(self) -> frozenset[str]:
+        """Returns the names of the variable ops that the checkpoint restores; a saver may leave some out."""
+        if self._saver is None or not self._saver.restore_op_name:
+            return frozenset()
+        todo = [self._graph.get_operation_by_name(self._saver.restore_op_name)]
+        seen: set[Any] = set()
+        found: set[str] = set()
+        while todo:
+            op = todo.pop()
+            if op not in seen:
+                seen.add(op)
+                todo.extend(op.control_inputs)
+                found.update(t.op.name for t in op.inputs if t.op.type in VARIABLE_TYPES)
+        return frozenset(found)
+
+    def untrained(self) -> dict[str, str]:
+        """Returns none: what a checkpoint holds was put there."""
+        return {}
+
+    def stored(self) -> dict[str, Stored] | None:
+        """Returns variable op -> its value in the checkpoint, unread; None where the saver sets more than variables.
+
+        Raises:
+            OpenError: a file of the checkpoint is missing or damaged, or it is the checkpoint of another model.
+        """
+        if self._saver is None or not self._saver.restore_op_name:
+            return {}
+        places = _places(self._graph.get_operation_by_name(self._saver.restore_op_name))
+        if places is None:
+            return None
+        checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
+        parts = {op: _part(spec) for op, (_, spec) in places.items()}
+        return {op: checkpoint.stored(key, parts[op]) for op, (key, _) in places.items()}
+
+    def move(self, old: Any, new: Any) -> frozenset[str]:
+        """Saves what `old` holds and restores it in `new`, by the graph's own saver: it needs no initialisers.
+
+        Returns:
+            the names of the variable ops that this has set; none where a graph has lost the ops of the saver, or what
+            they work on.
+        """
+        saver = self._saver
+        if saver is None or not (saver.restore_op_name and saver.save_tensor_name):
+            return frozenset()
+        name, save, restore = saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name
+        ends = [(old, save), (old, name), (new, restore), (new, name)]
+        if not all(_has(session.graph, end.partition(":")[0]) for session, end in ends):
+            return frozenset()
+        if not all(self._unmoved(session.graph, end.partition(":")[0]) for session, end in ends):
+            return frozenset()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "values")
+            try:
+                old.run(save, {name: path})
+                new.run(new.graph.get_operation_by_name(restore), {name: path})
+            except tf.errors.OpError:
+                return frozenset()
+        return self.covered()
+
+    def _unmoved(self, graph: Any, name: str) -> bool:
+        """Whether an op of the saver still works on its own variables, whatever they are called now."""
+        todo, seen = [tuple(g.get_operation_by_name(name) for g in (self._graph, graph))], set()
+        while todo:
+            was, now = todo.pop()
+            if now in seen:
+                continue
+            seen.add(now)
+            if was.type != now.type or len(was.inputs) != len(now.inputs):
+                return False
+            for old, new in zip(was.inputs, now.inputs, strict=True):
+                if old.name != new.name and _has(self._graph, new.op.name):
+                    return False
+                todo.append((old.op, new.op))
+        return True
+
+    def start(self, session: Any) -> None:
+        """Runs what fills the tables: the init op of a SavedModel; the initialisers that a MetaGraph lists."""
+        graph = session.graph
+        there = [graph.get_operation_by_name(name) for name in self._tables if _has(graph, name)]
+        fill_tables(session, there, as_found=True)
+        for name in self.starters:
+            session.run(session.graph.get_operation_by_name(name), self.asset_feeds)
+
+    @property
+    def asset_feeds(self) -> dict[str, str]:
+        """Tensor that names an asset -> the path of its file: what the init op is fed."""
+        if self._meta is None:
+            return {}
+        folder = os.path.join(self._folder, "assets")
+        return {a.tensor_info.name: os.path.join(folder, a.filename) for a in asset_files(self._meta)}
+
+    @property
+    def starters(self) -> list[str]:
+        """Names of the ops that a SavedModel wants run once, after its values are there."""
+        if self._meta is None:
+            return []
+        signature = self._meta.signature_def
+        if "__saved_model_init_op" in signature:
+            name = signature["__saved_model_init_op"].outputs["__saved_model_init_op"].name
+            return [str(name).partition(":")[0]]
+        for key in ("saved_model_main_op", "legacy_init_op"):
+            found = self._graph.get_collection(key)
+            if found:
+                return [str(getattr(op, "op", op).name) for op in found[:1]]
+        return []
+
+
+def _has(graph: Any, name: str) -> bool:
+    try:
+        graph.get_operation_by_name(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _places(restore: Any) -> dict[str, tuple[str, str]] | None:
+    """Variable op -> (name, slice) that a saver restores into it; None where it does anything else."""
+    todo, seen, found = [restore], set(), {}
+    while todo:
+        op = todo.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        if op.type == "NoOp":
+            todo.extend(op.control_inputs)
+            continue
+        if op.type not in ("Assign", "AssignVariableOp") or op.inputs[0].op.type not in VARIABLE_TYPES:
+            return None
+        value = op.inputs[1]
+        while value.op.type in ("Identity", "Reshape"):
+            value = value.op.inputs[0]
+        if value.op.type != "RestoreV2":
+            return None
+        names, specs = (tf.get_static_value(t) for t in value.op.inputs[1:3])
+        if names is None or specs is None:
+            return None
+        at = value.value_index
+        found[op.inputs[0].op.name] = (names[at].decode(), specs[at].decode())
+    return found
+
+
+def _part(spec: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Where a slice begins, and its shape: ``7 3 0,4:0,3`` is four of seven rows."""
+    if not spec:
+        return None
+    *whole, bounds = spec.split()
+    pairs = [(0, int(size)) if text == "-" else tuple(map(int, text.split(",")))
+             for size, text in zip(whole, bounds.split(":"), strict=True)]  # fmt: skip
+    return tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
+
+
+def asset_files(meta: Any) -> list[Any]:
+    """Returns the AssetFileDefs of a SavedModel's MetaGraph; older files keep them in a collection."""
+    found = list(meta.asset_file_def)
+    for item in _old_assets(meta) if not found else ():
+        asset = meta_graph_pb2.AssetFileDef()
+        if item.Unpack(asset):
+            found.append(asset)
+    return found
+
+
+def _old_assets(meta: Any) -> list[Any]:
+    # Asking a map field for a key that is not there would put it there.
+    key = "saved_model_assets"
+    return list(meta.collection_def[key].any_list.value) if key in meta.collection_def else []

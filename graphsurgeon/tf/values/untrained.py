@@ -1,0 +1,181 @@
+"""Untrained: which variables of a session hold a value, and which of them nothing but their initial one."""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...errors import PlanError
+from ...graph.variables import VariableInfo
+from .transfer import stream
+from .variables import closed_told, place_of, stands_alone, value_of, variable_infos
+
+tf1 = tf.compat.v1
+
+
+def holding(session: Any, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
+    """Returns the names of the variables that hold a value in a session; those of which no op tells may hold one.
+
+    Each new set of fetches costs TensorFlow a pruned graph, so one run answers for all that have an answer which
+    cannot fail: resource variables whose question is in the graph, and reference variables, of which a trace tells
+    whether they gave anything.
+
+    Args:
+        session: the session.
+        infos: the variables, of its graph.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: the session is closed.
+    """
+    questions = _questions(session.graph) if any(info.resource for info in infos) else {}
+    asks, traced = {}, {}
+    for info in infos:
+        op = session.graph.get_operation_by_name(info.op)
+        if not info.resource:
+            traced[info.op] = op
+        elif (ask := questions.get((op.device, *place_of(op)))) is not None:
+            asks[info.op] = ask
+    answers: dict[str, bool] = {}
+    # A session of this process traces at the lower level; one of a server at the higher one only.
+    for level in (tf1.RunOptions.SOFTWARE_TRACE, tf1.RunOptions.FULL_TRACE):
+        if asks or traced:
+            answers |= _answers(session, asks, traced, level, asked)
+        asks, traced = {}, {name: op for name, op in traced.items() if name not in answers}
+    held, reads = {name for name, yes in answers.items() if yes}, {}
+    for info in infos:
+        if info.op not in answers:
+            try:
+                reads[info.op] = value_of(session.graph, info, asked).op
+            except PlanError:
+                held.add(info.op)
+    return frozenset(held | _readable(session, reads, asked))
+
+
+def _questions(graph: Any) -> dict[tuple[Any, ...], Any]:
+    """Where a resource variable is kept -> a tensor of the graph that says whether it holds a value, and does no more.
+
+    Any op of the same place holds the very same variable.
+    """
+    return {
+        (op.inputs[0].op.device, *place_of(op.inputs[0].op)): op.outputs[0]
+        for op in graph.get_operations()
+        if op.type == "VarIsInitializedOp" and op.inputs[0].op.type == "VarHandleOp" and stands_alone(op)
+    }
+
+
+def _answers(
+    session: Any, asks: Mapping[str, Any], traced: Mapping[str, Any], level: int, asked: str
+) -> dict[str, bool]:
+    """Returns which variables hold a value, as one run tells; without those that its trace does not have."""
+    told = tf1.RunMetadata()
+    how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": told} if traced else {}
+    with closed_told(asked):
+        said = session.run({"asks": dict(asks), "traced": list(traced.values())}, **how)["asks"]
+    # What holds nothing gives nothing; it is an error only where something reads it.
+    gave = {node.node_name: bool(node.output) for device in told.step_stats.dev_stats for node in device.node_stats}
+    return {name: bool(yes) for name, yes in said.items()} | {name: gave[name] for name in traced if name in gave}
+
+
+def _readable(session: Any, reads: Mapping[str, Any], asked: str) -> set[str]:
+    """Returns the variables that can be read in a session: each run that fails names one that cannot.
+
+    Args:
+        session: the session.
+        reads: variable -> the op that reads it.
+        asked: the request, for messages.
+    """
+    todo = set(reads.values())
+    while todo:
+        try:
+            with closed_told(asked):
+                session.run(list(todo))
+            break
+        except tf.errors.FailedPreconditionError as error:
+            if len(todo) > 1 and error.op not in todo:  # what failed lies before several: each is asked alone
+                return {name for name, op in reads.items() if op in todo and _readable(session, {name: op}, asked)}
+            todo.discard(error.op if error.op in todo else next(iter(todo)))
+    return {name for name, op in reads.items() if op in todo}
+
+
+def read_all(session: Any, infos: Sequence[VariableInfo]) -> dict[str, Any]:
+    """Returns the values of variables that hold one, by op name; without those that no op reads."""
+    able = []
+    for info in infos:
+        with suppress(PlanError):
+            value_of(session.graph, info, "session(old)")
+            able.append(info)
+    return {name: value for batch in stream(session, able, "session(old)") for name, value in batch.items()}
+
+
+def read_if_open(session: Any, info: VariableInfo) -> Any:
+    """Returns what a variable holds in a session; None where that cannot be told, as of a closed one."""
+    try:
+        return read_all(session, [info]).get(info.op)
+    except PlanError:
+        return None
+
+
+#: session -> variable -> why it holds its initial value, and a checksum of that.
+_UNTRAINED: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, int]]] = weakref.WeakKeyDictionary()
+LOCAL = tf1.GraphKeys.LOCAL_VARIABLES
+
+
+def note_untrained(session: Any, infos: Iterable[VariableInfo], why: Mapping[str, str]) -> None:
+    """Notes which variables of a session hold initial values only; a local variable is meant to.
+
+    Args:
+        session: the session.
+        infos: all variables of its graph.
+        why: variable -> why it holds no other value.
+    """
+    noted = [info for info in infos if info.op in why and LOCAL not in info.collections]
+    found = {name: (why[name], _checksum(value)) for name, value in read_all(session, noted).items()}
+    if found:
+        _UNTRAINED[session] = {**_UNTRAINED.get(session, {}), **found}
+
+
+def untrained(session: Any) -> dict[str, str]:
+    """Returns the variables that hold initial values only, each with the reason; none once one of them was changed."""
+    noted = _UNTRAINED.get(session, {})
+    infos = variable_infos(session.graph) if noted else {}
+    try:
+        for name, value in read_all(session, [infos[name] for name in noted if name in infos]).items():
+            if _checksum(value) != noted[name][1]:
+                del _UNTRAINED[session]
+                return {}
+    except (PlanError, tf.errors.OpError):
+        return {}
+    return {name: why for name, (why, _) in noted.items()}
+
+
+def _checksum(value: Any) -> int:
+    array = np.ascontiguousarray(value)
+    return zlib.crc32(repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
+
+
+def unproved(values: Any, graph: Any, infos: Sequence[VariableInfo], asked: str) -> dict[str, str]:
+    """Returns which variables have no value but their initial one, each with the reason.
+
+    Args:
+        values: what a plan was given: an editor, a session, or a mapping of variable name to array.
+        graph: the graph that is copied from.
+        infos: the variables.
+        asked: the request, for messages.
+    """
+    names = {info.op for info in infos}
+    if hasattr(values, "untrained"):
+        found = values.untrained()
+    elif hasattr(values, "run") and getattr(values, "graph", None) is graph:
+        found = dict.fromkeys(names - holding(values, infos, asked), "the session did not hold it") | untrained(values)
+    elif isinstance(values, Mapping):
+        found = {name: "values= has nothing for it" for name in names if not {name, f"{name}:0"} & values.keys()}
+    else:
+        found = {}
+    return {name: why for name, why in found.items() if name in names}

@@ -1,0 +1,366 @@
+"""Variables of a graph: what they are made of, how a copy gets its own, and their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import variable_pb2
+from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_scope
+
+from ...errors import PlanError, did_you_mean
+from ...graph.graph import shape_text
+from ...graph.variables import VARIABLE_TYPES, VariableInfo
+from ..private import PLAIN, all_collections, collections_of
+from .checkpoints import Stored, array_of
+
+tf1 = tf.compat.v1
+_ASSIGN = frozenset({"Assign", "AssignVariableOp"})
+
+
+def is_variable(item: Any) -> bool:
+    """Returns whether this is a `tf.Variable` of either kind that can say what it is made of."""
+    return isinstance(item, (ref_variable.RefVariable, resource_variable_ops.BaseResourceVariable))
+
+
+def variable_objects(graph: Any) -> dict[str, Any]:
+    """Returns the `tf.Variable` objects in the collections of a graph, by op name."""
+    found: dict[str, Any] = {}
+    for items in collections_of(graph).values():
+        for item in items:
+            if type(item) not in PLAIN and is_variable(item) and item.graph is graph:
+                found.setdefault(item.op.name, item)
+    return found
+
+
+def variable_infos(graph: Any) -> dict[str, VariableInfo]:
+    """Returns what each variable of a graph is made of, by op name; also of those that no collection holds."""
+    objects = variable_objects(graph)
+    inside: dict[str, list[str]] = {}
+    for name, items in collections_of(graph).items():
+        for item in items:
+            if type(item) not in PLAIN and is_variable(item):
+                inside.setdefault(item.op.name, []).append(name)
+    infos = {}
+    for name, variable in objects.items():
+        proto = _proto(variable)
+        infos[name] = VariableInfo(
+            op=name,
+            initializer=proto.initializer_name,
+            # An edit, or TensorFlow's guard of what reads other variables, may let it assign another tensor.
+            initial_value=_assigned(graph, proto.initializer_name) or proto.initial_value_name,
+            snapshot=proto.snapshot_name,
+            dtype=variable.dtype.base_dtype.name,
+            shape=shape_text(_dims(variable.shape)),
+            resource=proto.is_resource,
+            trainable=tf1.GraphKeys.TRAINABLE_VARIABLES in inside[name],
+            collections=tuple(inside[name]),
+        )
+    ordered = {}  # in the order of the graph, whatever the collections say
+    for op in graph.get_operations():
+        if op.type in VARIABLE_TYPES:
+            ordered[op.name] = infos.pop(op.name) if op.name in infos else _info_of_op(op)
+    return {**ordered, **infos}
+
+
+def _proto(variable: Any) -> Any:
+    # Outside its graph, TensorFlow takes the call for an eager one and refuses.
+    with variable.graph.as_default():
+        return variable.to_proto()
+
+
+def _dims(shape: Any) -> tuple[int | None, ...] | None:
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
+def _assigned(graph: Any, initializer: str) -> str:
+    """The tensor an initialiser assigns, which its `VariableDef` may not name, or no longer; empty for none."""
+    inputs = list(graph.get_operation_by_name(initializer.partition(":")[0]).inputs) if initializer else []
+    return str(inputs[1].name) if len(inputs) > 1 else ""
+
+
+def _info_of_op(op: Any) -> VariableInfo:
+    """A variable that no collection holds: its parts are found among the ops that read it."""
+    assign = snapshot = None
+    for reader in op.outputs[0].consumers():
+        if reader.type in _ASSIGN and reader.inputs[0].op is op:
+            if assign is None or reader.name == op.name + "/Assign":
+                assign = reader
+        elif reader.type in ("Identity", "ReadVariableOp") and reader.name.startswith(op.name + "/"):
+            snapshot = snapshot or reader
+    shape = tf.TensorShape(op.get_attr("shape"))
+    return VariableInfo(
+        op=op.name,
+        initializer=assign.name if assign is not None else "",
+        initial_value=assign.inputs[1].name if assign is not None else "",
+        snapshot=snapshot.outputs[0].name if snapshot is not None else "",
+        dtype=tf.as_dtype(op.get_attr("dtype")).name,
+        shape=shape_text(_dims(shape)),
+        resource=op.type == "VarHandleOp",
+    )
+
+
+def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str, trainable: bool = True) -> Any:
+    """Returns a `tf.Variable` object over ops that a copy has made; adds no op.
+
+    Args:
+        graph: the destination.
+        made: what the variable is made of there.
+        original: its object in the source, or None where no collection held one.
+        scope: the scope of the copy, for the names under which slices are saved.
+        trainable: it is trainable if its original is.
+
+    Returns:
+        the variable, or None where the parts that an object needs are missing.
+    """
+    if not (made.initializer and made.snapshot):
+        return None
+    kind = resource_variable_ops.ResourceVariable if made.resource else ref_variable.RefVariable
+    # Entering a graph costs as much as a variable: who rebuilds many has entered it.
+    with nullcontext() if tf1.get_default_graph() is graph else graph.as_default():
+        proto = variable_pb2.VariableDef(trainable=made.trainable) if original is None else original.to_proto()
+        proto.variable_name = made.op + ":0"
+        proto.initializer_name = made.initializer
+        proto.initial_value_name = made.initial_value
+        proto.snapshot_name = made.snapshot
+        proto.is_resource = made.resource
+        proto.trainable = proto.trainable and trainable
+        if proto.HasField("save_slice_info_def") and scope:
+            proto.save_slice_info_def.full_name = f"{scope}/{proto.save_slice_info_def.full_name}"
+        new = kind.from_proto(proto)
+    constraint = getattr(original, "_constraint", None)
+    if constraint is not None:
+        new._constraint = constraint
+    return new
+
+
+class OneEach(list[Any]):
+    """A collection with copied variables: an object that is added later over the same op takes the place of the copy.
+
+    In the days of `tf.contrib` a copy had no variables, so programs make an object over the ops of a copied one and put
+    it in the collections themselves. Two objects there would train the variable twice, and stop a `Saver`.
+    """
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        super().__init__(items)
+        self.copied: set[Any] = set()  # the ops of the copies
+
+    def append(self, item: Any) -> None:
+        """Adds an item; an object over a copied variable that is here already takes the place of that."""
+        op = _op_of(item)
+        places = [at for at, own in enumerate(self) if _op_of(own) is op] if op in self.copied else []
+        if places:
+            self[places[0]] = item
+        else:
+            super().append(item)
+
+
+def join_collection(graph: Any, name: str, items: Sequence[Any]) -> None:
+    """Adds copies to a collection of a graph; one with variables holds one object for each from then on."""
+    lists = all_collections(graph)
+    held, copied = lists.setdefault(name, []), {_op_of(item) for item in items} - {None}
+    if copied:
+        held = lists[name] = held if isinstance(held, OneEach) else OneEach(held)
+        held.copied |= copied
+    held.extend(items)
+
+
+def same_entry(item: Any, other: Any) -> bool:
+    """Returns whether two entries of collections are the same thing, or objects over the same variable."""
+    return item is other or (_op_of(item) is not None and _op_of(item) is _op_of(other))
+
+
+def _op_of(item: Any) -> Any:
+    """The op of a variable of a graph; None for anything else."""
+    return getattr(item, "op", None) if is_variable(item) else None
+
+
+def take_slots(graph: Any, names: Iterable[str]) -> None:
+    """Takes the names of the slots among new variables: a later optimizer then makes its own beside them."""
+    known = set(names)
+    slots = [name for name in known if name.rpartition("/")[0] in known]
+    if slots:
+        with graph.as_default():
+            store = variable_scope.get_variable_scope_store()
+        for name in slots:
+            store.open_variable_scope(name)
+
+
+def fetch(
+    values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str, later: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """Returns the current values of variables, by op name, in one fetch.
+
+    Args:
+        values: a session of `graph`, or a mapping of variable name to array.
+        infos: the variables wanted.
+        graph: the source graph.
+        asked: the request, for messages.
+        later: variables whose value may stay in its file, as a `Stored`, where a checkpoint gives it.
+
+    Raises:
+        PlanError: a variable is not initialised, is not in the mapping or has another shape there, nothing in the
+            graph tells its value, or `values` is neither a mapping nor a session of the graph.
+    """
+    if isinstance(values, Mapping):
+        return {info.op: _given(values, info, graph, asked, info.op in later) for info in infos}
+    if not hasattr(values, "run"):
+        raise PlanError(asked, f"values={values!r} cannot give values", "Give a session, an editor, or {name: array}")
+    if values.graph is not graph:
+        raise PlanError(
+            asked,
+            "values is a session of another graph: of another editor, or of the graph before a plan built it anew",
+            "Give a session of the graph that is copied from; ed.session(session) makes one with the same values",
+        )
+    if not infos:
+        return {}
+    tensors = {info.op: value_of(graph, info, asked) for info in infos}
+    with told_empty(infos, asked):
+        return as_arrays(values.run(tensors))
+
+
+def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns fetched values as arrays; a session gives a single text as plain bytes."""
+    return {name: array_of(v) if isinstance(v, bytes) else v for name, v in values.items()}
+
+
+@contextmanager
+def told_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
+    """Says in our words that a session has no value for a variable, or was closed.
+
+    Args:
+        infos: the variables that are read.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: so it is.
+    """
+    try:
+        with closed_told(asked):
+            yield
+    except tf.errors.FailedPreconditionError as error:
+        # The longest name that is there as a word of its own: "w" is in "w/Adam" too, and "a" in "value".
+        text = f" {getattr(error, 'message', error)} "
+        said = [i.op for i in infos if re.search(rf"[\s:'/]{re.escape(i.op)}[\s.,:'/]", text)]
+        name = max(said, key=len, default=infos[0].op)
+        else_ = ", or choose variables='initial'" if asked.startswith("copy(") else ""
+        raise PlanError(
+            asked,
+            f"variable {name!r} has no value in the session given",
+            f"Initialise or restore it there first: session.run(variable.initializer){else_}",
+        ) from error
+
+
+@contextmanager
+def closed_told(asked: str) -> Iterator[None]:
+    """Says in our words that a session was closed; raises PlanError then."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "closed Session" not in str(error):
+            raise
+        how = "Give another: twin.attach(session)" if asked == "update()" else "Give one that is open"
+        raise PlanError(asked, "the session that has the values is closed", how) from error
+
+
+def refuse_empty(session: Any, infos: Sequence[VariableInfo], asked: str) -> None:
+    """Refuses variables that have no value in a session; the values themselves stay in it.
+
+    Raises:
+        PlanError: a variable has none; it is named.
+    """
+    with told_empty(infos, asked):
+        session.run([value_of(session.graph, info, asked).op for info in infos])
+
+
+def value_of(graph: Any, info: VariableInfo, asked: str) -> Any:
+    """Returns the tensor by which a session tells the value of a variable, and which does nothing else.
+
+    Raises:
+        PlanError: there is none.
+    """
+    if info.snapshot or not info.resource:
+        return graph.as_graph_element(info.snapshot or info.op + ":0")
+    kept = place_of(graph.get_operation_by_name(info.op))
+    for op in graph.get_operations():  # any op of that name in the session holds the very same variable
+        if op.type == "VarHandleOp" and place_of(op) == kept:
+            for reader in op.outputs[0].consumers():
+                if reader.type == "ReadVariableOp" and stands_alone(reader):
+                    return reader.outputs[0]
+    raise PlanError(
+        asked,
+        f"no op reads variable {info.op!r} without doing more, so a session cannot tell its value",
+        "Give values={name: array}",
+    )
+
+
+def stands_alone(op: Any) -> bool:
+    """Returns whether running an op runs nothing but what it reads."""
+    return not op.control_inputs and op._get_control_flow_context() is None
+
+
+def place_of(op: Any) -> tuple[bytes, bytes]:
+    """Returns where a session keeps the variable of a ``VarHandleOp``: its container, and its name there."""
+    return op.get_attr("container"), op.get_attr("shared_name")
+
+
+def _given(values: Mapping[str, Any], info: VariableInfo, graph: Any, asked: str, later: bool) -> Any:
+    for key in (info.op, info.op + ":0"):
+        if key in values:
+            if isinstance(values[key], Stored):
+                fitting_stored(values[key], info, graph, asked)
+                return values[key] if later else values[key].read()
+            # A copy of our own: TensorFlow may go on using the memory it is fed.
+            return _fitting(values[key], info, graph, asked)
+    raise PlanError(asked, f"values has nothing for variable {info.op!r}", did_you_mean(info.op, map(str, values)))
+
+
+def _fitting(value: Any, info: VariableInfo, graph: Any, asked: str) -> Any:
+    """A value as an array of its variable's dtype; refused where its shape is another."""
+    instead = f"Give a {info.dtype} array of shape {info.shape}"
+    try:
+        array = np.array(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
+    except (TypeError, ValueError) as error:
+        raise PlanError(asked, f"the value of {info.op!r} is no {info.dtype} array", instead) from error
+    op = graph.get_operation_by_name(info.op)
+    # The oldest kind of variable writes an unknown shape as that of a scalar.
+    if op.type != "Variable" and not tf.TensorShape(op.get_attr("shape")).is_compatible_with(array.shape):
+        raise PlanError(
+            asked,
+            f"the value of {info.op!r} has shape {shape_text(array.shape)}, but the variable has {info.shape}",
+            instead,
+        )
+    return array
+
+
+def fitting_stored(stored: Stored, info: VariableInfo, graph: Any, asked: str) -> None:
+    """Refuses a stored value whose dtype or shape is not that of its variable.
+
+    Raises:
+        PlanError: it does not fit; both are named.
+    """
+    op = graph.get_operation_by_name(info.op)
+    same = stored.dtype == tf.as_dtype(info.dtype).name
+    if same and (op.type == "Variable" or tf.TensorShape(op.get_attr("shape")).is_compatible_with(stored.shape)):
+        return
+    has = f"{stored.dtype} {shape_text(stored.shape)}"
+    raise PlanError(
+        asked,
+        f"{stored.key!r} in the checkpoint is {has}, but variable {info.op!r} is {info.dtype} {info.shape}",
+        "Give the checkpoint of this model, or leave the variable as it is: but=[" + repr(info.op) + "]",
+    )
+
+
+def must_be_fed(graph: Any, info: VariableInfo) -> bool:
+    """Returns whether the initial value of a variable is a placeholder: its initialiser cannot run by itself."""
+    name = (_assigned(graph, info.initializer) or info.initial_value).partition(":")[0]
+    return bool(name) and graph.get_operation_by_name(name).type in ("Placeholder", "PlaceholderV2")
+
+
+def constantly(array: Any) -> Any:
+    """Returns a function for `Plan.insert` that puts a constant in the place of what it is given."""
+    return lambda old: tf.constant(array, old.dtype.base_dtype)

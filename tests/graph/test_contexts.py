@@ -1,0 +1,114 @@
+"""Loops and conds of TF1: which ops run in a loop, and where a selection cuts through a loop or a branch."""
+
+from __future__ import annotations
+
+from graphsurgeon.graph.contexts import context_faults, loops_of
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.selection import select
+from tests.plain import chain
+from tests.refusal import reads
+
+#: A counter and a sum in one loop, with a value from outside that each round reads, and what reads the sum.
+LOOP = [
+    ("x", "Placeholder", []), ("zero", "Const", []), ("rows", "Placeholder", []), ("nothing", "Placeholder", []),
+    ("count", "Enter", ["zero"]), ("m0", "Merge", ["count", "n0"]), ("less", "Less", ["m0", "ten"]),
+    ("ten", "Const", ["^m0"]), ("go", "LoopCond", ["less"]), ("s0", "Switch", ["m0", "go"]),
+    ("i", "Identity", ["s0:1"]), ("plus", "AddV2", ["i", "one"]), ("one", "Const", ["^i"]),
+    ("n0", "NextIteration", ["plus"]), ("left", "Exit", ["s0"]),
+    ("sum", "Enter", ["x"]), ("m1", "Merge", ["sum", "n1"]), ("s1", "Switch", ["m1", "go"]),
+    ("held", "Enter", ["rows"]), ("row", "Gather", ["held", "i"]), ("more", "AddV2", ["s1:1", "row"]),
+    ("n1", "NextIteration", ["more"]), ("total", "Exit", ["s1"]), ("y", "Neg", ["total"]),
+]  # fmt: skip
+#: y = x * 2 where the condition holds, else -x.
+COND = [
+    ("x", "Placeholder", []), ("p", "Placeholder", []), ("pivot", "Switch", ["p", "p"]),
+    ("yes", "Identity", ["pivot:1"]), ("no", "Identity", ["pivot"]),
+    ("in1", "Switch", ["x", "p"]), ("square", "Square", ["in1:1"]), ("two", "Const", ["^yes"]),
+    ("double", "Mul", ["square", "two"]), ("half", "Sqrt", ["double"]), ("in2", "Switch", ["x", "p"]),
+    ("minus", "Neg", ["in2"]), ("joint", "Merge", ["minus", "half"]), ("y", "Identity", ["joint"]),
+]  # fmt: skip
+
+
+def faults(graph, inputs, outputs):
+    """Returns the faults of the region between two boundaries."""
+    region = select(graph, inputs=inputs, outputs=outputs)
+    return context_faults(graph, region.mask, region.inputs, "copy()")
+
+
+def test_the_ops_of_a_loop():
+    graph = Graph.of(LOOP)
+    loop = loops_of(graph)
+    outside = [graph.names[i] for i in range(graph.size) if loop[i] < 0]
+    assert outside == ["x", "zero", "rows", "nothing", "y"]
+    assert set(loop.tolist()) == {-1, 0}
+    assert loops_of(chain(3)).tolist() == [-1] * 4
+
+
+def test_an_inner_loop_belongs_to_the_outer_one():
+    graph = Graph.of(
+        [
+            ("x", "Const", []), ("in", "Enter", ["x"]), ("m", "Merge", ["in", "n"]), ("s", "Switch", ["m", "m"]),
+            ("in2", "Enter", ["s:1"]), ("m2", "Merge", ["in2", "n2"]), ("s2", "Switch", ["m2", "m2"]),
+            ("n2", "NextIteration", ["s2:1"]), ("out2", "Exit", ["s2"]), ("n", "NextIteration", ["out2"]),
+            ("out", "Exit", ["s"]), ("y", "Neg", ["out"]), ("other", "Enter", ["y"]), ("end", "Exit", ["other"]),
+        ]
+    )  # fmt: skip
+    named = [graph.nodes[i] for i in range(graph.size)]
+    frames = {"in": "a", "in2": "a/b", "other": "c"}
+    graph = Graph.read([Framed(*node, frames.get(node.name)) for node in named])
+    assert loops_of(graph).tolist() == [-1] + [0] * 10 + [-1] + [2] * 2
+    (fault,) = faults(graph, ["in2:0"], ["y:0"])
+    reads(fault, "its inputs are x:0; its outputs are out:0")
+
+
+class Framed:
+    """A node with the name of its frame."""
+
+    def __init__(self, name, op, inputs, frame):
+        self.name, self.op, self.input = name, op, inputs
+        self.attr = {"frame_name": Value(frame)} if frame else {}
+
+
+class Value:
+    """An attribute that holds text."""
+
+    def __init__(self, text):
+        self.s = text.encode()
+
+
+def test_a_tensor_of_each_round_is_no_boundary():
+    graph = Graph.of(LOOP)
+    (fault,) = faults(graph, ["x:0", "row:0"], ["y:0"])
+    reads(fault, "cuts through a loop: 16 of its 19 ops are in it", "'row:0' is computed in each round",
+          "Take the loop whole: its inputs are x:0, rows:0; its outputs are total:0")  # fmt: skip
+    assert len(faults(graph, ["more:0"], ["y:0"])) == 1
+
+
+def test_what_is_proposed_is_accepted():
+    graph = Graph.of(LOOP)
+    assert faults(graph, ["x:0", "rows:0"], ["total:0"]) == []
+    assert faults(graph, ["x:0", "rows:0"], ["y:0"]) == []
+    assert faults(graph, ["total:0"], ["y:0"]) == []
+
+
+def test_a_loop_without_feeds_names_what_enters_it():
+    graph = Graph.of([(name, "Const" if kind == "Placeholder" else kind, reads) for name, kind, reads in LOOP[:-1]])
+    region = select(graph, name=["m1", "s1"])
+    (fault,) = context_faults(graph, region.mask, (), "copy()")
+    reads(fault, "its inputs are zero:0, x:0, rows:0; its outputs are left:0, total:0")
+
+
+def test_a_branch_is_not_given_from_outside():
+    graph = Graph.of(COND)
+    for cut in ("double:0", "half:0"):
+        (fault,) = faults(graph, ["x:0", "p:0", cut], ["y:0"])
+        reads(fault, "cuts through a branch of a cond: 'joint' would always take 'half:0'",
+              "Take the cond whole, or cut after it: 'joint:0'")  # fmt: skip
+
+
+def test_a_cond_whole_or_cut_where_its_branches_still_depend_on_the_condition():
+    graph = Graph.of(COND)
+    assert faults(graph, ["x:0", "p:0"], ["y:0"]) == []
+    assert faults(graph, ["joint:0"], ["y:0"]) == []
+    assert faults(graph, ["square:0", "x:0", "p:0"], ["y:0"]) == []  # the constant beside it waits for the branch
+    assert faults(graph, ["x:0", "p:0"], ["half:0"]) == []

@@ -1,0 +1,47 @@
+"""Which names a copy may take."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.names import COLLECTIONS_KEPT, VARIABLE_LISTS, free_scope, placeholder_name, taken, valid_scope
+
+
+@pytest.mark.parametrize("scope", ["a", "a/b", "A.b-c_d", "0a", ".a", "copy_2/x", "a/_b"])
+def test_scopes_tensorflow_takes(scope):
+    assert valid_scope(scope)
+
+
+@pytest.mark.parametrize("scope", ["", "a b", "a//b", "/a", "a/", "_a", "-a", "é", "a:0", "^a", "a\n"])
+def test_scopes_it_does_not(scope):
+    assert not valid_scope(scope)
+
+
+def test_taken_by_op_or_scope_whatever_the_case():
+    g = Graph.of([("Net/w/read", "Identity", []), ("twin", "NoOp", [])])
+    for name in ("net", "NET", "net/W", "Net/w/read", "Twin"):
+        assert taken(g, name), name
+    for name in ("ne", "net/x", "twin/a", "read"):
+        assert not taken(g, name), name
+
+
+def test_a_free_one_is_proposed():
+    g = Graph.of([("copy/a", "Const", []), ("copy_2/a", "Const", []), ("Copy_3", "Const", []), ("x_7", "Const", [])])
+    assert free_scope(g, "new") == "new"
+    assert free_scope(g, "copy") == "copy_4"
+    assert free_scope(g, "x_7") == "x_8"
+    assert free_scope(Graph.of([]), "copy") == "copy"
+
+
+def test_placeholders_take_the_name_of_what_they_stand_for():
+    assert placeholder_name("a/b", 0, set()) == "a/b"
+    assert placeholder_name("a/b", 2, set()) == "a/b_2"
+    assert placeholder_name("a", 0, {"a"}) == "a_in"
+    assert placeholder_name("a", 0, {"a", "a_in"}) == "a_in2"
+    assert placeholder_name("a", 0, {"a", "a_in", "a_in2"}) == "a_in3"
+
+
+def test_what_a_trainer_looks_for_keeps_its_name():
+    assert {"variables", "trainable_variables", "update_ops", "losses", "train_op"} <= COLLECTIONS_KEPT
+    assert VARIABLE_LISTS < COLLECTIONS_KEPT

@@ -1,0 +1,43 @@
+"""The tree of name scopes."""
+
+from __future__ import annotations
+
+from graphsurgeon.graph.scopes import Scopes
+
+
+def test_parents_come_before_children():
+    s = Scopes.of(["a/b/c/x", "a/y", "z", "q/r"])
+    assert s.names == ["", "a", "a/b", "a/b/c", "q"]
+    assert s.parents.tolist() == [-1, 0, 1, 2, 0]
+    assert s.home.tolist() == [3, 1, 0, 4]
+    assert s.counts.tolist() == [4, 2, 1, 1, 1]
+    assert s.children == [[1, 4], [2], [3], [], []]
+    assert s.ops == [[2], [1], [], [0], [3]]
+
+
+def test_an_op_called_like_a_scope_lives_in_it():
+    s = Scopes.of(["w", "w/read", "wide"])
+    assert s.home.tolist() == [1, 1, 0]
+    assert s.mask("w").tolist() == [True, True, False]
+
+
+def test_masks_take_whole_scopes_only():
+    s = Scopes.of(["a/x", "ab/x", "a/c/d/y", "a"])
+    assert s.mask("a").tolist() == [True, False, True, True]
+    assert s.mask("a/").tolist() == s.mask("a").tolist()
+    assert s.mask("a/c").tolist() == [False, False, True, False]
+    assert s.mask("nothing").tolist() == [False] * 4
+    assert s.mask("").tolist() == [True] * 4
+
+
+def test_no_ops():
+    s = Scopes.of([])
+    assert (s.names, s.counts.tolist(), s.ops) == ([""], [0], [[]])
+
+
+def test_very_deep_names():
+    deep = "/".join(f"s{i}" for i in range(5000))
+    s = Scopes.of([deep + "/x"])
+    assert len(s.names) == 5001
+    assert int(s.counts[0]) == 1
+    assert s.mask("s0").tolist() == [True]

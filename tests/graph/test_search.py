@@ -1,0 +1,121 @@
+"""Search: words, types, patterns, and the order of hits."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphsurgeon.errors import SelectionError
+from graphsurgeon.graph.graph import Graph, TensorInfo
+from graphsurgeon.graph.search import search
+from tests.cost import lines
+from tests.refusal import refuses
+
+G = Graph.of(
+    [
+        ("net/conv1/Conv2D", "Conv2D", []),
+        ("net/conv1/bias", "Const", []),
+        ("net/conv10", "Relu", ["net/conv1/Conv2D"]),
+        ("Conv1", "Relu6", ["net/conv10"]),
+        ("other", "NoOp", []),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "hits"),
+    [
+        ("conv1", ["Conv1", "net/conv10", "net/conv1/bias", "net/conv1/Conv2D"]),
+        ("CONV10", ["net/conv10"]),
+        ("op:relu", ["net/conv10"]),
+        ("type:Relu*", ["net/conv10", "Conv1"]),
+        ("op:Nothing", []),
+        ("net/*", ["net/conv1/Conv2D", "net/conv1/bias", "net/conv10"]),
+        ("?onv1", ["Conv1"]),
+        ("/conv1\\//", ["net/conv1/Conv2D", "net/conv1/bias"]),
+        ("/^other$/", ["other"]),
+        ("net bias", ["net/conv1/bias"]),
+        ("op:Const conv", ["net/conv1/bias"]),
+        ("other:0", ["other"]),
+        ("", []),
+        ("   ", []),
+        ("no such thing", []),
+    ],
+)
+def test_queries(query, hits):
+    assert search(G, query) == hits
+
+
+def test_an_exact_name_comes_first():
+    assert search(G, "net/conv1/bias")[0] == "net/conv1/bias"
+    assert search(G, "bias")[0] == "net/conv1/bias"
+
+
+def test_a_bad_expression():
+    with refuses(SelectionError, "find('/conv(/')", "is not a regular expression", "Escape special characters with \\"):
+        search(G, "/conv(/")
+
+
+def test_brackets_are_text():
+    assert search(G, "conv[") == []
+    assert search(Graph.of([("a(b", "NoOp", [])]), "a(b") == ["a(b"]
+
+
+class Attr:
+    """A node as TensorFlow has it, as far as a search looks."""
+
+    def __init__(self, name, device="", **attr):
+        self.name, self.op, self.input, self.device, self.attr = name, "Op", [], device, attr
+
+
+RICH = Graph.read(
+    [Attr("a", "/gpu:0", padding="SAME"), Attr("b", "/cpu:0", padding="'VALID'", T="x"), Attr("c", T="y")],
+    outputs_of=lambda op: [
+        [TensorInfo("float32", (None, 8, 3))],
+        [TensorInfo("int32", ()), TensorInfo("float32", None)],
+        [TensorInfo("float32_ref", (8,))],
+    ][op],
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "hits"),
+    [
+        ("dtype:float32", ["a", "b", "c"]),
+        ("dtype:int*", ["b"]),
+        ("shape:?x8x3", ["a"]),
+        ("shape:?,8,3", ["a"]),
+        ("shape:*x8x*", ["a"]),
+        ("shape:...x3", ["a"]),
+        ("shape:8", ["c"]),
+        ("shape:()", ["b"]),
+        ("device:GPU", ["a"]),
+        ("device:?pu:0", ["a", "b"]),
+        ("attr:padding", ["a", "b"]),
+        ("attr:padding=same", ["a"]),
+        ("attr:Padding=VALID", ["b"]),
+        ("attr:T=*", ["b", "c"]),
+        ("attr:nothing", []),
+        ("-attr:padding", ["c"]),
+        ("dtype:float32 -device:gpu -c", ["b"]),
+        ("-", []),
+    ],
+)
+def test_queries_for_what_an_op_has(query, hits):
+    assert search(RICH, query) == hits
+
+
+def test_an_unknown_key():
+    with refuses(SelectionError, "find('dtpye:float32')", "nothing to ask for called 'dtpye:'", "attr:, device:, dty"):
+        search(RICH, "dtpye:float32")
+
+
+def test_a_colon_in_a_name_is_text():
+    assert search(Graph.of([("loc:at", "NoOp", [])]), "loc:at") == ["loc:at"]
+
+
+def test_a_search_looks_at_each_op_once():
+    kinds = ("Conv2D", "Relu", "AddV2", "Const")
+    graph = Graph.of([(f"tower_{i // 1000}/block{i // 100 % 100}/op{i}", kinds[i % 4], []) for i in range(10_000)])
+    for query in ("conv", "op:Conv2D block7", "tower_3/*op31*"):
+        assert search(graph, query) or query == "conv"  # what a search needs is made at the first
+        assert lines(lambda query=query: search(graph, query)) < 1.2 * graph.size

@@ -1,0 +1,207 @@
+"""Every fault a plan can have, by its text."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphsurgeon.graph.graph import Graph, TensorInfo
+from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.check import axis_text, fitting, shapes_differ
+from graphsurgeon.plan.plan import Plan
+from tests.plain import chain, net, plain
+from tests.refusal import reads
+
+G = net()
+
+
+def fault(plan: Plan, *words: str, count: int = 1) -> None:
+    """Asserts that the plan has `count` faults, the first with these words, and that it changes nothing."""
+    found = plan.check()
+    assert len(found) == count, [str(f) for f in found]
+    reads(found[0], *words)
+    assert plan.effect.after.fingerprint == plan.base.fingerprint or len(plan.steps) > 1
+    assert "cannot be applied" in str(plan)
+
+
+# -- the scope ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("to", ["net", "NET", "out", "net/w"])
+def test_a_scope_that_is_taken(to):
+    plan = Plan(G).copy(select(G, name="side"), to=to, control="drop")
+    fault(plan, f"copy(to={to!r}): the name {to!r} is taken in net", f"Type to='{to}_2', which is free")
+
+
+@pytest.mark.parametrize("to", ["a b", "a//b", "-a", "a:0"])
+def test_no_scope(to):
+    fault(Plan(G).copy(select(G), to=to), f"{to!r} is not a name scope", "Use letters, digits")
+
+
+def test_no_scope_and_names_taken():
+    fault(Plan(G).copy(select(G), to=""), "11 of the names are taken in net, 'x' first", "to='copy' is free")
+
+
+def test_a_reused_scope_that_holds_something_else():
+    base = Graph.of([("t/out", "Const", [])], title="base")
+    plan = Plan(base).copy(select(G), to="t", reuse={"x": "t/x"}, control="include")
+    fault(plan, "copy(to='t'): 't/out' is there already and is no copy of 'out'", "Choose another namespace")
+
+
+# -- what is copied ---------------------------------------------------------------------------------
+
+
+def test_nothing_selected():
+    s = select(G)
+    fault(Plan(G).copy(s - s, to="t"), "the selection is empty", "Select at least one op")
+
+
+def test_keep_and_share_need_one_graph():
+    other = Plan(Graph.of([]))
+    part = select(G, name=["net/mm", "net/w", "net/w/read"])
+    fault(other.copy(part, to="t", unmapped="keep"), "unmapped='keep' would read tensors of net from another graph",
+          "Give the replacements in inputs={...}, or choose 'placeholder' or 'include'")  # fmt: skip
+    fault(other.copy(part, to="t", unmapped="placeholder", control="keep"), "control='keep' would read",
+          "Choose control='drop' or control='include'")  # fmt: skip
+    fault(other.copy(part, to="t", unmapped="placeholder", variables="share"),
+          "variables='share' needs one graph; these are two", "Choose variables='copy' or 'initial'")  # fmt: skip
+
+
+def test_unmapped_tensors_are_refused_by_name():
+    plan = Plan(G).copy(select(G, name="net/drop"), to="t")
+    fault(plan, "2 tensors the copy needs are not mapped: 'net/mm:0', 'rate:0'",
+          "Map it: inputs={'net/mm:0': 'name:0'}, or choose unmapped='placeholder', 'include' or 'keep'")  # fmt: skip
+    plan = Plan(Graph.of([])).copy(select(G, name="parts"), to="t")
+    fault(plan, "1 tensor the copy needs is not mapped: 'net/mm:0'", "unmapped='placeholder', 'include'.")
+    wide = Graph.of([*((f"p{i}", "Placeholder", []) for i in range(6)), ("s", "AddN", [f"p{i}" for i in range(6)])])
+    fault(Plan(wide).copy(select(wide, name="s"), to="t"), "6 tensors", "'p3:0' and 2 more")
+
+
+def test_a_mapping_of_what_does_not_enter():
+    plan = Plan(G).copy(select(G, name="net/drop"), to="t", inputs={"x:0": "x:0"}, unmapped="keep")
+    fault(plan, "inputs names 'x:0', which does not enter the selection", "What enters it: 'net/mm:0', 'rate:0'")
+    plan = Plan(G).copy(select(G, name="net/drop"), to="t", inputs={"net/w/read:0": "x:0"}, unmapped="keep")
+    assert "net/w/read:0" in plan.check()[0].wrong
+    plan = Plan(G).copy(select(G, name="x"), to="t", inputs={"rate:0": "rate:0"})
+    fault(plan, "does not enter", "Nothing enters this selection at all")
+
+
+def test_control_inputs_from_another_graph():
+    plan = Plan(Graph.of([])).copy(select(G, name="out"), to="t", unmapped="placeholder")
+    fault(plan, "'out' must run after 'side', which is not copied",
+          "Choose control='drop' to copy without that order, or control='include' to copy it too")  # fmt: skip
+    two = Graph.of([("a", "NoOp", []), ("b", "NoOp", ["^a"]), ("c", "NoOp", ["^a"])])
+    fault(Plan(Graph.of([])).copy(select(two, name=["b", "c"]), to="t"), "'b' must run after 'a'", "(2 such edges)")
+
+
+def test_a_loop_is_not_cut():
+    g = Graph.of(
+        [
+            ("start", "Const", []), ("enter", "Enter", ["start"]), ("merge", "Merge", ["enter", "next"]),
+            ("switch", "Switch", ["merge", "merge"]), ("next", "NextIteration", ["switch:1"]),
+            ("exit", "Exit", ["switch"]), ("use", "Neg", ["exit"]),
+        ]
+    )  # fmt: skip
+    plan = Plan(Graph.of([])).copy(select(g, name=["merge", "switch"]), to="t", unmapped="placeholder")
+    fault(plan, "the selection cuts through a loop: 2 of its 5 ops are in it", "'enter:0' is computed in each round",
+          "its inputs are start:0; its outputs are exit:0")  # fmt: skip
+    whole = Plan(Graph.of([])).copy(select(g), to="t")
+    assert whole.check() == ()
+    without = Plan(Graph.of([])).copy(select(g, name="use"), to="t", unmapped="placeholder")
+    assert without.check() == ()
+
+
+# -- mappings ---------------------------------------------------------------------------------------
+
+
+def test_mapped_names_must_be_there():
+    s = select(G, name="net/drop")
+    plan = Plan(G).copy(s, to="t", inputs={"net/mn:0": "x:0", "rate:0": "rats:0"})
+    found = plan.check()
+    reads(found[0], "copy(to='t', inputs={'net/mn:0': 'x:0'}): there is no tensor 'net/mn:0' in net", "'net/mm'")
+    reads(found[1], "inputs={'rate:0': 'rats:0'}", "there is no tensor 'rats:0'", "Did you mean 'rate'")
+
+
+def test_a_mapped_dtype_that_differs():
+    base = plain(
+        ("k", "Placeholder", []), ("f", "Placeholder", []), ("c", "Const", []), ("wide", "Placeholder", []),
+        outputs={"k": [("int32", (None, 3))], "f": [("float32", (5, 3))], "wide": [("float32", (5, 4))]}, title="base",
+    )  # fmt: skip
+    plan = Plan(base).copy(select(G, name="parts"), to="t", inputs={"net/mm:0": "k:0"})
+    reads(plan.check()[0], "copy(to='t', inputs={'net/mm:0': 'k:0'})",
+          "'k:0' is int32 (?, 3), but 'net/mm:0' is float32 (?, 3): the dtypes int32 and float32 differ",
+          "These would fit: 'f:0'.")  # fmt: skip
+    only = plain(("k", "Placeholder", []), outputs={"k": [("int32", ())]}, title="only")
+    plan = Plan(only).copy(select(G, name="parts"), to="t", inputs={"net/mm:0": "k:0"})
+    reads(plan.check()[0], "No tensor of only is float32 (?, 3); convert one first")
+
+
+def test_a_reference_may_take_the_place_of_its_value():
+    plan = Plan(G).copy(select(G, name="net/mm"), to="t", inputs={"net/w/read:0": "net/w:0", "x:0": "x:0"})
+    assert plan.check() == ()
+
+
+# -- connect ----------------------------------------------------------------------------------------
+
+C = plain(
+    ("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Neg", ["y"]), ("add", "Add", ["y", "z"]),
+    ("k", "Placeholder", []), ("wide", "Placeholder", []), ("deep", "Placeholder", []), ("fits", "Placeholder", []),
+    ("loose", "Placeholder", []),
+    outputs={
+        **{name: [("float32", (None, 64))] for name in ("x", "y", "z", "add")},
+        "k": [("int32", (None, 64))], "wide": [("float32", (None, 128))], "deep": [("float32", (None, 64, 1))],
+        "fits": [("float32", (8, 64))], "loose": [("float32", None)],
+    },
+    title="net",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tensor", "to", "input", "words"),
+    [
+        ("yy:0", "z", 0, ["there is no tensor 'yy:0' in net", "Did you mean"]),
+        ("y:3", "z", 0, ["op 'y' (Neg) has 1 output", "It has 'y:0'"]),
+        ("x:0", "zz", 0, ["no op is called 'zz' in net"]),
+        ("x:0", "add", 2, ["op 'add' (Add) has no input 2; it has 2 inputs", "Choose input=0 or 1"]),
+        ("x:0", "add", -1, ["has no input -1"]),
+        ("y:0", "x", 0, ["op 'x' (Placeholder) has no input 0; it has 0 inputs", "Choose another op"]),
+        ("k:0", "z", 0, ["'k:0' is int32 (?, 64), but input 0 of 'z' takes float32 (it reads 'y:0', float32 (?, 64))",
+                         "These would fit: 'x:0', 'fits:0', 'loose:0'"]),
+        ("wide:0", "add", 1, ["'wide:0' is float32 (?, 128), but input 1 of 'add' reads 'z:0', float32 (?, 64): "
+                              "axis 1 is 128 against 64", "These would fit: 'x:0'"]),
+        ("deep:0", "z", 0, ["rank 3 against rank 2"]),
+        ("add:0", "y", 0, ["that makes a cycle: 'add:0' is computed from 'y'", "Choose a tensor above it"]),
+        ("z:0", "z", 0, ["that makes a cycle: 'z:0' is computed from 'z'"]),
+    ],
+)  # fmt: skip
+def test_connections_refused(tensor, to, input, words):
+    fault(Plan(C).connect(tensor, to=to, input=input), f"connect({tensor!r}, to={to!r}, input={input})", *words)
+
+
+@pytest.mark.parametrize("tensor", ["fits:0", "loose:0", "y:0", "x"])
+def test_connections_that_fit(tensor):
+    plan = Plan(C).connect(tensor, to="add", input=1)
+    assert plan.check() == ()
+    assert plan.after().input_names(C.index["add"])[1] == (tensor if ":" in tensor else f"{tensor}:0")
+
+
+def test_all_faults_at_once():
+    plan = Plan(C).copy(select(C, name="add"), to="x").copy(select(C, name="add"), to="t").connect("no", to="add")
+    assert [f.asked for f in plan.check()] == ["copy(to='x')", "copy(to='t')", "connect('no:0', to='add', input=0)"]
+
+
+# -- the helpers --------------------------------------------------------------------------------------
+
+
+def test_shapes_and_axes():
+    assert axis_text(None, (1,)) == "one rank is unknown"
+    assert axis_text((1, None), (1, 5)) == "they agree"
+    assert axis_text((3, 4), (3, 5)) == "axis 1 is 4 against 5"
+    assert shapes_differ((), (1,))
+    assert not shapes_differ((), ())
+
+
+def test_candidates_are_few_and_no_helpers():
+    g = plain(*((f"p{i}", "Neg", []) for i in range(9)), ("c", "Const", []))
+    assert fitting(g, TensorInfo("float32_ref", ())) == "These would fit: 'p0:0', 'p1:0', 'p2:0', 'p3:0'"
+    assert fitting(plain(("c", "Const", [])), TensorInfo("float32", ())).startswith("No tensor of tiny is float32 ()")
+    assert fitting(chain(3), TensorInfo("float32", ())).startswith("No tensor")

@@ -1,0 +1,177 @@
+"""Plans are values; what their arguments may be."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from graphsurgeon.errors import PlanError
+from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.plan import Fault, Plan, op_name, tensor_name
+from tests.plain import net
+from tests.refusal import reads, refuses
+
+
+def test_each_verb_returns_a_new_plan():
+    g = net()
+    empty = Plan(g)
+    one = empty.copy(select(g, scope="net"), to="twin", unmapped="placeholder")
+    two = one.connect("x:0", to="twin/net/mm", input=0)
+    assert (len(empty), len(one), len(two)) == (0, 1, 2)
+    assert (empty.steps, two.steps[0]) == ((), one.steps[0])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.steps = ()
+
+
+def test_planning_twice_changes_nothing_twice():
+    g = net()
+    before = g.fingerprint
+    plans = [Plan(g).copy(select(g, scope="net"), to="twin", unmapped="keep") for _ in range(2)]
+    assert plans[0].after().fingerprint == plans[1].after().fingerprint
+    assert plans[0].check() == plans[1].check() == ()
+    assert g.fingerprint == before
+    assert plans[0].after() is plans[0].after()
+
+
+def test_an_empty_plan():
+    g = net()
+    plan = Plan(g)
+    assert plan.check() == ()
+    assert plan.mode == "append"
+    assert plan.after() is g
+    assert repr(plan) == "<Plan for net: empty>"
+    assert "(no steps yet)" in str(plan)
+
+
+def test_as_text():
+    g = net()
+    plan = Plan(g).copy(select(g, scope="net"), to="twin", unmapped="keep").connect("x", to="twin/net/mm")
+    assert repr(plan) == "<Plan for net: copy 6 ops of net to twin/; connect x:0 to input 0 of twin/net/mm>"
+    assert Plan(g).copy(select(g), to="").steps[0].text == "copy 11 ops of net to the top"
+
+
+def test_objects_stand_for_their_names():
+    class Named:
+        name = "a/b:1"
+
+    assert (tensor_name(Named()), op_name(Named())) == ("a/b:1", "a/b")
+    assert (tensor_name("a/b"), op_name("a/b:3")) == ("a/b:0", "a/b")
+    g = net()
+    step = Plan(g).copy(select(g, name="out"), to="t", inputs={Named(): "x"}).steps[0]
+    assert step.inputs == (("a/b:1", "x:0"),)
+
+
+def test_control_defaults_to_what_the_two_graphs_allow():
+    g = net()
+    assert Plan(g).copy(select(g), to="t").steps[0].control == "keep"
+    assert Plan(net()).copy(select(g), to="t").steps[0].control == "refuse"
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "choices"),
+    [
+        ("unmapped", "drop", "'include', 'keep', 'placeholder', 'refuse'"),
+        ("control", "placeholder", "'drop', 'include', 'keep', 'refuse'"),
+        ("variables", "thaw", "'copy', 'freeze', 'initial', 'share'"),
+        ("variables", {"net/w": "steal"}, "'copy', 'freeze', 'initial', 'share'; a single variable can also be "),
+        ("variables", "head/w:0", "'copy', 'freeze', 'initial', 'share'"),
+        ("seeds", "other", "'keep', 'new'"),
+        ("collections", "all", "'keep', 'none', 'rename', 'variables'"),
+    ],
+)
+def test_a_choice_that_is_none(argument, value, choices):
+    g = net()
+    shown = value if isinstance(value, str) else "steal"
+    with refuses(PlanError, "copy(to='t')", f"{argument}={shown!r} is not known", f"Choose one of {choices}"):
+        Plan(g).copy(select(g), to="t", **{argument: value})
+
+
+@pytest.mark.parametrize("device", ["gpu zero", {"/gpu:0": "nowhere"}, {"here": "/cpu:0"}])
+def test_a_device_that_is_none(device):
+    shown = device if isinstance(device, str) else next(n for n in ("nowhere", "here") if n in str(device))
+    with refuses(PlanError, "copy(to='t')", f"device={shown!r} is no device", "Choose 'clear', 'keep', a device as"):
+        Plan(net()).copy(select(net()), to="t", device=device)
+
+
+def test_only_selections_are_copied():
+    with refuses(PlanError, "copy(to='t'): 'net/mm' is not a selection", "ed.select(...)"):
+        Plan(net()).copy("net/mm", to="t")
+
+
+def test_a_fault_becomes_an_error_that_counts_the_others():
+    fault = Fault("copy()", "nothing is there", "Pick something")
+    reads(fault, "copy(): nothing is there.\nPick something.")
+    reads(fault.error(2), "nothing is there (and 2 more: see plan.check())")
+
+
+def test_the_probe_is_asked_only_of_a_faultless_plan():
+    g, asked = net(), []
+
+    def probe(effect):
+        asked.append(effect)
+        return [Fault("apply", "TensorFlow says no", "Do not")]
+
+    good = Plan(g, probe=probe).copy(select(g, scope="net"), to="t", unmapped="keep")
+    assert [f.wrong for f in good.check()] == ["TensorFlow says no"]
+    assert good.check() is good.check()
+    assert asked == [good.effect]
+    bad = Plan(g, probe=probe).copy(select(g, scope="net"), to="net")
+    assert "is taken" in bad.check()[0].wrong
+    assert asked == [good.effect]
+
+
+def test_another_policy_for_a_variable():
+    g = net()
+    plan = Plan(g).copy(select(g), to="t").with_policy(0, "net/w", "share").with_policy(0, "*", "initial")
+    assert dict(plan.steps[0].variables) == {"*": "initial", "net/w": "share"}
+    again = plan.with_policy(0, "net/w", "other:0")
+    assert dict(again.steps[0].variables)["net/w"] == "other:0"
+    assert dict(plan.steps[0].variables)["net/w"] == "share"
+
+
+def test_a_policy_for_a_step_that_is_no_copy():
+    plan = Plan(net()).connect("x:0", to="net/mm")
+    with refuses(PlanError, "with_policy(0, 'net/w', 'share')", "step 0 is no copy", "The copies are steps (none)"):
+        plan.with_policy(0, "net/w", "share")
+    with refuses(PlanError, "with_policy(0, 'net/w', 'melt')", "variables='melt' is not known"):
+        Plan(net()).copy(select(net()), to="t").with_policy(0, "net/w", "melt")
+
+
+@pytest.mark.parametrize(
+    ("what", "given", "kind", "typed"),
+    [
+        ("inputs", ["x:0"], "a mapping", "{'x:0': 'new:0'}"),
+        ("inputs", [], "a mapping", "{'x:0': 'new:0'}"),
+        ("reuse", "w", "a mapping", "{'w': 'net/w'}"),
+        ("constants", 3, "a mapping", "{'x:0': array}"),
+        ("names", ("x",), "a mapping", "{'x': 'net/y'}"),
+        ("variables", ["w"], "a text or a mapping", "'copy' or {'w': 'freeze'}"),
+        ("variables", None, "a text or a mapping", "'copy' or {'w': 'freeze'}"),
+        ("device", 3, "a text or a mapping", "'/cpu:0' or {'/gpu:0': '/cpu:0'}"),
+    ],
+)
+def test_what_is_to_be_a_mapping_is_one(what, given, kind, typed):
+    g = net()
+    with refuses(PlanError, f"copy(to='t'): {what}={given!r} is not {kind}", f"Give {what} as {typed}"):
+        Plan(g).copy(select(g, scope="net"), to="t", **{what: given})
+
+
+@pytest.mark.parametrize("thing", [3, None, 2.5, b"x", object()])
+def test_what_has_no_name_is_not_an_op_or_a_tensor(thing):
+    g, wrong, way = net(), f"{thing!r} is not an op or a tensor", "Give the object, or its name as text"
+    plan = Plan(g)
+    with refuses(PlanError, f"connect({thing!r}, to='y')", wrong, way):
+        plan.connect(thing, to="y")
+    with refuses(PlanError, f"connect('x:0', to={thing!r})", wrong, way):
+        plan.connect("x", to=thing)
+    with refuses(PlanError, "copy(to='t')", wrong, way):
+        plan.copy(select(g, scope="net"), to="t", inputs={thing: "x"})
+    with refuses(PlanError, "copy(to='t')", wrong, way):
+        plan.copy(select(g, scope="net"), to="t", inputs={"x": thing})
+    with refuses(PlanError, wrong, way):
+        plan.swap(thing, "x")
+    with refuses(PlanError, wrong, way):
+        plan.rename({thing: "z"})
+    with refuses(PlanError, "is not an op or a tensor", way):
+        plan.bypass(thing)

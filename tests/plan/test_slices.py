@@ -1,0 +1,131 @@
+"""Forward slices worked out from snapshots alone: what is made again, what is shared, left, taken whole."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphsurgeon.graph.downstream import downstream
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.plan.plan import Plan
+from tests.plain import plain, variable
+from tests.refusal import reads
+
+
+def names(graph, mask):
+    return [graph.names[i] for i in np.flatnonzero(mask).tolist()]
+
+
+def net() -> Graph:
+    """a, b; y = -a; z = a + y; more = z of w; set assigns y; end waits for z."""
+    ops, info = variable("w")
+    return plain(
+        ("a", "Placeholder", []), ("b", "Placeholder", []), ("y", "Neg", ["a"]), ("z", "Add", ["a", "y"]), *ops,
+        ("more", "Mul", ["z", "w/read"]), ("only", "Neg", ["y"]), ("set", "Assign", ["w", "only"]),
+        ("end", "NoOp", ["^z"]), variables=[info],
+    )  # fmt: skip
+
+
+def test_what_reads_the_change_is_made_again_and_variables_are_shared():
+    plan = Plan(net()).reroute("a", to="b", only="y").forward(to="new")
+    assert plan.check() == ()
+    assert plan.mode == "append"
+    after = plan.after()
+    assert plan.effect.new_names == ["new/y", "new/z", "new/more"]
+    assert after.input_names(after.index["new/y"]) == ["b:0"]
+    assert after.input_names(after.index["new/more"]) == ["new/z:0", "w/read:0"]
+    assert [after.input_names(i) for i in range(net().size)] == [net().input_names(i) for i in range(net().size)]
+    assert plan.effect.warnings == ["1 op that sets state goes on with the original: set"]
+    text = str(plan.preview())
+    assert "3 ops downstream of 1 op that changes, again under new/:\n    1 Add, 1 Mul, 1 Neg" in text
+    assert "nothing that exists is touched" in text
+    assert [c.text for c in plan.effect.slices] == ["3 ops downstream of 1 op that changes, again under new/"]
+
+
+def test_the_preview_of_a_new_graph_says_what_a_slice_would_be():
+    text = str(Plan(net()).reroute("a", to="b", only="y").preview())
+    assert "builds a new graph, because ops that exist get other inputs; the old graph stays usable" in text
+    assert "forward(to=...) would touch nothing, and make 3 ops downstream again instead" in text
+
+
+def test_an_end_may_be_reached_by_order_alone():
+    plan = Plan(net()).reroute("a", to="b", only="y").forward(to="new", until="end")
+    assert plan.effect.new_names == ["new/y", "new/z", "new/end"]
+    after = plan.after()
+    assert after.control_names(after.index["new/end"]) == ["new/z"]
+
+
+def test_a_loop_that_is_touched_is_taken_whole():
+    g = Graph.of(
+        [("x", "Placeholder", []), ("k", "Placeholder", []), ("i", "Const", []), ("ini", "Enter", ["i"]),
+         ("in", "Enter", ["x"]), ("m", "Merge", ["in", "n"]), ("mi", "Merge", ["ini", "ni"]),
+         ("go", "LoopCond", ["mi"]), ("s", "Switch", ["m", "go"]), ("si", "Switch", ["mi", "go"]),
+         ("n", "NextIteration", ["s:1"]), ("ni", "NextIteration", ["si:1"]), ("out", "Exit", ["s"]),
+         ("z", "Neg", ["out"])]
+    )  # fmt: skip
+    plan = Plan(g).reroute("x", to="k").forward(to="new")
+    assert plan.check() == (), [str(f) for f in plan.check()]
+    assert set(plan.effect.new_names) == {f"new/{n}" for n in g.names if n not in ("x", "k", "i")}
+    assert plan.effect.slices[0].along == ("5 ops: the rest of loops, conds, TensorArrays and stacks",)
+
+
+def test_the_other_branch_of_a_cond_and_all_users_of_a_tensor_array_come_along():
+    g = Graph.of(
+        [("x", "Const", []), ("p", "Const", []), ("v", "Const", []), ("s", "Switch", ["x", "p"]),
+         ("t", "Switch", ["v", "p"]), ("yes", "Neg", ["s:1"]), ("no", "Exp", ["t"]), ("m", "Merge", ["no", "yes"]),
+         ("array", "TensorArrayV3", []), ("write", "TensorArrayWriteV3", ["array", "v", "v", "array:1"]),
+         ("read", "TensorArrayReadV3", ["array", "m", "write"])]
+    )  # fmt: skip
+    found = downstream(g, g.mask([3]), g.mask([]))
+    assert names(g, found.ops) == ["s", "t", "yes", "no", "m", "array", "write", "read"]
+    assert found.along == ["4 ops: the rest of loops, conds, TensorArrays and stacks"]
+
+
+def test_faults():
+    plan = Plan(net())
+    reads(plan.forward(to="n").check()[0], "no step before it changes an op that exists", "put it after the edits")
+    edit = plan.reroute("y", to="a", only="only")
+    reads(edit.forward(to="n").check()[0], "what changes leads to nothing but ops that set state: set", "'copy'")
+    assert edit.forward(to="n", assign="copy").effect.new_names == ["n/only", "n/set"]
+    reads(edit.forward(to="n", until="z").check()[0], "'z' does not depend on what changes (only)", "downstream")
+    reads(edit.forward(to="n", until="set").check()[0], "goes through ops that set state: set", "assign='copy'")
+    direct = plan.connect("y:0", to="set", input=1)
+    reads(direct.forward(to="n").check()[0], "'set' (Assign) sets what the original uses too", "build a new graph")
+
+
+def test_several_at_once_as_code():
+    g = net()
+    plan = Plan(g).reroute({"a": "b", "b": "a"}).swap(["a"], ["b"]).reroute_control("z", to=["y", "a"], but="set")
+    plan = plan.connect(["a", "b"], to="z").connect(["a", "b"], to=["y", "only"]).rename("w", to="held/w")
+    plan = plan.forward(to="n", until=["end"], assign="copy", collections="rename")
+    code = [s.code if hasattr(s, "code") else None for s in plan.steps]
+    assert code[:3] == [
+        ".reroute(['a:0', 'b:0'], to=['b:0', 'a:0'])", ".swap('a:0', 'b:0')",
+        ".reroute_control('z', to=['y', 'a'], but='set')",
+    ]  # fmt: skip
+    assert code[-2:] == [
+        ".rename('w', to='held/w')", ".forward(to='n', until='end', assign='copy', collections='rename')",
+    ]  # fmt: skip
+    again = eval("Plan(g)" + "".join(c for c in code if c))
+    assert list(again.steps) == [s for s in plan.steps if hasattr(s, "code")]
+
+
+def test_what_waits_for_one_op_waits_for_others():
+    plan = Plan(net()).reroute_control("z", to=["y", "b"])
+    after = plan.after()
+    assert after.control_names(after.index["end"]) == ["y", "b"]
+    assert plan.effect.changes["end"].text == "after y, b, no longer after z"
+    reads(Plan(net()).reroute_control("y", to="z").check()[0], "no op that is meant waits for 'y'", "nothing")
+    ring = Plan(plain(("p", "NoOp", []), ("q", "NoOp", ["^p"]), ("r", "NoOp", ["^q"]))).reroute_control("p", to="r")
+    reads(ring.check()[0], "that makes a cycle")
+
+
+def test_a_scope_gets_another_name():
+    plan = Plan(net()).rename("w", to="held/w")
+    after = plan.after()
+    assert plan.check() == (), [str(f) for f in plan.check()]
+    assert "w" not in after.index
+    assert after.input_names(after.index["more"]) == ["z:0", "held/w/read:0"]
+    reads(Plan(net()).rename("no", to="x").check()[0], "no op and no scope is called 'no'", "similar name")
+    reads(Plan(net()).rename("y", to="z").check()[0], "rename('y', to='z')", "the name 'z' is taken", "'z_2'")
+    forward = Plan(net()).bypass("y").rename("z", to="q").forward(to="n")
+    reads(forward.check()[0], "'q' gets another name and is changed too", "without forward")

@@ -1,0 +1,126 @@
+"""A graph under work says what the value of it says, whatever was done to it, and at a cost that nobody else pays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphsurgeon.graph.edges import Edges
+from graphsurgeon.graph.graph import Graph, TensorInfo
+from graphsurgeon.graph.selection import select
+from graphsurgeon.graph.told import Told
+from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.workbench import Workbench
+
+STEP = st.tuples(st.sampled_from(["input", "wait", "add", "rename", "freeze"]), *[st.integers(0, 99)] * 3)
+
+
+def begin() -> Graph:
+    ops = [("a", "Const", []), ("b", "Const", []), ("s/c", "Add", ["a", "b"]), ("s/d", "Neg", ["s/c", "^a"]),
+           ("S/e", "Add", ["s/d", "s/d", "^a", "^b"])]  # fmt: skip
+    return Graph.of(ops, outputs_of=lambda i: [TensorInfo("float32", (i,))] * 2)
+
+
+@given(st.lists(STEP, max_size=20))
+def test_it_says_what_the_graph_says_that_it_becomes(steps):
+    bench, made = Workbench(begin()), 0
+    for kind, a, b, c in steps:
+        op, other = a % bench.size, b % bench.size
+        if kind == "input" and bench.row(op):
+            bench.set_input(op, c % len(bench.row(op)), (other, c % 2))
+        elif kind == "wait":
+            bench.set_waits(op, sorted({other, c % bench.size} - {op}))
+        elif kind == "add":
+            made += 1
+            data = Edges(np.array([0, 2], np.int32), np.array([op, other], np.int32), np.array([0, c % 2], np.int32))
+            control = Edges(np.array([0, 1], np.int32), np.array([op], np.int32), np.zeros(1, np.int32))
+            bench.add([f"n{made}/x"], ["Add"], [None], data, control, lambda _, n=made: [TensorInfo("int32", (n,))])
+        elif kind == "rename":
+            bench.rename({op: bench.names[other], other: bench.names[op]} if c % 2 else {op: f"r{made}/{a}_{b}_{c}"})
+        else:
+            bench.frozen()
+        same(bench)
+
+
+def same(bench: Workbench) -> None:
+    graph = bench.frozen()
+    assert (list(bench.names), list(bench.types), bench.size) == (list(graph.names), list(graph.types), graph.size)
+    assert graph.index == {name: i for i, name in enumerate(graph.names)}
+    for i, name in enumerate(graph.names):
+        assert bench.index[name] == i
+        assert bench.input_names(i) == graph.input_names(i)
+        assert bench.waits(i) == graph.control.row(i).tolist()
+        assert bench.reading(i) == sorted(set(graph.consumers.row(i).tolist()))
+        assert bench.waiting(i) == sorted(graph.control_consumers.row(i).tolist())
+        assert bench.outputs(i) == graph.outputs(i)
+        assert bench.inside(name.rpartition("/")[0] or "none") == np.flatnonzero(
+            graph.scope_mask(name.rpartition("/")[0] or "none")
+        ).tolist()
+    for name in [*begin().lowered, *graph.lowered, "none"]:
+        assert bench.taken(name.upper()) == graph.taken(name)
+
+
+def test_what_is_told_of_outputs_is_no_call_within_a_call_for_each_step():
+    told = Told.of(begin())
+    for n in range(3000):
+        told = Told.of(Graph.of([], outputs_of=told)).longer(5, lambda _, n=n: [TensorInfo("int32", (n,))])
+        told = told.cut(np.array([0, 1, 2, 3, 5]), 6)
+    assert told(4) == [TensorInfo("int32", (2999,))]
+    assert told(3) == begin().outputs(3)
+
+
+MANY: dict[str, Any] = {
+    "insert": lambda p, k: p.insert("Neg", on=f"op{k}:0", name=f"new{k}"),
+    "connect": lambda p, k: p.connect("op0:0", to=f"op{k + 1}"),
+    "reroute": lambda p, k: p.reroute(f"op{k}:0", to="op0:0", only=f"op{k + 1}"),
+    "rename": lambda p, k: p.rename(f"op{k}", to=f"other{k}"),
+    "set_attr": lambda p, k: p.set_attr(f"op{k}", "_mark", b"x"),
+    "remove": lambda p, k: p.remove(f"op{k + 1}", stitch=True),
+    "copy": lambda p, k: p.copy(select(p.base, name=f"op{k}"), to=f"copy{k}", unmapped="keep"),
+    "control": lambda p, k: p.add_control(f"op{k + 1}", after="op0"),
+    "detach": lambda p, k: p.detach(f"op{k + 1}", side="inputs"),
+    "bypass": lambda p, k: p.bypass(f"op{k + 1}"),
+}
+
+
+def mixed(plan: Plan, k: int) -> Plan:
+    kind = ("insert", "rename", "copy", "control", "set_attr")[k % 5]
+    return MANY[kind](plan, k)
+
+
+@pytest.fixture
+def freezes(monkeypatch):
+    """How often the whole graph was put together."""
+    counts: list[int] = []
+    whole = Workbench._freeze
+    monkeypatch.setattr(Workbench, "_freeze", lambda self: (counts.append(self.size), whole(self))[1])
+    return counts
+
+
+@pytest.mark.parametrize("kind", [*MANY, "mixed"])
+def test_of_many_steps_each_touches_only_its_own(kind, freezes):
+    found = []
+    for count in (20, 200):
+        graph = Graph.of([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, 402))])
+        plan = Plan(graph)
+        for k in range(count):
+            plan = (mixed if kind == "mixed" else MANY[kind])(plan, k)
+        freezes.clear()
+        assert plan.check() == (), [str(f) for f in plan.check()[:3]]
+        str(plan)
+        assert plan.to_code()
+        found.append(len(freezes))
+    assert found[0] == found[1] <= 3
+
+
+def test_a_plan_of_thousands_of_steps_is_no_recursion():
+    graph = Graph.of([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, 2500))])
+    plan = Plan(graph)
+    for k in range(2400):
+        plan = plan.insert("Neg", on="op0:0" if k % 2 else f"op{k}:0", name=f"new{k}")
+    assert plan.check() == ()
+    assert plan.after().size == 4900

@@ -1,0 +1,282 @@
+"""Connecting: trained graphs from files and from memory become one, with their values, and are trained as one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import OpenError, PlanError, SelectionError
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.supply import unneeded
+from tests.graphs import KINDS
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+X = np.array([[0.1, 0.2], [0.3, 0.4]], np.float32)
+
+
+def net(kind, wide, out, seed, device=""):
+    """Returns a session of a trained-looking net ``out = tanh(in w + b)`` with a global step and a loss."""
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"), tf1.device(device):
+        x = tf1.placeholder(tf.float32, [None, wide], name="in")
+        w = tf1.get_variable("w", [wide, out], initializer=tf1.random_normal_initializer(seed=seed))
+        b = tf1.get_variable("b", [out], initializer=tf1.random_normal_initializer(seed=seed + 1))
+        y = tf.tanh(tf.matmul(x, w) + b, name="out")
+        tf1.train.get_or_create_global_step()
+        tf1.add_to_collection("mine", y)
+        session = tf1.Session(graph=graph, config=tf1.ConfigProto(allow_soft_placement=True))
+        session.run(tf1.global_variables_initializer())
+    return session
+
+
+def files(session, path, form):
+    """Saves a model as a .meta file with its checkpoint, or as a SavedModel, by plain TensorFlow."""
+    graph = session.graph
+    if form == "meta":
+        with graph.as_default():
+            tf1.train.Saver().save(session, str(path))
+        return f"{path}.meta"
+    if form == "saved_model":
+        with graph.as_default():
+            tf1.saved_model.simple_save(
+                session, str(path), {"in": graph.get_tensor_by_name("in:0")}, {"out": graph.get_tensor_by_name("out:0")}
+            )
+        return str(path)
+    return session if form == "session" else gs.open(session)
+
+
+def chained(enc, dec):
+    """Returns what two sessions compute one after the other."""
+    return dec.run("out:0", {"in:0": enc.run("out:0", {"in:0": X})})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", ["meta", "saved_model", "session", "editor"])
+def test_two_trained_models_become_one_and_learn_as_one(tmp_path, kind, form):
+    enc, dec = net(kind, 2, 3, 1, "/gpu:3"), net(kind, 3, 1, 5)
+    things = {"enc": files(enc, tmp_path / "enc", form), "dec": files(dec, tmp_path / "dec", "meta")}
+    sup = gs.connect(things, {"enc/out:0": "dec/in:0"})
+    session = sup.session()
+    np.testing.assert_array_equal(session.run("dec/out:0", {"enc/in:0": X}), chained(enc, dec))
+    assert "dec/in" not in sup.snapshot.index
+    assert {op.device for op in sup.graph.get_operations()} == {""}
+    assert {v.op.name for v in sup.graph.get_collection("trainable_variables")} == {"enc/w", "enc/b", "dec/w", "dec/b"}
+    with sup.graph.as_default():
+        loss = tf.reduce_mean(tf.square(sup.tensor("dec/out:0") - 0.5))
+        train = tf1.train.GradientDescentOptimizer(0.5).minimize(loss)
+    before = session.run(
+        ["enc/w:0", "dec/w:0"] if kind == "ref" else ["enc/w/Read/ReadVariableOp:0", "dec/b/Read/ReadVariableOp:0"]
+    )
+    first = session.run(loss, {"enc/in:0": X})
+    for _ in range(20):
+        session.run(train, {"enc/in:0": X})
+    assert session.run(loss, {"enc/in:0": X}) < 0.3 * first
+    after = session.run(
+        ["enc/w:0", "dec/w:0"] if kind == "ref" else ["enc/w/Read/ReadVariableOp:0", "dec/b/Read/ReadVariableOp:0"]
+    )
+    assert all(np.abs(a - b).max() > 1e-4 for a, b in zip(before, after, strict=True))
+
+
+def test_checkpoints_go_both_ways(tmp_path):
+    enc, dec = net("ref", 2, 3, 1), net("resource", 3, 1, 5)
+    things = {"a/enc": files(enc, tmp_path / "enc", "meta"), "dec": files(dec, tmp_path / "dec", "meta")}
+    sup = gs.connect(things, {"a/enc/out:0": "dec/in:0"})
+    newer = net("ref", 2, 3, 77)
+    files(newer, tmp_path / "newer", "meta")
+    sup.restore(tmp_path / "newer", under="a/enc")
+    np.testing.assert_array_equal(sup.session().run("dec/out:0", {"a/enc/in:0": X}), chained(newer, dec))
+    sup.save(tmp_path / "back.ckpt", under="a/enc")
+    with enc.graph.as_default():
+        tf1.train.Saver().restore(enc, str(tmp_path / "back.ckpt"))
+    np.testing.assert_array_equal(enc.run("w:0"), newer.run("w:0"))
+
+
+def test_collections_are_kept_apart():
+    enc, dec = net("ref", 2, 3, 1), net("ref", 3, 1, 5)
+    sup = gs.connect({"enc": enc, "dec": dec}, {"enc/out:0": "dec/in:0"})
+    names = [name for name in sup.graph.get_all_collection_keys() if name != "graphsurgeon/provenance"]
+    lists = {name: [item.name for item in sup.graph.get_collection(name)] for name in names}
+    assert lists["enc/mine"] == ["enc/out:0"]
+    assert lists["dec/mine"] == ["dec/out:0"]
+    assert lists["global_step"] == ["enc/global_step:0"]
+    assert lists["dec/global_step"] == ["dec/global_step:0"]
+    assert len(lists["variables"]) == 6
+    with refuses(PlanError, "the collection 'global_step' of enc clashes with that of dec", "collections='rename'"):
+        gs.connect({"enc": enc, "dec": dec}, {"enc/out:0": "dec/in:0"}, collections="keep")
+
+
+def test_one_output_feeds_several_and_three_graphs_are_ordered():
+    enc, one, two = net("ref", 2, 3, 1), net("resource", 3, 3, 5), net("ref", 3, 1, 9)
+    sup = gs.connect(
+        {"two": two, "one": one, "enc": enc}, {"enc/out": ["one/in"], one.graph.get_tensor_by_name("out:0"): "two/in:0"}
+    )
+    middle = one.run("out:0", {"in:0": enc.run("out:0", {"in:0": X})})
+    np.testing.assert_array_equal(sup.session().run("two/out:0", {"enc/in:0": X}), two.run("out:0", {"in:0": middle}))
+
+
+def test_a_keras_model_feeds_a_graph_of_tf1():
+    keras = tf.keras.Sequential([tf.keras.Input([2]), tf.keras.layers.Dense(3)])
+    enc, dec = gs.open(keras), net("ref", 3, 1, 5)
+    (into,), (out,) = enc.inputs.values(), enc.outputs.values()
+    sup = gs.connect({"enc": enc, "dec": dec}, {f"enc/{out}": "dec/in:0"})
+    want = dec.run("out:0", {"in:0": keras(X).numpy()})
+    np.testing.assert_allclose(sup.session().run("dec/out:0", {f"enc/{into}": X}), want, rtol=1e-5)
+
+
+def fed_by_queues():
+    """Returns a session of a model whose input comes from a queue that a second queue fills, with summaries."""
+    with tf.Graph().as_default() as graph:
+        rows = tf.data.Dataset.from_tensor_slices(np.ones([6, 2], np.float32)).repeat()
+        row = tf1.data.make_one_shot_iterator(rows).get_next()
+        batch = tf1.train.shuffle_batch([row], 2, 10, 4, name="batch")
+        batch = tf1.train.batch([batch], 1, enqueue_many=True, name="second")
+        w = tf1.get_variable("w", initializer=[[2.0], [3.0]])
+        y = tf.matmul(batch, w, name="out")
+        tf1.summary.scalar("mean", tf.reduce_mean(y))
+        tf1.summary.merge_all(name="merged")
+        session = tf1.Session(graph=graph)
+        session.run(tf1.global_variables_initializer())
+    return session
+
+
+def test_queues_and_their_runners_give_way_to_a_new_input():
+    session = fed_by_queues()
+    assert len(session.graph.get_collection("queue_runners")) == 2
+    sup = gs.connect({"enc": session}, inputs={"enc/second:0": "images"})
+    assert not [t for t in sup.snapshot.types if "Queue" in t or "Iterator" in t]
+    assert sup.graph.get_collection("queue_runners") == []
+    run = sup.session()
+    np.testing.assert_array_equal(run.run("enc/out:0", {"images:0": [[1, 1]]}), [[5]])
+    assert run.run(
+        "enc/merged/merged:0" if "enc/merged/merged" in sup.snapshot.index else "enc/merged:0", {"images:0": [[1, 1]]}
+    )
+
+
+def test_an_iterator_gives_way_to_the_output_of_another_graph():
+    with tf.Graph().as_default() as graph:
+        data = tf1.data.make_initializable_iterator(tf.data.Dataset.range(5).map(lambda i: tf.cast(i, tf.float32)))
+        graph.add_to_collection("table_initializer", data.initializer)
+        tf.multiply(data.get_next(), tf1.get_variable("w", initializer=2.0), name="out")
+    with tf.Graph().as_default() as other:
+        tf1.placeholder(tf.float32, [], name="in")
+        tf.add(other.get_tensor_by_name("in:0"), 1.0, name="plus")
+    sup = gs.connect({"a": other, "b": graph}, {"a/plus:0": "b/IteratorGetNext:0"}, values="initial")
+    assert not [t for t in sup.snapshot.types if "Iterator" in t or "Dataset" in t]
+    assert sup.session().run("b/out:0", {"a/in:0": 4.0}) == 10
+
+
+def test_a_feed_that_something_else_reads_too_stays():
+    g = Graph.of([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"]), ("z", "Neg", ["file"])])
+    assert unneeded(g, [(1, 0)]).mask.tolist() == [False, True, False, False]
+    assert unneeded(g, [(1, 0)], needed=[1]).mask.tolist() == [False, False, False, False]
+
+
+def test_an_input_that_is_replaced_and_read_elsewhere_is_passed_through():
+    enc, dec = net("ref", 2, 3, 1), net("ref", 2, 1, 5)
+    with tf.Graph().as_default() as pipe:
+        tf.multiply(tf1.placeholder(tf.float32, [None, 2], name="raw"), 2.0, name="twice")
+    sup = gs.connect({"enc": enc, "dec": dec, "pipe": pipe}, {"pipe/twice:0": "enc/in:0", "enc/in:0": "dec/in:0"})
+    want = dec.run("out:0", {"in:0": 2 * X})
+    np.testing.assert_array_equal(sup.session().run("dec/out:0", {"pipe/raw:0": X}), want)
+
+
+def test_a_device_that_is_not_there_is_a_clear_error():
+    enc = net("ref", 2, 3, 1)
+    sup = gs.connect({"enc": enc}, device="/job:ps/task:7")
+    with refuses(PlanError, "'enc/", "asks for the device '/job:ps/task:7'", "there are CPU:0", "device='clear'"):
+        sup.session()
+    assert gs.connect({"enc": enc}, device="/cpu:0").session().run("enc/w:0").shape == (2, 3)
+
+
+def test_a_live_graph_without_values_starts_from_initial_ones_when_asked():
+    enc = net("ref", 2, 3, 1)
+    with refuses(PlanError, "connect(['enc'])", "3 variables have initial values", "values={'enc': 'initial'}"):
+        gs.connect({"enc": enc.graph})
+    sup = gs.connect({"enc": enc.graph}, values={"enc": "initial"})
+    assert "no values given: 3 variables" in str(sup.history[0].applied.effect.warnings)
+    given = gs.connect({"enc": enc.graph}, values={"enc": enc})
+    np.testing.assert_array_equal(given.session().run("enc/w:0"), enc.run("w:0"))
+
+
+@pytest.mark.parametrize(
+    ("connections", "options", "kind", "words"),
+    [
+        ({"enc/out:0": "dec/in:0", "dec/out:0": "enc/in:0"}, {}, PlanError,
+         ["that is a cycle between the graphs: enc -> dec -> enc"]),
+        ({"enc/out:0": "enc/in:0"}, {}, PlanError, ["that is a cycle between the graphs: enc -> enc"]),
+        ({"enc/out:0": "dec/in:0", "enc/in:0": "dec/in:0"}, {}, PlanError, ["'dec/in:0' is fed twice"]),
+        ({"out:0": "dec/in:0"}, {}, PlanError, ["'out:0' begins with no name of a graph", "'enc/out:0' or 'dec/out"]),
+        ({"enc/outt:0": "dec/in:0"}, {}, SelectionError, ["outt", "Did you mean"]),
+        ({"enc/in:0": "dec/in:0"}, {}, PlanError, ["connect(['enc', 'dec'])", "2", "3"]),
+        ({"enc/out:0": "dec/global_step:0"}, {}, PlanError, ["float32", "int64"]),
+        ({"enc/out:0": "dec/out:0"}, {}, PlanError, ["connect(['enc', 'dec'])", "out:0"]),
+        ({}, {"values": {"enk": 1}}, PlanError, ["values= names 'enk'", "'enc' or 'dec'"]),
+        ({}, {"inputs": {"enc/in:0": "enc/x"}}, PlanError, ["the name 'enc/x' for the new input 'enc/in:0' is taken"]),
+        ({}, {"inputs": {"enc/in:0": "a b"}}, PlanError, ["'a b' is not a name of an op"]),
+    ],
+)  # fmt: skip
+def test_what_does_not_connect(connections, options, kind, words):
+    with refuses(kind, *words):
+        gs.connect({"enc": net("ref", 2, 3, 1), "dec": net("ref", 3, 1, 5)}, connections, **options)
+
+
+def test_names_and_things_that_are_no_graphs(tmp_path):
+    enc = net("ref", 2, 3, 1)
+    with refuses(PlanError, "there are no graphs to connect"):
+        gs.connect({})
+    with refuses(PlanError, "'a b' is not a name scope"):
+        gs.connect({"a b": enc})
+    with refuses(PlanError, "could be of one or two", "graph/name:0"):
+        gs.connect({"one": enc, "two": enc}, {enc.graph.get_tensor_by_name("out:0"): "two/in:0"})
+    with refuses(OpenError, "nothing.meta"):
+        gs.connect({"enc": str(tmp_path / "nothing.meta")})
+
+
+def test_a_checkpoint_without_a_shard(tmp_path):
+    path = files(net("ref", 2, 3, 1), tmp_path / "enc", "meta")
+    (tmp_path / "enc.data-00000-of-00001").unlink()
+    with refuses(OpenError, "data file is missing"):
+        gs.connect({"enc": path})
+
+
+@pytest.mark.parametrize(
+    ("names", "connections", "kind", "words"),
+    [
+        ((1, "dec"), {}, PlanError, ["1 is no name for a graph", "'g1'"]),
+        (("dec", "Dec"), {}, PlanError, ["'dec' and 'Dec' are one scope to TensorFlow", "another name"]),
+        (("enc", "dec"), [("enc/out:0", "dec/in:0")], PlanError, ["is no mapping", "{'enc/out:0': 'dec/in:0'}"]),
+        (("enc", "dec"), {"enc/out:0": "dec/out:0"}, PlanError, ["nothing in dec reads 'dec/out:0'", "as 'dec/in:0'"]),
+        (("enc", "dec"), {"enc/out:0": "in:0"}, PlanError, ["begins with no name", "'enc/in:0' or 'dec/in:0'"]),
+        (("enc", "dec"), {"enc/out:0": "Dec/in:0"}, PlanError, ["begins with no name", "'enc/in:0' or 'dec/in:0'"]),
+        (("enc", "dec"), {"enc/out:1": "dec/in:0"}, SelectionError, ["'enc/out:1'", "has 1 output", "'enc/out:0'"]),
+        (("enc", "dec"), {"enc/uot:0": "dec/in:0"}, SelectionError, ["'enc/uot:0'", "no op is called", "'enc/out'"]),
+    ],
+)
+def test_what_is_proposed_can_be_typed(names, connections, kind, words):
+    with refuses(kind, *words):
+        gs.connect(dict(zip(names, (net("ref", 2, 3, 1), net("ref", 3, 1, 5)), strict=True)), connections)
+
+
+def test_inputs_and_outputs_of_what_is_joined_are_kept(tmp_path):
+    vector = tf.TensorSpec([None, 2], tf.float32, name="x")
+    first = tf.function(lambda x: {"y": x * 2.0, "sum": tf.reduce_sum(x)}).get_concrete_function(vector)
+    second = tf.function(lambda x, scale: {"y": x * scale}).get_concrete_function(
+        vector, tf.TensorSpec([], tf.float32, name="scale")
+    )
+    a, b = gs.open(first), gs.open(second)
+    sup = gs.connect({"a": a, "b": b}, {f"a/{a.outputs['y']}": "b/x:0"})
+    assert sup.inputs == {"x": "a/x:0", "scale": "b/scale:0"}
+    assert sup.outputs == {"sum": f"a/{a.outputs['sum']}", "y": f"b/{b.outputs['y']}"}
+    sup.save(tmp_path / "served", format="saved_model_tf2")
+    f = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
+    got = f(x=tf.constant([[1.0, 2.0]]), scale=tf.constant(3.0))
+    assert (got["y"].numpy().tolist(), float(got["sum"])) == ([[6.0, 12.0]], 3.0)
+    # Beside each other, the names of the graphs keep equal ones apart.
+    both = gs.connect({"a": a, "b": b})
+    assert both.inputs == {"a_x": "a/x:0", "b_x": "b/x:0", "scale": "b/scale:0"}
+    assert set(both.outputs) == {"a_y", "sum", "b_y"}
+    # What takes the place of an input is one.
+    fed = gs.connect({"a": a}, inputs={"a/x:0": "rows"})
+    assert fed.inputs == {"rows": "rows:0"}

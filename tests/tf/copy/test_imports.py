@@ -1,0 +1,89 @@
+"""The fast import and the public one give the same graph; a failure leaves nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.tf.copy import imports as importing
+from tests.graphs import KINDS, look, model, tiny
+
+tf1 = tf.compat.v1
+
+
+def test_this_tensorflow_has_the_fast_import():
+    assert importing.raw_import_works()
+
+
+@pytest.mark.parametrize("missing", ["TF_GraphImportGraphDefWithResults", None])
+def test_without_a_private_name_there_is_the_public_way(monkeypatch, missing):
+    if missing:
+        monkeypatch.setattr(importing, "_NEEDED", (*importing._NEEDED, "TF_NoSuchCall"))
+    else:
+        monkeypatch.setattr(importing, "c_api", None)
+    assert not importing.raw_import_works()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_ways_give_the_same_graph(monkeypatch, kind):
+    made = []
+    for raw in (True, False):
+        monkeypatch.setattr(importing, "raw_import_works", lambda raw=raw: raw)
+        m = model(kind)
+        m.train_steps()
+        dst = gs.open(model(kind, optimizer=None).graph)
+        block = gs.open(m.session).select(name="train").ancestors() | gs.open(m.graph).select(scope="net")
+        done = dst.apply(dst.plan().copy(block, to="t", values=m.session))
+        value = dst.session().run(done["net/w"]).tolist()
+        made.append((dst.graph.as_graph_def(), sorted(dst.graph.get_all_collection_keys()), value))
+    assert _plain(made[0][0]) == _plain(made[1][0])
+    assert made[0][1:] == made[1][1:]
+
+
+def _plain(graph_def):
+    for node in graph_def.node:
+        node.input[:] = [i for i in node.input if i[0] != "^"] + sorted(i for i in node.input if i[0] == "^")
+    return graph_def
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_a_proto_given_stays_as_it_is(monkeypatch, raw):
+    monkeypatch.setattr(importing, "raw_import_works", lambda: raw)
+    proto = tiny().as_graph_def()
+    for node in proto.node:
+        node.attr.pop("T", None) if node.op == "Placeholder" else None
+    before = proto.SerializeToString(deterministic=True)
+    gs.open(proto)
+    assert proto.SerializeToString(deterministic=True) == before
+
+
+def test_a_late_failure_leaves_nothing():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [2], name="one")
+        tf.identity(tf.function(lambda t: t * 2.0)(x), name="two")
+    proto = graph.as_graph_def()
+    assert proto.library.function
+    proto.node.add(name="bad", op="MatMul", input=["one", "one"]).attr["T"].type = 1
+    into = tiny()
+    before = look(into)
+    with pytest.raises(Exception, match="rank"):
+        importing.import_nodes(into, proto)
+    assert look(into) == before
+    assert not into.as_graph_def().library.function
+    with tf1.Session(graph=into) as session:
+        assert session.run("y:0", {"x:0": [[1.0, 2.0]]}).tolist() == [[1.0, 4.0]]
+
+
+def test_tensors_are_as_tensorflow_makes_them(monkeypatch):
+    proto, made = model("reference").graph.as_graph_def(), []
+    for known in (importing._NEW, ()):
+        monkeypatch.setattr(importing, "_NEW", known)
+        graph = gs.open(proto).graph
+        outputs = [t for op in graph.get_operations() for t in op.outputs]
+        assert len({t._id for t in outputs}) == len(outputs)
+        assert all(t.op.outputs[t.value_index] is t and t.graph is graph for t in outputs)
+        made.append([(type(t), t.name, t.dtype, t.shape.as_proto()) for t in outputs])
+    assert any(dtype._is_ref_dtype for _, _, dtype, _ in made[0])
+    assert made[0] == made[1]

@@ -1,0 +1,382 @@
+"""A part of a graph as a TF2 callable: numbers, gradients, training, saving, and what it refuses."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError, SelectionError
+from tests.graphs import KINDS, look, model, tiny
+from tests.refusal import refuses
+from tests.tf2 import FEEDS, ROWS, Loop, Net, Words, keras_model
+
+tf1 = tf.compat.v1
+TWO = np.array([[1.0, 2.0]], np.float32)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plain_graph_with_its_values(kind):
+    m = model(kind)
+    m.train_steps()
+    before, feed = look(m.graph), m.feed()
+    f = gs.open(m.session).function([m.x, m.target], {"y": m.y, "loss": m.loss})
+    assert look(m.graph) == before
+    got = f(feed[m.x], feed[m.target])
+    np.testing.assert_array_equal(got["y"], m.session.run(m.y, feed))
+    assert got["loss"].numpy() == m.session.run(m.loss, feed)
+    assert [v.name for v in f.trainable_variables] == ["net/w:0", "net/b:0"]
+    assert all(isinstance(v, tf.Variable) for v in f.variables)
+    with tf.GradientTape() as tape:
+        loss = f(feed[m.x], target=feed[m.target])["loss"]
+    with m.graph.as_default():
+        made = tf1.gradients(m.loss, [m.w, m.b])
+    with tf1.Session(graph=m.graph) as fresh:
+        for variable in (m.w, m.b):
+            fresh.run(variable.initializer, {variable.initializer.inputs[1]: m.session.run(variable)})
+        want = fresh.run(made, feed)
+    for a, b in zip(tape.gradient(loss, f.trainable_variables), want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+    assert repr(f) == "<GraphFunction function(x: float32 (?, 2), target: float32 (?, 3)), 2 variables>"
+
+
+def test_only_what_the_outputs_need():
+    m = model("ref", "adam")
+    f = gs.open(m.session).function(m.x, m.y)
+    concrete = f.__dict__["__call__"].get_concrete_function()
+    types = {op.type for op in concrete.graph.get_operations()}
+    assert "ReadVariableOp" in types
+    assert not types & {"VariableV2", "Assign", "ApplyAdam", "SquaredDifference"}
+    assert len(f.variables) == 2
+
+
+def test_two_functions_are_independent():
+    m = model()
+    ed = gs.open(m.session)
+    a, b = ed.function(m.x, m.y), ed.function(m.x, m.y)
+    a.variables[0].assign(np.zeros((2, 3)))
+    x = m.feed()[m.x]
+    np.testing.assert_array_equal(b(x), m.session.run(m.y, m.feed()))
+    assert (a(x).numpy() != b(x).numpy()).any()
+
+
+def test_values_may_be_given():
+    m = model()
+    ed = gs.open(m.graph)
+    given = {"net/w": np.ones((2, 3)), "net/b": np.zeros(3)}
+    np.testing.assert_array_equal(ed.function(m.x, m.y, values=given).variables[0], np.ones((2, 3)))
+    m.train_steps()
+    for values in (m.session, gs.open(m.session)):
+        f = ed.function(m.x, m.y, values=values)
+        np.testing.assert_array_equal(f.variables[0], m.session.run(m.w))
+    with refuses(PlanError, "function(values=...)", "values has nothing for variable 'net/b'"):
+        ed.function(m.x, m.y, values={"net/w": np.ones((2, 3))})
+    with refuses(PlanError, "function(values=...)", "has no value in the session given"):
+        ed.function(m.x, m.y, values=tf1.Session(graph=m.graph))
+
+
+def test_forms_of_inputs_and_outputs():
+    ed = gs.open(tiny())
+    assert ed.function("x:0", "z:0")(TWO).numpy().tolist() == [[2.0, 5.0]]
+    assert [t.numpy().tolist() for t in ed.function(["x"], ["y:0", "z:0"])(TWO)] == [[[1.0, 4.0]], [[2.0, 5.0]]]
+    f = ed.function({"rows": ed.tensor("x:0")}, {"sum": "z:0", "rows": "x:0"}, name="my net")
+    got = f(rows=TWO)
+    assert got["sum"].numpy().tolist() == [[2.0, 5.0]]
+    assert got["rows"].numpy().tolist() == [[1.0, 2.0]]
+    assert f.name == "my_net"
+    assert ed.function("y:0", "z:0")(TWO).numpy().tolist() == [[2.0, 3.0]]  # the middle of the graph is an input too
+    with tf.Graph().as_default() as graph:
+        tf.constant(7.0, name="seven")
+        a = tf1.placeholder(tf.float32, [], name="a/lambda")
+        b = tf1.placeholder(tf.float32, [], name="b/lambda")
+        tf.subtract(a, b, name="arg_lambda")
+    ed = gs.open(graph)
+    assert ed.function((), "seven:0")().numpy() == 7.0
+    f = ed.function(["a/lambda", "b/lambda"], "arg_lambda:0")
+    assert f(arg_lambda=5.0, arg_lambda_2=3.0).numpy() == 2.0
+
+
+@pytest.mark.parametrize("kind", FEEDS)
+def test_keras_models(kind):
+    keras, x = keras_model(kind), FEEDS[kind]
+    f = gs.open(keras).function()
+
+    def one(found):
+        return found["out"] if kind == "sub" else found
+
+    # No tape first: the branches of loops must be known to the process by themselves.
+    np.testing.assert_array_equal(one(f(x)), one(keras(x)))
+    with tf.GradientTape() as tape:
+        y = one(f(x))
+    with tf.GradientTape() as other:
+        want = one(keras(x))
+    named = {v.path: v.value for v in keras.trainable_variables}
+    wanted = other.gradient(want, [named[v.name[:-2]] for v in f.trainable_variables])
+    for a, b in zip(tape.gradient(y, f.trainable_variables), wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert len(f.variables) == len([v for v in keras.variables if "seed" not in v.path])  # inference needs no seeds
+
+
+def test_trained_without_touching_the_model():
+    import keras
+
+    source = keras_model("conv")
+    before = [v.numpy() for v in source.variables]
+    f = gs.open(source).function()
+    optimizer, target = keras.optimizers.SGD(0.01), np.ones((2, 2), np.float32)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(f(FEEDS["conv"]) - target))
+        optimizer.apply_gradients(zip(tape.gradient(loss, f.trainable_variables), f.trainable_variables, strict=True))
+        return loss
+
+    losses = [float(step()) for _ in range(5)]
+    assert losses == sorted(losses, reverse=True)
+    assert all((a == b.numpy()).all() for a, b in zip(before, source.variables, strict=True))
+
+
+def test_in_a_keras_training_loop():
+    import keras
+
+    f = gs.open(keras_model("dense")).function()
+
+    class Outer(keras.Model):
+        """A Keras model around the function, trained by `fit`."""
+
+        def call(self, x):
+            return f(x)
+
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(self(x, training=True) - y))
+            self.optimizer.apply_gradients(
+                zip(tape.gradient(loss, f.trainable_variables), f.trainable_variables, strict=True)
+            )
+            return {"loss": loss}
+
+    outer = Outer()
+    outer.compile(optimizer=keras.optimizers.SGD(0.1))
+    history = outer.fit(ROWS, np.ones((3, 3), np.float32), epochs=4, verbose=0).history["loss"]
+    assert history == sorted(history, reverse=True)
+
+
+@pytest.mark.parametrize("make", [lambda: gs.open(keras_model("lstm")), lambda: gs.open(_NET.forward)])
+def test_saved_and_loaded(tmp_path, make):
+    ed = make()
+    f = ed.function()
+    x = FEEDS["lstm"] if "output" in ed.outputs else ROWS
+    want = [t.numpy() for t in tf.nest.flatten(f(x))]
+    tf.saved_model.save(f, str(tmp_path))
+    del f
+    gc.collect()
+    loaded = tf.saved_model.load(str(tmp_path))
+    for got in (loaded(x), loaded.signatures["serving_default"](tf.constant(x))):
+        for a, b in zip(tf.nest.flatten(got), want, strict=True):
+            np.testing.assert_array_equal(a, b)
+    with tf.GradientTape() as tape:
+        y = tf.add_n([tf.reduce_sum(t) for t in tf.nest.flatten(loaded(x))])
+    assert all(g is not None for g in tape.gradient(y, list(loaded._held)))
+    again = gs.open(tmp_path, signature="serving_default")
+    got = again.session().run(again.outputs, {again.inputs["x"]: x})
+    for a, b in zip(tf.nest.flatten(got), want, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+_NET = Net()
+
+
+def test_there_and_back_again():
+    """Opened, made a function, opened: the names stay."""
+    net = Net()
+    first = gs.open(net.forward)
+    f = first.function()
+    second = gs.open(f.__dict__["__call__"])
+    assert set(first.outputs) == set(second.outputs)
+    assert {"out", "layer/w", "layer/b", "StatefulPartitionedCall"} <= set(second.snapshot.names)
+    got = second.session().run(second.outputs, {"x:0": ROWS})
+    np.testing.assert_array_equal(got["y"], net.forward(ROWS)["y"])
+    assert gs.open(f).outputs == second.outputs
+
+
+def test_loops_and_calls():
+    loop = Loop()
+    f = gs.open(loop, function="__call__").function()
+    for x in (0.3, 2.5):
+        with tf.GradientTape() as tape:
+            y = f(x)
+        with tf.GradientTape() as other:
+            want = loop(x)
+        assert y.numpy() == want.numpy()
+        np.testing.assert_allclose(tape.gradient(y, f.trainable_variables)[0], other.gradient(want, loop.w), rtol=1e-6)
+
+
+def test_a_table_comes_along(tmp_path):
+    words = Words()
+    f = gs.open(words, function="__call__").function()
+    given = tf.constant(["b", "?", "a"])
+    want = words(given)
+    tf.saved_model.save(f, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    for g in (f, loaded):
+        got = g(given)
+        np.testing.assert_array_equal(got[0], want[0])
+        np.testing.assert_array_equal(got[1], want[1])
+    # Values in a mapping say nothing of tables: what fills one in the graph does.
+    vectors = words.vectors.numpy() + 1.0
+    look = gs.open(words, function="__call__").function({"words": "words:0"}, "Identity:0", values={"vectors": vectors})
+    np.testing.assert_array_equal(look(given), want[0] + 1.0)
+
+
+@pytest.mark.parametrize("kind", ["single", "tuple", "dict", "nested", "ragged"])
+def test_a_keras_model_is_a_function_that_returns_what_the_model_returns(kind):
+    import keras
+
+    class Model(keras.Model):
+        def call(self, x):
+            if kind == "ragged":
+                return {"rows": tf.RaggedTensor.from_row_lengths(x[0], [1, 1]), "x": x}
+            made = {"single": x, "tuple": (x, x + 1.0), "dict": {"b": x, "a": x + 1.0}}
+            return made.get(kind, {"list": [x, {"deep": x * 2.0}], "none": None, "pair": (x + 3.0,)})
+
+    model = Model()
+    model(ROWS)
+    got, want = gs.open(model).function()(ROWS), model(tf.constant(ROWS))
+    tf.nest.assert_same_structure(got, want, expand_composites=True)
+    for a, b in zip(*(tf.nest.flatten(t, expand_composites=True) for t in (got, want)), strict=True):
+        assert a is b is None or np.array_equal(a, b)
+    # Whoever names outputs gets these, in the form they are named in.
+    ed = gs.open(model)
+    assert isinstance(ed.function(ed.inputs, ed.outputs)(ROWS), dict)
+
+
+def test_saved_models(tmp_path):
+    source = keras_model("lstm")
+    source.export(str(tmp_path), verbose=False)
+    f = gs.open(tmp_path).function({"x": "serve_x:0"}, "StatefulPartitionedCall:0")
+    np.testing.assert_array_equal(f(FEEDS["lstm"]), source(FEEDS["lstm"]))
+    assert len(f.trainable_variables) == 5
+    with tf.GradientTape() as tape:
+        y = f(FEEDS["lstm"])
+    assert all(g is not None for g in tape.gradient(y, f.trainable_variables))
+
+
+def test_edits_are_in_it():
+    """The edited graph is what runs: here a part of another model in place of the head."""
+    net = Net()
+    ed = gs.open(net.forward)
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 3], name="x")
+        tf.multiply(x, tf1.get_variable("gain", initializer=[2.0, 3.0, 4.0]), name="gained")
+    part = gs.open(graph)
+    done = ed.apply(ed.plan().copy(part.select(inputs="x:0", outputs="gained:0"), to="more",
+                                   inputs={"x:0": ed.outputs["y"]}, values=part))  # fmt: skip
+    f = ed.function(ed.inputs, done["gained:0"])
+    np.testing.assert_array_equal(f(ROWS), net.forward(ROWS)["y"] * [2.0, 3.0, 4.0])
+    assert sorted(v.name for v in f.variables) == ["layer/b:0", "layer/w:0", "more/gain:0"]
+
+
+def test_made_inside_a_graph():
+    ed = gs.open(tiny())
+    with tf.Graph().as_default() as around:
+        f = ed.function("x:0", "z:0")
+    assert not around.get_operations()
+    assert f(TWO).numpy().tolist() == [[2.0, 5.0]]
+
+
+def test_resource_assignments_act_on_its_own_variables():
+    net = Net()
+    f = gs.open(net.counted).function()
+    assert [f(ROWS).numpy()[0, 0] / ROWS[0, 0] for _ in range(3)] == pytest.approx([1.0, 2.0, 3.0])
+    assert net.steps.numpy() == 0
+
+
+def test_loops_of_tf1_run_but_have_no_tape_gradient():
+    with tf.Graph().as_default() as graph:
+        tf1.disable_control_flow_v2()
+        try:
+            x = tf1.placeholder(tf.float32, [], name="x")
+            w = tf1.get_variable("w", initializer=1.5)
+            tf.identity(tf1.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * w), [0, x])[1], name="out_loop")
+            tf.identity(tf1.cond(x > 1.0, lambda: x * w, lambda: x - w), name="out_cond")
+        finally:
+            tf1.enable_control_flow_v2()
+    ed = gs.open(graph)
+    f, g = ed.function("x:0", "out_loop:0"), ed.function("x:0", "out_cond:0")
+    assert (f(2.0).numpy(), g(2.0).numpy(), g(0.5).numpy()) == (6.75, 3.0, -1.0)
+    with tf.GradientTape() as tape:
+        y = g(2.0)
+    assert tape.gradient(y, g.trainable_variables)[0].numpy() == 2.0
+    with refuses(PlanError, "function(...) under a GradientTape: TensorFlow has no tape gradient through a while_loop",
+                 "Differentiate in the graph with tf.compat.v1.gradients"), tf.GradientTape():  # fmt: skip
+        f(2.0)
+
+
+def test_loops_of_tf1_with_state_run_from_a_file_that_does_not_say_which_ops_are_in_them(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf1.disable_control_flow_v2()
+        try:
+            x = tf1.placeholder(tf.float32, [2], name="x")
+
+            def body(i, held):
+                (_, total) = tf1.while_loop(lambda j, _: j < 2, lambda j, t: (j + 1, t + x), [0, x])
+                tossed = tf.random.uniform([2], minval=1.0, maxval=1.0 + 1e-6)
+                return i + 1, held.write(i, tf1.cond(i > 0, lambda: total * tossed, lambda: total))
+
+            held = tf1.TensorArray(tf.float32, 3, element_shape=[2])
+            _, held = tf1.while_loop(lambda i, _: i < 3, body, [0, held])
+            tf.identity(held.stack(), name="y")
+        finally:
+            tf1.enable_control_flow_v2()
+    (tmp_path / "f.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    ed = gs.open(tmp_path / "f.pb")
+    wanted = np.array([[3.0, 6.0]] * 3, np.float32)
+    np.testing.assert_allclose(ed.function("x:0", "y:0")([1.0, 2.0]).numpy(), wanted, rtol=1e-5)
+    done = ed.save(tmp_path / "two", format="saved_model_tf2", inputs=["x:0"], outputs=["y:0"])
+    assert not [note for note in done.notes if "not run" in note]
+    served = tf.saved_model.load(str(tmp_path / "two")).signatures["serving_default"]
+    (got,) = served(tf.constant([1.0, 2.0])).values()
+    np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-5)
+
+
+def test_what_is_refused():
+    ed = gs.open(tiny())
+    with refuses(SelectionError, "function(outputs='q:0')", "'q'"):
+        ed.function("x:0", "q:0")
+    with refuses(PlanError, "function(outputs='z:0'): it needs 'x:0', which no input gives",
+                 "Type inputs=['k:0', 'x:0']"):  # fmt: skip
+        ed.function("k:0", "z:0")
+    with refuses(PlanError, "no outputs are given", "outputs='softmax:0'"):
+        ed.function("x:0")
+    m = model("ref", "sgd")
+    with refuses(PlanError, "writes to the reference variable", "a function has resource variables only",
+                 "assign to the function's variables from outside"), m.graph.as_default():  # fmt: skip
+        after = tf1.assign_add(m.w, tf.ones_like(m.w), name="more")
+        gs.open(m.session).function(m.x, after)
+    with tf.Graph().as_default() as graph:
+        queue = tf1.FIFOQueue(3, tf.float32, name="queue")
+        size = tf.identity(queue.size(), name="size")
+        iterator = tf1.data.make_initializable_iterator(tf1.data.Dataset.range(3))
+        tf.identity(iterator.get_next(), name="next")
+    with refuses(PlanError, f"function(outputs='{size.name}'): it needs 'queue', a FIFOQueueV2, whose state is in a "
+                 "session", "Make what is read from it an input instead"):  # fmt: skip
+        gs.open(graph).function((), size)
+    with refuses(PlanError, "it needs 'IteratorGetNext:0', which no input gives"):
+        gs.open(graph).function((), "next:0")
+
+
+def test_what_tensorflow_refuses(monkeypatch):
+    from graphsurgeon.tf.functions import graph_function
+
+    def refuse(*args, **options):
+        raise tf.errors.InvalidArgumentError(None, None, "no such thing")
+
+    monkeypatch.setattr(graph_function, "carry_out", refuse)
+    with refuses(PlanError, "function(outputs='z:0'): TensorFlow refuses the function: ", "no such thing",
+                 "Choose other boundaries"):  # fmt: skip
+        gs.open(tiny()).function("x:0", "z:0")

@@ -1,0 +1,334 @@
+"""Calls taken apart: the same numbers, variables, gradients and effects, with the ops in the open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import OpenError, PlanError, SelectionError
+from graphsurgeon.tf.functions import calls as calls_of
+from graphsurgeon.tf.functions import library as functions
+from tests.graphs import look, tiny
+from tests.refusal import refuses
+from tests.tf2 import ROWS, SEQUENCES, Loop, Net, Words, keras_model
+
+tf1 = tf.compat.v1
+CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+
+
+def calls(ed):
+    return [name for name, kind in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if kind in CALLS]
+
+
+def both(ed):
+    """The results of an editor and of its inlined twin, each in a session of its own."""
+    twin = ed.inlined()
+    assert not calls(twin)
+    return twin
+
+
+def test_nested_calls_are_taken_apart():
+    net = Net()
+    ed = gs.open(net.forward)
+    before = look(ed.graph)
+    twin = both(ed)
+    # A product and a sum in the open are fused by TensorFlow's optimiser: the last bit may differ.
+    assert calls(ed) == ["StatefulPartitionedCall", "StatefulPartitionedCall_1"]
+    assert {"StatefulPartitionedCall/product", "StatefulPartitionedCall_1/product"} <= set(twin.snapshot.names)
+    assert look(ed.graph) == before
+    got, want = twin.session().run(twin.outputs, {"x:0": ROWS}), net.forward(ROWS)
+    np.testing.assert_allclose(got["y"], want["y"], rtol=1e-6)
+    np.testing.assert_allclose(got["twice"], want["twice"], rtol=1e-6)
+    with twin.graph.as_default():
+        assert [v.name for v in tf1.trainable_variables()] == ["layer/w:0", "layer/b:0"]
+    assert ".inlined()" in twin.plan().to_code()
+    again = gs.open(net.forward, inline=True)
+    assert again.snapshot.names == twin.snapshot.names
+    assert again.outputs == twin.outputs
+
+
+def test_one_call_of_several():
+    net = Net()
+    ed = gs.open(net.forward)
+    one = ed.inlined("StatefulPartitionedCall_1")
+    assert calls(one) == ["StatefulPartitionedCall"]
+    same = ed.inlined(ed.op("StatefulPartitionedCall"), "StatefulPartitionedCall_1")
+    assert not calls(same)
+    got = one.session().run(one.outputs, {"x:0": ROWS})
+    np.testing.assert_allclose(got["y"], net.forward(ROWS)["y"], rtol=1e-6)
+
+
+def test_gradients_go_through():
+    net = Net()
+    twin = gs.open(net.forward).inlined()
+    with twin.graph.as_default():
+        made = tf1.gradients(twin.tensor(twin.outputs["y"]), tf1.trainable_variables())
+    with tf.GradientTape() as tape:
+        y = net.forward(ROWS)["y"]
+    for got, want in zip(twin.session().run(made, {"x:0": ROWS}), tape.gradient(y, [net.w, net.b]), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_effects_stay():
+    """A result waits for what its call changes, as it did in the call."""
+    net = Net()
+    twin = both(gs.open(net.counted))
+    session = twin.session()
+    for step in (1.0, 2.0, 3.0):
+        np.testing.assert_array_equal(session.run(twin.outputs["output"], {"x:0": ROWS}), ROWS * step)
+    assert net.steps.numpy() == 0
+
+
+def test_control_edges_into_and_out_of_a_call():
+    order = tf.Variable(1.0, name="order")
+
+    @tf.function
+    def double():
+        order.assign(order * 2.0)
+
+    @tf.function(input_signature=[])
+    def f():
+        order.assign_add(1.0)  # (1 + 1)
+        double()  # * 2
+        order.assign_add(10.0)  # + 10
+        return order.read_value()
+
+    twin = both(gs.open(f))
+    assert [twin.session().run(twin.outputs["output"]) for _ in range(2)] == [14.0, 40.0]
+
+
+def test_loops_keep_their_functions():
+    loop = Loop()
+    ed = gs.open(loop, function="__call__")
+    twin = ed.inlined()
+    for x in (0.3, 2.5):
+        assert twin.session().run(twin.outputs["output"], {"x:0": x}) == loop(x).numpy()
+    first, second = ed.inlined(), ed.inlined()
+    for each in (first, second):  # differentiating one leaves the other differentiable
+        with each.graph.as_default():
+            made = tf1.gradients(each.tensor(each.outputs["output"]), tf1.trainable_variables())
+        with tf.GradientTape() as tape:
+            y = loop(0.3)
+        np.testing.assert_allclose(each.session().run(made, {"x:0": 0.3})[0], tape.gradient(y, loop.w), rtol=1e-6)
+
+
+def test_loops_inside_calls_of_one_function():
+    """Two calls of one function with a loop in it: each gets loop functions of its own."""
+    w = tf.Variable(1.5, name="w")
+
+    @tf.function
+    def power(x):
+        for _ in tf.range(3):
+            x = x * w
+        return x
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="x")])
+    def f(x):
+        return power(x) + power(x + 1.0)
+
+    twin = both(gs.open(f))
+    bodies = [twin.op(n).get_attr("body").name for n in twin.select(op="While")]
+    assert len(set(bodies)) == 2
+    with twin.graph.as_default():
+        made = tf1.gradients(twin.tensor(twin.outputs["output"]), tf1.trainable_variables())
+    with tf.GradientTape() as tape:
+        y = f(2.0)
+    session = twin.session()
+    assert session.run(twin.outputs["output"], {"x:0": 2.0}) == y.numpy()
+    np.testing.assert_allclose(session.run(made, {"x:0": 2.0})[0], tape.gradient(y, w), rtol=1e-6)
+
+
+def test_deep_nesting_without_recursion():
+    def nest(inner):
+        return tf.function(lambda x: inner(x) + 1.0, autograph=False)
+
+    f = tf.identity
+    for _ in range(25):
+        f = nest(f)
+    ed = gs.open(f, signature=tf.TensorSpec([], tf.float32, name="x"))
+    twin = both(ed)
+    assert twin.session().run(twin.outputs["output"], {"x:0": 2.0}) == 27.0
+
+
+def test_values_of_now_are_carried():
+    ed = gs.open(Net(), function="forward")
+    session = ed.session()
+    variable = ed.graph.get_collection("variables")[1]
+    session.run(variable.initializer, {variable.initializer.inputs[1]: np.zeros(3, np.float32)})
+    twin = ed.inlined()
+    np.testing.assert_array_equal(twin.session().run("layer/b/Read/ReadVariableOp:0"), np.zeros(3))
+
+
+def test_a_copy_made_by_a_plan_is_carried_too():
+    net = Net()
+    ed = gs.open(tf.Graph())
+    source = gs.open(net.forward)
+    done = ed.apply(ed.plan().copy(source.select(), to="n", values=source))
+    twin = ed.inlined()
+    assert not calls(twin)
+    name = done[source.outputs["y"]].name
+    np.testing.assert_allclose(twin.session().run(name, {"n/x:0": ROWS}), net.forward(ROWS)["y"], rtol=1e-6)
+
+
+def test_what_cannot_be_inlined():
+    ed = gs.open(Loop(), function="__call__")
+    name = next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if t.endswith("If"))
+    with refuses(PlanError, f"inlined({name!r}): {name!r} is a v2 If: which of its functions runs",
+                 "a v2 If, While or Case stays as it is"):  # fmt: skip
+        ed.inlined(name)
+    with refuses(PlanError, "'Identity' is a Identity, not a function call"):
+        ed.inlined("Identity:0")
+    with refuses(PlanError, "'y' is a Square, not a function call", "This graph calls no functions"):
+        gs.open(tiny()).inlined("y")
+    with refuses(PlanError, "is a Identity, not a function call", "The calls are 'StatefulPartitionedCall'"):
+        gs.open(Net(), function="forward").inlined("Identity")
+    with refuses(SelectionError, "inlined('Nope')"):
+        ed.inlined("Nope")
+
+
+def test_functions_with_gradients_of_their_own():
+    @tf.custom_gradient
+    def odd(x):
+        return x * 2.0, lambda dy: dy * 100.0
+
+    inner = tf.function(lambda x: odd(x))
+    ed = gs.open(tf.function(lambda x: inner(x)), signature=tf.TensorSpec([], tf.float32, name="x"))
+    with refuses(PlanError, "holds a tf.custom_gradient, which would be lost", "Leave this call as it is"):
+        ed.inlined("PartitionedCall")
+    assert ed.inlined().snapshot.names == ed.snapshot.names
+
+
+def test_a_function_that_is_missing():
+    graph_def = tf1.GraphDef()
+    graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    node = graph_def.node.add(name="call", op="PartitionedCall", input=["x"])
+    node.attr["Tin"].list.type.append(1)
+    node.attr["Tout"].list.type.append(1)
+    node.attr["f"].func.name = "round"
+    with refuses(PlanError, "its function 'round' is not in the graph", "Open the file that holds the function too"):
+        gs.open(graph_def).inlined("call")
+
+
+def test_a_function_that_calls_itself(monkeypatch):
+    """TensorFlow crashes on one, so this one is only said to."""
+    inner = tf.function(lambda x: x + 1.0)
+    ed = gs.open(tf.function(lambda x: inner(x)), signature=tf.TensorSpec([], tf.float32, name="x"))
+    (name,) = ed.graph._functions
+    call = ed.op("PartitionedCall").node_def
+
+    def turning(function):
+        out = functions.definition(function)
+        add = next(n for n in out.node_def if n.name == "add")
+        add.CopyFrom(call)
+        add.name, add.input[:] = "add", [out.signature.input_arg[0].name]
+        for node in out.node_def:
+            node.input[:] = [text.replace("add:z:0", "add:output:0") for text in node.input]
+        return out
+
+    monkeypatch.setattr(calls_of, "definition", turning)
+    with refuses(PlanError, f"inlined('PartitionedCall/add'): its function {name!r} calls itself",
+                 "Leave this call as it is"):  # fmt: skip
+        ed.inlined()
+
+
+def test_calls_inside_a_loop_of_tf1():
+    f = tf.function(lambda x: x * 2.0)
+    with tf.Graph().as_default() as graph:
+        tf1.disable_control_flow_v2()
+        try:
+            x = tf1.placeholder(tf.float32, [], name="x")
+            f.get_concrete_function(tf.TensorSpec([], tf.float32))
+            out = tf1.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, f(a)), [0, x])[1]
+        finally:
+            tf1.enable_control_flow_v2()
+    ed = gs.open(graph)
+    call = calls(ed)[0]
+    with refuses(PlanError, f"{call!r} is inside a while_loop or cond of TF1"):
+        ed.inlined(call)
+    assert ed.inlined().session().run(out.name, {"x:0": 1.0}) == 8.0
+
+
+# -- SavedModels -----------------------------------------------------------------------------------
+
+
+def test_saved_models_restore_all_values(tmp_path):
+    net = Net()
+    net.b.assign([3.0, 2.0, 1.0])
+    tf.saved_model.save(net, str(tmp_path), signatures=net.forward)
+    ed = gs.open(tmp_path)
+    feeds, want = {"serving_default_x:0": ROWS}, net.forward(ROWS)
+    held = {n: ed.session().run(f"{n}/Read/ReadVariableOp:0") for n in ed.select(op="VarHandleOp").names}
+    assert {k: v.tolist() for k, v in held.items()} == {v.name[:-2]: v.numpy().tolist() for v in net.variables}
+    np.testing.assert_array_equal(ed.session().run("StatefulPartitionedCall:1", feeds), want["y"])
+    twin = ed.inlined("StatefulPartitionedCall")
+    product = [n for n in twin.snapshot.names if n.endswith("product")]
+    assert len(product) == 2
+    y = next(n for n in twin.snapshot.names if n.endswith("/Identity_1") and n.count("/") == 1)
+    np.testing.assert_allclose(twin.session().run(f"{y}:0", feeds), want["y"], rtol=1e-6)
+
+
+def test_a_signature_opens_as_its_ops(tmp_path):
+    net = Net()
+    tf.saved_model.save(net, str(tmp_path), signatures={"serving_default": net.forward})
+    ed = gs.open(str(tmp_path), signature="serving_default")
+    assert ed.title == tmp_path.name
+    assert {"x", "layer/w", "layer/b", "out"} <= set(ed.snapshot.names)
+    assert (ed.inputs, sorted(ed.outputs)) == ({"x": "x:0"}, ["twice", "y"])
+    assert len(calls(ed)) == 2  # the calls inside the function stay
+    got, want = ed.session().run(ed.outputs, {"x:0": ROWS}), net.forward(ROWS)
+    np.testing.assert_array_equal(got["y"], want["y"])
+    np.testing.assert_array_equal(got["twice"], want["twice"])
+    assert "signature='serving_default'" in ed.plan().to_code()
+    with ed.graph.as_default():
+        made = tf1.gradients(ed.tensor(ed.outputs["y"]), tf1.trainable_variables())
+    with tf.GradientTape() as tape:
+        y = net.forward(ROWS)["y"]
+    fresh = gs.open(str(tmp_path), signature="serving_default")
+    assert len(fresh.graph.get_collection("trainable_variables")) == 2
+    names = [v.op.name for v in ed.graph.get_collection("trainable_variables")]
+    with tf1.Session(graph=ed.graph) as session:
+        session.run([v.initializer for v in ed.graph.get_collection("variables")])
+        got = dict(zip(names, session.run(made, {"x:0": ROWS}), strict=True))
+    np.testing.assert_allclose(got["layer/w"], tape.gradient(y, net.w), rtol=1e-6)
+    inlined = gs.open(str(tmp_path), signature="serving_default", inline=True)
+    assert not calls(inlined)
+
+
+def test_a_signature_with_a_table(tmp_path):
+    words = Words()
+    tf.saved_model.save(words, str(tmp_path))
+    given = ["b", "?"]
+    ed = gs.open(tmp_path, signature="serving_default")
+    got = ed.session().run(ed.outputs, {ed.inputs["words"]: given})
+    np.testing.assert_array_equal(got["output_0"], words(tf.constant(given))[0])
+    whole = gs.open(tmp_path)
+    call = "StatefulPartitionedCall"
+    np.testing.assert_array_equal(whole.session().run(f"{call}:0", {"serving_default_words:0": given}), got["output_0"])
+
+
+def test_an_exported_keras_model(tmp_path):
+    model = keras_model("lstm")
+    model.export(str(tmp_path), verbose=False)
+    ed = gs.open(tmp_path, signature="serve")
+    assert any(n.endswith("MatMul") for n in ed.snapshot.names)
+    got = ed.session().run(ed.outputs, {ed.inputs["x"]: SEQUENCES})
+    np.testing.assert_array_equal(got["output_0"], model(SEQUENCES))
+
+
+@pytest.mark.parametrize("given", ["serve", 3])
+def test_a_signature_that_is_not_there(tmp_path, given):
+    net = Net()
+    tf.saved_model.save(net, str(tmp_path), signatures={"a": net.forward, "b": net.counted})
+    words = ("it has no signature 'serve'", "Choose signature='a' or 'b'") if given == "serve" else (
+        "signature= is the name of a signature", "Type signature='serving_default'")  # fmt: skip
+    with refuses(OpenError, f"open({str(tmp_path)!r}, signature={given!r})", *words):
+        gs.open(tmp_path, signature=given)
+
+
+def test_a_folder_that_tensorflow_cannot_load(tmp_path):
+    with refuses(OpenError, "signature='a'): TensorFlow cannot load it: ", "Open it without signature="):
+        gs.open(tmp_path, signature="a")
+    with refuses(OpenError, "function='f'): function= says which function", "has none"):
+        gs.open(tmp_path, signature="a", function="f")

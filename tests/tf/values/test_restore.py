@@ -1,0 +1,316 @@
+"""Restoring: checkpoints under new names, old names, in part; those that do not fit leave all values as they were."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import OpenError, PlanError
+from tests.graphs import KINDS, look, model
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+
+
+def saved(m, prefix, variables=None):
+    """Writes a checkpoint with TensorFlow's own Saver."""
+    with m.graph.as_default():
+        return tf1.train.Saver(variables, max_to_keep=None).save(m.session, str(prefix))
+
+
+def values(session):
+    """Returns all values of a session, by variable."""
+    ed = gs.open(session)
+    infos = ed.snapshot.state.variables
+    return {op: session.run(info.snapshot or op + ":0") for op, info in infos.items()}
+
+
+def same(a, b):
+    """Whether two sets of values are equal to the last bit."""
+    return set(a) == set(b) and all(np.array_equal(a[name], b[name]) for name in a)
+
+
+@pytest.fixture(params=KINDS)
+def pair(request, tmp_path):
+    """A trained model with its checkpoint, and an editor of another graph that holds a copy of it under a scope."""
+    m = model(request.param)
+    m.train_steps()
+    saved(m, tmp_path / "old")
+    dst = gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(gs.open(m.graph).select(), to="deep/enc"))
+    return m, dst, done, tmp_path
+
+
+def test_an_old_checkpoint_restores_into_the_new_names(pair):
+    m, dst, done, folder = pair
+    before, want = look(dst.graph), values(m.session)
+    report = dst.restore(folder / "old", under="deep/enc")
+    assert look(dst.graph)["nodes"] == before["nodes"]
+    assert report.found == {f"deep/enc/{name}": name for name in want}
+    assert report
+    assert not report.unused
+    got = values(dst.session())
+    assert same({name.removeprefix("deep/enc/"): v for name, v in got.items()}, want)
+    assert repr(report).startswith(f"9 of 9 variables restored from '{folder / 'old'}'")
+    assert done[m.w].op.name == "deep/enc/net/w"
+
+
+def test_what_apply_returned_says_the_names_too(pair):
+    m, dst, done, folder = pair
+    assert dst.restore(folder / "old", names=done)
+    np.testing.assert_array_equal(dst.session().run(done[m.w]), m.session.run(m.w))
+
+
+def test_a_new_checkpoint_under_the_old_names(pair):
+    m, dst, done, folder = pair
+    dst.session().run(done[m.w].initializer, {done[m.w].initializer.inputs[1]: np.full([2, 3], 7)})
+    assert len(dst.save(folder / "new.ckpt", under="deep/enc").variables) == 9
+    dst.save(folder / "again.ckpt", names=done)
+    for name in ("new.ckpt", "again.ckpt"):
+        with m.graph.as_default():
+            tf1.train.Saver().restore(m.session, str(folder / name))
+        np.testing.assert_array_equal(m.session.run(m.w), np.full([2, 3], 7))
+
+
+def test_a_partial_restore_says_what_was_not_found(tmp_path):
+    m = model("resource")
+    m.train_steps()
+    saved(m, tmp_path / "slim", [m.w])
+    other = gs.open(model("ref").session)
+    before = values(other.session())
+    with refuses(PlanError, "no value for 8 of 9 variables", "net/b", "partial=True"):
+        other.restore(tmp_path / "slim")
+    assert same(values(other.session()), before)
+    report = other.restore(tmp_path / "slim", partial=True)
+    assert report.found == {"net/w": "net/w"}
+    assert len(report.missing) == 8
+    assert not report
+    np.testing.assert_array_equal(values(other.session())["net/w"], m.session.run(m.w))
+
+
+def test_patterns_and_what_is_left_alone(tmp_path):
+    m = model("resource")
+    m.train_steps()
+    saved(m, tmp_path / "c")
+    with tf.Graph().as_default() as graph:
+        tf1.get_variable("enc/w", [2, 3])
+        tf1.get_variable("enc/b", [5])
+    ed = gs.open(graph)
+    report = ed.restore(tmp_path / "c", names={"net/*": "enc/*"}, but="enc/b")
+    assert (report.found, report.left) == ({"enc/w": "net/w"}, ("enc/b",))
+    assert "global_step" in report.unused
+    assert "left as they were: enc/b" in repr(report)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_parts_of_a_partitioned_variable(tmp_path, version):
+    def graph_of(scope):
+        with tf.Graph().as_default() as graph, tf1.variable_scope(scope):
+            first = tf1.random_normal_initializer(seed=4)
+            tf1.get_variable("emb", [7, 3], partitioner=tf1.fixed_size_partitioner(3), initializer=first)
+        return graph
+
+    plain = graph_of("net")
+    with plain.as_default(), tf1.Session() as session:
+        session.run(tf1.global_variables_initializer())
+        tf1.train.Saver(write_version=version).save(session, str(tmp_path / "p"))
+        want = session.run(plain.get_collection("variables"))
+    ed = gs.open(graph_of("net"))
+    assert ed.restore(tmp_path / "p")
+    for a, b in zip(want, ed.session().run(ed.graph.get_collection("variables")), strict=True):
+        np.testing.assert_array_equal(a, b)
+    ed.save(tmp_path / "again.ckpt")
+    assert tf.train.load_checkpoint(str(tmp_path / "again.ckpt")).get_variable_to_shape_map() == {"net/emb": [7, 3]}
+    with plain.as_default(), tf1.Session() as session:
+        tf1.train.Saver().restore(session, str(tmp_path / "again.ckpt"))
+        for a, b in zip(want, session.run(plain.get_collection("variables")), strict=True):
+            np.testing.assert_array_equal(a, b)
+    ed.save(tmp_path / "m.meta")
+    with tf.Graph().as_default() as graph, tf1.Session() as session:
+        tf1.train.import_meta_graph(str(tmp_path / "m.meta")).restore(session, str(tmp_path / "m"))
+        np.testing.assert_array_equal(session.run(graph.get_collection("variables"))[2], want[2])
+
+
+def test_an_object_based_checkpoint_of_tf2(tmp_path):
+    class Net(tf.Module):
+        def __init__(self):
+            self.w = tf.Variable([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], name="net/w")
+            self.bias = tf.Variable([7.0, 8.0, 9.0], name="something")
+
+    prefix = tf.train.Checkpoint(model=Net()).save(str(tmp_path / "tf2"))
+    m = model("ref", optimizer=None)
+    ed = gs.open(m.session)
+    report = ed.restore(prefix, names={"model/bias": "net/b"})
+    assert set(report.found) == {"net/w", "net/b"}
+    assert m.session.run(m.b).tolist() == [7, 8, 9]
+    assert m.session.run(m.w).tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert any("save_counter" in name for name in report.unused)
+    assert not any("OBJECT" in name for name in report.unused)
+
+
+def test_the_folder_and_the_files_of_a_checkpoint_mean_it(tmp_path):
+    m = model("ref", optimizer=None)
+    saved(m, tmp_path / "c-1")
+    m.session.run(m.b.initializer, {m.b.initializer.inputs[1]: [1, 2, 3]})
+    saved(m, tmp_path / "c-2")
+    shutil.move(str(tmp_path), str(tmp_path) + "_moved")
+    folder = tmp_path.parent / (tmp_path.name + "_moved")
+    for place in (folder, folder / "c-2.index", folder / "c-2.meta", folder / "c-2.data-00000-of-00001"):
+        other = gs.open(model("ref", optimizer=None).session)
+        other.restore(place)
+        assert values(other.session())["net/b"].tolist() == [1, 2, 3]
+
+
+def broken(prefix, how):
+    """Damages a checkpoint."""
+    data = prefix.parent / (prefix.name + ".data-00000-of-00001")
+    index = prefix.parent / (prefix.name + ".index")
+    if how == "shard":
+        data.rename(prefix.parent / (prefix.name + ".data-00000-of-00002"))
+    elif how == "data":
+        data.unlink()
+    elif how == "index":
+        index.unlink()
+    elif how == "cut":
+        data.write_bytes(data.read_bytes()[:-8])
+    elif how == "cut index":
+        index.write_bytes(index.read_bytes()[:20])
+    else:
+        raw = bytearray(data.read_bytes())
+        raw[-3] ^= 0xFF
+        data.write_bytes(bytes(raw))
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("shard", ["data file 'c.data-00001-of-00002' is missing"]),
+        ("data", ["the checkpoint's data file is missing"]),
+        ("index", ["no c.index: it is half written"]),
+        ("cut", ["is damaged or half written"]),
+        ("cut index", ["is damaged or half written"]),
+        ("bit", ["is damaged or half written"]),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_checkpoint_changes_no_value(tmp_path, how, words, kind):
+    m = model(kind)
+    m.train_steps()
+    saved(m, tmp_path / "c")
+    broken(tmp_path / "c", how)
+    files = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    other = gs.open(model(kind).session)
+    before = values(other.session())
+    with refuses(OpenError, *words):
+        other.restore(tmp_path / "c")
+    assert same(values(other.session()), before)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == files
+
+
+def test_another_model_and_other_shapes(tmp_path):
+    m = model("resource")
+    saved(m, tmp_path / "c")
+    with tf.Graph().as_default() as graph:
+        tf1.get_variable("conv/kernel", [3])
+    with refuses(PlanError, "the checkpoint of another model", "nothing called 'conv/kernel'", "names="):
+        gs.open(graph).restore(tmp_path / "c")
+    with tf.Graph().as_default() as graph:
+        for name, shape in (("b", [3]), ("w", [2, 4])):
+            tf1.get_variable("net/" + name, shape, initializer=tf1.ones_initializer())
+    ed = gs.open(graph)
+    with refuses(
+        PlanError, "'net/w' in the checkpoint is float32 (2, 3), but variable 'net/w' is float32 (2, 4)", "but="
+    ):
+        ed.restore(tmp_path / "c")
+    assert values(ed.session())["net/b"].tolist() == [1, 1, 1]
+    with tf.Graph().as_default() as graph:
+        tf1.get_variable("net/w", [2, 3], tf.float64)
+    with refuses(PlanError, "is float32 (2, 3), but variable 'net/w' is float64 (2, 3)"):
+        gs.open(graph).restore(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"under": "nett"}, ["no variable is under 'nett'", "'net'"]),
+        ({"names": {"a": "net/x"}}, ["names={'a': 'net/x'} names no variable of the graph", "Did you mean"]),
+        ({"session": tf1.Session(graph=tf.Graph())}, ["that is no session of graph"]),
+        ({"but": "*"}, ["but= leaves no variable to restore", "Leave out less"]),
+        ({"names": ["net/w"]}, ["names=['net/w'] is no mapping", "what apply returned"]),
+    ],
+)
+def test_requests_that_name_nothing(tmp_path, options, words):
+    m = model("resource")
+    saved(m, tmp_path / "c")
+    with refuses(PlanError, *words):
+        gs.open(m.session).restore(tmp_path / "c", **options)
+
+
+def test_no_checkpoint_there(tmp_path):
+    m = model("resource")
+    saved(m, tmp_path / "model-7")
+    ed = gs.open(m.session)
+    with refuses(OpenError, "there is no checkpoint", "Give", "model-7"):
+        ed.restore(tmp_path / "model-8")
+    (tmp_path / "checkpoint").unlink()
+    with refuses(OpenError, "names no latest checkpoint", "model-7"):
+        ed.restore(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with refuses(OpenError, "names no latest checkpoint", "without its suffix"):
+        ed.restore(tmp_path / "empty")
+
+
+def test_a_variable_that_nothing_sets(tmp_path):
+    m = model("resource", optimizer=None)
+    saved(m, tmp_path / "c")
+    keep = [n for n in m.graph.as_graph_def().node if n.name.startswith("net/") and "Assign" not in n.name]
+    graph_def = tf1.GraphDef(node=[n for n in keep if n.op == "VarHandleOp"], versions=m.graph.graph_def_versions)
+    ed = gs.open(graph_def)
+    with refuses(PlanError, "no op of the graph sets 'net/w', 'net/b'"):
+        ed.restore(tmp_path / "c")
+
+
+def test_an_interrupt_leaves_each_variable_whole_and_the_next_call_restores_all(tmp_path, monkeypatch):
+    m = model("ref")
+    m.train_steps()
+    saved(m, tmp_path / "c")
+    ed = gs.open(model("ref").session)
+    before, want, calls = values(ed.session()), values(m.session), []
+    monkeypatch.setattr("graphsurgeon.tf.values.transfer._SMALL", 1)
+    from graphsurgeon.tf.run import progress
+
+    step = progress.Progress.step
+
+    def stopping(bar, amount):
+        step(bar, amount)
+        if bar.what == "restoring":
+            calls.append(amount)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(progress.Progress, "step", stopping)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        ed.restore(tmp_path / "c")
+    assert "Each variable has either its old or its new value, whole" in stop.value.__notes__[0]
+    for name, value in values(ed.session()).items():
+        assert np.array_equal(value, before[name]) or np.array_equal(value, want[name])
+    monkeypatch.setattr(progress.Progress, "step", step)
+    ed.restore(tmp_path / "c")
+    assert same(values(ed.session()), want)
+
+
+@pytest.mark.parametrize("place", [None, 3, ["a"]])
+def test_a_checkpoint_that_is_no_path(place):
+    with refuses(PlanError, f"restore({place!r})", "is no path", "pathlib.Path"):
+        gs.open(model("ref").session).restore(place)
+
+
+def test_a_graph_without_variables(tmp_path):
+    m = model("ref")
+    saved(m, tmp_path / "c")
+    with refuses(PlanError, "the graph has no variable to restore", "Say which name is which"):
+        gs.open(tf.Graph()).restore(tmp_path / "c")
