@@ -46,7 +46,7 @@ def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digrap
         LayoutError: there would be more than 400 boxes.
 
     Example:
-        >>> from ..core.graph import Graph
+        >>> from graphsurgeon.graph.graph import Graph
         >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])
         >>> "b0 -> b1" in to_dot(Tree(g)).source
         True

@@ -35,7 +35,7 @@ def ops_named(tree: Tree, name: str) -> Mask | None:
     """Returns a mask of the ops that the box or group `name` stands for; None where there is nothing of that name.
 
     Example:
-        >>> from ..core.graph import Graph
+        >>> from graphsurgeon.graph.graph import Graph
         >>> t = Tree(Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])]))
         >>> ops_named(t, "a/").tolist(), ops_named(t, "z").tolist(), ops_named(t, "q") is None
         ([True, True, False], [False, False, True], True)

@@ -106,7 +106,7 @@ def place(
         LayoutError: no engine is live, the direction is unknown, or no layout at all ended in time.
 
     Example:
-        >>> from ..core.graph import Graph
+        >>> from graphsurgeon.graph.graph import Graph
         >>> from .scene import build
         >>> from .tree import Tree
         >>> p = place(build(Tree(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])]))))

@@ -22,7 +22,7 @@ def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
     `pins`, ops that are shown in any case, opens as well.
 
     Example:
-        >>> from ..core.graph import Graph
+        >>> from graphsurgeon.graph.graph import Graph
         >>> g = Graph.of([(f"net/op{i}", "Neg", [f"net/op{i-1}"] if i else []) for i in range(3)])
         >>> sorted(first_unfolded(Tree(g)))
         ['net/']
@@ -47,7 +47,7 @@ def unfolded_to(tree: Tree, depth: int) -> frozenset[str]:
     """Returns the fold keys to open so that scopes down to `depth` levels are open; series stay folded.
 
     Example:
-        >>> from ..core.graph import Graph
+        >>> from graphsurgeon.graph.graph import Graph
         >>> t = Tree(Graph.of([("a/b/x", "Neg", []), ("a/b/y", "Neg", []), ("a/z", "Neg", [])]))
         >>> sorted(unfolded_to(t, 1)), sorted(unfolded_to(t, 2))
         (['a/'], ['a/', 'a/b/'])

@@ -25,7 +25,7 @@ def repeated(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
         scopes: names with a slash at the end; others are ignored.
 
     Example:
-        >>> from ..core.graph import Graph
+        >>> from graphsurgeon.graph.graph import Graph
         >>> ops = [op for s in "xy" for op in [(f"{s}/a", "Foo", []), (f"{s}/b", "Neg", [f"{s}/a"])]]
         >>> repeated(Tree(Graph.of([*ops, ("z/a", "Foo", []), ("z/b", "Foo", [])])), ["x/", "y/", "z/"])
         [['x/', 'y/']]

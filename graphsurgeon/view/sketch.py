@@ -57,7 +57,7 @@ def draw(scene: Scene, sketch: Sketch) -> str:
     """Returns DOT text of a scene: ids, sizes and our own keywords; no word of the graph is in it.
 
     Example:
-        >>> from ..core.graph import Graph
+        >>> from graphsurgeon.graph.graph import Graph
         >>> from .scene import build
         >>> from .tree import Tree
         >>> scene = build(Tree(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])))

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -29,7 +30,7 @@ except ImportError:  # pragma: no cover - a TensorFlow without the C bindings un
     c_api = None
 
 #: Where the code is that a caller of this package does not see: its modules, and what they are decorated with.
-_OURS = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, contextlib.__file__)
+_OURS = (str(Path(__file__).absolute().parents[2]) + os.sep, contextlib.__file__)
 
 _NEEDED = (
     "TF_ImportGraphDefOptionsSetPrefix", "TF_ImportGraphDefOptionsSetUniquifyNames",
