@@ -10,8 +10,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.untrained import holding
-from graphsurgeon.tf.variables import variable_infos
+from graphsurgeon.tf.values.untrained import holding
+from graphsurgeon.tf.values.variables import variable_infos
 from tests.graphs import KINDS, look, put
 from tests.refusal import refuses
 
