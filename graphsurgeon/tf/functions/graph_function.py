@@ -26,6 +26,7 @@ from ..open.snapshot import snapshot
 from ..private import op_definition
 from ..run.errors import words_of
 from ..values.variables import fetch
+from .library import definition, reachable, referred
 
 tf1 = tf.compat.v1
 
@@ -85,19 +86,24 @@ def _dims(shape: Any) -> tuple[int | None, ...] | None:
     return None if shape.rank is None else tuple(shape.as_list())
 
 
-def function_module(base: Graph, signatures: Mapping[str, tuple[Any, Any]], values: Any) -> tuple[Any, dict[str, Any]]:
+def function_module(
+    base: Graph, signatures: Mapping[str, tuple[Any, Any]], values: Any, asked: str
+) -> tuple[Any, dict[str, Any]]:
     """Returns a `tf.Module` of one function for each signature, over the same variables; and the traced functions.
 
     Args:
         base: snapshot of the graph.
         signatures: name -> (inputs, outputs), each name -> tensor.
         values: as in `graph_function`.
+        asked: the request, for messages.
 
     Raises:
         as `graph_function`.
     """
     held: dict[str, Any] = {}
-    made = {key: graph_function(base, ins, outs, values, key, held) for key, (ins, outs) in signatures.items()}
+    made = {
+        key: graph_function(base, ins, outs, values, key, held, asked=asked) for key, (ins, outs) in signatures.items()
+    }
     module = next(iter(made.values()))
     if len(made) > 1:
         module = tf.Module()
@@ -115,6 +121,7 @@ def graph_function(
     name: str = "function",
     shared: dict[str, Any] | None = None,
     packed: Callable[[Sequence[Any]], Any] | None = None,
+    asked: str = "",
 ) -> GraphFunction:
     """Returns a TF2 callable that computes `outputs` from `inputs` as a graph does.
 
@@ -127,13 +134,14 @@ def graph_function(
         name: what to call it.
         shared: variables of functions made before, by op name: it uses these, and adds its own.
         packed: makes of the results what is returned; default: as `outputs` is.
+        asked: the request, for messages; default: a function of these outputs.
 
     Raises:
         SelectionError: a tensor is not there.
         PlanError: a needed tensor is no input; a reference variable is assigned to; a queue, an iterator or a table
-            that changes is needed; a variable has no value.
+            that changes is needed; a variable has no value; the gradient of a function is needed that the graph names.
     """
-    asked = f"function(outputs={_shown(outputs)})"
+    asked = asked or f"function(outputs={_shown(outputs)})"
     if not _tensors(outputs):
         raise PlanError(asked, "no outputs are given", "Name the tensors to return: outputs='softmax:0'")
     part = _part(base, arguments(inputs), _tensors(outputs), asked)
@@ -240,6 +248,7 @@ def _part(base: Graph, inputs: dict[str, str], outputs: list[str], asked: str) -
             mask[op] = False
     _refuse_live(base, mask, inputs, asked)
     _refuse_assignments(base, mask, variables, asked)
+    _refuse_named_gradients(base, mask, asked)
     return _Part(inputs, outputs, mask, variables, tables)
 
 
@@ -273,6 +282,25 @@ def _refuse_assignments(base: Graph, mask: Any, variables: list[int], asked: str
                     f"{base.names[number]!r}; a function has resource variables only",
                     "Choose outputs that need no assignment, and assign to the function's variables from outside",
                 )
+
+
+def _refuse_named_gradients(base: Graph, mask: Any, asked: str) -> None:
+    """What runs eagerly holds no `FunctionDefLibrary.gradient`: TensorFlow derives another gradient, without a word."""
+    known = dict(getattr(base.owner, "_functions", {}))
+    named = {name: gradient for name in known if (gradient := getattr(known[name], "grad_func_name", None))}
+    if not named:
+        return
+    nodes = [base.nodes[i] for i in np.flatnonzero(mask).tolist()]
+    inside = reachable({name for node in nodes for name in referred(node, known)}, known)
+    for node in [*nodes, *(node for name in inside for node in definition(known[name]).node_def)]:
+        of = node.attr["f"].func.name if node.op == "SymbolicGradient" else ""
+        if of in named:
+            raise PlanError(
+                asked,
+                f"{node.name!r} is the gradient of the function {of!r}, for which the graph names {named[of]!r}; "
+                "a function or SavedModel of TF2 has no place for that, and TensorFlow would derive another gradient",
+                "Save it as TF1 does: format='saved_model', or as a .pb or .meta file; or run it in ed.session()",
+            )
 
 
 def _spec(base: Graph, key: str, tensor: str) -> Any:

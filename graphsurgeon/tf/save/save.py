@@ -359,7 +359,7 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
 def _module(base: Graph, path: str, values: Any, request: Request, signatures: Any) -> Saved:
     if not signatures:
         raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
-    module, served = function_module(base, signatures, values)
+    module, served = function_module(base, signatures, values, request.asked)
     with beside(path, request.asked) as folder:
         new = os.path.join(folder, "model")
         notes = _write_module(module, new, served, base, request.asked)

@@ -7,6 +7,7 @@ import gc
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import function
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
@@ -380,3 +381,40 @@ def test_what_tensorflow_refuses(monkeypatch):
     with refuses(PlanError, "function(outputs='z:0'): TensorFlow refuses the function: ", "no such thing",
                  "Choose other boundaries"):  # fmt: skip
         gs.open(tiny()).function("x:0", "z:0")
+
+
+def test_a_gradient_that_only_the_graph_names_is_refused_with_what_keeps_it(tmp_path):
+    with tf.Graph().as_default() as graph:
+
+        @function.Defun(tf.float32, tf.float32, func_name="half_of_cube")
+        def gradient(x, dy):
+            return 0.5 * dy
+
+        @function.Defun(tf.float32, func_name="cube", grad_func=gradient)
+        def cube(x):
+            return x * x * x
+
+        @function.Defun(tf.float32, func_name="outer")
+        def outer(x):
+            return tf1.gradients(cube(x), x)[0]
+
+        x = tf1.placeholder(tf.float32, [], name="x")
+        y = tf.identity(cube(x), name="y")
+        tf.identity(tf1.gradients(y, x)[0], name="slope")
+        tf.identity(outer(x), name="inside")
+    ed = gs.open(graph)
+    assert ed.function("x:0", "y:0")(2.0).numpy() == 8.0
+    said = (
+        "is the gradient of the function 'cube', for which the graph names 'half_of_cube'",
+        "another gradient",
+        "Save it as TF1 does: format='saved_model', or as a .pb or .meta file; or run it in ed.session()",
+    )
+    for end in ("slope", "inside"):
+        with refuses(PlanError, f"function(outputs='{end}:0'): ", *said):
+            ed.function("x:0", f"{end}:0")
+        with refuses(PlanError, f"save('{tmp_path / 'no'}', format='saved_model_tf2'): ", *said):
+            ed.save(tmp_path / "no", inputs="x:0", outputs=f"{end}:0", format="saved_model_tf2")
+        for name, format in (("kept", "saved_model"), ("kept.pb", None), ("kept.meta", None)):
+            path = ed.save(tmp_path / f"{end}{name}", inputs="x:0", outputs=f"{end}:0", format=format).path
+            assert gs.open(path).session().run(f"{end}:0", {"x:0": 2.0}) == 0.5
+    assert not (tmp_path / "no").exists()
