@@ -36,6 +36,7 @@ REFUSALS = (
     "TensorFlow refuses", "TensorFlow has no", "is none of its values", "has no attribute", "is no type", "is no shape",
     "is no int", "is no bool", "is no float", "is no tensor", "is no list", "is no func", "would both be called",
     "is no NextIteration", "is a variable of", "is no variable", "gets another name and is changed too",
+    "is not a function of the graph",
 )  # fmt: skip
 
 
@@ -112,9 +113,10 @@ def attribute_of(node: Any, a: int, c: int) -> tuple[str, Any]:
     name = names[a % len(names)]
     kind = node.attr[name].WhichOneof("value")
     values: dict[Any, list[Any]] = {
-        "type": ["float32", "int32", "string", "float64"], "shape": [[3], [4], None, []], "i": [0, 1, 3],
-        "b": [True, False], "f": [0.5], "list": [[1], ["float32"], [None]],
-        "s": [b"", b"SAME"], "tensor": [[1.0, 2.0, 3.0], 1, [1, 2]],
+        "type": ["float32", "int32", "string", "float64", "bool", "resource"], "b": [True, False], "f": [0.5, -1.0],
+        "shape": [[3], [4], None, [], [4, None]], "i": [0, 1, 3, -1, 1 << 40], "func": ["nosuch"],
+        "list": [[1], ["float32"], [None], [], [1, 2, 2, 1], ["x"]], "s": [b"", b"SAME", b"VALID", "NHWC"],
+        "tensor": [[1.0, 2.0, 3.0], 1, [1, 2], "text", [[1]]],
     }  # fmt: skip
     pool = values.get(kind, ["x"])
     return name, pool[c % len(pool)]

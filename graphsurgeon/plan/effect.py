@@ -167,7 +167,7 @@ def resolve(plan: Plan) -> Effect:
     effect.blame = {effect.bench.names[op]: step for op, step in effect.by.items()}
     finish_removal(effect)
     _settle(effect)
-    if effect.after is not plan.base and effect.after.outputs_of is not None:
+    if (effect.after is not plan.base or effect.changes) and effect.after.outputs_of is not None:
         effect.after = replace(effect.after, outputs_of=Foreseen(effect))
     _note_unread(effect)
     _note_idle(effect)

@@ -58,9 +58,17 @@ def unsure(effect: Effect) -> Mask:
         fed = {(copied.source.index[_op(p.was)], after.index.get(p.name, -1)) for p in copied.placeholders}
         first = effect.first if effect.mode == "append" else 0
         _mark(start, after, copied.source, copied.ops, place, first, fed)
-    changed = (after.index.get(name, -1) for name, change in effect.changes.items() if change.attributes)
-    start[[op for op in changed if op >= 0]] = True
+    start[changed(effect)] = True
     return forward(after, start, control=False) if start.any() else start
+
+
+def changed(effect: Effect) -> list[int]:
+    """Returns the numbers of the ops that get attributes which TensorFlow reads: those with a ``_`` are marks."""
+    index = effect.after.index
+    read = (
+        name for name, change in effect.changes.items() if any(not key.startswith("_") for key in change.attributes)
+    )
+    return [index[name] for name in read if name in index]
 
 
 def frontier(after: Graph, loose: Mask) -> Mask:
@@ -154,6 +162,8 @@ def _value(node: object) -> object:
 class Foreseen:
     """Tells dtype and shape of the outputs of ops after a plan; a shape that only TensorFlow can tell is unknown.
 
+    Of an op with other attributes it does not even tell how many outputs there are.
+
     Args:
         effect: the effect, with all its steps.
     """
@@ -161,6 +171,7 @@ class Foreseen:
     def __init__(self, effect: Effect) -> None:
         self._effect, self._told = effect, effect.after.outputs_of
         self._loose: Mask | None = None
+        self._changed: frozenset[int] = frozenset()
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         told = self._told(number) if self._told else None
@@ -169,6 +180,9 @@ class Foreseen:
         if self._loose is None:
             self._loose = np.zeros(self._effect.after.size, np.bool_)  # while it is worked out
             self._loose = unsure(self._effect)
+            self._changed = frozenset(changed(self._effect))
+        if number in self._changed:
+            return None
         return [TensorInfo(t.dtype, None) for t in told] if self._loose[number] else told
 
     def _original(self, number: int) -> bool:

@@ -17,6 +17,7 @@ from ...errors import OpenError, PlanError
 from ...graph.collector import gc_paused
 from ...graph.edges import ends
 from ...graph.graph import Graph, TensorInfo
+from ...graph.reports import some
 from ...graph.traversal import forward
 from ...plan.check import mapping_proposals
 from ...plan.copied import Copied, NewConstant
@@ -28,9 +29,10 @@ from ..copy.imports import import_nodes
 from ..copy.node_changes import turn
 from ..copy.node_defs import constant_node
 from ..elements import adopt_functions
+from ..functions.library import named_in
 from ..open.dangers import refuse_deadly
 from ..open.snapshot import tensor_info
-from ..private import copy_handle_data
+from ..private import copy_handle_data, function_names
 from ..run.errors import words_of
 from .nodes import change_node, new_node
 
@@ -104,12 +106,21 @@ class _Judge:
         return {int(place[row]) - less for row in rows.tolist() if place[row] >= 0}
 
     def _check_node(self, op: int) -> None:
+        name = self._after.names[op]
         try:
-            self._node(op)
+            self._refuse_unknown_functions(op, self._node(op))
         except PlanError as error:
-            name = self._after.names[op]
             self._faults.append(Fault(self._asked(name, error.asked), f"{name!r}: {error.wrong}", error.instead))
             self._lost.append(op)
+
+    def _refuse_unknown_functions(self, op: int, node: Any) -> None:
+        change, found = self._effect.changes.get(self._after.names[op]), self._source(op)
+        if node is None or change is None or found is None:
+            return
+        known = function_names(found[0].owner)
+        named = {name for key in change.attributes if key in node.attr for name in named_in(node.attr[key])}
+        for name in sorted(named.difference(known)):
+            raise PlanError("", f"{name!r} is not a function of the graph", f"It holds {some(sorted(known)) or 'none'}")
 
     # -- nodes ------------------------------------------------------------------------------------
 
@@ -259,7 +270,8 @@ class _Judge:
         """Whether what reads an op could mind: another dtype, more that is known of a shape, or other sizes in it."""
         was = self._outputs(op)
         now = [tensor_info(tensor) for tensor in made.outputs]
-        if any(map(_is_size, now)):
+        # What a handle stands for, a variable or a table of some dtype, is not said of its tensor.
+        if any(_is_size(info) or info.dtype in ("resource", "variant") for info in now):
             return True
         return was is None or len(was) != len(now) or not all(map(_weaker, now, was))
 

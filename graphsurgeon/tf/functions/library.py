@@ -156,14 +156,15 @@ def referred(node: Any, known: Container[str]) -> set[str]:
 
 def _functions_of(node: Any) -> set[str]:
     """The functions that the attributes of a NodeDef name."""
-    found: set[str] = set()
-    for value in node.attr.values():
-        kind = value.WhichOneof("value")
-        if kind == "func":
-            found.add(value.func.name)
-        elif kind == "list":
-            found.update(f.name for f in value.list.func)
-    return found
+    return {name for value in node.attr.values() for name in named_in(value)}
+
+
+def named_in(value: Any) -> set[str]:
+    """Returns the functions that an attribute names."""
+    kind = value.WhichOneof("value")
+    if kind == "func":
+        return {value.func.name}
+    return {function.name for function in value.list.func} if kind == "list" else set()
 
 
 def meaning(graph: Any) -> Callable[[Any], bytes]:

@@ -191,3 +191,58 @@ def test_only_what_changes_and_what_it_reaches_is_built(monkeypatch):
     plan = ed.plan().set_attr("x", "shape", [5])
     assert plan.check() == plan.check() == ()
     assert sizes == [1, 401]
+
+
+def test_another_dtype_or_shape_of_what_a_handle_stands_for_is_judged_at_what_reads_it():
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("w", [2], use_resource=True)
+        tf.add(w, [1.0, 2.0], name="sum")
+        table = tf.raw_ops.MutableHashTableV2(key_dtype=tf.string, value_dtype=tf.int64, name="table")
+        tf.raw_ops.LookupTableExportV2(table_handle=table, Tkeys=tf.string, Tvalues=tf.int64, name="export")
+    ed = gs.open(graph)
+    for op, name, value, words in (
+        ("w", "dtype", "int32", "which reads what 'w' gives: Trying to read variable with wrong dtype"),
+        ("w", "shape", [3], "which reads what 'w' gives: "),
+        ("table", "value_dtype", "string", "refuses op 'export' (LookupTableExportV2), which reads what 'table' gives"),
+    ):
+        plan = ed.plan().set_attr(op, name, value)
+        assert plan.check(), (op, name)
+        reads(plan.check()[0], f"set_attr({op!r}, {name!r}, {value!r})", "TensorFlow refuses", words)
+        assert unchecked(plan)
+    good = ed.plan().set_attr("w", "shared_name", "v").set_attr("table", "shared_name", "t")
+    assert good.check() == (), [str(f) for f in good.check()]
+    ed.apply(good)
+
+
+def test_a_function_that_the_graph_does_not_hold_is_refused_and_one_that_it_holds_is_called():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        for name, function in (("double", lambda a: a + a), ("square", lambda a: a * a)):
+            traced = tf.function(function).get_concrete_function(tf.TensorSpec([], tf.float32))
+            tf.identity(traced(x), name=name)
+    ed = gs.open(graph)
+    calls = {n: op.inputs[0].op for n in ("double", "square") for op in [graph.get_operation_by_name(n)]}
+    double, square = calls["double"].name, calls["square"].get_attr("f").name
+    plan = ed.plan().set_attr(double, "f", "nosuch")
+    held = ", ".join(sorted(graph._functions))
+    reads(plan.check()[0], f"set_attr({double!r}, 'f', 'nosuch')", "'nosuch' is not a function of the graph",
+          f"It holds {held}")  # fmt: skip
+    ed.apply(ed.plan().set_attr(double, "f", square))
+    assert ed.session().run("double:0", {"x:0": 3.0}) == 9.0
+
+
+def test_what_a_plan_foresees_of_an_op_with_other_attributes_and_of_what_reads_it_is_not_what_was_told_before():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2, 3], name="x")
+        tf.negative(x, name="y")
+        first, _ = tf.split(tf1.placeholder(tf.float32, [6], name="s"), 2, name="parts")
+        tf.identity(first, name="z")
+    ed = gs.open(graph)
+    plan = ed.plan().set_attr("x", "shape", [5]).set_attr("parts", "num_split", 3)
+    after = plan.after()
+    assert [after.outputs(after.index[name]) for name in ("x", "parts")] == [None, None]
+    assert [str(after.info(after.index[name], 0)) for name in ("y", "z")] == ["float32 unknown shape"] * 2
+    ed.apply(plan)
+    assert [ed.tensor(f"{name}:0").shape for name in ("x", "y", "z")] == [[5], [5], [2]]
+    marked = ed.plan().set_attr("x", "_mark", 1).after()
+    assert str(marked.info(marked.index["y"], 0)) == "float32 (5,)"
