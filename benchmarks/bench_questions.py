@@ -18,7 +18,7 @@ SIZE = 100_000
 
 def rows() -> Iterator[Row]:
     """Yields one row a question."""
-    net, same, renamed = repeated(), repeated(), repeated("twin/")
+    net, same, renamed = repeated(), repeated(), repeated("copy/")
     yield Row("compare two graphs by name, 100,000 ops", seconds(lambda: diff(net, same), 3), None, 3)
     by_structure = seconds(lambda: diff(net, renamed, by="structure"), 3)
     yield Row("compare two graphs by structure, 100,000 ops", by_structure, None, 20)

@@ -79,9 +79,9 @@ def placed(place: str, resource: bool, targets: Mapping[str, str]) -> Iterator[t
         ends, _ = numbers(graph, resource)
         with tempfile.TemporaryDirectory() as folder, _elsewhere(folder, resource) as step:
             step()
-            with gs.duplicate(gs.open(graph).select(outputs=ends)).follow(folder) as twin:
-                twin.update()
-                yield twin, twin[ends], step
+            with gs.duplicate(gs.open(graph).select(outputs=ends)).follow(folder) as replica:
+                replica.update()
+                yield replica, replica[ends], step
         return
     here, there = list(targets.items()) if place.startswith("cluster") else [("", None), ("", "/cpu:0")]
     ends, step = numbers(graph, resource, here[1])
@@ -93,8 +93,8 @@ def placed(place: str, resource: bool, targets: Mapping[str, str]) -> Iterator[t
         with gs.duplicate(
             gs.open(graph).select(outputs=ends), values=session, graph=graph if same else None,
             target="" if same else there[0], device=there[1] or "keep",
-        ) as twin:  # fmt: skip
-            yield twin, twin[ends], lambda: session.run(step)
+        ) as replica:  # fmt: skip
+            yield replica, replica[ends], lambda: session.run(step)
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def hammer(place: str, resource: bool, more: Callable[[Seen], bool], targets: Ma
         targets: of a cluster of two tasks, target -> device.
     """
     seen, failed, stop = Seen(), list[BaseException](), threading.Event()
-    with placed(place, resource, targets) as (twin, ends, step):
+    with placed(place, resource, targets) as (replica, ends, step):
 
         def train() -> None:
             step()
@@ -139,13 +139,13 @@ def hammer(place: str, resource: bool, more: Callable[[Seen], bool], targets: Ma
 
         def update() -> None:
             try:
-                seen.updates += bool(twin.update())
+                seen.updates += bool(replica.update())
             except gs.OpenError as error:  # the checkpoint was deleted, or is not whole yet: nothing was taken
                 if place != "checkpoints" or "Nothing was taken" not in str(error):
                     raise
 
         def read() -> None:
-            found = set(twin.run(ends).tolist())
+            found = set(replica.run(ends).tolist())
             seen.reads += 1
             seen.mixes += len(found) > 1
             seen.numbers |= found
@@ -165,7 +165,7 @@ def hammer(place: str, resource: bool, more: Callable[[Seen], bool], targets: Ma
             thread.join()
         if failed:
             raise failed[0]
-        twin.update()
+        replica.update()
         read()
     return seen
 

@@ -10,10 +10,10 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
     ...     y = tf.square(x, name="y")
     >>> ed = gs.open(graph)
     >>> block = ed.select(inputs=["x:0"], outputs=["y:0"])
-    >>> plan = ed.plan().copy(block, to="twin", inputs={"x:0": "x:0"})
+    >>> plan = ed.plan().copy(block, to="copy", inputs={"x:0": "x:0"})
     >>> done = ed.apply(plan)
     >>> done["y:0"].name
-    'twin/y:0'
+    'copy/y:0'
 """
 
 from .applied import Applied
@@ -38,7 +38,7 @@ from .plan.preview import Preview
 from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
 from .replica.cluster import LocalCluster, local_cluster
 from .replica.duplicate import duplicate
-from .replica.replica import Twin
+from .replica.replica import Replica
 from .replica.update import Update
 from .transfer import transfer
 from .view.engines import doctor
@@ -74,7 +74,7 @@ __all__ = [
     "doctor",
     # duplicates that follow
     "duplicate",
-    "Twin",
+    "Replica",
     "Update",
     "local_cluster",
     "LocalCluster",

@@ -93,7 +93,7 @@ def compare(
         >>> with graph.as_default():
         ...     y = tf.square(tf.compat.v1.placeholder(tf.float32, [2], name="x"), name="y")
         >>> ed = gs.open(graph)
-        >>> done = ed.apply(ed.plan().copy(ed.select(), to="twin"))
+        >>> done = ed.apply(ed.plan().copy(ed.select(), to="copy"))
         >>> gs.compare(ed, done)
         output  max |difference|  relative
         y:0     equal to the last bit

@@ -75,7 +75,7 @@ def connect(
     Raises:
         OpenError: a graph cannot be read.
         SelectionError: there is no such tensor.
-        PlanError: the graphs feed each other in a circle, an input is fed twice, a name or collection clashes, dtypes
+        PlanError: the graphs feed each other in a cycle, an input is fed twice, a name or collection clashes, dtypes
             or shapes do not fit, a value is missing, or variables have nothing but their initial values and nobody has
             asked for these.
 
@@ -94,7 +94,7 @@ def connect(
     pairs: Any = connections or {}
     if not isinstance(pairs, Mapping):
         how = "Give them as {'enc/out:0': 'dec/in:0'}: output -> input"
-        raise PlanError(asked, f"connections={connections!r} is no mapping", how)
+        raise PlanError(asked, f"connections={connections!r} is not a mapping", how)
     inputs = inputs if isinstance(inputs, Mapping) else _several(inputs)
     values = dict.fromkeys(graphs, values) if isinstance(values, str) else values
     models = _models(graphs, values or {}, [*pairs, *_starts(pairs), *inputs], asked)
@@ -192,7 +192,7 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable
     keys: list[Any] = list(graphs)
     odd = next((name for name in keys if not isinstance(name, str)), None)
     if odd is not None:
-        raise PlanError(asked, f"{odd!r} is no name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
+        raise PlanError(asked, f"{odd!r} is not a name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
     seen: dict[str, str] = {}
     for name in graphs:
         before = seen.setdefault(name.strip("/").lower(), name)
@@ -200,9 +200,8 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable
             raise PlanError(asked, f"{before!r} and {name!r} are one scope to TensorFlow", "Give one another name")
     unknown = [name for name in values if name not in graphs]
     if unknown:
-        raise PlanError(
-            asked, f"values= names {unknown[0]!r}, which is no graph here", "Choose " + " or ".join(map(repr, graphs))
-        )
+        wrong = f"values= names {unknown[0]!r}, which is not a graph here"
+        raise PlanError(asked, wrong, "Choose " + " or ".join(map(repr, graphs)))
     models = {}
     for name, thing in graphs.items():
         editor = thing if isinstance(thing, Editor) else _opened(thing, name.strip("/"), list(graphs), ends)
@@ -210,7 +209,7 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable
         given = values.get(name, own)
         initial = isinstance(given, str)
         if initial and given != INITIAL:
-            raise PlanError(asked, f"values={{{name!r}: {given!r}}} is no source of values",
+            raise PlanError(asked, f"values={{{name!r}: {given!r}}} is not a source of values",
                             f"Give a session, an editor or {{name: array}}; or {INITIAL!r}")  # fmt: skip
         models[name.strip("/")] = _Model(name.strip("/"), editor, own if initial else given, initial)
     return models
@@ -302,10 +301,10 @@ def _order(models: dict[str, _Model], asked: str) -> list[_Model]:
             way = [next(iter(waits))]
             while way[-1] not in way[:-1]:
                 way.append(next(n for n in waits[way[-1]] if n in waits))
-            circle = way[way.index(way[-1]) :][::-1]
+            cycle = way[way.index(way[-1]) :][::-1]
             raise PlanError(
                 asked,
-                f"that is a cycle between the graphs: {' -> '.join(circle)}",
+                f"that is a cycle between the graphs: {' -> '.join(cycle)}",
                 "Leave one connection out; where no op needs its own result, sup.plan().reroute(...) makes it later",
             )
         for name in free:

@@ -46,8 +46,8 @@ class Origins:
             >>> with tf.Graph().as_default() as graph:
             ...     y = tf.square(tf.constant(3.0, name="x"), name="y")
             >>> ed = gs.open(graph, title="squares")
-            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="twin"))
-            >>> print(ed.provenance("twin/y"))
+            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="copy"))
+            >>> print(ed.provenance("copy/y"))
             copied from op 'y' of squares in step 1
             >>> ed.provenance("y").kind
             'original'
@@ -74,8 +74,8 @@ class Origins:
             >>> with tf.Graph().as_default() as graph:
             ...     y = tf.square(tf.constant(3.0, name="x"), name="y")
             >>> ed = gs.open(graph)
-            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="twin"))
-            >>> print(gs.open(ed.graph_def(provenance=True)).provenance("twin/y"))
+            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="copy"))
+            >>> print(gs.open(ed.graph_def(provenance=True)).provenance("copy/y"))
             copied from op 'y' of graph in step 1
             >>> event = ed.undo()
             >>> [node.name for node in ed.graph_def().node]

@@ -65,10 +65,10 @@ def transfer(
 
     asked = "transfer(source, to" + (f", first={first!r})" if first is not None else ")")
     if names is not None and not isinstance(names, Mapping):
-        raise PlanError(asked, f"names={names!r} is no mapping", "Give {'source': 'target'}")
+        raise PlanError(asked, f"names={names!r} is not a mapping", "Give {'source': 'target'}")
     count: Any = first
     if count is not None and (isinstance(count, bool) or not isinstance(count, Integral)):
-        raise PlanError(asked, f"first={first!r} is no number of layers", "Give one, as first=2")
+        raise PlanError(asked, f"first={first!r} is not a number of layers", "Give one, as first=2")
     give, take = side_of(values_of(source), asked), side_of(values_of(to), asked)
     give.title, take.title = f"the source ({give.title})", f"the target ({take.title})"
     if type(take).write is _write_of_none():

@@ -152,7 +152,7 @@ class Undoing:
             >>> with tf.Graph().as_default() as graph:
             ...     y = tf.square(tf.constant(3.0, name="x"), name="y")
             >>> ed = gs.open(graph)
-            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="twin"))
+            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="copy"))
             >>> event, done = ed.undo(), ed.rebuild()
             >>> len(graph.get_operations()), len(ed.graph.get_operations()), done[y].graph is ed.graph
             (4, 2, True)
@@ -184,14 +184,14 @@ class Undoing:
             >>> with tf.Graph().as_default() as graph:
             ...     y = tf.square(tf.constant(3.0, name="x"), name="y")
             >>> ed = gs.open(graph)
-            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="twin"))
+            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="copy"))
             >>> print(ed.to_code().partition("\n\n\n")[2])
             def redo(graph):
                 # graph: a live tf.Graph, opened as 'graph'
                 ed = gs.open(graph)
                 # step 1
                 block = ed.select(name=['x', 'y'])
-                plan = ed.plan().copy(block, to='twin')
+                plan = ed.plan().copy(block, to='copy')
                 ed.apply(plan)
                 return ed
             <BLANKLINE>

@@ -244,9 +244,9 @@ def test_a_checkpoint_without_a_shard(tmp_path):
 @pytest.mark.parametrize(
     ("names", "connections", "kind", "words"),
     [
-        ((1, "dec"), {}, PlanError, ["1 is no name for a graph", "'g1'"]),
+        ((1, "dec"), {}, PlanError, ["1 is not a name for a graph", "'g1'"]),
         (("dec", "Dec"), {}, PlanError, ["'dec' and 'Dec' are one scope to TensorFlow", "another name"]),
-        (("enc", "dec"), [("enc/out:0", "dec/in:0")], PlanError, ["is no mapping", "{'enc/out:0': 'dec/in:0'}"]),
+        (("enc", "dec"), [("enc/out:0", "dec/in:0")], PlanError, ["is not a mapping", "{'enc/out:0': 'dec/in:0'}"]),
         (("enc", "dec"), {"enc/out:0": "dec/out:0"}, PlanError, ["nothing in dec reads 'dec/out:0'", "as 'dec/in:0'"]),
         (("enc", "dec"), {"enc/out:0": "in:0"}, PlanError, ["begins with no name", "'enc/in:0' or 'dec/in:0'"]),
         (("enc", "dec"), {"enc/out:0": "Dec/in:0"}, PlanError, ["begins with no name", "'enc/in:0' or 'dec/in:0'"]),

@@ -35,20 +35,20 @@ def test_before_and_after_an_edit():
     ed = gs.open(tiny())
     before = ed.snapshot
     block = ed.select(inputs="x:0", outputs="y:0")
-    ed.apply(ed.plan().copy(block, to="twin", inputs={"x:0": "x:0"}).connect("twin/y:0", to="z"))
+    ed.apply(ed.plan().copy(block, to="copy", inputs={"x:0": "x:0"}).connect("copy/y:0", to="z"))
     found = diff(before, ed)
-    assert found.added == ("twin/y",)
+    assert found.added == ("copy/y",)
     assert found.removed == ()
-    assert [str(change) for change in found.changes] == ["z input 0: y:0 -> twin/y:0"]
+    assert [str(change) for change in found.changes] == ["z input 0: y:0 -> copy/y:0"]
     names = found.picture.names
-    assert {names[i]: mark for i, mark in found.marks.items()} == {"z": "changed", "twin/y": "new"}
+    assert {names[i]: mark for i, mark in found.marks.items()} == {"z": "changed", "copy/y": "new"}
 
 
 def test_a_copy_and_its_original_by_the_map_of_names():
     source = gs.open(model("resource", None).graph)
     target = gs.open(tf.Graph())
-    target.apply(target.plan().copy(source.select(), to="twin", collections="rename"))
-    mapping = {name: f"twin/{name}" for name in source.snapshot.names}
+    target.apply(target.plan().copy(source.select(), to="copy", collections="rename"))
+    mapping = {name: f"copy/{name}" for name in source.snapshot.names}
     found = diff(source, target, by="mapping", mapping=mapping)
     assert found.changes == (), str(found)
     assert (found.added, found.removed) == ((), ())

@@ -282,10 +282,10 @@ def test_ops_collapsed_to_a_call_and_inlined_again_give_the_same_bits(recipe, en
     )
     assert all(any(word in fault.wrong for word in allowed) for fault in faults), [str(f) for f in faults]
     assume(not faults)
-    twin = _again(graph)
+    rebuilt = _again(graph)
     done = ed.apply(plan)
     end = [t.name for t in made.tensors if t.name in done]
-    wanted = run(twin, end, feeds)
+    wanted = run(rebuilt, end, feeds)
     once = _again(ed.graph)
     equal(run(once, [done[t].name for t in end], feeds), wanted)
     step = ed.plan().inline("call")
@@ -297,6 +297,6 @@ def test_ops_collapsed_to_a_call_and_inlined_again_give_the_same_bits(recipe, en
 
 def _again(graph: Any) -> Any:
     """The same graph once more: running it adds what initialises it."""
-    twin = gs.open(tf.Graph())
-    twin.apply(twin.plan().copy(gs.open(graph).select(), to=""))
-    return twin.graph
+    rebuilt = gs.open(tf.Graph())
+    rebuilt.apply(rebuilt.plan().copy(gs.open(graph).select(), to=""))
+    return rebuilt.graph

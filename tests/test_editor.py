@@ -280,8 +280,8 @@ def test_materialise(kind):
     assert session.run("loss:0", feed) == m.session.run("loss:0", feed)
     with m.graph.as_default(), tf1.variable_scope("", reuse=True):
         for v in tf1.global_variables():
-            twin = next(o for o in ed.graph.get_collection("variables") if o.name == v.name)
-            np.testing.assert_array_equal(session.run(twin), m.session.run(v))
+            copied = next(o for o in ed.graph.get_collection("variables") if o.name == v.name)
+            np.testing.assert_array_equal(session.run(copied), m.session.run(v))
     new = ed.graph
     assert ed.undo().number == 1
     assert ed.graph is m.graph

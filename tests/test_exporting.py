@@ -81,7 +81,7 @@ def test_too_many_boxes_are_refused_as_everywhere(monkeypatch):
 
 def test_orphans_are_marked_in_the_page():
     ed = opened()
-    ed.apply(ed.plan().copy(ed.select(name="net/opf5"), to="twin", unmapped="placeholder"))
+    ed.apply(ed.plan().copy(ed.select(name="net/opf5"), to="copy", unmapped="placeholder"))
     ed.undo()
     found = json.loads(data_of(ed.to_html(), "gs-graph"))
     states = {row[2]: row[10] for row in found["packed"]["rows"]}

@@ -77,12 +77,12 @@ def test_in_each_step_somebody_updates_and_it_waits(kind, same, protected, monke
 
     session, step, both = halves(kind, middle)
     with unprotected(monkeypatch, protected):
-        twin = gs.duplicate(gs.open(session).select(outputs=both), values=session, graph=session if same else None)
+        replica = gs.duplicate(gs.open(session).select(outputs=both), values=session, graph=session if same else None)
 
         def update():
             while asked.acquire() and not stop.is_set():
-                twin.update()
-                seen.append(twin.run(twin[both]).tolist())
+                replica.update()
+                seen.append(replica.run(replica[both]).tolist())
                 updated.release()
 
         thread = threading.Thread(target=update)
@@ -97,7 +97,7 @@ def test_in_each_step_somebody_updates_and_it_waits(kind, same, protected, monke
             stop.set()
             asked.release()
             thread.join(30)
-        twin.close()
+        replica.close()
     wanted = [[n, n if protected else n - 1] for n in range(1, 11)]
     assert seen == wanted
 
@@ -115,10 +115,10 @@ def test_a_step_under_way_when_the_duplicate_is_made_is_waited_for(same, monkeyp
     thread.start()
     assert begun.wait(30)
     monkeypatch.setattr(observed, "_pause", waited.set)
-    twin = gs.duplicate(gs.open(session).select(outputs=both), values=session, graph=session if same else None)
-    assert twin.run(twin[both]).tolist() == [1, 1]
+    replica = gs.duplicate(gs.open(session).select(outputs=both), values=session, graph=session if same else None)
+    assert replica.run(replica[both]).tolist() == [1, 1]
     thread.join(30)
-    twin.close()
+    replica.close()
 
 
 @pytest.mark.parametrize("protected", [True, False])
@@ -131,9 +131,11 @@ def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, prot
     block = gs.open(m.session).select(inputs=[m.x], outputs=[m.y])
     seen, threads = [], []
     with unprotected(monkeypatch, protected):
-        twin = gs.duplicate(block, values=m.session)
-        other = gs.duplicate(gs.open(twin.session).select(), values=twin.session, graph=twin.session if same else None)
-        session, both = twin.session, [twin["net/w"], twin["net/b"]]
+        replica = gs.duplicate(block, values=m.session)
+        other = gs.duplicate(
+            gs.open(replica.session).select(), values=replica.session, graph=replica.session if same else None
+        )
+        session, both = replica.session, [replica["net/w"], replica["net/b"]]
         real = links.feed
 
         def slow(session, values, pairs, options=None):
@@ -150,24 +152,24 @@ def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, prot
         put(m.w, 5.0, m.session)
         put(m.b, 5.0, m.session)
         monkeypatch.setattr(links, "feed", slow)
-        twin.update()
+        replica.update()
         threads[0].join(30)
         monkeypatch.setattr(links, "feed", real)
         other.update()
         assert {float(array.flat[0]) for array in other.run([other["net/w"], other["net/b"]])} == {5.0}
-        other.close(), twin.close()
+        other.close(), replica.close()
     assert (seen == [{5.0}]) is protected
 
 
 def test_train_is_the_way_to_step():
     m = model("resource", "sgd")
-    twin = gs.duplicate(m.session)
-    before = twin.run(m.w)
-    loss, _ = twin.train([m.loss, m.train], m.feed())
+    replica = gs.duplicate(m.session)
+    before = replica.run(m.w)
+    loss, _ = replica.train([m.loss, m.train], m.feed())
     assert loss > 0
-    np.testing.assert_array_equal(twin.run(m.w), before)
-    twin.update()
-    np.testing.assert_array_equal(twin.run(m.w), m.session.run(m.w))
+    np.testing.assert_array_equal(replica.run(m.w), before)
+    replica.update()
+    np.testing.assert_array_equal(replica.run(m.w), m.session.run(m.w))
     beside = gs.duplicate(m.session, graph=m.session)
     beside.train("train", m.feed())
     assert not np.array_equal(beside.run(beside[m.w]), m.session.run(m.w))
@@ -177,11 +179,11 @@ def test_train_is_the_way_to_step():
 def test_several_runs_are_one_step_inside_training(same):
     m = model()
     block = gs.open(m.session).select(inputs=[m.x], outputs=[m.y])
-    twin = gs.duplicate(block, values=m.session, graph=m.session if same else None)
+    replica = gs.duplicate(block, values=m.session, graph=m.session if same else None)
     half = threading.Event()
 
     def train():
-        with twin.training() as session:
+        with replica.training() as session:
             assert session is m.session
             put(m.w, 1.0, session)
             half.set()
@@ -192,49 +194,49 @@ def test_several_runs_are_one_step_inside_training(same):
     thread = threading.Thread(target=train)
     thread.start()
     assert half.wait(30)
-    twin.update()
-    assert {float(v.flat[0]) for v in twin.run([twin[m.w], twin[m.b]])} == {1.0}
+    replica.update()
+    assert {float(v.flat[0]) for v in replica.run([replica[m.w], replica[m.b]])} == {1.0}
     thread.join(30)
-    with twin.training():
-        assert twin.update().number == 3  # the thread that trains may update
-    for asked, train in (("training()", twin.training), ("train(...)", lambda: twin.train(m.w))):
+    with replica.training():
+        assert replica.update().number == 3  # the thread that trains may update
+    for asked, train in (("training()", replica.training), ("train(...)", lambda: replica.train(m.w))):
         said = refuses(PlanError, asked, "this thread is reading", "outside of `with reading()`")
-        with said, twin.reading(), train():
+        with said, replica.reading(), train():
             pass
 
 
 def test_an_update_that_gets_no_moment_says_so():
     m = model()
-    twin = gs.duplicate(m.session)
+    replica = gs.duplicate(m.session)
     inside, out = threading.Event(), threading.Event()
 
     def train():
-        with twin.training():
+        with replica.training():
             inside.set()
             assert out.wait(30)
 
     thread = threading.Thread(target=train)
     thread.start()
     assert inside.wait(30)
-    with refuses(PlanError, "update()", "for 0.01 s there was no moment without a step", "twin.update(timeout=600)"):
-        twin.update(timeout=0.01)
+    with refuses(PlanError, "update()", "for 0.01 s there was no moment without a step", "replica.update(timeout=600)"):
+        replica.update(timeout=0.01)
     out.set()
     thread.join(30)
-    assert twin.update().number == 2
+    assert replica.update().number == 2
 
 
 def test_the_original_that_is_not_here_cannot_be_trained(tmp_path):
     m = model()
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
-    with refuses(PlanError, "train(...)", "no session to train in", "twin.attach(session)"):
+    with refuses(PlanError, "train(...)", "no session to train in", "replica.attach(session)"):
         gs.duplicate(block).train(m.train)
-    with refuses(PlanError, "train(...)", "no session to train in", "twin.attach(session)"):
+    with refuses(PlanError, "train(...)", "no session to train in", "replica.attach(session)"):
         gs.duplicate(block, graph=m.graph).train(m.train)
     follower = gs.duplicate(block).follow(tmp_path)
-    with refuses(PlanError, "training()", "in another program", "twin.attach(session)"), follower.training():
+    with refuses(PlanError, "training()", "in another program", "replica.attach(session)"), follower.training():
         pass
     values = {"net/w": np.ones([2, 3]), "net/b": np.zeros(3)}
-    with refuses(PlanError, "train(...)", "nowhere: its values were given", "twin.attach(session)"):
+    with refuses(PlanError, "train(...)", "nowhere: its values were given", "replica.attach(session)"):
         gs.duplicate(block, values=values).train(m.train)
 
 
@@ -242,12 +244,12 @@ def test_a_keras_model_that_another_thread_trains():
     import keras
 
     net = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(2), keras.layers.Dense(1)])
-    twin = gs.duplicate(net)
-    source = twin._source
-    assert twin.train(lambda: net.variables[0].assign([[1.0, 1.0], [1.0, 1.0]])) is not None
-    assert len(twin.update().changed) == 1
-    with refuses(PlanError, "train(...)", "an object of Python", "twin.train(lambda: model.train_on_batch(x, y))"):
-        twin.train(net.variables[0])
+    replica = gs.duplicate(net)
+    source = replica._source
+    assert replica.train(lambda: net.variables[0].assign([[1.0, 1.0], [1.0, 1.0]])) is not None
+    assert len(replica.update().changed) == 1
+    with refuses(PlanError, "train(...)", "an object of Python", "replica.train(lambda: model.train_on_batch(x, y))"):
+        replica.train(net.variables[0])
     read, count = source._value, []
 
     def disturbed(name):
@@ -258,9 +260,9 @@ def test_a_keras_model_that_another_thread_trains():
 
     source._value = disturbed
     with pytest.raises(PlanError) as caught:
-        twin.update()
-    reads(caught.value, "update()", "changed while the values were read", "another thread", "twin.train(lambda: ")
-    assert twin.update()
+        replica.update()
+    reads(caught.value, "update()", "changed while the values were read", "another thread", "replica.train(lambda: ")
+    assert replica.update()
 
 
 def test_a_queue_that_is_full_holds_up_nobody():
@@ -273,16 +275,16 @@ def test_a_queue_that_is_full_holds_up_nobody():
         step = w.assign_add(queue.dequeue()).op
         session = tf1.Session(graph=graph)
         session.run([w.initializer, epoch.initializer])
-    twin = gs.duplicate(session)
+    replica = gs.duplicate(session)
     session.run(fill)
     filling = threading.Thread(target=session.run, args=(fill,))
     filling.start()
     until(lambda: session.run(epoch) == 2)  # it waits now
-    twin.update(timeout=30)
+    replica.update(timeout=30)
     session.run(step), session.run(step)
     filling.join(30)
-    twin.update()
-    assert twin.run(w) == 2.0
+    replica.update()
+    assert replica.run(w) == 2.0
 
 
 def test_a_step_that_waits_for_another_step_gets_it_though_an_update_waits():
@@ -294,19 +296,19 @@ def test_a_step_that_waits_for_another_step_gets_it_though_an_update_waits():
             gives = token.enqueue(1.0)
         session = tf1.Session(graph=graph)
         session.run([w.initializer, v.initializer])
-    twin = gs.duplicate(session)
-    threads = [threading.Thread(target=session.run, args=(waits,)), threading.Thread(target=twin.update)]
+    replica = gs.duplicate(session)
+    threads = [threading.Thread(target=session.run, args=(waits,)), threading.Thread(target=replica.update)]
     threads[0].start()
-    until(lambda: twin._original._inside)
+    until(lambda: replica._original._inside)
     threads[1].start()
     until(lambda: doors._queue)
     session.run(gives)
     for thread in threads:
         thread.join(30)
-    assert twin.run([w, v]) == [1.0, 1.0]
+    assert replica.run([w, v]) == [1.0, 1.0]
 
 
-def test_twins_of_one_another_wait_for_one_another_and_never_for_good():
+def test_replicas_of_one_another_wait_for_one_another_and_never_for_good():
     m = model("resource", "sgd")
     first = gs.duplicate(m.session)
     second = gs.duplicate(gs.open(first.session).select(), values=first.session)
@@ -335,13 +337,13 @@ def test_a_session_is_as_it_was_when_nobody_follows_it():
 
     m = model()
     before = set(vars(m.session))
-    twins = [gs.duplicate(m.session), gs.duplicate(m.session, graph=m.session)]
+    replicas = [gs.duplicate(m.session), gs.duplicate(m.session, graph=m.session)]
     assert set(vars(m.session)) > before
-    twins[0].close()
-    twins[1].close()
+    replicas[0].close()
+    replicas[1].close()
     assert set(vars(m.session)) == before
-    twins = [gs.duplicate(m.session)]
-    del twins
+    replicas = [gs.duplicate(m.session)]
+    del replicas
     gc.collect()
     assert set(vars(m.session)) == before
 
@@ -353,8 +355,8 @@ def test_a_session_that_is_followed_no_more_is_freed_at_once():
 
     m = model("resource", optimizer=None)
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
-    twin = gs.duplicate(block, values=m.session, graph=m.graph)
-    twin.update()
+    replica = gs.duplicate(block, values=m.session, graph=m.graph)
+    replica.update()
     other = tf1.Session(graph=m.graph)
     with m.graph.as_default():
         other.run(tf1.global_variables_initializer())
@@ -363,7 +365,7 @@ def test_a_session_that_is_followed_no_more_is_freed_at_once():
     gc.disable()
     try:
         del m.session
-        twin.attach(other)
+        replica.attach(other)
         assert gone() is None
     finally:
         gc.enable()

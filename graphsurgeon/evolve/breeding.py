@@ -13,7 +13,7 @@ from .candidate import Assembly, Candidate, Piece, candidate
 _TRIES = 8
 
 
-def crossover(one: Candidate, other: Candidate, rng: Any, most: int = 200) -> Candidate | None:
+def crossover(one: Candidate, other: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
     """Returns `one` with a random part of it replaced by a copy of a random part of `other`.
 
     The part that goes and the part that comes are sub-expressions: a tensor and all that computes it from the inputs.
@@ -22,7 +22,7 @@ def crossover(one: Candidate, other: Candidate, rng: Any, most: int = 200) -> Ca
     Args:
         one, other: the parents; they stay as they are. Their inputs have the same names.
         rng: a NumPy random generator; with the same one, the same child is born.
-        most: the greatest number of ops of a child.
+        limit: the greatest number of ops of a child.
 
     Returns:
         the child, in a graph of its own; None where no parts fit in a few tries.
@@ -46,13 +46,13 @@ def crossover(one: Candidate, other: Candidate, rng: Any, most: int = 200) -> Ca
             continue
         graft = fitting[rng.integers(len(fitting))].tensor
         parts = other.below(graft) if graft.partition(":")[0] not in other.inputs else ()
-        child = _replaced(one, cut.tensor, Piece(other, parts), graft, "crossover", most)
+        child = _replaced(one, cut.tensor, Piece(other, parts), graft, "crossover", limit)
         if child is not None:
             return child
     return None
 
 
-def _replaced(one: Candidate, cut: str, piece: Piece, graft: str, born: str, most: int) -> Candidate | None:
+def _replaced(one: Candidate, cut: str, piece: Piece, graft: str, born: str, limit: int) -> Candidate | None:
     """`one`, of which everything that read `cut` reads the tensor `graft` of a piece; None where that does not fit."""
     assembly = Assembly(one)
     new = assembly.add(piece)[graft]
@@ -62,10 +62,10 @@ def _replaced(one: Candidate, cut: str, piece: Piece, graft: str, born: str, mos
         rest = one.below(one.output, without=[at])
         if _reads_another(one, rest, cut):
             return None  # an op with several outputs of which others are read
-        if len(piece.ops) + len(rest) > most:
+        if len(piece.ops) + len(rest) > limit:
             return None
         output = assembly.add(Piece(one, rest, {cut: new}))[one.output]
-    elif len(piece.ops) > most:
+    elif len(piece.ops) > limit:
         return None
     try:
         return assembly.made(output, born)
@@ -135,7 +135,7 @@ class Rule:
         self.kind = spec.dtype
         self.replacement = candidate(graph, output, arguments)
 
-    def apply(self, one: Candidate, rng: Any, most: int = 200) -> Candidate | None:
+    def apply(self, one: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
         """Returns a copy in which one place that fits is replaced; None where none does."""
         kinds = dict.fromkeys(self.arguments, self.kind)
         needed = set(one.needed)
@@ -162,7 +162,7 @@ class Rule:
         output = new
         if cut != one.output:
             rest = tuple(n for n in one.below(one.output, without=[cut.partition(":")[0]]) if n not in base)
-            if _reads_another(one, rest, cut) or len(base) + len(rest) + rule.size > most:
+            if _reads_another(one, rest, cut) or len(base) + len(rest) + rule.size > limit:
                 return None
             shared = {t: n for t, n in known.items() if t.partition(":")[0] in base}
             output = assembly.add(Piece(one, rest, {**shared, cut: new}))[one.output]
@@ -197,7 +197,7 @@ def grow(
     return candidate(graph, output, list(inputs))
 
 
-def sprout(one: Candidate, fresh: Candidate, rng: Any, most: int = 200) -> Candidate | None:
+def sprout(one: Candidate, fresh: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
     """Returns `one` with a random part replaced by the whole of a new expression; None where none fits."""
     kind = str(fresh.editor.snapshot.info(*fresh.editor.snapshot.tensor(fresh.output)))
     cuts = [p for p in one.points if p.kind == kind]
@@ -205,5 +205,5 @@ def sprout(one: Candidate, fresh: Candidate, rng: Any, most: int = 200) -> Candi
         return None
     cut = cuts[rng.integers(len(cuts))].tensor
     if fresh.output.partition(":")[0] in fresh.inputs:
-        return _replaced(one, cut, Piece(fresh, ()), fresh.output, "growth", most)
-    return _replaced(one, cut, Piece(fresh, fresh.needed), fresh.output, "growth", most)
+        return _replaced(one, cut, Piece(fresh, ()), fresh.output, "growth", limit)
+    return _replaced(one, cut, Piece(fresh, fresh.needed), fresh.output, "growth", limit)

@@ -152,8 +152,8 @@ def _said(kind: str, args: Sequence[str], node: Any) -> str:
 def _wrapped(text: str) -> bool:
     """Whether the first bracket of a text closes with the last one."""
     depth = 0
-    for at, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
         if not depth:
             return bool(at) and at == len(text) - 1
     return False

@@ -76,18 +76,18 @@ def evolve(
     inputs: Mapping[str, Any] | None = None,
     functions: Sequence[Callable[..., Any]] = (),
     *,
-    first: Sequence[Any] = (),
+    initial: Sequence[Any] = (),
     rules: Sequence[tuple[Callable[..., Any], Callable[..., Any]]] = (),
     generations: int = 20,
-    size: int = 60,
+    population_size: int = 60,
     seed: int = 0,
-    until: float = 0.0,
+    target_score: float = 0.0,
     constants: tuple[float, float] = (-2.0, 2.0),
     depth: int = 3,
-    most: int = 40,
-    cost: float = 1e-3,
+    limit: int = 40,
+    parsimony: float = 1e-3,
     workers: Any = 1,
-    patience: float = 10.0,
+    timeout: float = 10.0,
     report: Callable[[Generation], None] | None = None,
 ) -> Evolution:
     """Evolves graphs until one is good: genetic programming.
@@ -101,21 +101,21 @@ def evolve(
             which it can be trained before it is judged. It is called by several threads where there are several
             workers.
         inputs: name -> `tf.TensorSpec` (or a dtype, for one of any length); all of one dtype and shape. Default: those
-            of `first`.
+            of `initial`.
         functions: plain functions of tensors that new expressions are made of, as ``[tf.add, tf.sin]``.
-        first: graphs to begin with (what `gs.open` takes, or a `Candidate`); the rest of the population grows.
+        initial: graphs to begin with (what `gs.open` takes, or a `Candidate`); the rest of the population grows.
         rules: (pattern, replacement), both plain functions of tensors: ``(lambda a, b: a + b, lambda a, b: a * b)``.
         generations: how many at most, after the first population.
-        size: how many candidates a population has.
+        population_size: how many candidates a population has.
         seed: the same seed gives the same evolution, with any workers.
-        until: it ends when the best score is at most this.
+        target_score: it ends when the best score is at most this.
         constants: the least and the greatest constant that grows.
         depth: how many functions a new expression has inside one another at most.
-        most: the greatest number of ops of a candidate.
-        cost: what an op more costs, as a part of the score: between two that are nearly as good, the smaller wins.
+        limit: the greatest number of ops of a candidate.
+        parsimony: what an op more costs, as a part of the score: between two that are nearly as good, the smaller wins.
         workers: how many sessions run side by side in this process; or a mapping of target to device, or a
             `LocalCluster`, to run them in a cluster.
-        patience: how long to wait for a worker of a cluster, also for one run of it, in seconds.
+        timeout: how long to wait for a worker of a cluster, also for one run of it, in seconds.
         report: called with each `Generation`.
 
     Returns:
@@ -124,30 +124,30 @@ def evolve(
     Raises:
         PlanError: nothing to begin with, a function that does not fit the inputs, a number that makes no sense, a
             worker that does not answer, or all of them lost.
-        OpenError: a graph of `first` cannot be opened.
+        OpenError: a graph of `initial` cannot be opened.
 
     Example:
         >>> import numpy as np, tensorflow as tf
         >>> x = np.linspace(-1, 1, 20)
         >>> y = x * x + x
         >>> found = evolve(lambda run: np.mean((run({"x": x}) - y) ** 2), {"x": tf.float32}, [tf.add, tf.multiply],
-        ...     size=30, seed=1, until=1e-9)
+        ...     population_size=30, seed=1, target_score=1e-9)
         >>> found.best.score < 1e-9
         True
     """
     from ..tf.run.growth import arity, refuse_mixed, specs_of
     from ..tf.run.trials import scores, workers_of
 
-    _refuse_odd(generations=generations, size=size, depth=depth, most=most)
+    _refuse_odd(generations=generations, population_size=population_size, depth=depth, limit=limit)
     if callable(functions):
         functions = [functions]
     _refuse_unfit(score, constants, seed, rules)
-    begun = [one if isinstance(one, Candidate) else candidate(one) for one in first]
+    begun = [one if isinstance(one, Candidate) else candidate(one) for one in initial]
     if inputs is None and begun:
         inputs = specs_of(begun[0].graph, begun[0].inputs)
     if not inputs or (not functions and not begun):
         raise PlanError(
-            "evolve(...)", "there is nothing to begin with", "Give inputs= and functions=, or graphs: first=[...]"
+            "evolve(...)", "there is nothing to begin with", "Give inputs= and functions=, or graphs: initial=[...]"
         )
     specs = refuse_mixed(inputs) if functions or rules else dict(inputs)
     _refuse_strangers(begun, list(specs))
@@ -155,13 +155,13 @@ def evolve(
         arity(function)
     known_rules = [Rule(a, b, next(iter(specs.values()))) for a, b in rules]
     rng = np.random.default_rng(seed)
-    able = workers_of(workers, patience)
+    able = workers_of(workers, timeout)
 
     def new() -> Candidate:
         return grow(specs, functions, rng, constants, depth)
 
-    population = begun[:size]
-    while len(population) < size:
+    population = begun[:population_size]
+    while len(population) < population_size:
         population.append(new() if functions else begun[len(population) % len(begun)])
     births: dict[str, int] = {}
     memory: dict[str, float] = {}
@@ -173,25 +173,25 @@ def evolve(
         for one in population:
             one.score = memory[_key(one)] if one.score is None else one.score
         tried += len(fresh)
-        population.sort(key=lambda c: (_worth(c, cost), c.size, c.formula))
+        population.sort(key=lambda c: (_worth(c, parsimony), c.size, c.formula))
         best = min(population, key=lambda c: (c.score, c.size, c.formula))
         said.append(Generation(number, _number(best.score), best.size, best.formula, tried))
         if report is not None:
             report(said[-1])
-        if said[-1].score <= until or number == generations:
+        if said[-1].score <= target_score or number == generations:
             break
         children = [best, *(c for c in population if c is not best)][:_ELITE]
         known = set(map(_key, children))
-        twins = 0  # one graph twice teaches nothing; but a population may have run dry
-        while len(children) < size:
-            child = _child(population, rng, new if functions else None, known_rules, most)
-            if _key(child) in known and twins < size:
-                twins += 1
+        repeated = 0  # one graph twice teaches nothing; but a population may have run dry
+        while len(children) < population_size:
+            child = _child(population, rng, new if functions else None, known_rules, limit)
+            if _key(child) in known and repeated < population_size:
+                repeated += 1
                 continue
             known.add(_key(child))
             births[child.born] = births.get(child.born, 0) + 1
             children.append(child)
-        since += len(children) + twins
+        since += len(children) + repeated
         population = children
         memory = {_key(c): c.score for c in population if c.score is not None}
         if since >= _COLLECT_AFTER:  # graphs are full of cycles: left to itself, Python lets them pile up
@@ -201,20 +201,20 @@ def evolve(
 
 
 def _child(
-    population: list[Candidate], rng: Any, new: Callable[[], Candidate] | None, rules: list[Rule], most: int
+    population: list[Candidate], rng: Any, new: Callable[[], Candidate] | None, rules: list[Rule], limit: int
 ) -> Candidate:
     """A child of candidates that won a round each; a copy of one where nothing else comes about."""
     one = _winner(population, rng)
     dice = rng.random()
     child = None
     if dice < 0.6:
-        child = crossover(one, _winner(population, rng), rng, most)
+        child = crossover(one, _winner(population, rng), rng, limit)
     elif dice < 0.8:
         child = jitter(one, rng)
     elif dice < 0.9 and rules:
-        child = rules[rng.integers(len(rules))].apply(one, rng, most)
+        child = rules[rng.integers(len(rules))].apply(one, rng, limit)
     if child is None and new is not None:
-        child = sprout(one, new(), rng, most)
+        child = sprout(one, new(), rng, limit)
     if child is None:
         child = jitter(one, rng) or Candidate(one.editor, one.inputs, one.output, one.score, "unchanged")
     return child
@@ -225,8 +225,8 @@ def _winner(population: list[Candidate], rng: Any) -> Candidate:
     return population[int(rng.integers(len(population), size=_ROUND).min())]
 
 
-def _worth(one: Candidate, cost: float) -> float:
-    return _number(one.score) * (1.0 + cost * one.size)
+def _worth(one: Candidate, parsimony: float) -> float:
+    return _number(one.score) * (1.0 + parsimony * one.size)
 
 
 def _number(score: float | None) -> float:
@@ -242,7 +242,7 @@ def _key(one: Candidate) -> str:
 
 def _refuse_odd(**numbers: Any) -> None:
     for name, value in numbers.items():
-        least = 0 if name == "generations" else 2 if name == "size" else 1
+        least = 0 if name == "generations" else 2 if name == "population_size" else 1
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise PlanError(
                 f"evolve({name}={value!r})", f"{name} is a whole number, at least {least}", "Try the default"
@@ -265,7 +265,7 @@ def _refuse_unfit(score: Any, constants: Any, seed: Any, rules: Any) -> None:
         raise PlanError(f"evolve(seed={seed!r})", "seed is a whole number, at least 0", "Try seed=1")
     for rule in rules:
         if not (isinstance(rule, (tuple, list)) and len(rule) == 2 and all(map(callable, rule))):
-            wrong = f"{rule!r} is no pair of functions"
+            wrong = f"{rule!r} is not a pair of functions"
             raise PlanError(
                 "evolve(rules=...)", wrong, "Give (pattern, replacement): (lambda a, b: a + b, tf.multiply)"
             )
@@ -275,7 +275,7 @@ def _refuse_strangers(begun: list[Candidate], inputs: list[str]) -> None:
     for one in begun:
         if sorted(one.inputs) != sorted(inputs):
             raise PlanError(
-                "evolve(first=...)",
+                "evolve(initial=...)",
                 f"a graph has the inputs {sorted(one.inputs)}, not {sorted(inputs)}",
                 "Give graphs whose placeholders have the same names",
             )

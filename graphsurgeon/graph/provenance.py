@@ -49,7 +49,7 @@ class Origin:
         changes: (step, what was changed).
 
     Example:
-        >>> print(Origin("twin/x", "copied", 3, "x", "net.pb", changes=((4, "input 0 reads y:0"),)))
+        >>> print(Origin("copy/x", "copied", 3, "x", "net.pb", changes=((4, "input 0 reads y:0"),)))
         copied from op 'x' of net.pb in step 3, changed in step 4 (input 0 reads y:0)
     """
 
@@ -157,10 +157,10 @@ def origins(records: Sequence[Any]) -> Mapping[str, Origin]:
     """Returns op name -> where it came from, for all that is no original; what is no record is passed over.
 
     Example:
-        >>> about = {"copies": [{"graph": "net", "to": "twin", "ops": ["x"]}], "changed": {"y": "T=1"}}
+        >>> about = {"copies": [{"graph": "net", "to": "copy", "ops": ["x"]}], "changed": {"y": "T=1"}}
         >>> for origin in origins([written(1, about)]).values():
         ...     print(origin.op, origin)
-        twin/x copied from op 'x' of net in step 1
+        copy/x copied from op 'x' of net in step 1
         y original, changed in step 1 (T=1)
     """
     return _origins(tuple(data for data in records if step_of(data)))
@@ -221,8 +221,8 @@ def from_attribute(op: str, data: bytes) -> Origin:
     """Returns what such an attribute says; an original where it cannot be read.
 
     Example:
-        >>> origin = Origin("twin/x", "copied", 3, "x", "net.pb")
-        >>> from_attribute("twin/x", attribute(origin)) == origin, from_attribute("x", b"?").kind
+        >>> origin = Origin("copy/x", "copied", 3, "x", "net.pb")
+        >>> from_attribute("copy/x", attribute(origin)) == origin, from_attribute("x", b"?").kind
         (True, 'original')
     """
     try:

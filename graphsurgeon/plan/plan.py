@@ -59,9 +59,9 @@ class Plan(Editing):
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
         >>> from graphsurgeon.graph.selection import select
-        >>> plan = Plan(g).copy(select(g), to="twin")
+        >>> plan = Plan(g).copy(select(g), to="copy")
         >>> plan.check(), plan.after().names
-        ((), ['x', 'y', 'twin/x', 'twin/y'])
+        ((), ['x', 'y', 'copy/x', 'copy/y'])
     """
 
     base: Graph

@@ -25,9 +25,9 @@ class Preview:
         >>> from graphsurgeon.plan.plan import Plan
         >>> from graphsurgeon.graph.selection import select
         >>> g = Graph.of([("x", "Const", []), ("y", "Neg", ["x"])], title="tiny")
-        >>> print(Plan(g).copy(select(g), to="twin").preview())
+        >>> print(Plan(g).copy(select(g), to="copy").preview())
         plan for tiny
-          1. copy 2 ops of tiny to twin/
+          1. copy 2 ops of tiny to copy/
         makes
           2 ops: 1 Const, 1 Neg
         nothing that exists is touched

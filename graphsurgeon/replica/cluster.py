@@ -168,7 +168,7 @@ def free_ports(count: int) -> list[int]:
 
 def _past_proxies() -> None:
     """Lets gRPC reach the loopback directly: it would ask the proxy that the environment names, and wait for ever."""
-    name = "no_grpc_proxy"  # small letters, as gRPC reads it
+    name = "no_grpc_proxy"  # lower case, as gRPC reads it
     said = os.environ.get(name) or os.environ.get("no_proxy") or ""
     if "127.0.0.1" not in said.split(","):
         os.environ[name] = ",".join(filter(None, (said, "127.0.0.1")))

@@ -16,7 +16,7 @@ from ..graph.variables import VARIABLE_TYPES, VariableInfo
 from ..keeping import values_of
 from ..open import open
 from ..plan.plan import Plan, tensor_name
-from .replica import Twin
+from .replica import Replica
 from .update import part, times
 
 
@@ -31,7 +31,7 @@ class _Asked:
     rules: Mapping[str, Any]
     target: str
     config: Any
-    patience: float
+    timeout: float
 
 
 def duplicate(
@@ -50,8 +50,8 @@ def duplicate(
     trainable: bool = False,
     target: str = "",
     config: Any = None,
-    patience: float = 10.0,
-) -> Twin:
+    timeout: float = 10.0,
+) -> Replica:
     """Puts a copy of a graph, or of a part, in another place, and keeps it up to date with the original.
 
     Args:
@@ -59,13 +59,13 @@ def duplicate(
         device: where the copy is to run: ``"/cpu:0"``, ``"/gpu:0"``, ``"/job:worker/task:1"``; or as in `Plan.copy`.
         graph: the graph, session or editor to put it in. Default: a new graph, with a session of its own. In the
             graph of the original it runs in the same session, and an update is one op, made once.
-        to: its name scope. Default: ``twin`` in the graph of the original, else none: all names are kept.
+        to: its name scope. Default: ``replica`` in the graph of the original, else none: all names are kept.
         values: the session in which the original runs, or an editor: where updates come from. Default: the source's
-            own, if it has one (a selection has none); else nothing until `Twin.attach`, `Twin.hook` or `Twin.follow`.
-            A Keras model, `tf.Module` or function gives the values that its variables have at each update: train it
-            by `Twin.train`, or update in the thread that trains it. A mapping of variable name to array is taken over
-            once.
-        every: how many calls of `Twin.step`, or runs under `Twin.hook`, make one update.
+            own, if it has one (a selection has none); else nothing until `Replica.attach`, `Replica.hook` or
+            `Replica.follow`. A Keras model, `tf.Module` or function gives the values that its variables have at each
+            update: train it by `Replica.train`, or update in the thread that trains it. A mapping of variable name to
+            array is taken over once.
+        every: how many calls of `Replica.step`, or runs under `Replica.hook`, make one update.
         tau: how far an update goes: 1 copies, 0.005 moves a two-hundredth of the way (a target network).
         inputs, unmapped, control, variables: as in `Plan.copy`. Tensors that enter the selection are kept in the
             graph of the original, and become placeholders in another one, unless told otherwise. Variables under
@@ -74,10 +74,10 @@ def duplicate(
             are. Default: they only follow.
         target: in which cluster the copy has its session: ``"grpc://host:port"`` of a `tf.distribute.Server`.
         config: a `tf.compat.v1.ConfigProto` for that session.
-        patience: how long to wait for the cluster, in seconds.
+        timeout: how long to wait for the cluster, in seconds.
 
     Returns:
-        a `Twin`, with the values of the original where these are known.
+        a `Replica`, with the values of the original where these are known.
 
     Raises:
         PlanError: there is no such device, the cluster does not answer, the scope is taken, a variable has no value or
@@ -93,9 +93,9 @@ def duplicate(
         ...     learn = w.assign_add(1.0)
         >>> session = tf.compat.v1.Session(graph=graph)
         >>> session.run(w.initializer)
-        >>> twin = gs.duplicate(gs.open(session).select(outputs=y), device="/cpu:0", values=session)
+        >>> replica = gs.duplicate(gs.open(session).select(outputs=y), device="/cpu:0", values=session)
         >>> _ = session.run(learn)
-        >>> print(twin.run(y), twin.update().changed, twin.run(y))
+        >>> print(replica.run(y), replica.update().changed, replica.run(y))
         10.0 ('w',) 20.0
     """
     every, tau = times(every, "duplicate"), part(tau, "duplicate")
@@ -105,7 +105,7 @@ def duplicate(
     own = _running(editor, graph if same and values is None and hasattr(graph, "graph") else values)
     rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device,
              "trainable": trainable}  # fmt: skip
-    asked = _Asked(device, to, every, tau, rules, target, config, patience)
+    asked = _Asked(device, to, every, tau, rules, target, config, timeout)
     if same:
         return _beside(editor, block, own, asked)
     handles: Any = {}
@@ -116,8 +116,8 @@ def duplicate(
 
 def _source(source: Any) -> tuple[Editor, Selection]:
     """The graph to copy from, and what of it."""
-    if isinstance(source, Twin):
-        raise PlanError("duplicate(twin)", f"{source!r} is a duplicate, no graph", _again(source))
+    if isinstance(source, Replica):
+        raise PlanError("duplicate(replica)", f"{source!r} is a duplicate, not a graph", _again(source))
     if isinstance(source, Selection):
         return open(source.graph.owner, title=source.graph.title), source
     editor = source if isinstance(source, Editor) else open(source)
@@ -125,13 +125,13 @@ def _source(source: Any) -> tuple[Editor, Selection]:
     return editor, editor.select().where(lambda op: op.name not in gone) if gone else editor.select()
 
 
-def _again(twin: Twin) -> str:
+def _again(replica: Replica) -> str:
     """What to type for a duplicate of a duplicate."""
-    beside = twin.graph is twin.applied.copies[0].source.owner
-    if beside or twin.applied.copies[0].step.to:
-        values = ", values=twin.session" if twin.session is not None else ""
-        return f"Type gs.duplicate(gs.open(twin.graph).select(name=twin.applied.ops){values})"
-    return "Type gs.duplicate(twin.session)"
+    beside = replica.graph is replica.applied.copies[0].source.owner
+    if beside or replica.applied.copies[0].step.to:
+        values = ", values=replica.session" if replica.session is not None else ""
+        return f"Type gs.duplicate(gs.open(replica.graph).select(name=replica.applied.ops){values})"
+    return "Type gs.duplicate(replica.session)"
 
 
 def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables: Any) -> None:
@@ -167,7 +167,7 @@ def _has_values(editor: Editor) -> bool:
     return editor._session is not None or editor._values is not None
 
 
-def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Twin:
+def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Replica:
     """A duplicate in the graph of its original."""
     from ..tf.run.devices import refuse_missing
     from ..tf.values.links import SessionSource, grouped, pairs_of, refuse_folded
@@ -183,7 +183,7 @@ def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Tw
         )
     if session is not None:
         refuse_missing(asked.device, session)
-    scope = free_scope(editor.snapshot, "twin") if asked.to is None else asked.to
+    scope = free_scope(editor.snapshot, "replica") if asked.to is None else asked.to
     plan = editor.plan().copy(block, to=scope, **{**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"})
     if session is not None and not plan.check():
         refuse_empty(session, _read(plan), "duplicate(...)")
@@ -195,18 +195,18 @@ def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Tw
     def start(session: Any) -> None:
         settle(session, applied.graph, applied.made)
 
-    twin = Twin(applied, pairs, None, None, None, ops, asked.every, asked.tau, start)
+    replica = Replica(applied, pairs, None, None, None, ops, asked.every, asked.tau, start)
     if session is None:
-        return twin
+        return replica
     if not _unread(applied):
-        return twin.attach(session)
-    twin.begin(SessionSource(session), _unread(applied), session)
-    return twin
+        return replica.attach(session)
+    replica.begin(SessionSource(session), _unread(applied), session)
+    return replica
 
 
 def _apart(
     editor: Editor, block: Selection, own: Any, values: Any, graph: Any, asked: _Asked, handles: Mapping[str, Any]
-) -> Twin:
+) -> Replica:
     """A duplicate in another graph, with a session of its own; `handles` are those of the variables of an object."""
     from ..tf.run.devices import new_graph, new_session, refuse_missing, refuse_missing_at
     from ..tf.values.links import MappingSource, ObjectSource, SessionSource, pairs_of, refuse_folded
@@ -221,7 +221,7 @@ def _apart(
         )
     there = graph if isinstance(graph, Editor) else open(graph or new_graph(), title="duplicate")
     if graph is None:
-        refuse_missing_at(asked.device, asked.target, asked.config, asked.patience)
+        refuse_missing_at(asked.device, asked.target, asked.config, asked.timeout)
     else:
         refuse_missing(asked.device, there.session())
     starts = values if values is not None or own is None else editor
@@ -238,7 +238,7 @@ def _apart(
     refuse_folded(pairs)
 
     def opened() -> Any:
-        session = new_session(applied.graph, asked.target, asked.config, asked.patience)
+        session = new_session(applied.graph, asked.target, asked.config, asked.timeout)
         settle(session, applied.graph, made)
         return session
 
@@ -248,12 +248,12 @@ def _apart(
     if pairs and all(pair.old.op in handles for pair in pairs):
         source = ObjectSource(handles)
     how, session = (opened, opened()) if graph is None else (None, there.session())
-    twin = Twin(applied, pairs, source, how, session, None, asked.every, asked.tau, lambda session: None)
+    replica = Replica(applied, pairs, source, how, session, None, asked.every, asked.tau, lambda session: None)
     if _unread(applied):
-        twin.begin(source, _unread(applied))
+        replica.begin(source, _unread(applied))
     elif source is not None:
-        twin.update(1.0)
-    return twin
+        replica.update(1.0)
+    return replica
 
 
 def _read(plan: Plan) -> list[VariableInfo]:

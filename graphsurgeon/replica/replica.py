@@ -1,4 +1,4 @@
-"""Twin: a duplicate that follows its original: `gs.duplicate` makes one."""
+"""Replica: a duplicate that follows its original: `gs.duplicate` makes one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..locks import BusyError, Door, entered
 from .update import Update, part, pause, times
 
 
-class Twin:
+class Replica:
     """A duplicate that follows its original. Made by `gs.duplicate`.
 
-    ``twin[name or object]`` gives the copy of a thing of the original, and `run` runs it. Between two runs, `update`
+    ``replica[name or object]`` gives the copy of a thing of the original, and `run` runs it. Between two runs, `update`
     brings the values of the original over. It can be called as `step` (every n-th call counts), from a training loop
     as `hook`, or by itself with `follow`.
 
@@ -54,7 +54,7 @@ class Twin:
     ) -> None:
         self.applied, self.every, self.tau = applied, every, tau
         self.session = session
-        self.trouble: Exception | None = None
+        self.error: Exception | None = None
         self._pairs = {pair.old.op: pair for pair in pairs}
         self._source, self._opened, self._grouped, self._settle = source, opened, grouped, settle
         # Runs that step the original are behind one door, runs of the duplicate behind the other.
@@ -89,9 +89,9 @@ class Twin:
     def __repr__(self) -> str:
         at = f" under {scope}/" if (scope := self.applied.copies[0].step.to) else ""
         held = f"{many(len(self._pairs), 'variable')}, {many(self._count, 'update')}"
-        notes = [] if self.trouble is None else [f"trouble: {self.trouble}"]
-        notes += [f"mind: {sentence}" for sentence in self.applied.warnings]
-        return f"<Twin of {self.applied.copies[0].source.title}{at}: {'; '.join([held, *notes])}>"
+        notes = [] if self.error is None else [f"error: {self.error}"]
+        notes += [f"warning: {sentence}" for sentence in self.applied.warnings]
+        return f"<Replica of {self.applied.copies[0].source.title}{at}: {'; '.join([held, *notes])}>"
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Runs the duplicate, with values of one update: nothing is set while it runs.
@@ -131,7 +131,7 @@ class Twin:
             if self._closed:
                 raise PlanError("run(...)", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
             if self.session is None:
-                raise PlanError("run(...)", "the duplicate has no session yet", "Give it one: twin.attach(session)")
+                raise PlanError("run(...)", "the duplicate has no session yet", "Give it one: replica.attach(session)")
             self._state.refuse()
             yield self.session
 
@@ -156,8 +156,8 @@ class Twin:
             ...     learn = w.assign_add(1.0)
             >>> session = tf.compat.v1.Session(graph=graph)
             >>> session.run(w.initializer)
-            >>> twin = gs.duplicate(session)
-            >>> print(twin.train(learn), twin.run(w), twin.update().changed, twin.run(w))
+            >>> replica = gs.duplicate(session)
+            >>> print(replica.train(learn), replica.run(w), replica.update().changed, replica.run(w))
             2.0 1.0 ('w',) 2.0
         """
         session = self._trained("train(...)")
@@ -165,7 +165,7 @@ class Twin:
             if session is not None:
                 return session.run(fetches, feeds)
             if not callable(fetches) or feeds is not None:
-                how = "Give a function without arguments: twin.train(lambda: model.train_on_batch(x, y))"
+                how = "Give a function without arguments: replica.train(lambda: model.train_on_batch(x, y))"
                 raise PlanError("train(...)", "the original has no session: it is an object of Python", how)
             return fetches()
 
@@ -179,7 +179,7 @@ class Twin:
             PlanError: the original is not here, or not attached yet, or this thread is reading the duplicate.
 
         Example:
-            ``with twin.training() as session: session.run(critic), session.run(actor)``
+            ``with replica.training() as session: session.run(critic), session.run(actor)``
         """
         session = self._trained("training()")
         with entered([self._original], open_ended=True):
@@ -192,9 +192,9 @@ class Twin:
         session = self._session_of_original()
         if session is None and not hasattr(self._source, "handles"):
             if self._source is None:
-                raise PlanError(asked, "the duplicate has no session to train in", "Give one: twin.attach(session)")
+                raise PlanError(asked, "the duplicate has no session to train in", "Give one: replica.attach(session)")
             where = "in another program" if hasattr(self._source, "folder") else "nowhere: its values were given"
-            raise PlanError(asked, f"the original is trained {where}", "Give its session: twin.attach(session)")
+            raise PlanError(asked, f"the original is trained {where}", "Give its session: replica.attach(session)")
         return session
 
     def _session_of_original(self) -> Any:
@@ -237,7 +237,8 @@ class Twin:
         if self._closed:
             raise PlanError("update()", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
         if self._source is None and self._grouped is None:
-            raise PlanError("update()", "it has nothing to follow", "Give it a session, or a folder: twin.follow(...)")
+            how = "Give it a session, or a folder: replica.follow(...)"
+            raise PlanError("update()", "it has nothing to follow", how)
         self._door.refuse_reader()
         with self._one, Phases("updating the duplicate", 3):
             start = time.perf_counter()
@@ -269,7 +270,7 @@ class Twin:
             raise PlanError(
                 "update()",
                 f"for {timeout:g} s there was no moment without a step of the original or a reader of the duplicate",
-                "Let them end or pause, or wait longer: twin.update(timeout=600)",
+                "Let them end or pause, or wait longer: replica.update(timeout=600)",
             ) from error
 
     def _between_steps(self, timeout: float) -> Callable[[Sequence[Any]], AbstractContextManager[None]]:
@@ -311,7 +312,7 @@ class Twin:
         from ..tf.values.variables import told_empty
 
         if self.session is None:
-            raise PlanError("update()", "the duplicate has no session yet", "Give it one: twin.attach(session)")
+            raise PlanError("update()", "the duplicate has no session yet", "Give it one: replica.attach(session)")
         if tau != 1.0 and self._grouped.soft is None:
             raise PlanError(
                 f"update(tau={tau:g})",
@@ -339,7 +340,7 @@ class Twin:
 
         phase("comparing values")
         if self.session is None:
-            raise PlanError("update()", "the duplicate has no session yet", "Give it one: twin.attach(session)")
+            raise PlanError("update()", "the duplicate has no session yet", "Give it one: replica.attach(session)")
         pairs = {name: self._pairs[name] for name in values}
         if tau == 1.0 or self._fresh:
             now = digests(values)
@@ -406,7 +407,7 @@ class Twin:
 
         return UpdateHook(self, times(self.every if every is None else every, "hook"))
 
-    def attach(self, session: Any) -> Twin:
+    def attach(self, session: Any) -> Replica:
         """Follows the original in another session of its graph, as after the old one was lost; takes all values over.
 
         Raises:
@@ -417,7 +418,8 @@ class Twin:
 
         graph = self.applied.copies[0].source.owner
         if getattr(session, "graph", None) is not graph:
-            raise PlanError("attach(session)", "this is no session of the original's graph", "Give one of that graph")
+            wrong = "this is not a session of the original's graph"
+            raise PlanError("attach(session)", wrong, "Give one of that graph")
         with self._one:
             if self._grouped is None:
                 self._source = SessionSource(session)
@@ -436,7 +438,7 @@ class Twin:
             self._observe()
             self._settle(session)
 
-    def follow(self, folder: Any, seconds: float | None = None, *, values: str | None = None) -> Twin:
+    def follow(self, folder: Any, seconds: float | None = None, *, values: str | None = None) -> Replica:
         """Follows the checkpoints that a training writes to a folder, in this process or another.
 
         Where nothing has given it values yet, it answers nothing before the first checkpoint.
@@ -444,7 +446,7 @@ class Twin:
         Args:
             folder: the folder, with or without checkpoints so far. Only whole checkpoints are taken: index, shards,
                 sizes and the checksum of each value are looked at before anything is set.
-            seconds: look there by itself, in a thread, so often; what goes wrong there is kept as `trouble`, and
+            seconds: look there by itself, in a thread, so often; what goes wrong there is kept as `error`, and
                 the duplicate stays as it is. Default: only when `update` is called.
             values: ``"initial"`` lets it answer with its initial values until then.
 
@@ -458,10 +460,10 @@ class Twin:
             ...     w = tf.compat.v1.get_variable("w", initializer=7.0)
             ...     session.run(w.initializer)
             ...     path = tf.compat.v1.train.Saver().save(session, "training/model", global_step=100)
-            >>> twin = gs.duplicate(graph).follow("training")
-            >>> print(twin.update(), "-", twin.run(twin[w]))
+            >>> replica = gs.duplicate(graph).follow("training")
+            >>> print(replica.update(), "-", replica.run(replica[w]))
             update 1: 1 of 1 variable, from model-100, 4 bytes - 7.0
-            >>> print(twin.update())
+            >>> print(replica.update())
             no update: there is nothing newer
         """
         from ..tf.values.followed import CheckpointFolder
@@ -503,7 +505,7 @@ class Twin:
             self._closed = True
             _release(self._observed)
 
-    def __enter__(self) -> Twin:
+    def __enter__(self) -> Replica:
         return self
 
     def __exit__(self, *_error: Any) -> None:
@@ -535,12 +537,12 @@ class _State:
     def refuse(self) -> None:
         """Raises a PlanError where they cannot be read."""
         if self.torn:
-            raise PlanError("run(...)", "the last update failed half-way", "Call twin.update() again")
+            raise PlanError("run(...)", "the last update failed half-way", "Call replica.update() again")
         if self.waiting:
             raise PlanError(
                 "run(...)",
                 f"there was no checkpoint in {self.waiting!r} yet, and nothing else has given it values",
-                "Call twin.update(wait=60), or let it answer before: twin.follow(folder, values='initial')",
+                "Call replica.update(wait=60), or let it answer before: replica.follow(folder, values='initial')",
             )
 
     @contextmanager
@@ -560,20 +562,20 @@ def _release(observed: list[Any]) -> None:
         observed.pop().release()
 
 
-def _beat(twin: weakref.ref[Twin], stop: threading.Event, seconds: float) -> None:
-    """Updates a twin again and again, until it is closed or nobody holds it."""
+def _beat(replica: weakref.ref[Replica], stop: threading.Event, seconds: float) -> None:
+    """Updates a replica again and again, until it is closed or nobody holds it."""
     from ..tf.run.progress import silent
 
     while not stop.wait(seconds):
-        one = twin()
+        one = replica()
         if one is None:
             return
         try:
             with silent():  # nobody waits for it
                 one.update()
-            one.trouble = None
+            one.error = None
         except Exception as error:  # nobody hears of it, and the next look may be a good one
-            one.trouble = error if not stop.is_set() else None
+            one.error = error if not stop.is_set() else None
         del one
 
 

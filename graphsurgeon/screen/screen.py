@@ -37,7 +37,7 @@ class Screen:
         state: all that is shown, as one value.
 
     Example:
-        ``screen.mark_input("x:0")``, ``screen.mark_output("y:0")``, ``screen.copy("twin")``, ``screen.apply()`` do
+        ``screen.mark_input("x:0")``, ``screen.mark_output("y:0")``, ``screen.copy("copy")``, ``screen.apply()`` do
         what the keys i, o, c and Ctrl+Enter do.
     """
 

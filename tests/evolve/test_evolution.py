@@ -42,7 +42,7 @@ def cubic(run):
 
 
 def test_a_formula_is_found_from_data():
-    found = gs.evolve(cubic, SPEC, [tf.add, tf.multiply], size=60, generations=25, seed=2, until=0.0)
+    found = gs.evolve(cubic, SPEC, [tf.add, tf.multiply], population_size=60, generations=25, seed=2, target_score=0.0)
     assert found.best.score == 0
     np.testing.assert_allclose(value(found.best), X**3 + X**2 + X, atol=2e-3)
     scores = [generation.score for generation in found.generations]
@@ -53,7 +53,7 @@ def test_a_formula_is_found_from_data():
 
 def test_the_same_seed_gives_the_same_evolution_with_any_workers():
     def once(workers, seed=5):
-        found = gs.evolve(cubic, SPEC, FUNCTIONS, size=20, generations=4, seed=seed, workers=workers)
+        found = gs.evolve(cubic, SPEC, FUNCTIONS, population_size=20, generations=4, seed=seed, workers=workers)
         return str(found), [c.formula for c in found.population]
 
     assert once(1) == once(3)
@@ -171,7 +171,7 @@ def test_a_candidate_is_trained_before_it_is_judged():
         seen.append(w.op.name)
         return float(run({"x": [1.0]})[0])
 
-    found = gs.evolve(score, first=[made(weighed)], generations=1, size=3)
+    found = gs.evolve(score, initial=[made(weighed)], generations=1, population_size=3)
     assert found.best.score == 5.0
     assert set(seen) == {"w"}
 
@@ -227,7 +227,7 @@ def test_a_rule_that_fits_nowhere():
 
 def test_rules_take_part():
     rules = [(lambda a, b: a + b, lambda a, b: a * b)]
-    found = gs.evolve(cubic, SPEC, [tf.add], rules=rules, size=20, generations=6, seed=1)
+    found = gs.evolve(cubic, SPEC, [tf.add], rules=rules, population_size=20, generations=6, seed=1)
     assert found.births["rule"] > 0
     assert any("*" in c.formula for c in found.population)  # multiplication came in by the rule alone
 
@@ -241,7 +241,7 @@ def test_growth_puts_something_new_in():
 
 def test_own_graphs_are_a_beginning():
     first = [made(lambda x: x * x + 0.9), made(lambda x: x * x * x)]
-    found = gs.evolve(cubic, first=first, size=10, generations=2, seed=0)
+    found = gs.evolve(cubic, initial=first, population_size=10, generations=2, seed=0)
     assert found.best.score <= min(trials.scores(first, cubic, [("", None)]))
 
 
@@ -258,7 +258,8 @@ def test_a_thousand_offspring_leave_nothing_behind():
         return float(np.mean((run({"x": X}) - np.exp(X) * np.sin(5 * X)) ** 2))  # nothing they soon find
 
     def some(generations, seed):
-        return gs.evolve(score, SPEC, FUNCTIONS, size=40, generations=generations, seed=seed, until=-1.0, most=20)
+        options = {"population_size": 40, "target_score": -1.0, "limit": 20}
+        return gs.evolve(score, SPEC, FUNCTIONS, generations=generations, seed=seed, **options)
 
     before = graphs()
     some(8, 0)  # what TensorFlow and Python make once and keep
@@ -288,12 +289,12 @@ def test_what_tensorflow_cannot_run_is_the_worst():
 
 def test_a_mistake_in_the_score_is_not_hidden():
     with pytest.raises(ZeroDivisionError):
-        gs.evolve(lambda run: 1 / 0, SPEC, FUNCTIONS, size=4, generations=1, workers=2)
+        gs.evolve(lambda run: 1 / 0, SPEC, FUNCTIONS, population_size=4, generations=1, workers=2)
 
 
 def test_a_formula_is_written_as_people_write_it():
     assert made(lambda x: (x + 1.0) * tf.sin(x - 2.0)).formula == "(x + 1) * sin(x - 2)"
-    long = made(lambda x: [x := x + x for _ in range(40)][-1])  # written out it would have 2⁴⁰ letters
+    long = made(lambda x: [x := x + x for _ in range(40)][-1])  # written out it would have 2⁴⁰ characters
     assert len(long.formula) <= 2000
     assert repr(made(tf.sin)) == "<Candidate of 1 ops, not tried yet: sin(x)>"
 
@@ -303,15 +304,15 @@ def test_a_formula_is_written_as_people_write_it():
 
 def test_workers_of_a_cluster_and_one_of_them_lost():
     with gs.local_cluster(2, seconds=240) as cluster:
-        here = gs.evolve(cubic, SPEC, FUNCTIONS, size=10, generations=2, seed=3)
-        there = gs.evolve(cubic, SPEC, FUNCTIONS, size=10, generations=2, seed=3, workers=cluster)
+        here = gs.evolve(cubic, SPEC, FUNCTIONS, population_size=10, generations=2, seed=3)
+        there = gs.evolve(cubic, SPEC, FUNCTIONS, population_size=10, generations=2, seed=3, workers=cluster)
         assert str(here) == str(there)
         able = trials.workers_of(cluster, 5.0)
         one = made(tf.sin)
         cluster.kill(1)
         assert trials.scores([one] * 4, cubic, able) == trials.scores([one] * 4, cubic, [("", None)])
         with refuses(PlanError, "target='grpc://127.0.0.1:", "does not answer within 1 s"):
-            gs.evolve(cubic, SPEC, FUNCTIONS, workers=cluster, patience=1.0)
+            gs.evolve(cubic, SPEC, FUNCTIONS, workers=cluster, timeout=1.0)
         cluster.kill(0)
         with refuses(PlanError, "evolve(...)", "all workers were lost", "Start the cluster again"):
             trials.scores([one], cubic, able)
@@ -323,8 +324,8 @@ def test_workers_of_a_cluster_and_one_of_them_lost():
 def test_refusals():
     with refuses(PlanError, "evolve(...)", "nothing to begin with", "inputs= and functions="):
         gs.evolve(cubic)
-    with refuses(PlanError, "evolve(size=1)", "at least 2"):
-        gs.evolve(cubic, SPEC, FUNCTIONS, size=1)
+    with refuses(PlanError, "evolve(population_size=1)", "at least 2"):
+        gs.evolve(cubic, SPEC, FUNCTIONS, population_size=1)
     with refuses(PlanError, "evolve(workers=0)", "a number of sessions"):
         gs.evolve(cubic, SPEC, FUNCTIONS, workers=0)
     with refuses(PlanError, "evolve(inputs=...)", "not of one dtype and shape", "k: int32"):
@@ -335,8 +336,8 @@ def test_refusals():
         gs.evolve(cubic, SPEC, [tf.argmax])
     with refuses(PlanError, "functions=[logical_not]", "it does not take such tensors"):
         gs.evolve(cubic, SPEC, [tf.logical_not])
-    with refuses(PlanError, "evolve(first=...)", "has the inputs ['y'], not ['x']"):
-        gs.evolve(cubic, SPEC, FUNCTIONS, first=[made(tf.sin, y=SPEC["x"])])
+    with refuses(PlanError, "evolve(initial=...)", "has the inputs ['y'], not ['x']"):
+        gs.evolve(cubic, SPEC, FUNCTIONS, initial=[made(tf.sin, y=SPEC["x"])])
     with refuses(PlanError, "evolve(rules=...)", "an argument 'c' that the pattern has not", "a, b"):
         Rule(lambda a, b: a + b, lambda c: tf.sin(c), SPEC["x"])
     with refuses(PlanError, "candidate(graph)", "it has 2 outputs", "output= one of"):
@@ -359,7 +360,7 @@ def test_whole_numbers_and_booleans_are_written_as_such_and_grow_in_their_range(
     x = np.arange(-5, 5)
     found = gs.evolve(
         lambda run: float(np.mean(np.abs(run({"x": x}) - (x * x + 2)))), {"x": tf.int32}, [tf.add, tf.multiply],
-        size=40, generations=15, seed=1,
+        population_size=40, generations=15, seed=1,
     )  # fmt: skip
     assert found.best.score == 0
     assert "const[" not in "".join(c.formula for c in found.population)
@@ -374,7 +375,7 @@ def test_whole_numbers_and_booleans_are_written_as_such_and_grow_in_their_range(
 
 
 def test_one_function_needs_no_list_and_numbers_of_numpy_are_numbers():
-    numbers = {"size": np.int64(4), "generations": np.int32(1), "workers": np.int64(1), "seed": np.int64(2)}
+    numbers = {"population_size": np.int64(4), "generations": np.int32(1), "workers": np.int64(1), "seed": np.int64(2)}
     found = gs.evolve(cubic, SPEC, tf.add, **numbers)
     assert len(found.generations) == 2
 
@@ -383,21 +384,25 @@ def test_one_function_needs_no_list_and_numbers_of_numpy_are_numbers():
     ("options", "words"),
     [
         ({"score": None}, ("evolve(None)", "score cannot be called", "lambda run")),
-        ({"score": lambda run: "much"}, ("evolve(score)", "score gave 'much', which is no number", "lower the better")),
+        (
+            {"score": lambda run: "much"},
+            ("evolve(score)", "score gave 'much', which is not a number", "lower the better"),
+        ),
         ({"score": lambda run: None}, ("score gave None",)),
         ({"score": lambda run: [1.0, 2.0]}, ("score gave [1.0, 2.0]",)),
         ({"score": lambda run: run({"y": [1.0]})}, ("run({...})", "there is no input 'y'", "The inputs are 'x'")),
-        ({"inputs": ["x"]}, ("evolve(inputs=...)", "['x'] is no mapping", "inputs={'x': tf.float32}")),
-        ({"inputs": {"x": "float31"}}, ("'float31', for 'x', is no dtype", "tf.TensorSpec")),
+        ({"inputs": ["x"]}, ("evolve(inputs=...)", "['x'] is not a mapping", "inputs={'x': tf.float32}")),
+        ({"inputs": {"x": "float31"}}, ("'float31', for 'x', is neither a dtype", "tf.TensorSpec")),
         ({"inputs": {"a b": tf.float32}}, ("'a b' cannot be the name of a placeholder",)),
-        ({"inputs": {"x": tf.string}}, ("'x' is string: no constants of that grow", "first=[graph, ...]")),
+        ({"inputs": {"x": tf.string}}, ("'x' is string: no constants of that grow", "initial=[graph, ...]")),
         ({"constants": (3, "a")}, ("evolve(constants=(3, 'a'))", "two numbers")),
         ({"constants": (3, 1)}, ("the least and the greatest",)),
         ({"seed": "s"}, ("evolve(seed='s')", "a whole number, at least 0")),
-        ({"rules": [tf.add]}, ("evolve(rules=...)", "is no pair of functions", "(pattern, replacement)")),
-        ({"size": True}, ("evolve(size=True)", "a whole number, at least 2")),
+        ({"rules": [tf.add]}, ("evolve(rules=...)", "is not a pair of functions", "(pattern, replacement)")),
+        ({"population_size": True}, ("evolve(population_size=True)", "a whole number, at least 2")),
     ],
 )
 def test_what_evolve_cannot_work_with(options, words):
     with refuses(PlanError, *words):
-        gs.evolve(**{"score": cubic, "inputs": SPEC, "functions": FUNCTIONS, "size": 4, "generations": 1, **options})
+        small = {"score": cubic, "inputs": SPEC, "functions": FUNCTIONS, "population_size": 4, "generations": 1}
+        gs.evolve(**{**small, **options})

@@ -190,7 +190,7 @@ def test_structure_finds_what_has_only_other_names(seed):
     a = Graph.of(ops)
     found = diff(a, renamed(a, "m", rng), by="structure")
     assert (found.added, found.removed) == ((), ())
-    assert len(found.changes) <= 4, found  # twins that only their readers tell apart may be crossed
+    assert len(found.changes) <= 4, found  # ops that only their readers tell apart may be crossed
     assert len(found.renamed) == 200
 
 
@@ -257,7 +257,7 @@ def big(size: int, lead: str = "") -> Graph:
 
 
 def test_a_hundred_thousand_ops():
-    a, b, c = big(100_000), big(100_000), big(100_000, "twin/")
+    a, b, c = big(100_000), big(100_000), big(100_000, "copy/")
     assert not diff(a, b)
     found = diff(a, c, by="structure")
     assert (found.changes, found.added, found.removed) == ((), (), ())
@@ -266,7 +266,7 @@ def test_a_hundred_thousand_ops():
 
 def test_ten_times_the_ops_cost_ten_times_as_much():
     assert growth(lambda size: partial(diff, big(size), big(size)), 1000, 10_000) < 12
-    assert growth(lambda size: partial(diff, big(size), big(size, "twin/"), by="structure"), 1000, 10_000) < 12
+    assert growth(lambda size: partial(diff, big(size), big(size, "copy/"), by="structure"), 1000, 10_000) < 12
 
 
 def test_a_chain_of_one_type_is_paired_from_its_ends():

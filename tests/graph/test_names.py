@@ -19,10 +19,10 @@ def test_scopes_it_does_not(scope):
 
 
 def test_taken_by_op_or_scope_whatever_the_case():
-    g = Graph.of([("Net/w/read", "Identity", []), ("twin", "NoOp", [])])
-    for name in ("net", "NET", "net/W", "Net/w/read", "Twin"):
+    g = Graph.of([("Net/w/read", "Identity", []), ("copy", "NoOp", [])])
+    for name in ("net", "NET", "net/W", "Net/w/read", "Copy"):
         assert taken(g, name), name
-    for name in ("ne", "net/x", "twin/a", "read"):
+    for name in ("ne", "net/x", "copy/a", "read"):
         assert not taken(g, name), name
 
 

@@ -59,9 +59,9 @@ def test_names_are_made_unique_or_the_scope_is():
 
 def test_a_source_scope_is_taken_off():
     graph, x, y, w = net()
-    _, info = ge.copy(whole(graph, x, y), dst_scope="twin", src_scope="net")
-    assert info.transformed(y).name == "twin/y:0"
-    assert info.transformed(w).name == "twin/w:0"
+    _, info = ge.copy(whole(graph, x, y), dst_scope="copy", src_scope="net")
+    assert info.transformed(y).name == "copy/y:0"
+    assert info.transformed(w).name == "copy/w:0"
     before = look(graph)
     with refuses(WrongValue, "src_scope='deep/'", "does not belong to source scope"):
         ge.copy(whole(graph, x, y), dst_scope="b", src_scope="deep")

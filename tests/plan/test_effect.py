@@ -27,13 +27,13 @@ def clean(plan: Plan) -> Plan:
 
 
 def test_a_whole_copy_has_the_same_edges_under_other_names():
-    plan = clean(Plan(G).copy(select(G), to="twin"))
+    plan = clean(Plan(G).copy(select(G), to="copy"))
     after = edges(plan.after())
     for name, inputs in edges(G).items():
-        moved = [f"^twin/{t[1:]}" if t[0] == "^" else f"twin/{t}" for t in inputs]
-        assert after[f"twin/{name}"] == moved
+        moved = [f"^copy/{t[1:]}" if t[0] == "^" else f"copy/{t}" for t in inputs]
+        assert after[f"copy/{name}"] == moved
         assert after[name] == inputs
-    assert plan.effect.new_names == [f"twin/{n}" for n in G.names]
+    assert plan.effect.new_names == [f"copy/{n}" for n in G.names]
     assert plan.mode == "append"
 
 

@@ -115,7 +115,7 @@ def test_what_a_loop_takes_and_gives_may_wait_and_be_waited_for():
 
 def test_the_copy_of_a_loop_is_another_loop():
     g = loop()
-    plan = Plan(g).copy(select(g), to="twin").reroute("next:0", to="twin/next:0")
+    plan = Plan(g).copy(select(g), to="copy").reroute("next:0", to="copy/next:0")
     reads(plan.check()[0], "'merge' is inside a loop, and the other end of the edge is not, but in another one")
 
 

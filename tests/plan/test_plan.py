@@ -16,8 +16,8 @@ from tests.refusal import reads, refuses
 def test_each_verb_returns_a_new_plan():
     g = net()
     empty = Plan(g)
-    one = empty.copy(select(g, scope="net"), to="twin", unmapped="placeholder")
-    two = one.connect("x:0", to="twin/net/mm", input=0)
+    one = empty.copy(select(g, scope="net"), to="copy", unmapped="placeholder")
+    two = one.connect("x:0", to="copy/net/mm", input=0)
     assert (len(empty), len(one), len(two)) == (0, 1, 2)
     assert (empty.steps, two.steps[0]) == ((), one.steps[0])
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -27,7 +27,7 @@ def test_each_verb_returns_a_new_plan():
 def test_planning_twice_changes_nothing_twice():
     g = net()
     before = g.fingerprint
-    plans = [Plan(g).copy(select(g, scope="net"), to="twin", unmapped="keep") for _ in range(2)]
+    plans = [Plan(g).copy(select(g, scope="net"), to="copy", unmapped="keep") for _ in range(2)]
     assert plans[0].after().fingerprint == plans[1].after().fingerprint
     assert plans[0].check() == plans[1].check() == ()
     assert g.fingerprint == before
@@ -46,8 +46,8 @@ def test_an_empty_plan():
 
 def test_as_text():
     g = net()
-    plan = Plan(g).copy(select(g, scope="net"), to="twin", unmapped="keep").connect("x", to="twin/net/mm")
-    assert repr(plan) == "<Plan for net: copy 6 ops of net to twin/; connect x:0 to input 0 of twin/net/mm>"
+    plan = Plan(g).copy(select(g, scope="net"), to="copy", unmapped="keep").connect("x", to="copy/net/mm")
+    assert repr(plan) == "<Plan for net: copy 6 ops of net to copy/; connect x:0 to input 0 of copy/net/mm>"
     assert Plan(g).copy(select(g), to="").steps[0].text == "copy 11 ops of net to the top"
 
 

@@ -48,41 +48,41 @@ def where_it_runs(session, graph, fetch):
             for part in record.partition_graphs for n in part.node if n.name == fetch.op.name}  # fmt: skip
 
 
-def test_the_trainer_on_one_task_and_its_twin_on_another(cluster):
+def test_the_trainer_on_one_task_and_its_replica_on_another(cluster):
     graph, _w, y, learn, start = on_task_0()
     with tf1.Session(cluster.targets[0], graph=graph) as session:
         session.run(start)
         block = gs.open(graph).select(outputs=y)
-        twin = gs.duplicate(block, graph=session, device="/job:worker/task:1")
-        copy = twin[y]
+        replica = gs.duplicate(block, graph=session, device="/job:worker/task:1")
+        copy = replica[y]
         assert copy.device == "/job:worker/task:1"
         assert where_it_runs(session, graph, copy) == {"/job:worker/task:1"}
-        assert twin.run(copy).tolist() == [0, 10, 20]
+        assert replica.run(copy).tolist() == [0, 10, 20]
         session.run(learn)
-        assert twin.run(copy).tolist() == [0, 10, 20]
-        assert twin.update().bytes == 0  # from task to task, not through this process
-        assert twin.run(copy).tolist() == [10, 20, 30]
+        assert replica.run(copy).tolist() == [0, 10, 20]
+        assert replica.update().bytes == 0  # from task to task, not through this process
+        assert replica.run(copy).tolist() == [10, 20, 30]
         with refuses(PlanError, "'/job:worker/task:7'", "there is no such device", "'/job:worker/task:1/cpu:0'"):
             gs.duplicate(block, graph=session, device="/job:worker/task:7")
 
 
-def test_a_training_here_and_its_twin_in_the_cluster(cluster):
+def test_a_training_here_and_its_replica_in_the_cluster(cluster):
     m = model()
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
-    with gs.duplicate(block, values=m.session, target=cluster.targets[1], device="/job:worker/task:1") as twin:
+    with gs.duplicate(block, values=m.session, target=cluster.targets[1], device="/job:worker/task:1") as replica:
         m.train_steps()
-        twin.update()
+        replica.update()
         x = np.float32([[1, 2]])
-        np.testing.assert_allclose(twin.run(m.y, {m.x: x}), m.session.run(m.y, {m.x: x}), rtol=1e-6)
+        np.testing.assert_allclose(replica.run(m.y, {m.x: x}), m.session.run(m.y, {m.x: x}), rtol=1e-6)
 
 
 def test_a_worker_that_is_killed_and_restarted_recovers(cluster):
-    # The twin has a session of its own, at the second task; the first one is not needed.
+    # The replica has a session of its own, at the second task; the first one is not needed.
     m = model("resource", optimizer=None)
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
     alone = tf1.ConfigProto(device_filters=["/job:worker/task:1"])
-    apart = gs.duplicate(block, values=m.session, target=cluster.targets[1], config=alone, patience=20)
-    # The other twin is in one graph with its original, over both tasks.
+    apart = gs.duplicate(block, values=m.session, target=cluster.targets[1], config=alone, timeout=20)
+    # The other replica is in one graph with its original, over both tasks.
     graph, _w, y, learn, start = on_task_0()
     session = tf1.Session(cluster.targets[0], graph=graph)
     session.run(start)
@@ -110,23 +110,23 @@ def test_a_run_recovers_too(cluster):
     m = model("resource", optimizer=None)
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
     alone = tf1.ConfigProto(device_filters=["/job:worker/task:1"])
-    with gs.duplicate(block, values=m.session, target=cluster.targets[1], config=alone, patience=20) as twin:
+    with gs.duplicate(block, values=m.session, target=cluster.targets[1], config=alone, timeout=20) as replica:
         put(m.b, 4.0, m.session)
         cluster.restart(1)
-        assert twin.run(twin["net/b"]).tolist() == [4, 4, 4]
+        assert replica.run(replica["net/b"]).tolist() == [4, 4, 4]
 
 
 def test_a_missing_cluster_is_an_error():
     m = model()
     port = free_ports(1)[0]
     with refuses(PlanError, f"target='grpc://127.0.0.1:{port}'", "does not answer within 1 s", "tf.distribute.Server"):
-        gs.duplicate(m.graph, values=m.session, target=f"grpc://127.0.0.1:{port}", patience=1.0)
+        gs.duplicate(m.graph, values=m.session, target=f"grpc://127.0.0.1:{port}", timeout=1.0)
     with socket.socket() as mute:  # somebody listens there, and never says anything
         mute.bind(("127.0.0.1", 0))
         mute.listen()
         port = mute.getsockname()[1]
         with refuses(PlanError, f"{port}'", "does not answer within 1 s"):
-            gs.duplicate(m.graph, values=m.session, target=f"grpc://127.0.0.1:{port}", patience=1.0)
+            gs.duplicate(m.graph, values=m.session, target=f"grpc://127.0.0.1:{port}", timeout=1.0)
     with refuses(PlanError, "target='127.0.0.1:1'", "grpc://host:port"):
         gs.duplicate(m.graph, values=m.session, target="127.0.0.1:1")
 
@@ -136,7 +136,7 @@ def test_a_cluster_with_a_task_missing_is_an_error(cluster):
     cluster.kill(1)
     try:
         with refuses(PlanError, "does not answer within 1 s", "device_filters"):
-            gs.duplicate(m.graph, values=m.session, target=cluster.targets[0], patience=1.0)
+            gs.duplicate(m.graph, values=m.session, target=cluster.targets[0], timeout=1.0)
     finally:
         cluster.restart(1)
 

@@ -1,4 +1,4 @@
-"""Twins: a duplicate in another session or in the same one, kept up to date; readers never see a mix."""
+"""Replicas: a duplicate in another session or in the same one, kept up to date; readers never see a mix."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ def net(m):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_twin_has_the_values_of_the_original_and_its_own_numbers_until_the_next_update(kind):
+def test_a_replica_has_the_values_of_the_original_and_its_own_numbers_until_the_next_update(kind):
     m = model(kind)
     m.train_steps()
-    with gs.duplicate(net(m), values=m.session, device="/cpu:0") as twin:
+    with gs.duplicate(net(m), values=m.session, device="/cpu:0") as replica:
         first = m.session.run(m.y, {m.x: X})
-        np.testing.assert_array_equal(twin.run(m.y, {m.x: X}), first)
+        np.testing.assert_array_equal(replica.run(m.y, {m.x: X}), first)
         m.train_steps()
-        np.testing.assert_array_equal(twin.run(m.y, {m.x: X}), first)
-        done = twin.update()
+        np.testing.assert_array_equal(replica.run(m.y, {m.x: X}), first)
+        done = replica.update()
         assert set(done.changed) == {"net/w", "net/b"}
         assert done.bytes == 4 * (6 + 3)
-        np.testing.assert_array_equal(twin.run(m.y, {m.x: X}), m.session.run(m.y, {m.x: X}))
-        assert twin[m.y].device.endswith("CPU:0")
+        np.testing.assert_array_equal(replica.run(m.y, {m.x: X}), m.session.run(m.y, {m.x: X}))
+        assert replica[m.y].device.endswith("CPU:0")
 
 
 def test_only_what_changed_is_fed():
     m = model("resource", optimizer=None)
-    twin = gs.duplicate(net(m), values=m.session)
-    assert not twin.update()
+    replica = gs.duplicate(net(m), values=m.session)
+    assert not replica.update()
     put(m.b, 7.0, m.session)
-    done = twin.update()
+    done = replica.update()
     assert done.changed == ("net/b",)
     assert done.bytes == 12
     assert str(done) == "update 3: 1 of 2 variables, from its session, 12 bytes"
-    assert twin.run(twin["net/b"]).tolist() == [7, 7, 7]
+    assert replica.run(replica["net/b"]).tolist() == [7, 7, 7]
 
 
 @pytest.mark.parametrize("edit", ["other", "guarded"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_twin_follows_where_an_initialiser_assigns_another_tensor_than_the_initial_value(kind, edit):
+def test_a_replica_follows_where_an_initialiser_assigns_another_tensor_than_the_initial_value(kind, edit):
     with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"):
         w = tf1.get_variable("w", initializer=[1.0, 2.0])
         v = tf1.get_variable("v", initializer=[5.0, 6.0] if edit == "other" else lambda: w + 1.0)
@@ -65,49 +65,49 @@ def test_a_twin_follows_where_an_initialiser_assigns_another_tensor_than_the_ini
     with tf1.Session(graph=ed.graph) as session:
         session.run(new["w"].initializer)
         session.run(new["v"].initializer)
-        with gs.duplicate(gs.open(session), values=session) as twin:
+        with gs.duplicate(gs.open(session), values=session) as replica:
             for values in ([30.0, 40.0], [50.0, 60.0]):
                 put(new["v"], values, session)
-                assert twin.update().changed == ("v",)
-                assert twin.run("out:0").tolist() == [values[0], 2 * values[1]]
+                assert replica.update().changed == ("v",)
+                assert replica.run("out:0").tolist() == [values[0], 2 * values[1]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_duplicate_changed_by_itself_is_set_back(kind):
     m = model(kind, "sgd")
     ed = gs.open(m.session)
-    twin = gs.duplicate(ed.select(), values=m.session)
-    twin.run(twin[m.train], {twin[m.x]: X, twin[m.target]: np.ones([2, 3])})
-    assert not np.array_equal(twin.run(twin[m.w]), m.session.run(m.w))
-    assert "net/w" in twin.update().changed
-    np.testing.assert_array_equal(twin.run(twin[m.w]), m.session.run(m.w))
+    replica = gs.duplicate(ed.select(), values=m.session)
+    replica.run(replica[m.train], {replica[m.x]: X, replica[m.target]: np.ones([2, 3])})
+    assert not np.array_equal(replica.run(replica[m.w]), m.session.run(m.w))
+    assert "net/w" in replica.update().changed
+    np.testing.assert_array_equal(replica.run(replica[m.w]), m.session.run(m.w))
 
 
 def test_the_original_is_not_touched_and_has_not_one_op_more():
     m = model()
     before = look(m.graph)
-    twin = gs.duplicate(net(m), values=m.session)
-    ops = len(twin.graph.get_operations())
+    replica = gs.duplicate(net(m), values=m.session)
+    ops = len(replica.graph.get_operations())
     for _ in range(3):
         m.train_steps(1)
-        twin.update()
+        replica.update()
     assert look(m.graph) == before
-    assert len(twin.graph.get_operations()) == ops
+    assert len(replica.graph.get_operations()) == ops
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_one_session_an_update_is_one_op_made_once(kind):
     m = model(kind)
-    twin = gs.duplicate(net(m), graph=m.session, to="serving")
-    assert twin.session is m.session
+    replica = gs.duplicate(net(m), graph=m.session, to="serving")
+    assert replica.session is m.session
     m.graph.finalize()  # from here on, an op more would be an error
     for _ in range(3):
         m.train_steps(1)
-        assert not np.array_equal(twin.run(twin[m.w]), m.session.run(m.w))
-        done = twin.update()
+        assert not np.array_equal(replica.run(replica[m.w]), m.session.run(m.w))
+        done = replica.update()
         assert (len(done.changed), done.bytes) == (2, 0)
-        np.testing.assert_array_equal(twin.run(twin[m.w]), m.session.run(m.w))
-    assert twin[m.y].name == "serving/net/y:0"
+        np.testing.assert_array_equal(replica.run(replica[m.w]), m.session.run(m.w))
+    assert replica[m.y].name == "serving/net/y:0"
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -116,25 +116,25 @@ def test_a_soft_update_goes_a_part_of_the_way_and_copies_counters(kind, same):
     m = model(kind, "sgd")
     ed = gs.open(m.session)
     block = ed.select(inputs=[m.x], outputs=[m.y]) | ed.select(name=["global_step*"])
-    twin = gs.duplicate(block, graph=m.graph if same else None, values=m.session, tau=0.25)
-    old = twin.run(twin["net/b"])
+    replica = gs.duplicate(block, graph=m.graph if same else None, values=m.session, tau=0.25)
+    old = replica.run(replica["net/b"])
     put(m.b, 8.0, m.session)
     m.session.run(m.train, m.feed())
     new = m.session.run(m.b)
-    twin.update()
-    np.testing.assert_allclose(twin.run(twin["net/b"]), old + 0.25 * (new - old), rtol=1e-6)
-    assert twin.run(twin["global_step"]) == m.session.run(m.graph.get_collection("global_step")[0])
-    twin.update(tau=1)
-    np.testing.assert_array_equal(twin.run(twin["net/b"]), new)
+    replica.update()
+    np.testing.assert_allclose(replica.run(replica["net/b"]), old + 0.25 * (new - old), rtol=1e-6)
+    assert replica.run(replica["global_step"]) == m.session.run(m.graph.get_collection("global_step")[0])
+    replica.update(tau=1)
+    np.testing.assert_array_equal(replica.run(replica["net/b"]), new)
 
 
 def test_every_n_th_step_updates():
     m = model()
-    twin = gs.duplicate(net(m), values=m.session, every=3)
+    replica = gs.duplicate(net(m), values=m.session, every=3)
     done = []
     for _ in range(7):
         m.train_steps(1)
-        done.append(twin.step() is not None)
+        done.append(replica.step() is not None)
     assert done == [False, False, True, False, False, True, False]
 
 
@@ -142,13 +142,13 @@ def test_every_n_th_step_updates():
 def test_a_hook_updates_inside_a_monitored_session(same):
     m = model("resource", "sgd")
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
-    twin = gs.duplicate(block, graph=m.graph if same else None, every=2)
+    replica = gs.duplicate(block, graph=m.graph if same else None, every=2)
     seen = []
-    with m.graph.as_default(), tf1.train.MonitoredSession(hooks=[twin.hook()]) as session:
+    with m.graph.as_default(), tf1.train.MonitoredSession(hooks=[replica.hook()]) as session:
         for _ in range(4):
             session.run(m.train, m.feed())
-            raw = twin.session if same else twin._source.session  # past the hook, which counts runs
-            seen.append(bool(np.array_equal(twin.run(twin[m.w]), raw.run(m.w))))
+            raw = replica.session if same else replica._source.session  # past the hook, which counts runs
+            seen.append(bool(np.array_equal(replica.run(replica[m.w]), raw.run(m.w))))
     assert seen == [False, True, False, True]
 
 
@@ -161,13 +161,13 @@ def test_readers_never_see_old_and_new_values_together(same):
         step = tf.group(*(v.assign_add(tf.ones(20_000)) for v in parts))
         session = tf1.Session(graph=graph)
         session.run(tf1.global_variables_initializer())
-    twin = gs.duplicate(gs.open(session).select(outputs=ends), graph=graph if same else None, values=session)
+    replica = gs.duplicate(gs.open(session).select(outputs=ends), graph=graph if same else None, values=session)
     mixed, reads, stop = [], [0], threading.Event()
 
     def read():
         while not stop.is_set():
-            with twin.reading() as reader:  # two runs, of which the second must be of the same update
-                both = [reader.run(twin[ends]), reader.run(twin[ends])]
+            with replica.reading() as reader:  # two runs, of which the second must be of the same update
+                both = [reader.run(replica[ends]), reader.run(replica[ends])]
             reads[0] += 1
             if len(np.unique(both)) != 1:
                 mixed.append(both)
@@ -177,13 +177,13 @@ def test_readers_never_see_old_and_new_values_together(same):
         thread.start()
     for _ in range(40):
         session.run(step)
-        twin.update()
+        replica.update()
     stop.set()
     for thread in readers:
         thread.join(20)
     assert not mixed
     assert reads[0] > 10
-    assert twin.run(twin[ends])[0] == 40
+    assert replica.run(replica[ends])[0] == 40
 
 
 def test_the_threads_would_see_a_mix_without_the_door(monkeypatch):
@@ -195,19 +195,19 @@ def test_the_threads_would_see_a_mix_without_the_door(monkeypatch):
 
     monkeypatch.setattr(Door, "writing", lambda self: nullcontext())
     m = model("resource", optimizer=None)
-    twin = gs.duplicate(net(m), values=m.session)
+    replica = gs.duplicate(net(m), values=m.session)
     real, seen = links.feed, []
 
     def slow(session, values, pairs, options=None):
         for name, value in values.items():
             real(session, {name: value}, pairs)
-            twin._state.torn = False
-            seen.append((twin.run(twin["net/w"]).flat[0], twin.run(twin["net/b"])[0]))
+            replica._state.torn = False
+            seen.append((replica.run(replica["net/w"]).flat[0], replica.run(replica["net/b"])[0]))
 
     monkeypatch.setattr(links, "feed", slow)
     put(m.w, 5.0, m.session)
     put(m.b, 5.0, m.session)
-    twin.update()
+    replica.update()
     assert len(set(seen[0])) == 2
 
 
@@ -216,7 +216,7 @@ def test_an_update_that_fails_half_way_keeps_readers_out_until_the_next(monkeypa
 
     m = model("resource", optimizer=None)
     put(m.w, 0.0, m.session)
-    twin = gs.duplicate(net(m), values=m.session)
+    replica = gs.duplicate(net(m), values=m.session)
     real = links.feed
 
     def breaks(session, values, pairs, options=None):
@@ -228,15 +228,15 @@ def test_an_update_that_fails_half_way_keeps_readers_out_until_the_next(monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(links, "feed", breaks)
         with pytest.raises(RuntimeError, match="the line is cut"):
-            twin.update()
-    with refuses(PlanError, "run(...)", "failed half-way", "twin.update()"):
-        twin.run(twin["net/b"])
-    with refuses(PlanError, "run(...)", "failed half-way", "twin.update()"):
-        twin.session.run(twin["net/b"])
+            replica.update()
+    with refuses(PlanError, "run(...)", "failed half-way", "replica.update()"):
+        replica.run(replica["net/b"])
+    with refuses(PlanError, "run(...)", "failed half-way", "replica.update()"):
+        replica.session.run(replica["net/b"])
     put(m.w, 0.0, m.session)  # as it was when it was last taken over, but the duplicate has 5 by now
-    twin.update()
-    assert twin.run(twin["net/b"]).tolist() == [5, 5, 5]
-    assert twin.session.run(twin["net/w"]).tolist() == [[0, 0, 0], [0, 0, 0]]
+    replica.update()
+    assert replica.run(replica["net/b"]).tolist() == [5, 5, 5]
+    assert replica.session.run(replica["net/w"]).tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
 def test_a_file_with_its_checkpoint_is_duplicated_with_its_values(tmp_path):
@@ -244,31 +244,31 @@ def test_a_file_with_its_checkpoint_is_duplicated_with_its_values(tmp_path):
     m.train_steps()
     with m.graph.as_default():
         tf1.train.Saver().save(m.session, str(tmp_path / "model"))
-    twin = gs.duplicate(tmp_path / "model.meta", device={"/gpu:0": "/cpu:0"})
-    np.testing.assert_array_equal(twin.run("net/y:0", {"x:0": X}), m.session.run(m.y, {m.x: X}))
+    replica = gs.duplicate(tmp_path / "model.meta", device={"/gpu:0": "/cpu:0"})
+    np.testing.assert_array_equal(replica.run("net/y:0", {"x:0": X}), m.session.run(m.y, {m.x: X}))
     m.train_steps()
     with m.graph.as_default():
         tf1.train.Saver().save(m.session, str(tmp_path / "model"), global_step=9)
-    twin.follow(tmp_path).update()
-    np.testing.assert_array_equal(twin.run("net/y:0", {"x:0": X}), m.session.run(m.y, {m.x: X}))
+    replica.follow(tmp_path).update()
+    np.testing.assert_array_equal(replica.run("net/y:0", {"x:0": X}), m.session.run(m.y, {m.x: X}))
 
 
 def test_the_whole_of_a_training_is_duplicated_and_learns_by_itself():
     m = model("resource", "adam")
     m.train_steps()
-    twin = gs.duplicate(m.graph, device="/cpu:0", values=m.session)
-    assert len(twin.variables) == len(m.graph.get_collection("variables"))
+    replica = gs.duplicate(m.graph, device="/cpu:0", values=m.session)
+    assert len(replica.variables) == len(m.graph.get_collection("variables"))
     for _ in range(3):
         m.train_steps(1)
-        twin.run(twin[m.train], {twin[k]: v for k, v in m.feed().items()})
+        replica.run(replica[m.train], {replica[k]: v for k, v in m.feed().items()})
     for variable in m.graph.get_collection("variables"):  # slots and counters too: the same steps from the same start
-        np.testing.assert_allclose(twin.run(twin[variable]), m.session.run(variable), rtol=1e-5)
+        np.testing.assert_allclose(replica.run(replica[variable]), m.session.run(variable), rtol=1e-5)
 
 
 def test_arrays_are_taken_over_once():
     m = model("resource", optimizer=None)
-    twin = gs.duplicate(net(m), values={"net/w": np.ones([2, 3]), "net/b": np.zeros(3)})
-    assert twin.run(twin["net/w"]).tolist() == [[1, 1, 1], [1, 1, 1]]
+    replica = gs.duplicate(net(m), values={"net/w": np.ones([2, 3]), "net/b": np.zeros(3)})
+    assert replica.run(replica["net/w"]).tolist() == [[1, 1, 1], [1, 1, 1]]
     with refuses(PlanError, "values has nothing for variable 'net/b'"):
         gs.duplicate(net(m), values={"net/w": np.ones([2, 3])})
 
@@ -280,14 +280,14 @@ def test_the_destination_may_be_a_graph_that_runs_already():
     with other.as_default():
         images = tf1.placeholder(tf.float32, [None, 2], name="images")
     there = tf1.Session(graph=other)
-    twin = gs.duplicate(net(m), graph=there, to="judge", values=m.session, inputs={m.x: images})
-    assert twin.session is there
+    replica = gs.duplicate(net(m), graph=there, to="judge", values=m.session, inputs={m.x: images})
+    assert replica.session is there
     np.testing.assert_array_equal(there.run("judge/net/y:0", {images: X}), m.session.run(m.y, {m.x: X}))
     m.train_steps()
-    twin.update()
+    replica.update()
     np.testing.assert_array_equal(there.run("judge/net/y:0", {images: X}), m.session.run(m.y, {m.x: X}))
-    twin.close()
-    there.run("judge/net/y:0", {images: X})  # not the twin's session, so it is not closed
+    replica.close()
+    there.run("judge/net/y:0", {images: X})  # not the replica's session, so it is not closed
 
 
 def test_partitioned_variables_follow():
@@ -297,21 +297,21 @@ def test_partitioned_variables_follow():
         y = tf.convert_to_tensor(w, name="y")
         session = tf1.Session(graph=graph)
         session.run(tf1.global_variables_initializer())
-    twin = gs.duplicate(graph, values=session)
+    replica = gs.duplicate(graph, values=session)
     put(list(w)[1], 4.0, session)
-    assert twin.update().changed == ("w/part_1",)
-    np.testing.assert_array_equal(twin.run(y), session.run(y))
+    assert replica.update().changed == ("w/part_1",)
+    np.testing.assert_array_equal(replica.run(y), session.run(y))
 
 
-def test_a_twin_that_nobody_holds_is_forgotten():
+def test_a_replica_that_nobody_holds_is_forgotten():
     import gc
     import weakref
 
     m = model("resource", optimizer=None)
-    twin = gs.duplicate(net(m), values=m.session)
-    gone = weakref.ref(twin.graph)
-    twin.close()
-    del twin
+    replica = gs.duplicate(net(m), values=m.session)
+    gone = weakref.ref(replica.graph)
+    replica.close()
+    del replica
     gc.collect()
     assert gone() is None
 
@@ -334,8 +334,8 @@ def test_a_device_that_does_not_exist():
 
 def test_soft_placement_leaves_the_choice_to_tensorflow():
     m = model()
-    twin = gs.duplicate(net(m), device="/gpu:3", values=m.session, config=tf1.ConfigProto(allow_soft_placement=True))
-    np.testing.assert_array_equal(twin.run(m.y, {m.x: X}), m.session.run(m.y, {m.x: X}))
+    replica = gs.duplicate(net(m), device="/gpu:3", values=m.session, config=tf1.ConfigProto(allow_soft_placement=True))
+    np.testing.assert_array_equal(replica.run(m.y, {m.x: X}), m.session.run(m.y, {m.x: X}))
 
 
 def test_numbers_that_make_no_sense():
@@ -346,21 +346,21 @@ def test_numbers_that_make_no_sense():
     for every in (0, 2.5):
         with refuses(PlanError, f"duplicate(every={every!r})", "at least 1"):
             gs.duplicate(net(m), every=every)
-    twin = gs.duplicate(net(m), graph=m.session)
+    replica = gs.duplicate(net(m), graph=m.session)
     with refuses(PlanError, "update(tau=0.5)", "the ops of a soft update were not made", "gs.duplicate(..., tau=...)"):
-        twin.update(tau=0.5)
+        replica.update(tau=0.5)
 
 
-def test_a_twin_without_anything_to_follow():
+def test_a_replica_without_anything_to_follow():
     m = model()
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
     apart, beside = gs.duplicate(block), gs.duplicate(block, graph=m.graph)
     with refuses(PlanError, "update()", "it has nothing to follow"):
         apart.update()
-    with refuses(PlanError, "update()", "has no session yet", "twin.attach(session)"):
+    with refuses(PlanError, "update()", "has no session yet", "replica.attach(session)"):
         beside.update()
     with refuses(PlanError, "run(...)", "has no session yet"):
-        beside.run("twin/net/y:0")
+        beside.run("replica/net/y:0")
     with refuses(PlanError, "attach(session)", "no session of the original's graph"):
         apart.attach(tf1.Session(graph=tf.Graph()))
     apart.attach(m.session)
@@ -380,13 +380,13 @@ def test_what_does_not_go_together():
         gs.duplicate(net(m), graph=m.session, values={"net/w": 1})
     with refuses(PlanError, "target='grpc://127.0.0.1:1'", "has its session"):
         gs.duplicate(net(m), graph=tf.Graph(), target="grpc://127.0.0.1:1")
-    twin = gs.duplicate(net(m), graph=m.session)
+    replica = gs.duplicate(net(m), graph=m.session)
     with refuses(PlanError, "follow('.')", "in one graph with its original"):
-        twin.follow(".")
-    with refuses(PlanError, "'twin'"):
-        gs.duplicate(net(m), graph=m.session, to="twin")
-    with refuses(PlanError, "update()", "this thread is reading"), twin.reading():
-        twin.update()
+        replica.follow(".")
+    with refuses(PlanError, "'replica'"):
+        gs.duplicate(net(m), graph=m.session, to="replica")
+    with refuses(PlanError, "update()", "this thread is reading"), replica.reading():
+        replica.update()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -397,8 +397,8 @@ def test_a_part_without_its_variables(kind):
     for graph in (None, m.session):
         with refuses(PlanError, "reads variable 'net/w'", "nothing of its own would follow", "variables='share'"):
             gs.duplicate(block, graph=graph, values=m.session, inputs={m.x: m.x} if graph else None)
-    twin = gs.duplicate(block, graph=m.session, variables="share")
-    assert twin.variables == []
+    replica = gs.duplicate(block, graph=m.session, variables="share")
+    assert replica.variables == []
 
 
 def test_a_variable_without_a_value_is_named():
@@ -435,25 +435,25 @@ def test_the_variable_without_a_value_is_named_and_nothing_is_made(kind, same):
     assert "variables='initial'" not in str(caught.value)
     assert look(graph) == before
     session.run(b.initializer)
-    twin = gs.duplicate(session, graph=graph if same else None)
-    assert twin.run(twin["y:0"]) == 2
+    replica = gs.duplicate(session, graph=graph if same else None)
+    assert replica.run(replica["y:0"]) == 2
 
 
 @pytest.mark.parametrize("same", [False, True])
 def test_a_session_that_was_lost(same):
     m = model()
-    twin = gs.duplicate(net(m), values=m.session, graph=m.graph if same else None)
+    replica = gs.duplicate(net(m), values=m.session, graph=m.graph if same else None)
     if same:
         with refuses(PlanError, "update()", "has no value in the session given"):
-            twin.attach(tf1.Session(graph=m.graph))
-        twin.attach(m.session)
+            replica.attach(tf1.Session(graph=m.graph))
+        replica.attach(m.session)
     m.session.close()
-    with refuses(PlanError, "update()", "the session that has the values is closed", "twin.attach(session)"):
-        twin.update()
+    with refuses(PlanError, "update()", "the session that has the values is closed", "replica.attach(session)"):
+        replica.update()
     other = tf1.Session(graph=m.graph)
     with m.graph.as_default():
         other.run(tf1.global_variables_initializer())
-    assert twin.attach(other).update().number == 3 + same
+    assert replica.attach(other).update().number == 3 + same
 
 
 def test_a_closed_session_gives_no_values(tmp_path):
@@ -466,17 +466,17 @@ def test_a_closed_session_gives_no_values(tmp_path):
 
 def test_numbers_of_numpy_are_numbers():
     m = model("ref")
-    twin = gs.duplicate(net(m), values=m.session, tau=np.float32(0.5), every=np.int64(3))
-    assert (twin.tau, twin.every) == (0.5, 3)
+    replica = gs.duplicate(net(m), values=m.session, tau=np.float32(0.5), every=np.int64(3))
+    assert (replica.tau, replica.every) == (0.5, 3)
     with refuses(PlanError, "duplicate(tau=True)", "above 0, at most 1"):
         gs.duplicate(net(m), tau=True)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, "soon", True, float("nan")])
 def test_a_time_to_wait_that_is_none(tmp_path, seconds):
-    twin = gs.duplicate(net(model()))
+    replica = gs.duplicate(net(model()))
     with refuses(PlanError, f"follow(seconds={seconds!r})", "a time, above 0", "seconds=5"):
-        twin.follow(tmp_path, seconds=seconds)
+        replica.follow(tmp_path, seconds=seconds)
 
 
 @pytest.mark.parametrize("private", [True, False])
@@ -490,40 +490,40 @@ def test_a_variable_that_grows_is_followed(kind, tau, same, private, monkeypatch
     if not private:
         monkeypatch.setattr(trickle, "callable_of", lambda *_: None)
     session, more = growing(kind)
-    twin = gs.duplicate(session, graph=session.graph if same else None, tau=tau)
-    now = twin["now:0"]
+    replica = gs.duplicate(session, graph=session.graph if same else None, tau=tau)
+    now = replica["now:0"]
     for count in range(3):  # one value is broadcast by arithmetic: it must not be mixed
         more()
-        twin.update()
-        assert twin.run(now).tolist() == [1] + [2] * (count + 1)
+        replica.update()
+        assert replica.run(now).tolist() == [1] + [2] * (count + 1)
     v = session.graph.get_collection("variables")[0]
     session.run(v.initializer, {v.initializer.inputs[1]: [3.0]})
-    twin.update()
-    assert twin.run(now).tolist() == [3]
+    replica.update()
+    assert replica.run(now).tolist() == [3]
     session.run(v.initializer, {v.initializer.inputs[1]: [5.0]})
-    twin.update()
-    assert twin.run(now).tolist() == [5 if tau == 1 else 4]
+    replica.update()
+    assert replica.run(now).tolist() == [5 if tau == 1 else 4]
 
 
 def test_a_keras_model_is_followed_as_it_is_trained():
     import keras
 
     model_of_keras = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(3), keras.layers.Dense(1)])
-    twin = gs.duplicate(model_of_keras, tau=0.5)
-    feed = {twin.graph.get_operation_by_name(next(iter(gs.open(model_of_keras).inputs))).outputs[0]: X}
-    y = twin.graph.get_tensor_by_name(next(iter(gs.open(model_of_keras).outputs.values())))
-    np.testing.assert_allclose(twin.run(y, feed), model_of_keras(X), rtol=1e-5)
+    replica = gs.duplicate(model_of_keras, tau=0.5)
+    feed = {replica.graph.get_operation_by_name(next(iter(gs.open(model_of_keras).inputs))).outputs[0]: X}
+    y = replica.graph.get_tensor_by_name(next(iter(gs.open(model_of_keras).outputs.values())))
+    np.testing.assert_allclose(replica.run(y, feed), model_of_keras(X), rtol=1e-5)
     for v in model_of_keras.variables:
         v.assign(tf.zeros_like(v) + 3.0)
-    done = twin.update(1.0)
+    done = replica.update(1.0)
     assert (done.origin, len(done.changed)) == ("the object", 4)
-    np.testing.assert_allclose(twin.run(y, feed), model_of_keras(X), rtol=1e-5)
+    np.testing.assert_allclose(replica.run(y, feed), model_of_keras(X), rtol=1e-5)
     model_of_keras.variables[-1].assign([5.0])
-    assert twin.run(twin[twin.update().changed[0]]).tolist() == [4.0]
-    still = twin.run(y, feed)
+    assert replica.run(replica[replica.update().changed[0]]).tolist() == [4.0]
+    still = replica.run(y, feed)
     del model_of_keras, v
-    np.testing.assert_array_equal(twin.run(y, feed), still)
-    assert twin.update(1.0)
+    np.testing.assert_array_equal(replica.run(y, feed), still)
+    assert replica.update(1.0)
 
 
 def test_an_opened_object_is_held_by_nobody():
@@ -559,10 +559,10 @@ def test_fetches_of_the_original_of_any_structure():
 
     pair = namedtuple("pair", "y w")
     m = model("ref")
-    twin = gs.duplicate(m.session)
+    replica = gs.duplicate(m.session)
     feed = m.feed()
     want = m.session.run(pair(m.y, {"w": [m.w, (m.b,)]}), feed)
-    got = twin.run(pair(m.y, {"w": [m.w, (m.b,)]}), feed)
+    got = replica.run(pair(m.y, {"w": [m.w, (m.b,)]}), feed)
     assert type(got) is pair
     np.testing.assert_array_equal(got.y, want.y)
     np.testing.assert_array_equal(got.w["w"][1][0], want.w["w"][1][0])
@@ -576,14 +576,14 @@ def test_what_starts_from_initial_values_needs_none_of_the_original_and_follows_
         session = tf1.Session()
     block = gs.open(graph).select()
     place = {"graph": session} if same else {}
-    twin = gs.duplicate(block, values=session, variables="initial", tau=0.5, **place)
-    assert twin.run([twin[a], twin[b]]) == [1.0, 1.0]
+    replica = gs.duplicate(block, values=session, variables="initial", tau=0.5, **place)
+    assert replica.run([replica[a], replica[b]]) == [1.0, 1.0]
     with refuses(PlanError, "has no value in the session", "session.run(variable.initializer)"):
-        twin.update()
+        replica.update()
     session.run([a.initializer, b.initializer])
     put(a, 3.0, session)
-    twin.update()
-    assert twin.run([twin[a], twin[b]]) == [2.0, 1.0]
+    replica.update()
+    assert replica.run([replica[a], replica[b]]) == [2.0, 1.0]
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -595,27 +595,27 @@ def test_some_variables_start_from_initial_values_and_the_others_as_the_original
     put(a, 5.0, session)
     block = gs.open(graph).select()
     place = {"graph": session} if same else {}
-    twin = gs.duplicate(block, values=session, variables={"b": "initial"}, **place)
-    assert twin.run([twin[a], twin[b]]) == [5.0, 1.0]
+    replica = gs.duplicate(block, values=session, variables={"b": "initial"}, **place)
+    assert replica.run([replica[a], replica[b]]) == [5.0, 1.0]
     put(b, 7.0, session)
-    twin.update()
-    assert twin.run([twin[a], twin[b]]) == [5.0, 7.0]
+    replica.update()
+    assert replica.run([replica[a], replica[b]]) == [5.0, 7.0]
 
 
 @pytest.mark.parametrize("place", ["own", "under", "beside", "later"])
-def test_a_twin_of_a_twin_is_told_what_to_type(place):
+def test_a_replica_of_a_replica_is_told_what_to_type(place):
     m = model("resource", optimizer=None)
     here = m.session if place == "beside" else m.graph
     options = {"own": {}, "under": {"to": "in"}}.get(place, {"graph": here})
     values = {} if place == "later" else {"values": m.session}
-    twin = gs.duplicate(net(m), **options, **values)
-    with refuses(PlanError, "is a duplicate, no graph", "<Twin of graph", "Type gs.duplicate(") as caught:
-        gs.duplicate(twin)
+    replica = gs.duplicate(net(m), **options, **values)
+    with refuses(PlanError, "is a duplicate, not a graph", "<Replica of graph", "Type gs.duplicate(") as caught:
+        gs.duplicate(replica)
     typed = caught.value.instead.removeprefix("Type ").removesuffix(".")
-    second = eval(typed, {"gs": gs, "twin": twin})
-    assert len(second.variables) == len(twin.variables) == 2
+    second = eval(typed, {"gs": gs, "replica": replica})
+    assert len(second.variables) == len(replica.variables) == 2
     if place != "later":
-        np.testing.assert_array_equal(second.run(second[twin[m.w]]), m.session.run(m.w))
+        np.testing.assert_array_equal(second.run(second[replica[m.w]]), m.session.run(m.w))
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -624,16 +624,16 @@ def test_the_variables_of_a_duplicate_are_not_trained_by_an_optimizer_unless_ask
     m = model(kind, optimizer=None)
     place = {"graph": m.session} if same else {}
     for trainable in (False, True):
-        twin = gs.duplicate(net(m), values=m.session, trainable=trainable, **place)
-        there = [v.op.name for v in twin.graph.get_collection(tf1.GraphKeys.TRAINABLE_VARIABLES)]
-        assert [name for name in twin.variables if name in there] == (twin.variables if trainable else [])
-        assert {twin[m.w].trainable, twin[m.b].trainable} == {trainable}
-        assert twin[m.w].op.name in [v.op.name for v in twin.graph.get_collection("variables")]
+        replica = gs.duplicate(net(m), values=m.session, trainable=trainable, **place)
+        there = [v.op.name for v in replica.graph.get_collection(tf1.GraphKeys.TRAINABLE_VARIABLES)]
+        assert [name for name in replica.variables if name in there] == (replica.variables if trainable else [])
+        assert {replica[m.w].trainable, replica[m.b].trainable} == {trainable}
+        assert replica[m.w].op.name in [v.op.name for v in replica.graph.get_collection("variables")]
     with m.graph.as_default():
         learn = tf1.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(m.y))
-    before = twin.run([twin[m.w], twin[m.b]])
+    before = replica.run([replica[m.w], replica[m.b]])
     m.session.run(learn, {m.x: X})
-    np.testing.assert_array_equal(twin.run(twin[m.w]), before[0])
+    np.testing.assert_array_equal(replica.run(replica[m.w]), before[0])
 
 
 def test_the_code_of_a_plan_says_that_nothing_is_to_be_trained():

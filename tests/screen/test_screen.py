@@ -209,8 +209,8 @@ def test_copy_apply_undo_redo():
     before = look(m.graph)
     screen.mark_input("x:0")
     screen.mark_output("net/y:0")
-    screen.copy("twin")
-    wanted = ed.plan().copy(ed.select(inputs="x:0", outputs="net/y:0"), to="twin", unmapped="placeholder", values=ed)
+    screen.copy("copy")
+    wanted = ed.plan().copy(ed.select(inputs="x:0", outputs="net/y:0"), to="copy", unmapped="placeholder", values=ed)
     assert ed.draft.after().fingerprint == wanted.after().fingerprint
     assert ed.draft.to_code() == wanted.to_code()
     assert look(m.graph) == before
@@ -218,9 +218,9 @@ def test_copy_apply_undo_redo():
     assert shown["plan"]["ready"]
     assert shown["plan"]["counts"] == wanted.preview().counts
     assert shown["plan"]["code"] == wanted.to_code()
-    assert [v["name"] for v in shown["plan"]["variables"]] == ["twin/net/w", "twin/net/b"]
+    assert [v["name"] for v in shown["plan"]["variables"]] == ["copy/net/w", "copy/net/b"]
     assert {v["values"] for v in shown["plan"]["variables"]} == {"current value"}
-    assert shown["plan"]["new"][0] == {"name": "twin/x", "was": "x:0", "op": "Placeholder"}
+    assert shown["plan"]["new"][0] == {"name": "copy/x", "was": "x:0", "op": "Placeholder"}
     assert shown["titles"]["destination"] == "graph after the plan"
     states = {b["state"] for b in shown["scenes"]["destination"]["boxes"]}
     assert "new" in states
@@ -231,11 +231,11 @@ def test_copy_apply_undo_redo():
     screen.redo()
     assert len(ed.draft) == 1
     result = screen.apply()
-    assert result["applied"] == f"applied: {wanted.preview().counts['ops']} new ops under twin/, 2 variables"
+    assert result["applied"] == f"applied: {wanted.preview().counts['ops']} new ops under copy/, 2 variables"
     assert len(ed.history) == 1
     assert len(ed.draft) == 0
     feed = m.feed()[m.x]
-    got = ed.session().run(["net/y:0", "twin/net/y:0"], {"x:0": feed, "twin/x:0": feed})
+    got = ed.session().run(["net/y:0", "copy/net/y:0"], {"x:0": feed, "copy/x:0": feed})
     np.testing.assert_array_equal(*got)
     assert traits(screen)["plan"]["applied"] == result["applied"]
     screen.undo()
@@ -455,16 +455,16 @@ def test_policies_of_variables_are_set_on_screen():
     _, ed, screen = opened()
     screen.mark_input("x:0")
     screen.mark_output("net/y:0")
-    screen.copy("twin")
+    screen.copy("copy")
     screen.set_policy(0, "net/w", "freeze")
     screen.set_policy(0, "*", "share")
     rows = traits(screen)["plan"]["variables"]
     assert [(v["was"], v["name"], v["policy"], v["values"], v["step"]) for v in rows] == [
-        ("net/w", "twin/net/w", "freeze", "current value", 0), ("net/b", "net/b", "share", "the original's", 0)
+        ("net/w", "copy/net/w", "freeze", "current value", 0), ("net/b", "net/b", "share", "the original's", 0)
     ]  # fmt: skip
     assert "variables={'*': 'share', 'net/w': 'freeze'}" in ed.draft.to_code()
     screen.apply()
-    assert ed.graph.get_operation_by_name("twin/net/w").type == "Const"
+    assert ed.graph.get_operation_by_name("copy/net/w").type == "Const"
 
 
 def test_a_policy_that_cannot_be_stays_on_screen_to_be_changed():
@@ -473,7 +473,7 @@ def test_a_policy_that_cannot_be_stays_on_screen_to_be_changed():
     screen = ed.screen
     screen.mark_input("x:0")
     screen.mark_output("net/y:0")
-    screen.copy("twin")
+    screen.copy("copy")
     screen.set_policy(0, "net/w", "freeze")
     shown = traits(screen)["plan"]
     assert "no value to freeze 'net/w' at" in shown["faults"][0]["wrong"]
@@ -593,12 +593,12 @@ def test_a_plan_stays_good_when_code_applies_another():
     ed = screen.destination
     screen.mark_input("a")
     screen.mark_output("d")
-    screen.copy("twin")
+    screen.copy("copy")
     ed.apply(ed.plan().bypass("in/b"))
     assert screen.draft.check() == ()
     assert traits(screen)["boundary"]["ops"] == 2
     screen.apply()
-    assert run(ed.graph, "twin/d:0", {"twin/a:0": X[0]}).tolist() == X[0].tolist()
+    assert run(ed.graph, "copy/d:0", {"copy/a:0": X[0]}).tolist() == X[0].tolist()
 
 
 def test_a_plan_stays_good_when_code_changes_the_graph_it_copies_from():
@@ -607,22 +607,22 @@ def test_a_plan_stays_good_when_code_changes_the_graph_it_copies_from():
     screen = Screen(home, source)
     screen.mark_input("x:0")
     screen.mark_output("net/y:0")
-    screen.copy("twin")
+    screen.copy("copy")
     source.apply(source.plan().set_device("net/y", "/cpu:0"))
     assert screen.draft.check() == ()
     assert "set_device" not in traits(screen)["plan"]["code"]
     screen.apply()
     feed = m.feed()[m.x]
     want = m.session.run("net/y:0", {"x:0": feed})
-    np.testing.assert_array_equal(home.session().run("twin/net/y:0", {"twin/x:0": feed}), want)
+    np.testing.assert_array_equal(home.session().run("copy/net/y:0", {"copy/x:0": feed}), want)
 
 
 def test_a_plan_whose_ops_are_gone_says_so():
     screen = row_of_ops()
     screen.pick(["d"])
-    screen.copy("twin")
+    screen.copy("copy")
     screen.destination.apply(screen.destination.plan().remove("d"))
-    assert [fault.asked for fault in screen.draft.check()] == ["copy(to='twin')"]
+    assert [fault.asked for fault in screen.draft.check()] == ["copy(to='copy')"]
 
 
 def test_every_view_hears_of_every_change_in_its_graphs():
@@ -631,9 +631,9 @@ def test_every_view_hears_of_every_change_in_its_graphs():
     heard = []
     own.on_change(lambda: heard.append("own"))
     both.on_change(lambda: heard.append("both"))
-    other.apply(other.plan().copy(other.select(), to="twin"))
+    other.apply(other.plan().copy(other.select(), to="copy"))
     assert heard == ["both"]
-    ed.apply(ed.plan().copy(ed.select(), to="twin"))
+    ed.apply(ed.plan().copy(ed.select(), to="copy"))
     ed.undo()
     assert sorted(heard) == ["both", "both", "both", "own", "own"]
 
@@ -667,6 +667,6 @@ def test_the_code_of_a_plan_names_the_editor_that_gives_values_whatever_its_grap
     source, home = gs.open(m.session, title="net"), gs.open(tf.Graph())
     screen = Screen(home, source)
     screen.pick(["net/y"])
-    screen.copy("twin")
+    screen.copy("copy")
     source.apply(source.plan().rename("net/y", to="net/other"))
     assert "values=src2" in traits(screen)["plan"]["code"]

@@ -71,10 +71,10 @@ def _read(kind):
 
 def _without_gradients(ed):
     """The graph once more, as it was after the edit."""
-    twin = gs.open(tf.Graph())
+    there = gs.open(tf.Graph())
     whole = ed.select()
-    twin.apply(twin.plan().copy(whole - whole.where(lambda op: op.name.startswith("gradients")), to=""))
-    return twin.graph
+    there.apply(there.plan().copy(whole - whole.where(lambda op: op.name.startswith("gradients")), to=""))
+    return there.graph
 
 
 def test_one_plan_after_the_other_is_undone_and_printed():

@@ -153,28 +153,28 @@ def test_a_restore_of_much_is_seen_and_stopped_and_can_be_done_again(monkeypatch
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_update_that_is_stopped_before_it_sets_anything_leaves_the_duplicate_as_it_was(monkeypatch, kind):
     m = model(kind)
-    twin = gs.duplicate(gs.open(m.graph).select(outputs=[m.y]), values=m.session)
-    before = twin.run(m.w)
+    replica = gs.duplicate(gs.open(m.graph).select(outputs=[m.y]), values=m.session)
+    before = replica.run(m.w)
     m.train_steps()
     for words in ("reading values", "comparing values", "setting"):
         with stopped_at(monkeypatch, f"updating the duplicate: {words}"):
-            twin.update()
-        assert np.array_equal(twin.run(m.w), before)
-    assert twin.update()
-    assert np.array_equal(twin.run(m.w), m.session.run(m.w))
+            replica.update()
+        assert np.array_equal(replica.run(m.w), before)
+    assert replica.update()
+    assert np.array_equal(replica.run(m.w), m.session.run(m.w))
 
 
 def test_a_checkpoint_that_is_stopped_while_it_is_read_is_taken_the_next_time(monkeypatch, tmp_path):
     m = model("resource", "sgd")
     with m.graph.as_default():
         saver = tf1.train.Saver()
-        twin = gs.duplicate(gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])).follow(tmp_path)
+        replica = gs.duplicate(gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])).follow(tmp_path)
         put(m.b, 3.0, m.session)
         saver.save(m.session, str(tmp_path / "model"), global_step=1)
     with stopped_at(monkeypatch, "reading model-1"):
-        twin.update()
-    assert twin.update()
-    assert twin.run(twin["net/b"]).tolist() == [3, 3, 3]
+        replica.update()
+    assert replica.update()
+    assert replica.run(replica["net/b"]).tolist() == [3, 3, 3]
 
 
 def test_a_session_without_partial_runs_gets_a_run_for_each_batch(monkeypatch):

@@ -64,12 +64,12 @@ def test_folded_scopes_count_their_differences():
 
 
 def test_a_scope_that_is_wholly_new_stays_folded_or_has_a_marked_frame():
-    big = [f"twin/op{i}" for i in range(50)]
+    big = [f"copy/op{i}" for i in range(50)]
     scene = contrast(diff(chain("x", "y"), chain("x", "y", *big)))
-    mine = {name: told for name, told in boxes(scene).items() if "twin" in name}
+    mine = {name: told for name, told in boxes(scene).items() if "copy" in name}
     assert mine
     assert {state for state, _ in mine.values()} == {"new"}
-    assert {group.state for group in scene.groups if "twin" in group.name} <= {"new"}
+    assert {group.state for group in scene.groups if "copy" in group.name} <= {"new"}
     small = contrast(diff(chain("x", "y"), chain("x", "y", "t/a", "t/b", "t/c")))
     frames = {group.name: group.state for group in small.groups}
     assert frames.get("t/", boxes(small).get("t/", ("",))[0]) == "new"

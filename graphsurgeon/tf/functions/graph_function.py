@@ -269,7 +269,7 @@ def _refuse_live(base: Graph, mask: Any, inputs: dict[str, str], asked: str) -> 
 
 
 def _refuse_assignments(base: Graph, mask: Any, variables: list[int], asked: str) -> None:
-    """Reference variables become resource variables: an op that writes through the reference has no twin."""
+    """Reference variables become resource variables: an op that writes through the reference has no counterpart."""
     for number in variables:
         if base.types[number] == "VarHandleOp":
             continue

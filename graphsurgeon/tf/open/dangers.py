@@ -43,7 +43,7 @@ def refuse_deadly(graph_def: Any, asked: str) -> None:
         _refuse_nodes(graph_def.node, asked, "")
         for function in graph_def.library.function:
             place = f" of function {function.signature.name!r}"
-            _refuse_twins(function.node_def, asked, place)
+            _refuse_duplicates(function.node_def, asked, place)
             _refuse_nodes(function.node_def, asked, place)
             _refuse_inputs("the result", function.ret.values(), asked, place)
 
@@ -149,7 +149,7 @@ def _refuse_lists(node: Any, listed: Iterable[tuple[str, str]], asked: str, plac
 # -- functions ------------------------------------------------------------------------------------
 
 
-def _refuse_twins(nodes: Any, asked: str, place: str) -> None:
+def _refuse_duplicates(nodes: Any, asked: str, place: str) -> None:
     seen: set[str] = set()
     for node in nodes:
         if node.name in seen:

@@ -137,7 +137,7 @@ def refuse_mixed(specs: Mapping[str, Any]) -> dict[str, Any]:
     """
     asked = "evolve(inputs=...)"
     if not isinstance(specs, Mapping):
-        raise PlanError(asked, f"{specs!r} is no mapping of names", "Give them as inputs={'x': tf.float32}")
+        raise PlanError(asked, f"{specs!r} is not a mapping of names", "Give them as inputs={'x': tf.float32}")
     out = {}
     for name, spec in specs.items():
         if not re.fullmatch(r"[A-Za-z0-9.][A-Za-z0-9_.-]*", str(name)):
@@ -147,17 +147,17 @@ def refuse_mixed(specs: Mapping[str, Any]) -> dict[str, Any]:
         try:
             out[name] = spec if isinstance(spec, tf.TensorSpec) else tf.TensorSpec([None], tf.as_dtype(spec))
         except TypeError:
-            wrong = f"{spec!r}, for {name!r}, is no dtype and no tf.TensorSpec"
+            wrong = f"{spec!r}, for {name!r}, is neither a dtype nor a tf.TensorSpec"
             raise PlanError(asked, wrong, "Give one, as tf.float32 or tf.TensorSpec([None, 3])") from None
         dtype = out[name].dtype
         if dtype in (tf.string, tf.resource, tf.variant) or dtype.is_quantized:
             wrong = f"{name!r} is {dtype.name}: no constants of that grow"
-            raise PlanError(asked, wrong, "Give numbers or booleans, or only graphs of your own: first=[graph, ...]")
+            raise PlanError(asked, wrong, "Give numbers or booleans, or only graphs of your own: initial=[graph, ...]")
     if len({(s.dtype, str(s.shape)) for s in out.values()}) != 1:
         shown = ", ".join(f"{n}: {s.dtype.name} {s.shape}" for n, s in out.items()) or "none at all"
         raise PlanError(
             asked,
             f"the inputs are not of one dtype and shape: {shown}",
-            "Give inputs of one kind, or graphs of your own: first=[graph, ...]",
+            "Give inputs of one kind, or graphs of your own: initial=[graph, ...]",
         )
     return out

@@ -10,22 +10,22 @@ SessionRunHook: Any = tf.compat.v1.train.SessionRunHook
 
 
 class UpdateHook(SessionRunHook):
-    """Updates a twin after every n-th run of a monitored session.
+    """Updates a replica after every n-th run of a monitored session.
 
     Args:
-        twin: the `Twin`.
+        replica: the `Replica`.
         every: n.
     """
 
-    def __init__(self, twin: Any, every: int) -> None:
-        self._twin, self._every, self._runs = twin, every, 0
+    def __init__(self, replica: Any, every: int) -> None:
+        self._replica, self._every, self._runs = replica, every, 0
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Takes all values over; also when TensorFlow has made a new session after a failure."""
-        self._twin.attach(session)
+        self._replica.attach(session)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Counts, and updates when it is time."""
         self._runs += 1
         if self._runs % self._every == 0:
-            self._twin.update()
+            self._replica.update()

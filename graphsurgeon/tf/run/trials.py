@@ -21,12 +21,12 @@ from .devices import LOST, devices_of
 tf1 = tf.compat.v1
 
 
-def workers_of(workers: Any, patience: float) -> list[tuple[str, Any]]:
+def workers_of(workers: Any, timeout: float) -> list[tuple[str, Any]]:
     """Returns the target and ConfigProto of each worker.
 
     Args:
         workers: how many sessions side by side in this process; or target -> device, or something with `workers`.
-        patience: how long to wait for each, and for each of its runs, in seconds.
+        timeout: how long to wait for each, and for each of its runs, in seconds.
 
     Raises:
         PlanError: it is neither, or a worker does not answer.
@@ -39,8 +39,8 @@ def workers_of(workers: Any, patience: float) -> list[tuple[str, Any]]:
         for target, device in workers.items():
             config = _config()
             config.device_filters.append(device)  # it needs no other task, so it waits for none
-            config.operation_timeout_in_ms = max(1, round(patience * 1000))  # one that is lost never answers
-            devices_of(target, config, patience)
+            config.operation_timeout_in_ms = max(1, round(timeout * 1000))  # one that is lost never answers
+            devices_of(target, config, timeout)
             out.append((target, config))
         return out
     raise PlanError(
@@ -143,7 +143,7 @@ def _number(value: Any) -> float:
         text = repr(value)
         raise PlanError(
             "evolve(score)",
-            f"score gave {text if len(text) <= 60 else text[:57] + '...'}, which is no number",
+            f"score gave {text if len(text) <= 60 else text[:57] + '...'}, which is not a number",
             "Return one, the lower the better, as float(np.mean((run(feeds) - target) ** 2))",
         ) from None
 

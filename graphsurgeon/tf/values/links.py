@@ -196,7 +196,8 @@ class ObjectSource:
                     raise PlanError(
                         "update()",
                         f"variable {name!r} changed while the values were read: another thread trains the object",
-                        "Train it with twin.train(lambda: model.train_on_batch(x, y)), or in `with twin.training():`",
+                        "Train it with replica.train(lambda: model.train_on_batch(x, y)), "
+                        "or in `with replica.training():`",
                     )
         return "the object", out
 

@@ -263,7 +263,7 @@ def closed_told(asked: str) -> Iterator[None]:
     except RuntimeError as error:
         if "closed Session" not in str(error):
             raise
-        how = "Give another: twin.attach(session)" if asked == "update()" else "Give one that is open"
+        how = "Give another: replica.attach(session)" if asked == "update()" else "Give one that is open"
         raise PlanError(asked, "the session that has the values is closed", how) from error
 
 

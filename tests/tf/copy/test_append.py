@@ -81,7 +81,7 @@ def test_inside_one_graph():
     old = {op.name: op for op in graph.get_operations()}
     ed = gs.open(graph)
     s = ed.select(scope="part")
-    done = ed.apply(ed.plan().copy(s, to="twin", unmapped="keep"))
+    done = ed.apply(ed.plan().copy(s, to="copy", unmapped="keep"))
     assert done["part/total:0"].op.inputs[0] is old["split"].outputs[0]
     assert all(graph.get_operation_by_name(name) is op for name, op in old.items())
     got = run(graph, [done["part/total:0"], "part/total:0"], {"x:0": X})
@@ -92,7 +92,7 @@ def test_inside_one_graph():
 def test_devices_cleared():
     graph = rich()
     ed = gs.open(graph)
-    done = ed.apply(ed.plan().copy(ed.select(scope="part"), to="twin", unmapped="keep", device="clear"))
+    done = ed.apply(ed.plan().copy(ed.select(scope="part"), to="copy", unmapped="keep", device="clear"))
     assert done["part/mean"].device == ""
     assert "CPU" in graph.get_operation_by_name("part/mean").device
 

@@ -50,19 +50,19 @@ def test_a_copy_and_an_edit_in_one_plan(kind):
     block = ed.select(inputs="x:0", outputs="net/y:0")
     plan = (
         ed.plan()
-        .copy(block, to="twin", inputs={"x:0": "x:0"}, values=m.session)
-        .connect("twin/net/y:0", to="SquaredDifference", input=0)
+        .copy(block, to="copy", inputs={"x:0": "x:0"}, values=m.session)
+        .connect("copy/net/y:0", to="SquaredDifference", input=0)
     )
     assert plan.mode == "materialise"
     done = ed.apply(plan)
-    twin = done[m.w]
-    assert twin.graph is ed.graph
+    copied = done[m.w]
+    assert copied.graph is ed.graph
     session = ed.session()
-    np.testing.assert_array_equal(session.run(twin), np.ones([2, 3]))
+    np.testing.assert_array_equal(session.run(copied), np.ones([2, 3]))
     feed = {t.name: v for t, v in m.feed().items()}
     assert session.run("loss:0", feed) == m.session.run(m.loss, m.feed())
     with ed.graph.as_default():
-        assert [v.op.name for v in tf1.trainable_variables()] == ["net/w", "net/b", "twin/net/w", "twin/net/b"]
+        assert [v.op.name for v in tf1.trainable_variables()] == ["net/w", "net/b", "copy/net/w", "copy/net/b"]
         assert tf.gradients(ed.tensor("loss:0"), tf1.trainable_variables())[0] is None
 
 

@@ -140,13 +140,13 @@ def test_a_table_filled_at_run_time_starts_empty_and_the_plan_says_how_to_carry_
     assert session.run("c/ids:0", feed).tolist() == [9, -1]
 
 
-def test_a_twin_and_a_supergraph_say_that_a_table_starts_empty():
+def test_a_replica_and_a_supergraph_say_that_a_table_starts_empty():
     graph, _ = filled("hash")
     with graph.as_default(), tf1.Session() as session:
         session.run("fill")
-        twin = gs.duplicate(graph, values=session)
-    assert "mind: held starts empty" in str(twin)
-    assert twin.run("ids:0", {"words:0": ["a"]}).tolist() == [-1]
+        replica = gs.duplicate(graph, values=session)
+    assert "warning: held starts empty" in str(replica)
+    assert replica.run("ids:0", {"words:0": ["a"]}).tolist() == [-1]
     assert "mind: m/held starts empty" in str(gs.connect({"m": graph}).history[-1])
 
 

@@ -23,30 +23,30 @@ def calls(ed):
 
 
 def both(ed):
-    """The results of an editor and of its inlined twin, each in a session of its own."""
-    twin = ed.inlined()
-    assert not calls(twin)
-    return twin
+    """The results of an editor and of its inlined flat, each in a session of its own."""
+    flat = ed.inlined()
+    assert not calls(flat)
+    return flat
 
 
 def test_nested_calls_are_taken_apart():
     net = Net()
     ed = gs.open(net.forward)
     before = look(ed.graph)
-    twin = both(ed)
+    flat = both(ed)
     # A product and a sum in the open are fused by TensorFlow's optimiser: the last bit may differ.
     assert calls(ed) == ["StatefulPartitionedCall", "StatefulPartitionedCall_1"]
-    assert {"StatefulPartitionedCall/product", "StatefulPartitionedCall_1/product"} <= set(twin.snapshot.names)
+    assert {"StatefulPartitionedCall/product", "StatefulPartitionedCall_1/product"} <= set(flat.snapshot.names)
     assert look(ed.graph) == before
-    got, want = twin.session().run(twin.outputs, {"x:0": ROWS}), net.forward(ROWS)
+    got, want = flat.session().run(flat.outputs, {"x:0": ROWS}), net.forward(ROWS)
     np.testing.assert_allclose(got["y"], want["y"], rtol=1e-6)
     np.testing.assert_allclose(got["twice"], want["twice"], rtol=1e-6)
-    with twin.graph.as_default():
+    with flat.graph.as_default():
         assert [v.name for v in tf1.trainable_variables()] == ["layer/w:0", "layer/b:0"]
-    assert ".inlined()" in twin.plan().to_code()
+    assert ".inlined()" in flat.plan().to_code()
     again = gs.open(net.forward, inline=True)
-    assert again.snapshot.names == twin.snapshot.names
-    assert again.outputs == twin.outputs
+    assert again.snapshot.names == flat.snapshot.names
+    assert again.outputs == flat.outputs
 
 
 def test_one_call_of_several():
@@ -62,22 +62,22 @@ def test_one_call_of_several():
 
 def test_gradients_go_through():
     net = Net()
-    twin = gs.open(net.forward).inlined()
-    with twin.graph.as_default():
-        made = tf1.gradients(twin.tensor(twin.outputs["y"]), tf1.trainable_variables())
+    flat = gs.open(net.forward).inlined()
+    with flat.graph.as_default():
+        made = tf1.gradients(flat.tensor(flat.outputs["y"]), tf1.trainable_variables())
     with tf.GradientTape() as tape:
         y = net.forward(ROWS)["y"]
-    for got, want in zip(twin.session().run(made, {"x:0": ROWS}), tape.gradient(y, [net.w, net.b]), strict=True):
+    for got, want in zip(flat.session().run(made, {"x:0": ROWS}), tape.gradient(y, [net.w, net.b]), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
 def test_effects_stay():
     """A result waits for what its call changes, as it did in the call."""
     net = Net()
-    twin = both(gs.open(net.counted))
-    session = twin.session()
+    flat = both(gs.open(net.counted))
+    session = flat.session()
     for step in (1.0, 2.0, 3.0):
-        np.testing.assert_array_equal(session.run(twin.outputs["output"], {"x:0": ROWS}), ROWS * step)
+        np.testing.assert_array_equal(session.run(flat.outputs["output"], {"x:0": ROWS}), ROWS * step)
     assert net.steps.numpy() == 0
 
 
@@ -95,16 +95,16 @@ def test_control_edges_into_and_out_of_a_call():
         order.assign_add(10.0)  # + 10
         return order.read_value()
 
-    twin = both(gs.open(f))
-    assert [twin.session().run(twin.outputs["output"]) for _ in range(2)] == [14.0, 40.0]
+    flat = both(gs.open(f))
+    assert [flat.session().run(flat.outputs["output"]) for _ in range(2)] == [14.0, 40.0]
 
 
 def test_loops_keep_their_functions():
     loop = Loop()
     ed = gs.open(loop, function="__call__")
-    twin = ed.inlined()
+    flat = ed.inlined()
     for x in (0.3, 2.5):
-        assert twin.session().run(twin.outputs["output"], {"x:0": x}) == loop(x).numpy()
+        assert flat.session().run(flat.outputs["output"], {"x:0": x}) == loop(x).numpy()
     first, second = ed.inlined(), ed.inlined()
     for each in (first, second):  # differentiating one leaves the other differentiable
         with each.graph.as_default():
@@ -128,15 +128,15 @@ def test_loops_inside_calls_of_one_function():
     def f(x):
         return power(x) + power(x + 1.0)
 
-    twin = both(gs.open(f))
-    bodies = [twin.op(n).get_attr("body").name for n in twin.select(op="While")]
+    flat = both(gs.open(f))
+    bodies = [flat.op(n).get_attr("body").name for n in flat.select(op="While")]
     assert len(set(bodies)) == 2
-    with twin.graph.as_default():
-        made = tf1.gradients(twin.tensor(twin.outputs["output"]), tf1.trainable_variables())
+    with flat.graph.as_default():
+        made = tf1.gradients(flat.tensor(flat.outputs["output"]), tf1.trainable_variables())
     with tf.GradientTape() as tape:
         y = f(2.0)
-    session = twin.session()
-    assert session.run(twin.outputs["output"], {"x:0": 2.0}) == y.numpy()
+    session = flat.session()
+    assert session.run(flat.outputs["output"], {"x:0": 2.0}) == y.numpy()
     np.testing.assert_allclose(session.run(made, {"x:0": 2.0})[0], tape.gradient(y, w), rtol=1e-6)
 
 
@@ -148,8 +148,8 @@ def test_deep_nesting_without_recursion():
     for _ in range(25):
         f = nest(f)
     ed = gs.open(f, signature=tf.TensorSpec([], tf.float32, name="x"))
-    twin = both(ed)
-    assert twin.session().run(twin.outputs["output"], {"x:0": 2.0}) == 27.0
+    flat = both(ed)
+    assert flat.session().run(flat.outputs["output"], {"x:0": 2.0}) == 27.0
 
 
 def test_values_of_now_are_carried():
@@ -157,8 +157,8 @@ def test_values_of_now_are_carried():
     session = ed.session()
     variable = ed.graph.get_collection("variables")[1]
     session.run(variable.initializer, {variable.initializer.inputs[1]: np.zeros(3, np.float32)})
-    twin = ed.inlined()
-    np.testing.assert_array_equal(twin.session().run("layer/b/Read/ReadVariableOp:0"), np.zeros(3))
+    flat = ed.inlined()
+    np.testing.assert_array_equal(flat.session().run("layer/b/Read/ReadVariableOp:0"), np.zeros(3))
 
 
 def test_a_copy_made_by_a_plan_is_carried_too():
@@ -166,10 +166,10 @@ def test_a_copy_made_by_a_plan_is_carried_too():
     ed = gs.open(tf.Graph())
     source = gs.open(net.forward)
     done = ed.apply(ed.plan().copy(source.select(), to="n", values=source))
-    twin = ed.inlined()
-    assert not calls(twin)
+    flat = ed.inlined()
+    assert not calls(flat)
     name = done[source.outputs["y"]].name
-    np.testing.assert_allclose(twin.session().run(name, {"n/x:0": ROWS}), net.forward(ROWS)["y"], rtol=1e-6)
+    np.testing.assert_allclose(flat.session().run(name, {"n/x:0": ROWS}), net.forward(ROWS)["y"], rtol=1e-6)
 
 
 def test_what_cannot_be_inlined():
@@ -262,11 +262,11 @@ def test_saved_models_restore_all_values(tmp_path):
     held = {n: ed.session().run(f"{n}/Read/ReadVariableOp:0") for n in ed.select(op="VarHandleOp").names}
     assert {k: v.tolist() for k, v in held.items()} == {v.name[:-2]: v.numpy().tolist() for v in net.variables}
     np.testing.assert_array_equal(ed.session().run("StatefulPartitionedCall:1", feeds), want["y"])
-    twin = ed.inlined("StatefulPartitionedCall")
-    product = [n for n in twin.snapshot.names if n.endswith("product")]
+    flat = ed.inlined("StatefulPartitionedCall")
+    product = [n for n in flat.snapshot.names if n.endswith("product")]
     assert len(product) == 2
-    y = next(n for n in twin.snapshot.names if n.endswith("/Identity_1") and n.count("/") == 1)
-    np.testing.assert_allclose(twin.session().run(f"{y}:0", feeds), want["y"], rtol=1e-6)
+    y = next(n for n in flat.snapshot.names if n.endswith("/Identity_1") and n.count("/") == 1)
+    np.testing.assert_allclose(flat.session().run(f"{y}:0", feeds), want["y"], rtol=1e-6)
 
 
 def test_a_signature_opens_as_its_ops(tmp_path):

@@ -84,14 +84,14 @@ def test_nobody_is_shown_the_phases_of_a_short_copy_or_in_a_file(monkeypatch):
 
 def test_updates_show_their_phases_and_a_checkpoint_its_variables(monkeypatch, tmp_path):
     m = model("resource", "sgd")
-    twin = gs.duplicate(gs.open(m.graph).select(inputs=[m.x], outputs=[m.y]), values=m.session)
+    replica = gs.duplicate(gs.open(m.graph).select(inputs=[m.x], outputs=[m.y]), values=m.session)
     m.train_steps()
-    shown = shown_by(monkeypatch, twin.update)
+    shown = shown_by(monkeypatch, replica.update)
     assert "updating the duplicate: comparing values" in shown
     assert "updating the duplicate: setting 2 variables" in shown
     with m.graph.as_default():
         tf1.train.Saver().save(m.session, str(tmp_path / "model"), global_step=7)
-    assert "reading model-7" in shown_by(monkeypatch, twin.follow(tmp_path).update)
+    assert "reading model-7" in shown_by(monkeypatch, replica.follow(tmp_path).update)
 
 
 def test_work_that_nobody_waits_for_shows_nothing(monkeypatch):

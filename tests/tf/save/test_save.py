@@ -164,15 +164,15 @@ def test_what_undo_left_behind_stays_out(tmp_path):
     m = model("resource")
     ed = gs.open(m.session)
     size = ed.snapshot.size
-    ed.apply(ed.plan().copy(ed.select(scope="net"), to="twin", unmapped="keep", values=m.session))
+    ed.apply(ed.plan().copy(ed.select(scope="net"), to="copy", unmapped="keep", values=m.session))
     ed.undo()
     assert ed.snapshot.size > size
     assert ed.save(tmp_path / "m.pb").ops == size
     ed.save(tmp_path / "m.meta")
     back = gs.open(tmp_path / "m.meta")
-    assert not any(name.startswith("twin") for name in back.snapshot.names)
+    assert not any(name.startswith("copy") for name in back.snapshot.names)
     assert not any(
-        name.startswith("twin") for name in tf.train.load_checkpoint(str(tmp_path / "m")).get_variable_to_shape_map()
+        name.startswith("copy") for name in tf.train.load_checkpoint(str(tmp_path / "m")).get_variable_to_shape_map()
     )
 
 

@@ -26,24 +26,24 @@ tf1 = tf.compat.v1
 
 @pytest.fixture
 def trained(tmp_path):
-    """A model, its saver into a folder, and a twin of its net that follows there."""
+    """A model, its saver into a folder, and a replica of its net that follows there."""
     m = model("resource", "sgd")
     with m.graph.as_default():
         saver = tf1.train.Saver(max_to_keep=10)
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
-    twin = gs.duplicate(block).follow(tmp_path)
+    replica = gs.duplicate(block).follow(tmp_path)
 
     def save(value, **options):
         put(m.b, value, m.session)
         with m.graph.as_default():
             return saver.save(m.session, str(tmp_path / "model"), **options)
 
-    yield m, save, twin
-    twin.close()
+    yield m, save, replica
+    replica.close()
 
 
-def b_of(twin):
-    return twin.run(twin["net/b"]).tolist()
+def b_of(replica):
+    return replica.run(replica["net/b"]).tolist()
 
 
 def break_off(prefix, part, keep):
@@ -60,29 +60,29 @@ def test_a_new_checkpoint_is_taken_whole(tmp_path, kind):
     m.train_steps()
     with m.graph.as_default():
         saver = tf1.train.Saver()
-    twin = gs.duplicate(gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])).follow(tmp_path)
-    assert not twin.update()  # nothing there yet
+    replica = gs.duplicate(gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])).follow(tmp_path)
+    assert not replica.update()  # nothing there yet
     with m.graph.as_default():
         saver.save(m.session, str(tmp_path / "model"), global_step=1)
-    done = twin.update()
+    done = replica.update()
     assert done.origin == "model-1"
-    np.testing.assert_array_equal(twin.run(m.y, {m.x: np.eye(2)}), m.session.run(m.y, {m.x: np.eye(2)}))
-    again = twin.update()
+    np.testing.assert_array_equal(replica.run(m.y, {m.x: np.eye(2)}), m.session.run(m.y, {m.x: np.eye(2)}))
+    again = replica.update()
     assert not again
     assert str(again) == "no update: there is nothing newer"
     m.train_steps()
     with m.graph.as_default():
         saver.save(m.session, str(tmp_path / "model"), global_step=2)
-    assert len(twin.update().changed) == 2
+    assert len(replica.update().changed) == 2
 
 
 def test_the_same_name_written_again_is_a_new_checkpoint(trained):
-    _m, save, twin = trained
+    _m, save, replica = trained
     save(1.0)
-    twin.update()
+    replica.update()
     save(2.0)
-    assert twin.update()
-    assert b_of(twin) == [2, 2, 2]
+    assert replica.update()
+    assert b_of(replica) == [2, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -95,47 +95,47 @@ def test_the_same_name_written_again_is_a_new_checkpoint(trained):
     ],
 )
 def test_a_training_that_dies_while_writing(trained, part, keep, why):
-    _m, save, twin = trained
+    _m, save, replica = trained
     save(1.0, global_step=1)
-    twin.update()
+    replica.update()
     break_off(save(2.0, global_step=2), part, keep)
     for _ in range(2):  # asked again, it says so again
         with refuses(OpenError, "follow(", "checkpoint 'model-2' is not whole", why, "Nothing was taken"):
-            twin.update()
-        assert b_of(twin) == [1, 1, 1]
+            replica.update()
+        assert b_of(replica) == [1, 1, 1]
     save(3.0, global_step=3)
-    assert twin.update().origin == "model-3"
+    assert replica.update().origin == "model-3"
 
 
 def test_the_newest_whole_one_is_taken_and_the_broken_one_named(trained):
-    _m, save, twin = trained
+    _m, save, replica = trained
     save(1.0, global_step=1)
-    twin.update()
+    replica.update()
     save(2.0, global_step=2)
     break_off(save(3.0, global_step=3), ".data", 0.9)
-    done = twin.update()
+    done = replica.update()
     assert done.origin == "model-2"
     assert list(done.skipped) == ["model-3"]
     assert "model-3 is not whole: its data has" in str(done)
-    assert b_of(twin) == [2, 2, 2]
+    assert b_of(replica) == [2, 2, 2]
 
 
 def test_a_missing_shard_and_a_missing_index(trained):
-    _m, save, twin = trained
+    _m, save, replica = trained
     prefix = save(1.0)
     whole = prefix + ".data-00000-of-00001"
     os.rename(whole, prefix + ".data-00000-of-00002")
     with refuses(OpenError, "shard 2 of 2 is missing"):
-        twin.update()
+        replica.update()
     os.rename(prefix + ".data-00000-of-00002", prefix + ".elsewhere")
     with refuses(OpenError, "its data file is missing"):
-        twin.update()
+        replica.update()
     os.rename(prefix + ".elsewhere", whole)
     os.rename(prefix + ".index", prefix + ".later")
     with refuses(OpenError, "its index is missing"):
-        twin.update()
+        replica.update()
     os.rename(prefix + ".later", prefix + ".index")
-    assert twin.update()
+    assert replica.update()
 
 
 def test_a_sharded_checkpoint(tmp_path):
@@ -143,13 +143,13 @@ def test_a_sharded_checkpoint(tmp_path):
     with m.graph.as_default():
         saver = tf1.train.Saver(sharded=True)
         saver.save(m.session, str(tmp_path / "model"))
-    twin = gs.duplicate(gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])).follow(tmp_path)
-    assert twin.update()
-    np.testing.assert_array_equal(twin.run(twin["net/w"]), m.session.run(m.w))
+    replica = gs.duplicate(gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])).follow(tmp_path)
+    assert replica.update()
+    np.testing.assert_array_equal(replica.run(replica["net/w"]), m.session.run(m.w))
 
 
 def test_bytes_that_were_turned_over_are_seen(trained):
-    _m, save, twin = trained
+    _m, save, replica = trained
     path = save(1.0) + ".data-00000-of-00001"
     with open(path, "r+b") as file:
         data = bytearray(file.read())
@@ -158,37 +158,37 @@ def test_bytes_that_were_turned_over_are_seen(trained):
         file.seek(0)
         file.write(data)
     with refuses(OpenError, "is not whole", "cannot be read"):
-        twin.update()
+        replica.update()
 
 
 def test_an_index_of_rubbish(trained):
     from graphsurgeon.tf.values.followed import _MAGIC
 
-    _m, save, twin = trained
+    _m, save, replica = trained
     path = save(1.0) + ".index"
     with open(path, "wb") as file:
         file.write(b"\xff" * 300 + _MAGIC)
     with refuses(OpenError, "its index cannot be read"):
-        twin.update()
+        replica.update()
 
 
 @pytest.mark.parametrize("text", [b'model_checkpoint_path: "mod', b"\xff\xfe\x00", b"rubbish {{{"])
 def test_a_state_file_that_is_half_written(trained, tmp_path, text):
-    _m, save, twin = trained
+    _m, save, replica = trained
     save(1.0, global_step=1)
-    twin.update()
+    replica.update()
     save(2.0, global_step=2)
     whole = (tmp_path / "checkpoint").read_bytes()
     (tmp_path / "checkpoint").write_bytes(text)
     with refuses(OpenError, "the file 'checkpoint' cannot be read", "Nothing was taken"):
-        twin.update()
-    assert b_of(twin) == [1, 1, 1]
+        replica.update()
+    assert b_of(replica) == [1, 1, 1]
     (tmp_path / "checkpoint").write_bytes(whole)
-    assert twin.update().origin == "model-2"
+    assert replica.update().origin == "model-2"
 
 
 def test_a_state_file_cannot_lead_out_of_the_folder(trained, tmp_path):
-    _m, save, twin = trained
+    _m, save, replica = trained
     other = tmp_path / "other"
     other.mkdir()
     mine = tmp_path / "mine"
@@ -197,27 +197,27 @@ def test_a_state_file_cannot_lead_out_of_the_folder(trained, tmp_path):
     for path in tmp_path.glob("model-1*"):
         shutil.copy(path, mine)
         shutil.copy(path, other / path.name.replace("model-1", "secret"))
-    twin.follow(mine)
+    replica.follow(mine)
     (mine / "checkpoint").write_text('model_checkpoint_path: "../other/secret"')
     with refuses(OpenError, "checkpoint 'secret' is not whole: its index is missing"):
-        twin.update()
+        replica.update()
     # written on another machine, under another path: the file of that name here is meant
     (mine / "checkpoint").write_text('model_checkpoint_path: "/somewhere/else/model-1"')
-    assert twin.update().origin == "model-1"
+    assert replica.update().origin == "model-1"
 
 
 def test_a_folder_without_a_state_file(trained, tmp_path):
-    _m, save, twin = trained
+    _m, save, replica = trained
     older, newer = (save(step, global_step=step) + ".index" for step in (1, 2))
     os.utime(newer, ns=(os.stat(older).st_mtime_ns + 10**9,) * 2)
     (tmp_path / "checkpoint").unlink()
-    assert twin.update().origin == "model-2"
+    assert replica.update().origin == "model-2"
 
 
 def test_the_checkpoint_of_another_model(trained, tmp_path):
-    _m, save, twin = trained
+    _m, save, replica = trained
     save(1.0, global_step=1)
-    twin.update()
+    replica.update()
     graph = tf.Graph()
     with graph.as_default(), tf1.Session() as session:
         tf1.get_variable("net/c", [3])
@@ -225,15 +225,15 @@ def test_the_checkpoint_of_another_model(trained, tmp_path):
         session.run(tf1.global_variables_initializer())
         tf1.train.Saver().save(session, str(tmp_path / "other"))
     with refuses(OpenError, "checkpoint 'other' has no variable 'net/b'", "of another model", "'net/c'"):
-        twin.update()
-    assert b_of(twin) == [1, 1, 1]
+        replica.update()
+    assert b_of(replica) == [1, 1, 1]
 
 
 @pytest.mark.parametrize(("shape", "dtype", "said"), [([4], "float32", "(4,)"), ([3], "float64", "float64 (3,)")])
 def test_shapes_and_dtypes_that_differ(trained, tmp_path, shape, dtype, said):
-    _m, save, twin = trained
+    _m, save, replica = trained
     save(1.0, global_step=1)
-    twin.update()
+    replica.update()
     graph = tf.Graph()
     with graph.as_default(), tf1.Session() as session:
         tf1.get_variable("net/w", [2, 3])
@@ -241,20 +241,20 @@ def test_shapes_and_dtypes_that_differ(trained, tmp_path, shape, dtype, said):
         session.run(tf1.global_variables_initializer())
         tf1.train.Saver().save(session, str(tmp_path / "other"))
     with refuses(OpenError, "variable 'net/b' is", said, "but float32 (3,) in the duplicate"):
-        twin.update()
-    assert b_of(twin) == [1, 1, 1]
+        replica.update()
+    assert b_of(replica) == [1, 1, 1]
 
 
 def test_no_such_folder(trained, tmp_path):
-    _m, _save, twin = trained
+    _m, _save, replica = trained
     with refuses(OpenError, "nowhere", "there is no such folder"):
-        twin.follow(tmp_path / "nowhere")
+        replica.follow(tmp_path / "nowhere")
     gone = tmp_path / "gone"
     gone.mkdir()
-    twin.follow(gone)
+    replica.follow(gone)
     gone.rmdir()
     with refuses(OpenError, "there is no such folder"):
-        twin.update()
+        replica.update()
 
 
 def test_a_checkpoint_of_tf2_is_read_by_the_names_of_its_variables(tmp_path):
@@ -268,15 +268,15 @@ def test_a_checkpoint_of_tf2_is_read_by_the_names_of_its_variables(tmp_path):
             return tf.matmul(x, self.w)
 
     net = Net()
-    twin = gs.duplicate(net)
-    names = twin.variables
+    replica = gs.duplicate(net)
+    names = replica.variables
     assert len(names) == 1
     net.w.assign([[5.0], [6.0]])
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(net=net), tmp_path, 2)
     manager.save()
-    twin.follow(tmp_path)
-    assert twin.update().origin == "ckpt-1"
-    np.testing.assert_array_equal(twin.run(twin[names[0]]), [[5.0], [6.0]])
+    replica.follow(tmp_path)
+    assert replica.update().origin == "ckpt-1"
+    np.testing.assert_array_equal(replica.run(replica[names[0]]), [[5.0], [6.0]])
 
 
 def test_partitioned_variables_are_read_by_their_slices(tmp_path):
@@ -287,24 +287,24 @@ def test_partitioned_variables_are_read_by_their_slices(tmp_path):
         session = tf1.Session(graph=graph)
         session.run(tf1.global_variables_initializer())
         tf1.train.Saver().save(session, str(tmp_path / "model"))
-    twin = gs.duplicate(graph).follow(tmp_path)
-    twin.update()
-    np.testing.assert_array_equal(twin.run(y), session.run(y))
+    replica = gs.duplicate(graph).follow(tmp_path)
+    replica.update()
+    np.testing.assert_array_equal(replica.run(y), session.run(y))
 
 
 def test_it_follows_by_itself_and_keeps_what_went_wrong(trained):
-    _m, save, twin = trained
-    twin.follow(os.path.dirname(save(1.0, global_step=1)), seconds=0.02)
-    until(lambda: "1 update" in repr(twin))
-    until(lambda: b_of(twin) == [1, 1, 1])
+    _m, save, replica = trained
+    replica.follow(os.path.dirname(save(1.0, global_step=1)), seconds=0.02)
+    until(lambda: "1 update" in repr(replica))
+    until(lambda: b_of(replica) == [1, 1, 1])
     break_off(save(2.0, global_step=2), ".data", 0.5)
-    until(lambda: twin.trouble is not None)
-    reads(twin.trouble, "checkpoint 'model-2' is not whole")
-    assert "trouble" in repr(twin)
-    assert b_of(twin) == [1, 1, 1]
+    until(lambda: replica.error is not None)
+    reads(replica.error, "checkpoint 'model-2' is not whole")
+    assert "error" in repr(replica)
+    assert b_of(replica) == [1, 1, 1]
     save(3.0, global_step=3)
-    until(lambda: b_of(twin) == [3, 3, 3] and twin.trouble is None)
-    twin.close()
+    until(lambda: b_of(replica) == [3, 3, 3] and replica.error is None)
+    replica.close()
 
 
 TRAINER = """
@@ -330,7 +330,7 @@ def test_a_training_in_another_process_is_followed_and_killed_while_it_writes(tm
     with graph.as_default():
         parts = [tf1.get_variable(f"v{i}", [50_000], initializer=tf1.zeros_initializer()) for i in range(4)]
         ends = tf.stack([v[0] for v in parts] + [v[-1] for v in parts])
-    twin = gs.duplicate(gs.open(graph).select(outputs=ends)).follow(tmp_path)
+    replica = gs.duplicate(gs.open(graph).select(outputs=ends)).follow(tmp_path)
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     trainer = subprocess.Popen(
         [sys.executable, "-c", TRAINER, str(tmp_path)], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
@@ -340,8 +340,8 @@ def test_a_training_in_another_process_is_followed_and_killed_while_it_writes(tm
         assert trainer.stdout.readline() == "ready\n"
         seen = []
         while len(seen) < 5:
-            assert twin.update(wait=240.0)
-            values = set(twin.run(ends).tolist())
+            assert replica.update(wait=240.0)
+            values = set(replica.run(ends).tolist())
             assert len(values) == 1  # of one moment
             seen.append(values.pop())
         assert seen == sorted(set(seen))
@@ -349,20 +349,20 @@ def test_a_training_in_another_process_is_followed_and_killed_while_it_writes(tm
         trainer.send_signal(signal.SIGKILL)
         trainer.wait()
         trainer.stdout.close()
-    before = twin.run(ends)
+    before = replica.run(ends)
     try:
-        twin.update()
+        replica.update()
     except OpenError as error:  # it was killed in the middle of a file
         reads(error, "not whole")
-        np.testing.assert_array_equal(twin.run(ends), before)
-    assert len(set(twin.run(ends).tolist())) == 1
+        np.testing.assert_array_equal(replica.run(ends), before)
+    assert len(set(replica.run(ends).tolist())) == 1
 
 
 def test_damage_of_any_kind_never_brings_a_wrong_value(trained, tmp_path):
     """Bits turned over, ends cut off, holes: either the very values are taken, or nothing is."""
     import random
 
-    m, save, _twin = trained
+    m, save, _replica = trained
     prefix = save(1.0)
     paths = [prefix + ".index", prefix + ".data-00000-of-00001"]
     whole = [Path(path).read_bytes() for path in paths]
@@ -396,7 +396,7 @@ def test_damage_of_any_kind_never_brings_a_wrong_value(trained, tmp_path):
 def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkeypatch):
     from graphsurgeon.tf.values import followed
 
-    _m, save, twin = trained
+    _m, save, replica = trained
     prefix = save(1.0)
     real = followed.read
 
@@ -408,25 +408,25 @@ def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkey
     with monkeypatch.context() as patch:
         patch.setattr(followed, "read", slow)
         with refuses(OpenError, os.path.basename(prefix), "it changed while it was read"):
-            twin.update()
-    twin.update()
-    assert b_of(twin) == [2, 2, 2]
+            replica.update()
+    replica.update()
+    assert b_of(replica) == [2, 2, 2]
 
 
 def test_a_soft_update_from_a_checkpoint_goes_a_part_of_the_way(trained):
-    _m, save, twin = trained
+    _m, save, replica = trained
     save(1.0, global_step=1)
-    twin.update(tau=0.5)  # the first one takes all over: there is nothing to start from
-    assert b_of(twin) == [1, 1, 1]
+    replica.update(tau=0.5)  # the first one takes all over: there is nothing to start from
+    assert b_of(replica) == [1, 1, 1]
     save(3.0, global_step=2)
-    twin.update(tau=0.5)
-    assert b_of(twin) == [2, 2, 2]
+    replica.update(tau=0.5)
+    assert b_of(replica) == [2, 2, 2]
 
 
 def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_newer_one(trained, monkeypatch):
     from graphsurgeon.tf.values import followed
 
-    _m, save, twin = trained
+    _m, save, replica = trained
     prefix = save(1.0, global_step=1)
     real = followed.not_whole
 
@@ -439,18 +439,18 @@ def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_new
         return said
 
     monkeypatch.setattr(followed, "not_whole", slow)
-    assert twin.update().origin == "model-2"
-    assert b_of(twin) == [2, 2, 2]
+    assert replica.update().origin == "model-2"
+    assert b_of(replica) == [2, 2, 2]
 
 
 def test_files_that_go_while_they_are_looked_at(trained, monkeypatch):
     from graphsurgeon.tf.values import followed
 
-    _m, save, twin = trained
+    _m, save, replica = trained
     prefix = save(1.0)
     monkeypatch.setattr(followed.os.path, "getsize", lambda path: os.stat(path + ".gone").st_size)
     with refuses(OpenError, os.path.basename(prefix), "it was deleted while it was looked at"):
-        twin.update()
+        replica.update()
 
 
 def test_what_goes_wrong_once_does_not_end_the_following(trained, monkeypatch):
@@ -459,58 +459,58 @@ def test_what_goes_wrong_once_does_not_end_the_following(trained, monkeypatch):
     def broken(*_):
         raise RuntimeError("of no kind that is known")
 
-    _m, save, twin = trained
+    _m, save, replica = trained
     with monkeypatch.context() as patch:
         patch.setattr(followed.CheckpointFolder, "newest", broken)
-        twin.follow(os.path.dirname(save(1.0)), seconds=0.01)
-        until(lambda: twin.trouble is not None)
-        assert "of no kind" in repr(twin)
-    until(lambda: twin.trouble is None)
-    assert b_of(twin) == [1, 1, 1]
+        replica.follow(os.path.dirname(save(1.0)), seconds=0.01)
+        until(lambda: replica.error is not None)
+        assert "of no kind" in repr(replica)
+    until(lambda: replica.error is None)
+    assert b_of(replica) == [1, 1, 1]
 
 
 def test_two_variables_of_one_name_in_a_checkpoint_of_tf2(trained, tmp_path):
-    twin = trained[2]
+    replica = trained[2]
     names = ("net/w", "net/b", "net/b")
     several = [tf.Variable(tf.zeros([2, 3] if name == "net/w" else [3]), name=name) for name in names]
     tf.train.CheckpointManager(tf.train.Checkpoint(several=several), tmp_path, 2).save()
     with refuses(OpenError, "has several variables called 'net/b'", "names of their own"):
-        twin.update()
+        replica.update()
     tf.train.CheckpointManager(tf.train.Checkpoint(several=several[:2]), tmp_path / "other", 2).save()
-    assert twin.follow(tmp_path / "other").update().origin == "ckpt-1"
+    assert replica.follow(tmp_path / "other").update().origin == "ckpt-1"
 
 
 @pytest.mark.parametrize("sharded", [False, True])
 def test_the_format_of_before_2016_is_not_followed(trained, tmp_path, sharded):
-    m, _save, twin = trained
+    m, _save, replica = trained
     with m.graph.as_default():
         tf1.train.Saver(write_version=1, sharded=sharded).save(m.session, str(tmp_path / "old"))
     with refuses(OpenError, "'old", "is in the format of before 2016", "without write_version=1"):
-        twin.update()
+        replica.update()
 
 
 def test_a_follower_answers_nothing_before_its_first_checkpoint(trained, tmp_path):
-    _m, save, twin = trained
-    for run in (twin.run, twin.session.run):
+    _m, save, replica = trained
+    for run in (replica.run, replica.session.run):
         with refuses(
             PlanError, "run(...)", f"no checkpoint in {str(tmp_path)!r} yet", "follow(folder, values='initial')"
         ):
-            run(twin["net/b"])
-    assert not twin.update()
-    with refuses(PlanError, "run(...)", "no checkpoint in"), twin.reading():
+            run(replica["net/b"])
+    assert not replica.update()
+    with refuses(PlanError, "run(...)", "no checkpoint in"), replica.reading():
         pass
     save(3.0, global_step=1)
-    twin.update()
-    assert b_of(twin) == [3, 3, 3]
-    twin.follow(tmp_path / "..")  # it has values now, and keeps them
-    assert b_of(twin) == [3, 3, 3]
+    replica.update()
+    assert b_of(replica) == [3, 3, 3]
+    replica.follow(tmp_path / "..")  # it has values now, and keeps them
+    assert b_of(replica) == [3, 3, 3]
 
 
 def test_a_follower_answers_before_its_first_checkpoint_where_that_is_asked_for(trained, tmp_path):
-    m, _, twin = trained
-    assert twin.follow(tmp_path, values="initial").run(twin["net/b"]).tolist() == [0, 0, 0]
+    m, _, replica = trained
+    assert replica.follow(tmp_path, values="initial").run(replica["net/b"]).tolist() == [0, 0, 0]
     with refuses(PlanError, "follow(values='zero')", "the folder gives the values", "Choose 'initial'"):
-        twin.follow(tmp_path, values="zero")
+        replica.follow(tmp_path, values="zero")
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
     assert b_of(gs.duplicate(block, values=m.session).follow(tmp_path)) == [0, 0, 0]
     assert b_of(gs.duplicate(block, variables="initial").follow(tmp_path)) == [0, 0, 0]

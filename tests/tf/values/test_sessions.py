@@ -58,11 +58,11 @@ def test_two_plans_give_their_values_once():
     ed = gs.open(m.session)
     one = ed.apply(ed.plan().copy(ed.select(scope="net"), to="a", unmapped="keep", values=m.session))
     session = ed.session()
-    twin = one[m.w]
-    session.run(twin.initializer, {twin.initializer.inputs[1]: np.full([2, 3], 9)})
+    copied = one[m.w]
+    session.run(copied.initializer, {copied.initializer.inputs[1]: np.full([2, 3], 9)})
     two = ed.apply(ed.plan().copy(ed.select(scope="net"), to="b", unmapped="keep", values=m.session))
     assert ed.session() is session
-    np.testing.assert_array_equal(session.run(twin), np.full([2, 3], 9))
+    np.testing.assert_array_equal(session.run(copied), np.full([2, 3], 9))
     np.testing.assert_array_equal(session.run(two[m.w]), session.run(m.w))
 
 

@@ -96,9 +96,9 @@ def test_a_single_text_and_zero_bytes_go_every_way(tmp_path):
         fourth = texts()
         fourth.restore(tmp_path / "kept.ckpt")
         assert told(fourth.session()) == TEXTS
-        twin = gs.duplicate(fourth)
-        assert told(twin.session) == TEXTS
-        assert not twin.update()
+        replica = gs.duplicate(fourth)
+        assert told(replica.session) == TEXTS
+        assert not replica.update()
         followed = gs.duplicate(fourth.graph).follow(tmp_path)
         followed.update()
         assert told(followed.session) == TEXTS

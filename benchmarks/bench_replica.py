@@ -1,6 +1,6 @@
 """A duplicate kept up to date, against `tf.train.Saver`: save in one session, restore in the other.
 
-In each turn the original changes one of its variables; then its duplicate takes that over: by `Twin.update`, which
+In each turn the original changes one of its variables; then its duplicate takes that over: by `Replica.update`, which
 fetches all and feeds what has changed, or from a checkpoint in the folder that it follows.
 """
 
@@ -46,7 +46,7 @@ def _measured(resource: bool, follow: bool) -> tuple[float, float]:
         reader = tf1.train.Saver()
     step = iter(range(10_000))
     with tempfile.TemporaryDirectory() as folder, tf1.Session(graph=reader_graph) as other:
-        twin = gs.duplicate(gs.open(session).select(outputs=values))
+        replica = gs.duplicate(gs.open(session).select(outputs=values))
 
         def saved() -> str:
             with graph.as_default():
@@ -56,7 +56,7 @@ def _measured(resource: bool, follow: bool) -> tuple[float, float]:
             session.run(change)
             if follow:
                 saved()
-            if len(twin.update().changed) != 1:
+            if len(replica.update().changed) != 1:
                 raise AssertionError("the duplicate has not followed")
 
         def theirs() -> None:
@@ -67,11 +67,11 @@ def _measured(resource: bool, follow: bool) -> tuple[float, float]:
 
         if follow:
             saved()
-            twin.follow(folder)
+            replica.follow(folder)
         else:
-            twin.attach(session)
-        twin.update()
+            replica.attach(session)
+        replica.update()
         try:
             return in_turns(ours, theirs, 5)
         finally:
-            twin.close()
+            replica.close()
