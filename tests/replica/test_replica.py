@@ -361,7 +361,7 @@ def test_a_replica_without_anything_to_follow():
         beside.update()
     with refuses(PlanError, "run(...)", "has no session yet"):
         beside.run("replica/net/y:0")
-    with refuses(PlanError, "attach(session)", "no session of the original's graph"):
+    with refuses(PlanError, "attach(session)", "not a session of the original's graph"):
         apart.attach(tf1.Session(graph=tf.Graph()))
     apart.attach(m.session)
     np.testing.assert_array_equal(apart.run(apart["net/w"]), m.session.run(m.w))
