@@ -56,6 +56,10 @@ class Corpus:
         """Returns (graph, session, saver) loaded by plain TensorFlow, the variables set as documented."""
         return self._reader.load(id)  # type: ignore[no-any-return]
 
+    def protos(self, id: str) -> tuple[Any, Any]:
+        """Returns the GraphDef and the MetaGraphDef around it, or None for the latter; nothing is imported."""
+        return self._reader.protos(id)  # type: ignore[no-any-return]
+
     def compare(self, id: str, got: dict[str, Any]) -> None:
         """Asserts that `got` (tensor name -> array) is what the golden says, within the item's tolerance."""
         equal, difference = self._reader.compare(id, got)

@@ -179,6 +179,11 @@ def known_op(name: str) -> bool:
     return op_def_registry.get(name) is not None
 
 
+def collection_proto(name: str) -> Any:
+    """Returns the proto in which TensorFlow writes the items of a collection; None where it writes them as they are."""
+    return ops.get_collection_proto_type(name)
+
+
 def op_definition(name: str) -> Any:
     """Returns the OpDef of an op type, or None."""
     return op_def_registry.get(name)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 import tensorflow as tf
 
 from ..functions.library import CALLS, definition
 
-_HOLDERS = frozenset(
+HOLDERS = frozenset(
     {
         "HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors",
         "MutableHashTableOfTensorsV2", "MutableDenseHashTable", "MutableDenseHashTableV2", "AnonymousHashTable",
@@ -33,7 +33,7 @@ def starters(graph: Any) -> dict[str, tuple[str, ...]]:
     """
     found = {}
     for op in graph.get_operations():
-        if op.type in _HOLDERS:
+        if op.type in HOLDERS:
             readers = [r for t in op.outputs for r in t.consumers()]
             names = [r.name for r in readers if _starts(r)]
             if names:
@@ -73,14 +73,19 @@ def moved_runner(runner: Any, graph: Any, rename: Callable[[str], str | None]) -
 
 def _starts(op: Any) -> bool:
     """Whether an op that reads a table or iterator fills it: by itself, or by the function it calls."""
-    if op.type in _STARTERS:
-        return not _of_a_saver(op)
-    if op.type not in CALLS:
-        return False
-    called = op.graph._functions.get(op.get_attr("f").name)
-    kinds = {node.op for node in definition(called).node_def} if called is not None else set()
-    return bool(kinds & _STARTERS) and "RestoreV2" not in kinds
+    called = op.graph._functions.get(op.get_attr("f").name) if op.type in CALLS else None
+    inner = {node.op for node in definition(called).node_def} if called is not None else set()
+    return fills(op.type, inner, [t.op.type for t in op.inputs])
 
 
-def _of_a_saver(op: Any) -> bool:
-    return op.type.startswith("LookupTableImport") and any(t.op.type.startswith("Restore") for t in op.inputs)
+def fills(kind: str, inner: Container[str], inputs: Iterable[str]) -> bool:
+    """Returns whether an op that reads a table or iterator fills it, by itself or by the function it calls.
+
+    Args:
+        kind: its op type.
+        inner: the op types in the function that it calls.
+        inputs: the op types of what it reads.
+    """
+    if kind in _STARTERS:
+        return not (kind.startswith("LookupTableImport") and any(one.startswith("Restore") for one in inputs))
+    return kind in CALLS and any(one in inner for one in _STARTERS) and "RestoreV2" not in inner

@@ -1,0 +1,337 @@
+"""Written: a graph as its file has it, read from the protos alone: nothing is imported, inferred or run."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import variable_pb2
+from tensorflow.core.protobuf import control_flow_pb2, queue_runner_pb2, saver_pb2
+
+from ...errors import OpenError, SelectionError
+from ...graph.collector import gc_paused
+from ...graph.graph import Graph, TensorInfo, shape_text
+from ...graph.provenance import COLLECTION
+from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo
+from ..copy.resources import HOLDERS, fills
+from ..private import collection_proto, op_definition
+
+tf1 = tf.compat.v1
+_ASSIGN = frozenset({"Assign", "AssignVariableOp"})
+_NEXT, _MERGE = ("NextIteration", "RefNextIteration"), ("Merge", "RefMerge")
+#: Of these, the file says the shape of output 0 in an attribute; a handle is a scalar.
+_SHAPED = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "VariableV2", "ImmutableConst"})
+#: Before this version of graphs, a placeholder wrote an unknown shape as that of a scalar.
+_SCALARS = 24
+
+
+def written(graph_def: Any, meta: Any = None, title: str = "graph", asked: str = "open", owner: Any = None) -> Graph:
+    """Returns the snapshot of a graph that lies in a file, in the order in which TensorFlow would import its ops.
+
+    Dtypes follow from the definitions of ops and functions; shapes are known as far as the file says them. What an op
+    of an unknown type gives is not known.
+
+    Args:
+        graph_def: the GraphDef; its nodes are held by reference.
+        meta: the MetaGraphDef around it, for variables and collections.
+        title: what to call the graph in messages.
+        asked: the request, for messages.
+        owner: what the snapshot is one of, beside others of the same graph.
+
+    Raises:
+        OpenError: two ops have one name, an op reads one that is not there, or a collection is damaged.
+    """
+    about: dict[str, Any] = {"title": title} if owner is None else {"title": title, "owner": owner}
+    with gc_paused():
+        nodes = list(graph_def.node)
+        graph = _read(nodes, asked, about)
+        order = _import_order(graph)
+        if order is not None:
+            nodes = [nodes[i] for i in order]
+            graph = _read(nodes, asked, about)
+    functions = {f.signature.name: f for f in graph_def.library.function}
+    outputs = _Outputs(nodes, functions, graph_def.versions.producer)
+    state = _State(graph, nodes, functions, meta, asked)
+    return Graph(
+        graph.names, graph.types, nodes, graph.data, graph.control, graph.index,
+        owner=graph.owner, outputs_of=outputs, title=title, state_of=state,
+    )  # fmt: skip
+
+
+def _read(nodes: list[Any], asked: str, about: Mapping[str, Any]) -> Graph:
+    try:
+        graph = Graph.read(nodes, **about)
+    except SelectionError as error:
+        raise OpenError(asked, f"{error.asked.removeprefix('reading ')}: {error.wrong}", error.instead) from error
+    if len(graph.index) < len(nodes):
+        seen: set[str] = set()
+        twice = next(name for name in graph.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise OpenError(asked, f"two ops are called {twice!r}", "Rename one where the graph was made")
+    return graph
+
+
+def _import_order(graph: Graph) -> list[int] | None:
+    """Returns the ops in the order of TensorFlow's importer; None where they are in it already.
+
+    It takes the first op of the file whose inputs are all there; a ``Merge`` that closes a loop waits for one of its
+    inputs only. Ops on a cycle that is no loop come last: TensorFlow refuses them.
+    """
+    loops = graph.typed(_MERGE)
+    back = loops[graph.data.rows] & graph.typed(_NEXT)[graph.data.node]
+    late = (graph.data.node >= graph.data.rows) & ~back
+    if not late.any() and not (graph.control.node >= graph.control.rows).any():
+        return None
+    waits = np.diff(graph.data.ptr) + np.diff(graph.control.ptr)
+    closing = np.unique(graph.data.rows[back])
+    waits[closing] = 1 + np.diff(graph.control.ptr)[closing]
+    left: list[int] = waits.tolist()
+    readers: list[list[int]] = [[] for _ in range(graph.size)]
+    for edges in (graph.data, graph.control):
+        for reader, op in zip(edges.rows.tolist(), edges.node.tolist(), strict=True):
+            readers[op].append(reader)
+    ready = [i for i, count in enumerate(left) if not count]
+    order = []
+    while ready:
+        op = heapq.heappop(ready)
+        order.append(op)
+        for reader in readers[op]:
+            left[reader] -= 1
+            if not left[reader]:
+                heapq.heappush(ready, reader)
+    if len(order) < graph.size:
+        there = set(order)
+        order += [i for i in range(graph.size) if i not in there]
+    return order
+
+
+class _Outputs:
+    """Tells dtype and shape of the outputs of an op, by its number; None for an op type that nobody knows."""
+
+    def __init__(self, nodes: Sequence[Any], functions: Mapping[str, Any], producer: int) -> None:
+        self._nodes, self._functions, self._producer = nodes, functions, producer
+        self._signatures: dict[str, Any] = {}
+
+    def __call__(self, number: int) -> Sequence[TensorInfo] | None:
+        node = self._nodes[number]
+        if node.op not in self._signatures:
+            function = self._functions.get(node.op)
+            self._signatures[node.op] = op_definition(node.op) if function is None else function.signature
+        signature = self._signatures[node.op]
+        if signature is None:
+            return None
+        dtypes = [name for arg in signature.output_arg for name in _dtypes(arg, node, signature)]
+        shapes = self._shapes(node, dtypes)
+        return [TensorInfo(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
+
+    def _shapes(self, node: Any, dtypes: list[str]) -> list[tuple[int | None, ...] | None]:
+        said = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
+        if len(said) == len(dtypes):
+            return [_dims(shape) for shape in said]
+        shapes: list[tuple[int | None, ...] | None] = [None] * len(dtypes)
+        if len(dtypes) == 1 and (node.op in VARIABLE_TYPES or node.op in _SHAPED or node.op == "Const"):
+            shapes[0] = self._shape(node)
+        return shapes
+
+    def _shape(self, node: Any) -> tuple[int | None, ...] | None:
+        if node.op == "Const":
+            return _dims(node.attr["value"].tensor.tensor_shape)
+        if node.op == "VarHandleOp":
+            return ()
+        if "shape" not in node.attr:
+            return None
+        dims = _dims(node.attr["shape"].shape)
+        old = node.op == "Variable" or (node.op == "Placeholder" and self._producer < _SCALARS)
+        return None if old and dims == () else dims
+
+
+def _dtypes(arg: Any, node: Any, signature: Any) -> list[str]:
+    """Returns the dtypes of the tensors that one output of an op stands for."""
+    if arg.type_list_attr:
+        numbers = list(_attribute(node, signature, arg.type_list_attr).list.type)
+    else:
+        number = arg.type or _attribute(node, signature, arg.type_attr).type
+        count = _attribute(node, signature, arg.number_attr).i if arg.number_attr else 1
+        numbers = [number] * count
+    return [_dtype(number, arg.is_ref) for number in numbers]
+
+
+def _attribute(node: Any, signature: Any, name: str) -> Any:
+    if name in node.attr:
+        return node.attr[name]
+    return next((attr.default_value for attr in signature.attr if attr.name == name), tf1.AttrValue())
+
+
+def _dtype(number: int, ref: bool) -> str:
+    try:
+        return tf.as_dtype(number).name + "_ref" * ref
+    except TypeError:
+        return f"dtype {number}"
+
+
+def _dims(shape: Any) -> tuple[int | None, ...] | None:
+    return None if shape.unknown_rank else tuple(None if d.size < 0 else d.size for d in shape.dim)
+
+
+class _State:
+    """Reads variables and collections when they are first asked for."""
+
+    def __init__(
+        self, graph: Graph, nodes: Sequence[Any], functions: Mapping[str, Any], meta: Any, asked: str
+    ) -> None:
+        self._graph, self._nodes, self._functions, self._asked = graph, nodes, functions, asked
+        self._collections = meta.collection_def if meta is not None else {}
+
+    def __call__(self) -> State:
+        items = {name: list(self._items(name)) for name in sorted(self._collections) if name != COLLECTION}
+        entries = {name: tuple(map(self._entry, found)) for name, found in items.items()}
+        protos = [item for found in items.values() for item in found]
+        return State(self._variables(items), entries, self._contexts(protos), self._starters(protos))
+
+    def _items(self, name: str) -> Iterator[Any]:
+        """What a collection holds: protos, names of ops and tensors as `Entry`, and values."""
+        collection = self._collections[name]
+        kind = collection.WhichOneof("kind")
+        values = getattr(collection, kind).value if kind else ()
+        if kind == "node_list":
+            for text in values:
+                self._graph.tensor(text, self._asked)
+                yield Entry("tensor" if ":" in text else "op", text)
+            return
+        proto = collection_proto(name) if kind == "bytes_list" else None
+        for value in values:
+            if proto is None:
+                yield value
+                continue
+            found = proto()
+            try:
+                found.ParseFromString(value)
+            except Exception as error:
+                raise OpenError(
+                    self._asked,
+                    f"collection {name!r} is damaged: {error}",
+                    "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections",
+                ) from error
+            yield found
+
+    def _entry(self, item: Any) -> Entry:
+        if isinstance(item, Entry):
+            return item
+        if isinstance(item, variable_pb2.VariableDef):
+            return Entry("variable", _op_of(item.variable_name))
+        if isinstance(item, queue_runner_pb2.QueueRunnerDef):
+            return Entry("runner", _op_of(item.queue_name))
+        if isinstance(item, saver_pb2.SaverDef):
+            names = (item.filename_tensor_name, item.save_tensor_name, item.restore_op_name)
+            return Entry("structure", "Saver", tuple(_op_of(name) for name in names if name))
+        if isinstance(item, (control_flow_pb2.WhileContextDef, control_flow_pb2.CondContextDef)):
+            parts = (_op_of(item.pivot_name),) if item.pivot_name else ()
+            return Entry("structure", type(item).__name__.removesuffix("Def"), parts)
+        return Entry("value", repr(item)[:80])
+
+    # -- variables ------------------------------------------------------------------------------
+
+    def _variables(self, items: Mapping[str, Iterable[Any]]) -> dict[str, VariableInfo]:
+        known: dict[str, Any] = {}
+        inside: dict[str, list[str]] = {}
+        for collection, found in items.items():
+            for item in found:
+                if isinstance(item, variable_pb2.VariableDef):
+                    name = _op_of(item.variable_name)
+                    known.setdefault(name, item)
+                    inside.setdefault(name, []).append(collection)
+        infos = {}
+        for number in np.flatnonzero(self._graph.typed(VARIABLE_TYPES)).tolist():
+            name = self._graph.names[number]
+            info = self._info(number)
+            infos[name] = info if name not in known else self._registered(info, known[name], inside[name])
+        return infos
+
+    def _info(self, number: int) -> VariableInfo:
+        """A variable by the ops that read it."""
+        graph, node = self._graph, self._nodes[number]
+        name, assign, snapshot = node.name, None, ""
+        for reader in graph.consumers.row(number).tolist():
+            kind, called = graph.types[reader], graph.names[reader]
+            if kind in _ASSIGN and int(graph.data.row(reader)[0]) == number:
+                if assign is None or called == f"{name}/Assign":
+                    assign = reader
+            elif kind in ("Identity", "ReadVariableOp") and called.startswith(f"{name}/"):
+                snapshot = snapshot or f"{called}:0"
+        return VariableInfo(
+            op=name,
+            initializer="" if assign is None else graph.names[assign],
+            initial_value="" if assign is None else self._assigned(assign),
+            snapshot=snapshot,
+            dtype=_dtype(node.attr["dtype"].type, False),
+            shape=shape_text(_dims(node.attr["shape"].shape)),
+            resource=node.op == "VarHandleOp",
+        )
+
+    def _registered(self, info: VariableInfo, proto: Any, inside: list[str]) -> VariableInfo:
+        """A variable as a collection says it is made."""
+        assign = self._graph.index.get(_op_of(proto.initializer_name))
+        return VariableInfo(
+            op=info.op,
+            initializer=proto.initializer_name,
+            initial_value=(self._assigned(assign) if assign is not None else "") or proto.initial_value_name,
+            snapshot=proto.snapshot_name,
+            dtype=info.dtype,
+            shape=info.shape,
+            resource=proto.is_resource,
+            trainable=tf1.GraphKeys.TRAINABLE_VARIABLES in inside,
+            collections=tuple(inside),
+        )
+
+    def _assigned(self, assign: int) -> str:
+        inputs = self._graph.input_names(assign)
+        return inputs[1] if len(inputs) > 1 else ""
+
+    # -- loops, conds, tables, queues -----------------------------------------------------------
+
+    def _contexts(self, protos: Iterable[Any]) -> tuple[frozenset[str], ...]:
+        found = [
+            frozenset(_parts_of(proto))
+            for proto in protos
+            if isinstance(proto, (control_flow_pb2.WhileContextDef, control_flow_pb2.CondContextDef))
+        ]
+        outer = [one for one in dict.fromkeys(found) if not any(one < other for other in found)]
+        first = {one: min(self._graph.index[name] for name in one) for one in outer}
+        return tuple(sorted(outer, key=first.__getitem__))
+
+    def _starters(self, protos: Iterable[Any]) -> dict[str, tuple[str, ...]]:
+        graph, found = self._graph, {}
+        for number in np.flatnonzero(graph.typed(HOLDERS)).tolist():
+            readers = graph.consumers.row(number).tolist()
+            names = [graph.names[reader] for reader in dict.fromkeys(readers) if self._fills(reader)]
+            if names:
+                found[graph.names[number]] = tuple(names)
+        for proto in protos:
+            if isinstance(proto, queue_runner_pb2.QueueRunnerDef):
+                names = [*proto.enqueue_op_name, proto.close_op_name, proto.cancel_op_name]
+                found[_op_of(proto.queue_name)] = tuple(_op_of(name) for name in names if name)
+        return found
+
+    def _fills(self, reader: int) -> bool:
+        graph, node = self._graph, self._nodes[reader]
+        called = self._functions.get(node.attr["f"].func.name) if "f" in node.attr else None
+        inner = {one.op for one in called.node_def} if called is not None else set()
+        return fills(node.op, inner, [graph.types[i] for i in graph.data.row(reader).tolist()])
+
+
+def _op_of(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _parts_of(proto: Any) -> Iterator[str]:
+    """Yields the ops that a loop or cond is made of, those of nested ones included."""
+    outside = set(proto.values_def.external_values)
+    yield from (_op_of(name) for name in proto.values_def.values if name not in outside)
+    fields = ("pred_name", "pivot_name", "pivot_for_pred_name", "pivot_for_body_name", "maximum_iterations_name")
+    yield from (_op_of(name) for field in fields if (name := getattr(proto, field, "")))
+    for nested in proto.nested_contexts:
+        yield from _parts_of(getattr(nested, nested.WhichOneof("ctxt")))
+
+
