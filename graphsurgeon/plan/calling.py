@@ -45,7 +45,7 @@ class CollapseStep(EditStep):
     @property
     def asked(self) -> str:
         """The request, for messages."""
-        return f"collapse({len(self.ops)} ops, name={self.name!r})"
+        return f"collapse({len(self.ops)} {'op' if len(self.ops) == 1 else 'ops'}, name={self.name!r})"
 
     @property
     def code(self) -> str:  # type: ignore[override]

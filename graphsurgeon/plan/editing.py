@@ -226,7 +226,7 @@ class Editing(Grafting):
             old, new = list(old), list(old.values())
         olds, news = ([x] if isinstance(x, str) or not isinstance(x, (list, tuple)) else list(x) for x in (old, new))
         if len(olds) != len(news) or new is None:
-            wrong = f"{len(olds)} tensors against {0 if new is None else len(news)}"
+            wrong = f"{len(olds)} {'tensor' if len(olds) == 1 else 'tensors'} against {0 if new is None else len(news)}"
             raise PlanError(asked, wrong, "Give as many of the one as of the other, or a dict")
         first, second = ([self._tensor(thing, asked) for thing in things] for things in (olds, news))
         if len(set(first)) < len(first):

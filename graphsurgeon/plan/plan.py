@@ -173,7 +173,8 @@ class Plan(Editing):
         if isinstance(tensor, (list, tuple)):
             ends = list(to) if isinstance(to, (list, tuple)) else [to] * len(tensor)
             if len(ends) != len(tensor):
-                wrong = f"{len(tensor)} tensors against {len(ends)} ops"
+                end = "op" if len(ends) == 1 else "ops"
+                wrong = f"{len(tensor)} {'tensor' if len(tensor) == 1 else 'tensors'} against {len(ends)} {end}"
                 raise PlanError(f"connect({len(tensor)} tensors)", wrong, "Give as many, or one op for all")
             several, plan = isinstance(to, (list, tuple)), self
             for at, (one, end) in enumerate(zip(tensor, ends, strict=True)):

@@ -52,13 +52,13 @@ def test_lists_that_do_not_fit_and_tensors_named_twice():
     plan = gs.open(model(optimizer=None).graph).plan()
     with refuses(PlanError, "2 tensors against 1", "Give as many of the one as of the other"):
         plan.reroute(["x", "target"], to=["x"])
-    with refuses(PlanError, "1 tensors against 0", "or a dict"):
+    with refuses(PlanError, "1 tensor against 0", "or a dict"):
         plan.reroute("x")
     with refuses(PlanError, "a dict says both", "Give the dict alone"):
         plan.swap({"x": "target"}, "x")
     with refuses(PlanError, "a tensor is named twice", "Name each once"):
         plan.reroute(["x", "x:0"], to=["target", "target"])
-    with refuses(PlanError, "connect(2 tensors)", "2 tensors against 1 ops", "or one op for all"):
+    with refuses(PlanError, "connect(2 tensors)", "2 tensors against 1 op", "or one op for all"):
         plan.connect(["x", "x"], to=["loss"])
 
 

@@ -95,7 +95,7 @@ def opened(
         return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, Message):
         return _from_proto(thing, None, f"open({type(thing).__name__})", tags)
-    raise OpenError(f"open({_short(thing)})", f"a {type(thing).__name__} cannot be opened as a graph", _ACCEPTED)
+    raise OpenError(f"open({_short(thing)})", f"{_a(type(thing).__name__)} cannot be opened as a graph", _ACCEPTED)
 
 
 def _refuse_options(thing: Any, **options: Any) -> None:
@@ -162,7 +162,7 @@ def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
         return Opened(graph, "meta graph", "gs.open(meta_graph)", values=values, ends=signature_ends(proto), lack=lack)
     if hasattr(proto, "node"):
         return Opened(imported(proto, asked), "graph def", "gs.open(graph_def)")
-    raise OpenError(asked, f"a {type(proto).__name__} holds no graph", _ACCEPTED)
+    raise OpenError(asked, f"{_a(type(proto).__name__)} holds no graph", _ACCEPTED)
 
 
 def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -308,3 +308,8 @@ def _saved_values(meta: Any, folder: Path | None, graph: Any) -> Values | None:
     prefix = str(folder / "variables" / "variables")
     has = os.path.exists(prefix + ".index")
     return CheckpointValues(graph, meta.saver_def if has else None, prefix, meta, str(folder))
+
+
+def _a(word: str) -> str:
+    """Returns a word with its article."""
+    return f"{'an' if word[0] in 'aeiouAEIOU' else 'a'} {word}"
