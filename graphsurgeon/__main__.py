@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import OpenError, SurgeryError
+from .words import counted
 
 FORMATS: dict[str, Callable[[Any, Any], str]] = {
     "dot": lambda ed, given: str(ed.to_dot(given.unfold).source),
@@ -116,7 +117,7 @@ def _view(given: argparse.Namespace) -> int:
         sys.stdout.flush()
     else:
         Path(given.output).write_bytes(text.encode("utf-8"))
-        print(f"{editor.title}: {len(editor):,} ops, written to {given.output}", file=sys.stderr)
+        print(f"{editor.title}: {counted(len(editor), 'ops')}, written to {given.output}", file=sys.stderr)
     return 0
 
 

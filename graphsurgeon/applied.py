@@ -13,6 +13,7 @@ from .plan.copied import Copied
 from .plan.edits import EditStep
 from .plan.effect import Effect
 from .plan.exchange import Replaced
+from .words import counted
 
 
 @dataclass(eq=False)
@@ -230,8 +231,8 @@ class Applied:
 
     def __repr__(self) -> str:
         count = sum(map(self._holds, self.made.infos))
-        held = f", {count} variable{'s' * (count != 1)}" if count else ""
+        held = f", {counted(count, 'variables')}" if count else ""
         steps = self.copies if self.scope is not None else ()
         text = "; ".join(c.step.text for c in steps) or "; ".join(s.text for s in self.effect.plan.steps)
         mind = f"; mind: {'; '.join(self.warnings)}" if self.warnings else ""
-        return f"<Applied: {text}: {len(self.ops)} new ops{held}{mind}>"
+        return f"<Applied: {text}: {counted(len(self.ops), 'new ops')}{held}{mind}>"

@@ -12,6 +12,7 @@ from .applied import Applied
 from .errors import PlanError, SelectionError
 from .graph.variables import VARIABLE_TYPES
 from .plan.plan import tensor_name
+from .words import few
 
 if TYPE_CHECKING:
     from .editor import Editor
@@ -152,7 +153,7 @@ class _Named:
         named = [f"{graph.names[i]}:0" for i in last if graph.outputs(i) and graph.names[i] in self]
         computed = [name for name in named if self._only_computes(name)]
         if len(computed) < len(named):
-            shown = ", ".join(map(repr, [*computed, *named][:3]))
+            shown = few(map(repr, [*computed, *named]))
             wrong = "some of what nothing reads sets variables or files when it runs"
             raise PlanError("compare()", wrong, f"Name what is meant: outputs=[...], as {shown}")
         return computed

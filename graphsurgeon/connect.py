@@ -12,12 +12,13 @@ import numpy as np
 from .editor import Editor
 from .errors import OpenError, PlanError, SelectionError
 from .graph.names import SINGLES, under
-from .graph.reports import some, untrained_text
+from .graph.reports import untrained_text
 from .graph.selection import Query, Selection
 from .graph.supply import unneeded
 from .open import open as open_graph
 from .plan.plan import Plan, tensor_name
 from .plan.steps import INITIAL
+from .words import few
 
 
 @dataclass
@@ -276,7 +277,7 @@ def _refuse_unread(target: _Model, into: str, asked: str) -> None:
         read = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
         read = [n for n in read if len(graph.consumers.row(graph.index[n]))][:4]
         how = "Name a tensor that is read" + (
-            f", as {some([repr(under(target.name, f'{n}:0')) for n in read])}" if read else ""
+            f", as {few([repr(under(target.name, f'{n}:0')) for n in read])}" if read else ""
         )
         raise PlanError(
             asked, f"nothing in {target.name} reads {under(target.name, into)!r}: feeding it does nothing", how

@@ -23,6 +23,7 @@ from .origins import Origins
 from .plan.plan import Plan
 from .summary import summary
 from .undoing import Undoing
+from .words import counted
 
 if TYPE_CHECKING:
     from .screen.screen import Screen
@@ -89,7 +90,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         return summary(self.snapshot, self.orphans, lost)
 
     def __repr__(self) -> str:
-        return f"<Editor of {self.title}: {self.snapshot.size} ops>"
+        return f"<Editor of {self.title}: {counted(self.snapshot.size, 'ops')}>"
 
     def __len__(self) -> int:
         return self.snapshot.size
@@ -265,7 +266,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
             grown = self.snapshot.size - plan.base.size
             raise StalePlanError(
                 "apply(plan)",
-                f"the graph has {grown} ops more than when the plan was made",
+                f"the graph has {counted(grown, 'ops')} more than when the plan was made",
                 "Make the plan again: run the cell that makes it",
             )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import SurgeryError
 from .graph.graph import Graph
+from .words import counted
 
 if TYPE_CHECKING:
     from .screen.screen import Screen
@@ -86,7 +87,7 @@ class Exporting:
         Raises:
             LayoutError: there would be more than 400 boxes, or no layout engine is there.
         """
-        return Picture(self.to_svg(unfolded), f"{self.snapshot.title}: {self.snapshot.size:,} ops")
+        return Picture(self.to_svg(unfolded), f"{self.snapshot.title}: {counted(self.snapshot.size, 'ops')}")
 
     def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
         """Returns the picture as a labelled `graphviz.Digraph`, to render as you like.
@@ -173,7 +174,7 @@ def page_of(
         if most < 200 or len(squeezed(json.dumps(data).encode())) <= LARGEST:
             break
         most //= 2
-    text = f"{graph.title}: {graph.size:,} ops, {len(first['boxes'])} boxes"
+    text = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(len(first['boxes']), 'boxes')}"
     return document(data, svg=to_svg(first, title=graph.title), text=text)
 
 

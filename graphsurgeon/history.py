@@ -14,6 +14,7 @@ from .errors import PlanError, SurgeryError
 from .graph.graph import Graph
 from .graph.names import free_scope
 from .plan.plan import CopyStep, Plan
+from .words import counted
 
 _CLOCK = itertools.count(1)
 
@@ -82,7 +83,7 @@ class Event:
         less = f", {self.counts['removed']} removed" if self.counts.get("removed") else ""
         lost = self.applied.warnings if self.applied is not None else []
         mind = f"; mind: {'; '.join(lost)}" if lost else ""
-        return f"{self.number}. {self.text}: {self.counts.get('added', 0)} ops{less}{state}{mind}"
+        return f"{self.number}. {self.text}: {counted(self.counts.get('added', 0), 'ops')}{less}{state}{mind}"
 
 
 @dataclass(eq=False)
@@ -223,8 +224,8 @@ def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str], graph
     asked, wrong, instead = "apply(plan)", f"{type(error).__name__}: {error}", ""
     if isinstance(error, SurgeryError):
         asked, wrong, instead = error.asked, error.wrong, f"{error.instead}. "
-    count, s = len(orphans), "s" * (len(orphans) > 1)
-    stay = f"{count} op{s}, {orphans[0]!r} first, stay{'s' * (count == 1)} in {graph.title} as orphan{s}"
+    count, one = counted(len(orphans), "ops"), len(orphans) == 1
+    stay = f"{count}, {orphans[0]!r} first, stay{'s' * one} in {graph.title} as {'an orphan' if one else 'orphans'}"
     scopes = [f"to={free_scope(graph, step.to)!r}" for step in plan.steps if isinstance(step, CopyStep) and step.to]
     again = f"Make the plan again with {', '.join(scopes)}" if scopes else "Make the plan again under a scope"
     return PlanError(

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .graph.reports import many, some
+from .words import counted, few
 
 if TYPE_CHECKING:
     from .graph.variables import VariableInfo
@@ -41,15 +41,15 @@ class Handover:
         parts = []
         if self.carried:
             one = len(self.carried) == 1
-            kept = f"{many(len(self.carried), 'variable')} keep{'s its value' if one else ' their values'}"
-            parts.append(kept + (f" ({some(renamed)})" if renamed else ""))
+            kept = f"{counted(len(self.carried), 'variables')} keep{'s its value' if one else ' their values'}"
+            parts.append(kept + (f" ({few(renamed)})" if renamed else ""))
         for names, single, plural in (
             (self.planned, "gets what a plan gave it", "get what a plan gave them"),
             (self.initial, "starts from its initial value", "start from their initial values"),
         ):
             if names:
                 what = single if len(names) == 1 else plural
-                parts.append(f"{many(len(names), 'variable')} {what}: {some(names)}")
+                parts.append(f"{counted(len(names), 'variables')} {what}: {few(names)}")
         return "; ".join(parts)
 
 

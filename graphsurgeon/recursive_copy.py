@@ -71,7 +71,7 @@ def copy_variable_to_graph(
     if not elements.is_variable_object(org_instance):
         raise PlanError(
             f"{verb}({_word(org_instance)}, ...)",
-            f"it is a {type(org_instance).__name__}, not a tf.Variable of a graph",
+            f"it is of type {type(org_instance).__name__}, not a tf.Variable of a graph",
             "Give a variable; copy_to_graph copies ops and tensors",
         )
     asked = f"{verb}({_word(org_instance)}, ...)"
@@ -292,17 +292,21 @@ def _request(verb: str, thing: Any, graph: Any, scope: Any, variables: Any) -> _
     thing = elements.bare(thing)
     live = isinstance(thing, elements.Operation | elements.Tensor) or elements.is_variable_object(thing)
     if not live or getattr(thing, "graph", None) is None:
-        raise PlanError(asked, f"a {type(thing).__name__} is nothing of a graph", "Give an op, a tensor or a variable")
+        raise PlanError(
+            asked,
+            f"an object of type {type(thing).__name__} is not a part of a graph",
+            "Give an op, a tensor or a variable",
+        )
     if not isinstance(graph, elements.Graph):
         raise PlanError(
             f"{verb}({_word(thing)}, {_word(graph)}, ...)",
-            f"a {type(graph).__name__} is not a tf.Graph",
+            f"an object of type {type(graph).__name__} is not a tf.Graph",
             "Give the graph itself, as session.graph or ed.graph",
         )
     if not isinstance(scope, str) and (variables is None or isinstance(variables, str)):
         scope, variables = variables or "", scope
     if not isinstance(scope, str):
-        wrong = f"a namespace is a text, not a {type(scope).__name__}: {_word(scope)}"
+        wrong = f"a namespace is a text, and {_word(scope)} is of type {type(scope).__name__}"
         raise PlanError(asked, wrong, "Give namespace='CopiedOps', or '' for none")
     bare_scope = scope.strip("/")
     if bare_scope and not valid_scope(bare_scope):
@@ -327,14 +331,14 @@ def _known(variables: Any, asked: str) -> dict[str, Any]:
     if elements.is_variable_object(variables):
         return {variables.name: variables}
     if isinstance(variables, Mapping) and not isinstance(variables, MutableMapping):
-        wrong = f"copied_variables is a {type(variables).__name__}, to which new variables cannot be added"
+        wrong = f"copied_variables is of type {type(variables).__name__}, to which new variables cannot be added"
         raise PlanError(asked, wrong, how)
     if isinstance(variables, Mapping):
         items = list(variables.items())
     elif isinstance(variables, Iterable) and not isinstance(variables, bytes | elements.Tensor):
         items = [(getattr(v, "name", ""), v) for v in variables]
     else:
-        raise PlanError(asked, f"copied_variables is a {type(variables).__name__}, not a dict of variables", how)
+        raise PlanError(asked, f"copied_variables is of type {type(variables).__name__}, not a dict of variables", how)
     for name, variable in items:
         if not isinstance(name, str) or not elements.is_variable_object(variable):
             what = f"{name!r}: {_word(variable)}" if isinstance(variables, Mapping) else _word(variable)
@@ -345,7 +349,7 @@ def _known(variables: Any, asked: str) -> dict[str, Any]:
 def _either(namespace: Any, scope: Any, asked: str) -> Any:
     """The one that is given of two names of one argument."""
     if not isinstance(scope, str):
-        wrong = f"a scope is a text, not a {type(scope).__name__}: {_word(scope)}"
+        wrong = f"a scope is a text, and {_word(scope)} is of type {type(scope).__name__}"
         raise PlanError(asked, wrong, "Give scope='CopiedOps', or '' for none")
     if scope and namespace:
         raise PlanError(asked, f"both namespace={namespace!r} and scope={scope!r} are given", "Give one of them")
@@ -528,7 +532,7 @@ def _waits(request: _Request, after: Any, values: Any) -> list[str]:
     for top in map(elements.bare, tops):
         top = getattr(top, "op", top)
         if not isinstance(top, elements.Operation):
-            wrong = f"after={_word(top)} is a {type(top).__name__}, not an op or tensor"
+            wrong = f"after={_word(top)} is of type {type(top).__name__}, not an op or tensor"
             raise PlanError(request.asked, wrong, "Give the ops that set the variables, as after=[train]")
         if top.graph is not request.thing.graph or not same:
             wrong = f"after={top.name!r}: the copy, what is copied and what it waits for must be of one graph"

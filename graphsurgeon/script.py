@@ -18,6 +18,7 @@ from .plan.plan import CopyStep
 from .plan.rebuilding import RebuildStep
 from .plan.renaming import RenameStep
 from .plan.sources import Sources
+from .words import counted
 
 _ASKED = "to_code()"
 
@@ -84,7 +85,7 @@ class _Script:
         if self.saved:
             imports = ["import os", "", *imports]
         count = len(log.at(moment()))
-        head = [f'"""Does {count} step{"s" * (count != 1)} on {_plain(snapshot.title)} again."""', "", *imports, "", ""]
+        head = [f'"""Does {counted(count, "steps")} on {_plain(snapshot.title)} again."""', "", *imports, "", ""]
         out = [*head, f"def redo({', '.join(arguments)}):", *("    " + line for line in body), ""]
         if not arguments:
             out += ["", 'if __name__ == "__main__":', "    print(redo())", ""]
@@ -291,8 +292,8 @@ def _by_hand(log: Log, done: list[Event], now: Graph) -> list[str]:
 
 
 def _told(added: list[str], when: str) -> str:
-    count = len(added)
-    return f"# {when}, {count} op{'s were' if count > 1 else ' was'} added by hand, {added[0]!r} first: add them here"
+    count = f"{counted(len(added), 'ops')} {'was' if len(added) == 1 else 'were'}"
+    return f"# {when}, {count} added by hand, {added[0]!r} first: add them here"
 
 
 def _plain(title: str) -> str:

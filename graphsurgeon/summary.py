@@ -10,6 +10,7 @@ from .graph.graph import Graph, Mask
 from .graph.traversal import forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
 from .view.asides import training_ops
+from .words import counted
 
 _QUIET = (
     "NoOp",
@@ -35,16 +36,16 @@ _BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCas
 def summary(graph: Graph, orphans: frozenset[str] = frozenset(), mind: Sequence[str] = ()) -> str:
     """Returns name, size, inputs, outputs, scopes, variables, collections and op types of a graph, and what to mind."""
     edges = len(graph.data.node)
-    head = f"{graph.title}: {_n(graph.size, 'op')}, {_n(edges, 'edge')}"
+    head = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(edges, 'edges')}"
     if len(graph.control.node):
-        head += f", {_n(len(graph.control.node), 'control edge')}"
+        head += f", {counted(len(graph.control.node), 'control edges')}"
     rows: list[tuple[str, list[str]]] = []
     alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
     rows.append(("inputs", [_tensor(graph, i) for i in alive if graph.types[i].startswith("Placeholder")]))
     rows.append(("outputs", [_tensor(graph, i) for i in outputs_of(graph) if graph.names[i] not in orphans]))
     scopes = graph.scopes
     tops = sorted(scopes.children[0], key=lambda s: -int(scopes.counts[s]))
-    rows.append(("scopes", [f"{scopes.names[s]}/  {_n(int(scopes.counts[s]), 'op')}" for s in tops]))
+    rows.append(("scopes", [f"{scopes.names[s]}/  {counted(int(scopes.counts[s]), 'ops')}" for s in tops]))
     variables = [v for v in graph.state.variables.values() if v.op not in orphans]
     rows.append(("variables", [f"{v.op}  {v.dtype} {v.shape}" for v in variables]))
     rows.append(("collections", [f"{k}  {len(v)}" for k, v in graph.state.collections.items() if v]))
@@ -62,13 +63,9 @@ def summary(graph: Graph, orphans: frozenset[str] = frozenset(), mind: Sequence[
         order = np.argsort(-counts, kind="stable")[:8]
         lines.append("  op types: " + ", ".join(f"{counts[i]} {kinds[i]}" for i in order))
     if orphans:
-        lines.append(f"  {_n(len(orphans), 'orphan')} left by undo")
+        lines.append(f"  {counted(len(orphans), 'orphans')} left by undo")
     lines += [f"  mind: {sentence}" for sentence in mind]
     return "\n".join(lines)
-
-
-def _n(count: int, word: str) -> str:
-    return f"{count:,} {word}" + ("s" if count != 1 else "")
 
 
 def _tensor(graph: Graph, i: int) -> str:

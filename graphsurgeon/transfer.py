@@ -7,8 +7,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from .errors import PlanError, did_you_mean
-from .graph.reports import Transferred, many, some
+from .graph.reports import Transferred
 from .keeping import values_of
+from .words import counted, few
 
 if TYPE_CHECKING:
     from .tf.values.holders import Held, Side
@@ -119,7 +120,8 @@ def _pairs(give: Side, take: Side, first: int | None, partial: bool, asked: str)
     if missing and not partial:
         raise PlanError(
             asked,
-            f"{give.title} has no value for {len(missing)} of {len(take.variables)} variables: {some(missing)}",
+            f"{give.title} has no value for {len(missing)} "
+            f"of {counted(len(take.variables), 'variables')}: {few(missing)}",
             "Type partial=True to copy the others, first=n for the first layers, or names={...}",
         )
     return pairs
@@ -149,16 +151,15 @@ def _by_layers(give: Side, take: Side, first: int | None, asked: str) -> list[tu
     count = max(len(olds), len(news)) if first is None else first
     for side, layers in ((give, olds), (take, news)):
         if not 0 < count <= len(layers):
-            have = (
-                f"{side.title} has {many(len(layers), 'layer')} with weights" + ": " * bool(layers) + some(list(layers))
-            )
+            have = f"{side.title} has {counted(len(layers), 'layers')} with weights" + ": " * bool(layers) + few(layers)
             raise PlanError(asked, have, "Give the pairs: names={'source': 'target'}, or first=n up to that")
     pairs = []
     for (old, a), (new, b) in list(zip(olds.items(), news.items(), strict=False))[:count]:
         if len(a) != len(b):
             raise PlanError(
                 asked,
-                f"layer {old!r} of the source has {len(a)} variables, and layer {new!r} of the target has {len(b)}",
+                f"layer {old!r} of the source has {counted(len(a), 'variables')}, "
+                f"and layer {new!r} of the target has {len(b)}",
                 "Give the pairs: names={'source': 'target'}",
             )
         leaves = {v.name.rpartition("/")[2]: v for v in a}

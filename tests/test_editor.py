@@ -85,8 +85,8 @@ def test_history():
     for to in ("a", "b"):
         ed.apply(ed.plan().copy(ed.select(name="y"), to=to, unmapped="keep"))
     assert [e.number for e in ed.history] == [1, 2]
-    assert repr(ed.history[0]) == "1. copy 1 ops of graph to a/: 1 ops"
-    assert ed.history[1].text == "copy 1 ops of graph to b/"
+    assert repr(ed.history[0]) == "1. copy 1 op of graph to a/: 1 op"
+    assert ed.history[1].text == "copy 1 op of graph to b/"
     ed.undo()
     assert repr(ed.history[1]).endswith("(undone)")
     ed.history.clear()
@@ -145,7 +145,7 @@ def test_a_stale_plan():
     with graph.as_default():
         tf.no_op()
     before = look(graph)
-    with refuses(StalePlanError, "the graph has 1 ops more than when the plan was made", "Make the plan again"):
+    with refuses(StalePlanError, "the graph has 1 op more than when the plan was made", "Make the plan again"):
         ed.apply(plan)
     assert look(graph) == before
 
@@ -154,7 +154,7 @@ def test_a_plan_is_applied_once():
     ed = gs.open(tiny())
     plan = ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep")
     ed.apply(plan)
-    with refuses(StalePlanError, "1 ops more"):
+    with refuses(StalePlanError, "1 op more"):
         ed.apply(plan)
 
 

@@ -480,11 +480,11 @@ def other_graph(what="variable"):
 WRONG = {
     # thing
     "copy_variable_to_graph thing": (lambda m, g: gs.copy_variable_to_graph(m.y, g, "N"), ("not a tf.Variable",)),
-    "copy_to_graph thing": (lambda m, g: gs.copy_to_graph([m.y], g, {}, "N"), ("list is nothing of a graph",)),
-    "copy_to_graph eager": (lambda m, g: gs.copy_to_graph(np.float32(1), g), ("float32 is nothing of a graph",)),
-    "copy_op_to_graph thing": (lambda m, g: gs.copy_op_to_graph("y:0", g, []), ("str is nothing of a graph",)),
-    "get_copied thing": (lambda m, g: gs.get_copied("y:0", g), ("get_copied('y:0', ...)", "nothing of a graph")),
-    "get_copied_op thing": (lambda m, g: gs.get_copied_op(None, g), ("NoneType is nothing of a graph",)),
+    "copy_to_graph thing": (lambda m, g: gs.copy_to_graph([m.y], g, {}, "N"), ("list is not a part of a graph",)),
+    "copy_to_graph eager": (lambda m, g: gs.copy_to_graph(np.float32(1), g), ("float32 is not a part of a graph",)),
+    "copy_op_to_graph thing": (lambda m, g: gs.copy_op_to_graph("y:0", g, []), ("str is not a part of a graph",)),
+    "get_copied thing": (lambda m, g: gs.get_copied("y:0", g), ("get_copied('y:0', ...)", "not a part of a graph")),
+    "get_copied_op thing": (lambda m, g: gs.get_copied_op(None, g), ("NoneType is not a part of a graph",)),
     # graph
     "copy_variable_to_graph graph": (lambda m, g: gs.copy_variable_to_graph(m.w, "g"), ("str is not a tf.Graph",)),
     "copy_to_graph graph": (lambda m, g: gs.copy_to_graph(m.y, m.session), ("Session is not a tf.Graph",)),
@@ -493,23 +493,23 @@ WRONG = {
     "get_copied_op graph": (lambda m, g: gs.get_copied_op(m.y, 3), ("int is not a tf.Graph",)),
     # namespace
     "copy_variable_to_graph namespace": (
-        lambda m, g: gs.copy_variable_to_graph(m.w, g, 3, {}), ("a namespace is a text, not a int: 3", "for none")),
+        lambda m, g: gs.copy_variable_to_graph(m.w, g, 3, {}), ("is a text, and 3 is of type int", "for none")),
     "copy_variable_to_graph scope": (
-        lambda m, g: gs.copy_variable_to_graph(m.w, g, scope=None), ("a scope is a text, not a NoneType",)),
+        lambda m, g: gs.copy_variable_to_graph(m.w, g, scope=None), ("a text, and None is of type NoneType",)),
     "copy_variable_to_graph both": (
         lambda m, g: gs.copy_variable_to_graph(m.w, g, "N", scope="M"), ("both namespace='N' and scope='M'", "one of")),
-    "copy_to_graph namespace": (lambda m, g: gs.copy_to_graph(m.y, g, {}, 3), ("a namespace is a text, not a int",)),
-    "copy_to_graph dicts": (lambda m, g: gs.copy_to_graph(m.y, g, {}, {}), ("a namespace is a text, not a dict",)),
-    "copy_op_to_graph scope": (lambda m, g: gs.copy_op_to_graph(m.y, g, [], b"N"), ("text, not a bytes",)),
-    "copy_op_to_graph texts": (lambda m, g: gs.copy_op_to_graph(m.y, g, "N", 3), ("copied_variables is a int",)),
-    "get_copied namespace": (lambda m, g: gs.get_copied(m.y, g, {}, 3), ("a namespace is a text, not a int",)),
-    "get_copied_op scope": (lambda m, g: gs.get_copied_op(m.y, g, 3, []), ("a namespace is a text, not a int",)),
+    "copy_to_graph namespace": (lambda m, g: gs.copy_to_graph(m.y, g, {}, 3), ("is a text, and 3 is of type int",)),
+    "copy_to_graph dicts": (lambda m, g: gs.copy_to_graph(m.y, g, {}, {}), ("is a text, and {} is of type dict",)),
+    "copy_op_to_graph scope": (lambda m, g: gs.copy_op_to_graph(m.y, g, [], b"N"), ("is of type bytes",)),
+    "copy_op_to_graph texts": (lambda m, g: gs.copy_op_to_graph(m.y, g, "N", 3), ("copied_variables is of type int",)),
+    "get_copied namespace": (lambda m, g: gs.get_copied(m.y, g, {}, 3), ("is a text, and 3 is of type int",)),
+    "get_copied_op scope": (lambda m, g: gs.get_copied_op(m.y, g, 3, []), ("is a text, and 3 is of type int",)),
     # variables
     "copy_variable_to_graph variables": (
-        lambda m, g: gs.copy_variable_to_graph(m.w, g, "N", 3), ("copied_variables is a int", "Give a dict of name")),
+        lambda m, g: gs.copy_variable_to_graph(m.w, g, "N", 3), ("variables is of type int", "Give a dict of name")),
     "copy_variable_to_graph text": (
         lambda m, g: gs.copy_variable_to_graph(m.w, g, "N", "M"), ("a text is given for variables", "'M'")),
-    "copy_to_graph variables": (lambda m, g: gs.copy_to_graph(m.y, g, 3, "N"), ("copied_variables is a int",)),
+    "copy_to_graph variables": (lambda m, g: gs.copy_to_graph(m.y, g, 3, "N"), ("copied_variables is of type int",)),
     "copy_to_graph values of the dict": (
         lambda m, g: gs.copy_to_graph(m.y, g, {"N/net/w:0": 3}, "N"), ("holds 'N/net/w:0': 3, not a variable",)),
     "copy_to_graph keys of the dict": (
@@ -520,7 +520,7 @@ WRONG = {
         lambda m, g: gs.copy_op_to_graph(m.y, g, [m.y], "N"), ("holds 'net/y:0', not a variable of a graph",)),
     "copy_op_to_graph names": (lambda m, g: gs.copy_op_to_graph(m.y, g, ["w"], "N"), ("holds 'w', not a variable",)),
     "copy_op_to_graph tensor": (lambda m, g: gs.copy_op_to_graph(m.y, g, m.y, "N"), ("not a dict of variables",)),
-    "get_copied variables": (lambda m, g: gs.get_copied(m.y, g, 3, "N"), ("copied_variables is a int",)),
+    "get_copied variables": (lambda m, g: gs.get_copied(m.y, g, 3, "N"), ("copied_variables is of type int",)),
     "get_copied_op variables": (lambda m, g: gs.get_copied_op(m.y, g, "N", [3]), ("holds 3, not a variable",)),
     # values
     "copy_variable_to_graph values": (
@@ -531,8 +531,8 @@ WRONG = {
     "copy_op_to_graph values": (
         lambda m, g: gs.copy_op_to_graph(m.y, g, [], values=tf1.Session(graph=g)), ("session of another graph",)),
     # after
-    "after": (lambda m, g: again(m, after=3), ("after=3 is a int, not an op or tensor", "after=[train]")),
-    "after, in a list": (lambda m, g: again(m, after=[m.train, "w"]), ("after='w' is a str, not an op",)),
+    "after": (lambda m, g: again(m, after=3), ("after=3 is of type int, not an op or tensor", "after=[train]")),
+    "after, in a list": (lambda m, g: again(m, after=[m.train, "w"]), ("after='w' is of type str, not an op",)),
     "after of another graph": (lambda m, g: again(m, after=other_graph("op")), ("must be of one graph",)),
     "after in another graph": (
         lambda m, g: gs.copy_to_graph(m.y, g, {}, "N", after=m.train), ("must be of one graph", "leave after out")),
@@ -576,15 +576,17 @@ def test_variables_that_do_not_fit_are_refused(make, words):
 
 def test_what_is_no_variable():
     m = model("ref", optimizer=None)
-    with refuses(PlanError, "copy_variable_to_graph('net/y:0', ...): it is a ", "not a tf.Variable", "copy_to_graph"):
+    with refuses(
+        PlanError, "copy_variable_to_graph('net/y:0', ...): it is of type ", "not a tf.Variable", "copy_to_graph"
+    ):
         gs.copy_variable_to_graph(m.y, tf.Graph(), "N")
-    with refuses(PlanError, "copy_variable_to_graph(3, ...): it is a int, not a tf.Variable"):
+    with refuses(PlanError, "copy_variable_to_graph(3, ...): it is of type int, not a tf.Variable"):
         gs.copy_variable_to_graph(3, tf.Graph(), "N")
 
 
 @pytest.mark.parametrize("thing", [3, "y:0", None])
 def test_what_is_nothing_of_a_graph(thing):
-    words = f"copy_to_graph({thing!r}, ...): a {type(thing).__name__} is nothing of a graph"
+    words = f"copy_to_graph({thing!r}, ...): an object of type {type(thing).__name__} is not a part of a graph"
     with refuses(PlanError, words, "Give an op, a tensor or a variable"):
         gs.copy_to_graph(thing, tf.Graph(), namespace="N")
 

@@ -96,7 +96,7 @@ def test_an_undone_step_of_a_source_that_was_copied_from(tmp_path):
     src.undo()
     assert "early" in ed.to_code()
     src.apply(src.plan().copy(src.select(name="y"), to="other", unmapped="keep"))
-    with refuses(PlanError, "to_code(): step 1 of tiny.pb (copy 1 ops of tiny.pb to early/) was copied from"):
+    with refuses(PlanError, "to_code(): step 1 of tiny.pb (copy 1 op of tiny.pb to early/) was copied from"):
         ed.to_code()
 
 

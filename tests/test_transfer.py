@@ -174,7 +174,7 @@ def test_more_that_does_not_fit(tmp_path):
         gs.transfer(a, net, first=1)
     with refuses(PlanError, "nothing can be written to the target (the arrays)"):
         gs.transfer(a, {"a": 1})
-    with refuses(PlanError, "a int holds no values"):
+    with refuses(PlanError, "an object of type int holds no values"):
         gs.transfer(3, a)
     with refuses(OpenError, "there is no checkpoint"):
         gs.transfer(str(tmp_path / "none"), a)

@@ -12,6 +12,7 @@ from ..errors import PlanError
 from ..graph.provenance import COLLECTION
 from ..open import open
 from ..summary import outputs_of
+from ..words import counted, few
 
 _INFIX = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "Div": "/"}
 _MOST_TEXT = 2000
@@ -131,7 +132,7 @@ class Candidate:
 
     def __repr__(self) -> str:
         score = "not tried yet" if self.score is None else f"score {self.score:.4g}"
-        return f"<Candidate of {self.size} ops, {score}: {self.formula[:80]}>"
+        return f"<Candidate of {counted(self.size, 'ops')}, {score}: {self.formula[:80]}>"
 
 
 def _said(kind: str, args: Sequence[str], node: Any) -> str:
@@ -287,8 +288,8 @@ def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = Non
     if output is None:
         ends = [n for n in (graph.names[i] for i in outputs_of(graph)) if n not in editor.orphans]
         if len(ends) != 1:
-            shown = ", ".join(repr(f"{n}:0") for n in ends[:5])
+            shown = few([repr(f"{n}:0") for n in ends], 5)
             how = f"Choose one: output= one of {shown}" if ends else "Name the tensor that is wanted: output='y:0'"
-            raise PlanError("candidate(graph)", f"it has {len(ends)} outputs", how)
+            raise PlanError("candidate(graph)", f"it has {counted(len(ends), 'outputs')}", how)
         output = f"{ends[0]}:0"
     return Candidate(editor, tuple(known), editor.tensor(str(getattr(output, "name", output))).name)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PlanError
+from ..words import counted
 from .breeding import Rule, crossover, grow, jitter, sprout
 from .candidate import Candidate, candidate
 
@@ -68,7 +69,7 @@ class Evolution:
         return "\n".join([head, *map(str, self.generations)])
 
     def __repr__(self) -> str:
-        return f"<Evolution: {len(self.generations)} generations, {self.tried} tried, best {self.best!r}>"
+        return f"<Evolution: {counted(len(self.generations), 'generations')}, {self.tried} tried, best {self.best!r}>"
 
 
 def evolve(

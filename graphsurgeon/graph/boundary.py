@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import SelectionError, did_you_mean
+from ..words import few
 from .graph import Graph, Mask
 from .traversal import backward, edge_rows, forward, kept_edges
 from .variables import FEED_TYPES, VARIABLE_TYPES
@@ -32,8 +33,7 @@ class Leak:
     source: str
 
     def __str__(self) -> str:
-        more = f" and {len(self.needed_by) - 1} more" if len(self.needed_by) > 1 else ""
-        return f"{self.tensor} (needed by {self.needed_by[0]}{more}; comes from {self.source})"
+        return f"{self.tensor} (needed by {few(self.needed_by, 1)}; comes from {self.source})"
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,7 @@ class Boundary:
 
     def __str__(self) -> str:
         def line(word: str, items: Sequence[object]) -> str:
-            shown = ", ".join(str(i) for i in items[:6]) + (f", … ({len(items)} in all)" if len(items) > 6 else "")
-            return f"  {word:<15}{shown or 'none'}"
+            return f"  {word:<15}{few(map(str, items), 6) or 'none'}"
 
         control = [f"{inside} after {outside}" for inside, outside in self.control_inputs]
         return "\n".join(

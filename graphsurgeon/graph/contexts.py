@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..words import counted
 from .graph import Graph, Ints, Mask
 from .traversal import components, edge_rows, forward
 from .variables import FEED_TYPES
@@ -99,7 +100,7 @@ def _loop_faults(graph: Graph, mask: Mask, entering: Mask, given: Mask, asked: s
     return [
         Fault(
             asked,
-            f"the selection cuts through a loop: {part} of its {int(whole.sum())} ops are in it, "
+            f"the selection cuts through a loop: {part} of its {counted(int(whole.sum()), 'ops')} are in it, "
             f"and {_tensor(graph, hit)!r} is computed in each round",
             f"Take the loop whole: its inputs are {', '.join(inputs)}; {leaves}",
         )

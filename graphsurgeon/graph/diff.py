@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..words import counted
 from .edges import Edges, Ints
 from .graph import Graph, TensorInfo
 from .pairs import NAMING, Meaning, attribute_bytes, attributes, pair
@@ -345,7 +346,7 @@ def _plain(value: Any, most: int = 80) -> str:
     """An attribute as its own text, on one line; what is large only by its size."""
     size = len(attribute_bytes(value))
     if size > 4096:
-        return f"{size:,} bytes"
+        return counted(size, "bytes")
     text = " ".join(str(value).split())
     return text if len(text) <= most else f"{text[:most]}…"
 

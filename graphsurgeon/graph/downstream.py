@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from ..words import counted
 from .contexts import loops_of
 from .graph import Graph, Mask
 from .traversal import backward, edge_rows, forward
@@ -154,7 +155,7 @@ def _made_whole(graph: Graph, found: Downstream, gone: Mask) -> None:
         found.ops &= ~gone
     more = int(np.count_nonzero(found.ops & ~before))
     if more:
-        found.along.append(f"{more} op{'s' * (more > 1)}: the rest of loops, conds, TensorArrays and stacks")
+        found.along.append(f"{counted(more, 'ops')}: the rest of loops, conds, TensorArrays and stacks")
 
 
 def _other_branches(graph: Graph, ops: Mask) -> Mask:

@@ -12,6 +12,7 @@ from scipy.sparse import csgraph
 
 from ..errors import SelectionError
 from ..plan.plan import op_name
+from ..words import counted, few
 from .boundary import Tensor
 from .causes import Cause, causes, lacking
 from .graph import Graph, Mask
@@ -145,7 +146,7 @@ def why(graph: Graph, op: Any, selection: Any) -> Path:
     way_text = f"{name!r} is in the selection because {because}"
     controls = sum(link.control for link in links)
     if controls:
-        way_text += f", through {controls} control edge{'s' * (controls > 1)}"
+        way_text += f", through {counted(controls, 'control edges')}"
     return Path(name, end, links, way_text)
 
 
@@ -193,7 +194,7 @@ def _beyond(graph: Graph, number: int, cause: Cause, said: str) -> WhyNot:
         way = _way(graph, data, number) or _way(graph, free, number)
         crossed = _crossed(graph, number, cause)
         if way and crossed and not _way(graph, replace(cause, within=None), number):
-            shown = " and ".join(map(repr, crossed[:3])) + (f" and {len(crossed) - 3} more" if len(crossed) > 3 else "")
+            shown = few(map(repr, crossed))
             is_are = "which is a boundary input" if len(crossed) == 1 else "which are boundary inputs"
             text = f"{said}it is needed only through {shown}, {is_are}"
             return WhyNot(name, "cut", text, tuple(crossed), _links(graph, way, free))
@@ -304,4 +305,4 @@ def _shortened(links: tuple[Link, ...]) -> list[str]:
     if len(lines) <= _SHOWN:
         return lines
     half = _SHOWN // 2
-    return [*lines[:half], f"  … {len(lines) - 2 * half} steps more …", *lines[-half:]]
+    return [*lines[:half], f"  … {counted(len(lines) - 2 * half, 'steps')} more …", *lines[-half:]]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SelectionError, did_you_mean
+from ..words import counted
 from .edges import Edges as Edges
 from .edges import Ints as Ints
 from .edges import joined, reversed_edges, side_by_side, stacked
@@ -188,7 +189,7 @@ class Graph:
         return len(self.names)
 
     def __repr__(self) -> str:
-        return f"<Graph {self.title}: {self.size} ops>"
+        return f"<Graph {self.title}: {counted(self.size, 'ops')}>"
 
     @cached_property
     def state(self) -> State:
@@ -297,7 +298,7 @@ class Graph:
             have = ", ".join(f"'{op_name}:{k}'" for k in range(min(len(outputs), 8))) or "no outputs at all"
             raise SelectionError(
                 asked or f"tensor({name!r})",
-                f"op {op_name!r} ({self.types[i]}) has {len(outputs)} output{'s' * (len(outputs) != 1)}",
+                f"op {op_name!r} ({self.types[i]}) has {counted(len(outputs), 'outputs')}",
                 f"It has {have}",
             )
         return i, port

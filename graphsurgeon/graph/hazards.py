@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..words import counted
 from .graph import Graph, Mask
 
 CURE = (
@@ -73,7 +74,7 @@ def hazards(graph: Graph, mask: Mask | None = None) -> list[str]:
             first, length = row
             kind = graph.types[first]
             found.append(
-                f"{graph.names[first]!r} begins a row of {length:,} ops like {kind}: "
+                f"{graph.names[first]!r} begins a row of {counted(length, 'ops')} like {kind}: "
                 f"TensorFlow's graph optimiser {hazard.outcome}; {CURE}"
             )
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..words import counted, few
 from .sizes import size_text
 
 
@@ -37,10 +38,10 @@ class Restored:
 
     def __repr__(self) -> str:
         total = len(self.found) + len(self.missing)
-        lines = [f"{len(self.found)} of {many(total, 'variable')} restored from {self.checkpoint!r}"]
+        lines = [f"{len(self.found)} of {counted(total, 'variables')} restored from {self.checkpoint!r}"]
         for word, names in (("not in the checkpoint", self.missing), ("not used of it", self.unused),
                             ("left as they were", self.left)):  # fmt: skip
-            lines += [f"  {word}: {some(names)}"] if names else []
+            lines += [f"  {word}: {few(names)}"] if names else []
         return "\n".join(lines)
 
 
@@ -70,11 +71,11 @@ class Transferred:
         return len(self.pairs)
 
     def __repr__(self) -> str:
-        lines = [f"{many(len(self.pairs), 'variable')} transferred ({size_text(self.bytes)})"]
+        lines = [f"{counted(len(self.pairs), 'variables')} transferred ({size_text(self.bytes)})"]
         lines += [f"  {a} -> {b}" for a, b in self.pairs[:8]]
         lines += [f"  and {len(self.pairs) - 8} more"] if len(self.pairs) > 8 else []
-        lines += [f"  target variables that got nothing: {some(self.missing)}"] if self.missing else []
-        lines += [f"  source variables not used: {some(self.unused)}"] if self.unused else []
+        lines += [f"  target variables that got nothing: {few(self.missing)}"] if self.missing else []
+        lines += [f"  source variables not used: {few(self.unused)}"] if self.unused else []
         return "\n".join(lines)
 
 
@@ -103,10 +104,10 @@ class Saved:
     untrained: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        held = many(len(self.variables), "variable")
-        ops = f"{many(self.ops, 'op')}, " if self.ops else ""
+        held = counted(len(self.variables), "variables")
+        ops = f"{counted(self.ops, 'ops')}, " if self.ops else ""
         lines = [f"{self.path!r}: {self.format.replace('_', ' ')}, {ops}{held}"]
-        lines += [f"  {many(self.left, 'op')} left out"] if self.left else []
+        lines += [f"  {counted(self.left, 'ops')} left out"] if self.left else []
         lines += [f"  {note}" for note in (self.proof, *untrained_text(self.untrained), *self.notes) if note]
         return "\n".join(lines)
 
@@ -121,25 +122,5 @@ def untrained_text(untrained: Mapping[str, str]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for name, why in untrained.items():
         reasons.setdefault(why, []).append(name)
-    return [f"{many(len(n), 'variable')} ha{'s an' if len(n) == 1 else 've'} initial value{'s' * (len(n) > 1)}, "
-            f"{why}: {some(n)}" for why, n in reasons.items()]  # fmt: skip
-
-
-def many(count: int, word: str) -> str:
-    """Returns a number with its word.
-
-    Example:
-        >>> many(1, "op"), many(1200, "op")
-        ('1 op', '1,200 ops')
-    """
-    return f"{count:,} {word}{'s' * (count != 1)}"
-
-
-def some(names: Sequence[str], most: int = 4) -> str:
-    """Returns the first names, and how many more there are.
-
-    Example:
-        >>> some(["a", "b", "c"], 2)
-        'a, b and 1 more'
-    """
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return [f"{counted(len(n), 'variables')} ha{'s an' if len(n) == 1 else 've'} initial value{'s' * (len(n) > 1)}, "
+            f"{why}: {few(n)}" for why, n in reasons.items()]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SelectionError, nearest
+from ..words import counted, few, one_or_all
 from .boundary import Boundary, Tensor, control_entering, entering, leaks, leaving, region
 from .graph import Graph, Mask, TensorInfo
 from .traversal import backward, forward
@@ -144,10 +145,9 @@ class Selection:
         )
 
     def __repr__(self) -> str:
-        kinds = ", ".join(f"{n} {kind}" for kind, n in list(self.types.items())[:4])
-        more = ", …" if len(self.types) > 4 else ""
+        kinds = few([f"{n} {kind}" for kind, n in self.types.items()], 4)
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"<Selection of {self.count} ops in {self.graph.title}: {kinds or 'nothing'}{more}{notes}>"
+        return f"<Selection of {counted(self.count, 'ops')} in {self.graph.title}: {kinds or 'nothing'}{notes}>"
 
     # -- making others --------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ class Selection:
         """Returns the ops for which `test`, called with an `OpView`, is true."""
         given: Any = test
         if not callable(given):
-            wrong = f"{test!r} is {_a(test)}, not a function"
+            wrong = f"{test!r} is of type {type(test).__name__}, not a function"
             raise SelectionError(f"where({test!r})", wrong, "Give one of an OpView: lambda op: op.type == 'Conv2D'")
         kept = [i for i in self.numbers if test(OpView(self.graph, i))]
         names = tuple(self.graph.names[i] for i in kept)
@@ -190,10 +190,10 @@ class Selection:
             SelectionError: it has another number of ops; the message shows what it holds.
         """
         if self.count != count:
-            kinds = ", ".join(f"{n} {kind}" for kind, n in list(self.types.items())[:6]) or "nothing"
+            kinds = few([f"{n} {kind}" for kind, n in self.types.items()], 6) or "nothing"
             raise SelectionError(
                 f"expect({count})",
-                f"the selection holds {self.count} ops ({kinds})",
+                f"the selection holds {counted(self.count, 'ops')} ({kinds})",
                 f"Narrow or widen it, or type expect({self.count})",
             )
         return self
@@ -204,7 +204,9 @@ class Selection:
     def _match(self, other: Selection, sign: str) -> Mask:
         if not isinstance(other, Selection):
             raise SelectionError(
-                f"selection {sign} {other!r}", f"{other!r} is {_a(other)}, not a selection", "Make one: ed.select(...)"
+                f"selection {sign} {other!r}",
+                f"{other!r} is of type {type(other).__name__}, not a selection",
+                "Make one: ed.select(...)",
             )
         if other.graph is self.graph:
             return other.mask
@@ -273,14 +275,11 @@ def select(
     ins, outs = _words(inputs, "inputs"), _words(outputs, "outputs")
     place: Any = scope
     if place is not None and not isinstance(place, str):
-        wrong = f"{scope!r} is {_a(scope)}, not the name of a scope"
+        wrong = f"{scope!r} is of type {type(scope).__name__}, not the name of a scope"
         raise SelectionError(f"select(scope={scope!r})", wrong, "Give one as text: scope='conv1'")
-    shown = [("scope", scope), ("op", _single(kinds)), ("name", _single(patterns))]
-    shown += [
-        ("inputs", list(ins) if ins is not None else None),
-        ("outputs", list(outs) if outs is not None else None),
-    ]
-    given = tuple((key, value) for key, value in shown if value is not None)
+    given: tuple[tuple[str, Any], ...] = () if scope is None else (("scope", scope),)
+    given += tuple((key, one_or_all(x)) for key, x in (("op", kinds), ("name", patterns)) if x is not None)
+    given += tuple((key, list(x)) for key, x in (("inputs", ins), ("outputs", outs)) if x is not None)
     asked = "select(" + ", ".join(f"{key}={value!r}" for key, value in given) + ")"
     if not given:
         return Selection(graph, np.ones(graph.size, np.bool_), Query("select"))
@@ -310,21 +309,12 @@ def _words(given: Any, key: str) -> tuple[str, ...] | None:
     items: list[Any] = [given] if alone else list(given)
     odd = [item for item in items if not isinstance(item, str) and not isinstance(getattr(item, "name", None), str)]
     if odd:
-        wrong = f"{odd[0]!r} is {_a(odd[0])}, neither a text nor an object with a name"
+        wrong = f"{odd[0]!r} is of type {type(odd[0]).__name__}, neither a text nor an object with a name"
         raise SelectionError(f"select({key}={given!r})", wrong, f"Give one or a list, as {key}={_LIKE[key]!r}")
     return tuple(i if isinstance(i, str) else str(i.name) for i in items)
 
 
 _LIKE = {"op": "Conv2D", "name": "conv1/*", "inputs": "x:0", "outputs": "y:0"}
-
-
-def _a(thing: Any) -> str:
-    kind = type(thing).__name__
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
-
-
-def _single(words: tuple[str, ...] | None) -> Any:
-    return None if words is None else words[0] if len(words) == 1 else list(words)
 
 
 def _scope(graph: Graph, scope: str, asked: str) -> Mask:
@@ -343,7 +333,7 @@ def _top(graph: Graph) -> str:
     tops = sorted(graph.scopes.names[i] for i in graph.scopes.children[0])
     if not tops:
         return "It has no name scopes at all; select by name instead"
-    return "Its outermost scopes are " + ", ".join(repr(t) for t in tops[:12])
+    return f"Its outermost scopes are {few(map(repr, tops), 12)}"
 
 
 def _types(graph: Graph, kinds: Sequence[str], asked: str, notes: list[str]) -> Mask:

@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from ..plan.policies import value_info
+from ..words import counted
 from .graph import Graph, Mask
 from .variables import VariableInfo
 
@@ -57,4 +58,4 @@ def size_text(count: int) -> str:
     for unit, word in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if count >= unit:
             return f"{count / unit:.3g} {word}"
-    return f"{count} byte{'s' * (count != 1)}"
+    return counted(count, "bytes")

@@ -92,8 +92,7 @@ class State:
         new = renaming(names)
         variables = [variable_renamed(v, new) for v in self.variables.values()]
         collections = {
-            key: tuple(_entry_renamed(entry, new) for entry in entries)
-            for key, entries in self.collections.items()
+            key: tuple(_entry_renamed(entry, new) for entry in entries) for key, entries in self.collections.items()
         }
         contexts = tuple(frozenset(map(new, ops)) for ops in self.contexts)
         starters = {new(op): tuple(map(new, ops)) for op, ops in self.starters.items()}

@@ -59,14 +59,3 @@ def tell(text: str) -> None:
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("graphsurgeon."):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, GraphEditorWarning, stacklevel=level)
-
-
-def some(names: list[str], most: int = 3) -> str:
-    """Returns a few names in quotes, and how many more there are.
-
-    Example:
-        >>> some(["a", "b", "c", "d"])
-        "'a', 'b', 'c' and 1 more"
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(repr, names[:most])) + more

@@ -15,8 +15,9 @@ from ..graph.graph import Graph as Snapshot
 from ..graph.selection import Query, Selection
 from ..tf import elements
 from ..tf.edit import rewire as rewiring
+from ..words import counted, few
 from . import small
-from .faults import as_values, expected, some, tell
+from .faults import as_values, expected, tell
 from .handlers import (
     assign_renamed_collections_handler,
     keep_t_if_possible_handler,
@@ -207,11 +208,12 @@ def _say(info: Any, copied: Any, done: Any, hidden: set[int]) -> None:
     said = []
     anew = [p.was for p in copied.placeholders if id(info.graph.as_graph_element(p.was)) in hidden]
     if anew:
-        said.append(f"{len(anew)} tensor{'s' * (len(anew) > 1)} from outside became placeholders: {some(anew)}")
+        outside = f"{counted(len(anew), 'tensors')} from outside"
+        said.append(f"placeholders in the place of {outside}: {few(map(repr, anew))}")
     if copied.dropped:
         edges = [f"{a} after {b}" for a, b in copied.dropped]
-        said.append(f"{len(edges)} control input{'s' * (len(edges) > 1)} from outside left out: {some(edges)}")
+        said.append(f"{counted(len(edges), 'control inputs')} from outside left out: {few(map(repr, edges))}")
     if done.made.missed:
-        said.append(f"no gradient goes through parts of loops or conds: {some(done.made.missed)}")
+        said.append(f"no gradient goes through parts of loops or conds: {few(map(repr, done.made.missed))}")
     if said:
         tell(f"copied {info.scope_ or 'the view'}: " + "; ".join(said))

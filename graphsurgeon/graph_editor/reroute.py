@@ -11,8 +11,9 @@ from typing import Any
 
 from ..tf import elements
 from ..tf.edit import rewire as rewiring
+from ..words import counted, few
 from . import subgraph, util
-from .faults import WrongValue, as_values, expected, some, tell
+from .faults import WrongValue, as_values, expected, tell
 
 __all__ = [
     "swap_ts", "reroute_ts", "swap_inputs", "reroute_inputs", "swap_outputs", "reroute_outputs", "swap_ios",
@@ -54,7 +55,7 @@ def reroute_b2a_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: An
 
 def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_modify: Any) -> int:
     ts0, ts1 = util.make_list_of_t(ts0), util.make_list_of_t(ts1)
-    asked = f"{verb}([{some([t.name for t in ts0])}], [{some([t.name for t in ts1])}])"
+    asked = f"{verb}([{few(map(repr, [t.name for t in ts0]))}], [{few(map(repr, [t.name for t in ts1]))}])"
     check_fit(asked, ts0, ts1)
     allowed = None if can_modify is None else set(util.make_list_of_op(can_modify))
     denied = set() if cannot_modify is None else set(util.make_list_of_op(cannot_modify))
@@ -96,7 +97,8 @@ def apply_changes(changes: list[tuple[Any, int, Any]], asked: str) -> int:
         _tell_sessions(graph)
         unsure = rewiring.journal(graph).unsure
         if unsure:
-            tell(f"{asked}: static shapes that TensorFlow keeps, but that are not sure any more: {some(unsure)}")
+            kept = "static shapes that TensorFlow keeps, but that are not sure any more"
+            tell(f"{asked}: {kept}: {few(map(repr, unsure))}")
     return count
 
 
@@ -104,7 +106,7 @@ def _tell_sessions(graph: Any) -> None:
     stale = rewiring.stale_sessions(graph)
     if stale:
         tell(
-            f"{len(stale)} open session{'s' * (len(stale) > 1)} of the edited graph: what a session has run, it goes "
+            f"{counted(len(stale), 'open sessions')} of the edited graph: what a session has run, it goes "
             "on running with the old edges. Make a new tf.compat.v1.Session after an edit"
         )
 
@@ -190,7 +192,7 @@ def remove_control_inputs(op: Any, cops: Any) -> None:
     missing = [cop.name for cop in cops if cop not in op.control_inputs]
     if missing:
         wrong = f"{missing[0]!r} is not a control_input of {op.name!r}"
-        raise WrongValue(asked, wrong, f"It has: {some([c.name for c in op.control_inputs]) or 'none'}")
+        raise WrongValue(asked, wrong, f"It has: {few(map(repr, [c.name for c in op.control_inputs])) or 'none'}")
     gone = set(cops)
     with as_values():
         rewiring.order(op, [c for c in op.control_inputs if c not in gone], asked)
@@ -224,4 +226,4 @@ def _control(op: Any, cops: Any, verb: str) -> tuple[Any, str, list[Any]]:
     if not isinstance(op, elements.Operation):
         raise expected(f"{verb}(...)", "a tf.Operation", op)
     cops = util.make_list_of_op(cops, allow_graph=False)
-    return op, f"{verb}({op.name!r}, [{some([c.name for c in cops])}])", list(dict.fromkeys(cops))
+    return op, f"{verb}({op.name!r}, [{few(map(repr, [c.name for c in cops]))}])", list(dict.fromkeys(cops))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..tf import elements
 from ..tf.edit import rewire as rewiring
+from ..words import few
 from . import select, util
 from .faults import WrongValue, expected
 from .walks import boundary_of
@@ -150,7 +151,7 @@ class SubGraphView:
 
     def _picked(self, wanted: Any, listed: list[Any], verb: str, once: bool) -> list[Any]:
         wanted = list(wanted)
-        asked = f"{verb}([{', '.join(str(getattr(w, 'name', w)) for w in wanted[:6])}])"
+        asked = f"{verb}([{few([str(getattr(w, 'name', w)) for w in wanted], 6)}])"
         numbers = [w if isinstance(w, int) else self._place(w, listed, asked) for w in wanted]
         for number in numbers:
             if not 0 <= number < len(listed):
@@ -164,7 +165,7 @@ class SubGraphView:
         for at, own in enumerate(listed):
             if own is elements.bare(t):
                 return at
-        names = ", ".join(own.name for own in listed[:6]) or "nothing"
+        names = few([own.name for own in listed], 6) or "nothing"
         raise WrongValue(asked, f"can't find {getattr(t, 'name', t)!r} there", f"Listed are: {names}")
 
     def remap_outputs_make_unique(self) -> SubGraphView:

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..graph.collector import gc_paused
 from ..tf import elements
+from ..words import few
 from . import planned, protocol, select, subgraph, util
-from .faults import WrongValue, expected, some
+from .faults import WrongValue, expected
 from .handlers import (
     assign_renamed_collections_handler,
     copy_op_handler,
@@ -242,7 +243,7 @@ def graph_replace(
     given = [t for t in targets if t in tensors]
     if not ops and not given:
         olds = [t.name for t in tensors] + list(variables)
-        asked = f"graph_replace([{some([t.name for t in targets])}], {{{some(olds)}: ...}})"
+        asked = f"graph_replace([{few(map(repr, [t.name for t in targets]))}], {{{few(map(repr, olds))}: ...}})"
         raise WrongValue(asked, "targets and replacements are not connected: no target depends on what is replaced",
                          "Give tensors that the targets are computed from: ge.get_backward_walk_ops(targets) lists "
                          "their ops")  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import SelectionError
 from ..graph.graph import Graph, Mask
 from ..graph.selection import Selection
+from ..words import counted
 from .closure import variable_parts
 from .plan import op_name
 
@@ -68,7 +69,7 @@ class Blocks:
         ]
 
     def __str__(self) -> str:
-        whom = repr(self.ops[0]) if len(self.ops) == 1 else f"{len(self.ops)} ops"
+        whom = repr(self.ops[0]) if len(self.ops) == 1 else counted(len(self.ops), "ops")
         if not self:
             return f"nothing prevents the removal of {whom}"
         lines = [f"what prevents the removal of {whom}"]

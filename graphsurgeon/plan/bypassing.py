@@ -12,7 +12,8 @@ from ..graph.boundary import entering, leaving
 from ..graph.graph import Graph, Mask
 from ..graph.selection import Selection
 from ..graph.traversal import components, forward
-from .edits import EditStep, consumers_of, fault, few, numbers_of, one_or_all, rewire, tensors_of
+from ..words import counted, few, one_or_all
+from .edits import EditStep, consumers_of, fault, numbers_of, rewire, tensors_of
 from .fitting import bare, shapes_differ
 from .rewiring import Edge
 from .sources import Sources
@@ -39,7 +40,8 @@ class BypassStep(EditStep):
     @property
     def asked(self) -> str:
         """The request, for messages."""
-        return f"bypass({self.ops[0]!r}{self._ends})" if len(self.ops) == 1 else f"bypass({len(self.ops)} ops)"
+        what = f"{self.ops[0]!r}{self._ends}" if len(self.ops) == 1 else counted(len(self.ops), "ops")
+        return f"bypass({what})"
 
     @property
     def code(self) -> str:  # type: ignore[override]
@@ -94,7 +96,7 @@ class BypassStep(EditStep):
             whole = at if ":" in at else f"{at}:0"
             at = reads.index(whole) if whole in reads else -1
         if not 0 <= at < len(reads):
-            have = f"it has {len(reads)} input{'s' * (len(reads) != 1)}" + f": {few(reads)}" * bool(reads)
+            have = f"it has {counted(len(reads), 'inputs')}" + f": {few(reads)}" * bool(reads)
             wrong = f"op {name!r} has no input {0 if self.input is None else self.input}; {have}"
             fault(effect, self.asked, wrong, "Choose another input=")
             return
@@ -154,10 +156,11 @@ class BypassStep(EditStep):
         if len(fits) == 1:
             return fits[0]
         if fits:
-            wrong = f"{len(fits)} tensors enter that could be read instead: {few([_name(graph, t) for t in fits], 6)}"
+            known = few([_name(graph, t) for t in fits], 6)
+            wrong = f"{counted(len(fits), 'tensors')} enter that could be read instead: {known}"
             fault(effect, self.asked, wrong, f"Say which: input={_name(graph, fits[0])!r}")
             return None
-        sides = [", ".join(_said(graph, t) for t in side[:4]) + ", …" * (len(side) > 4) for side in (enters, leaves)]
+        sides = [few([_said(graph, t) for t in side], 4) for side in (enters, leaves)]
         wrong = f"no tensor that enters can take the place of all that leave: {sides[0]} against {sides[1]}"
         pairs = [(t, out) for t in enters for out in leaves if _alike(graph, t, out) and _leads(graph, mask, t, [out])]
         way = f"input={_name(graph, pairs[0][0])!r}, output={_name(graph, pairs[0][1])!r}" if pairs else ""

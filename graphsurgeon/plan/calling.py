@@ -15,8 +15,9 @@ from ..graph.names import free_scope, valid_scope
 from ..graph.selection import Selection
 from ..graph.traversal import backward
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
+from ..words import counted, few, one_or_all
 from .closure import variable_parts
-from .edits import EditStep, fault, few, numbers_of, one_or_all
+from .edits import EditStep, fault, numbers_of
 from .exchange import Chosen, Region, exchange
 from .sources import Sources
 from .withdrawing import made_alone, withdraw
@@ -45,7 +46,7 @@ class CollapseStep(EditStep):
     @property
     def asked(self) -> str:
         """The request, for messages."""
-        return f"collapse({len(self.ops)} {'op' if len(self.ops) == 1 else 'ops'}, name={self.name!r})"
+        return f"collapse({counted(len(self.ops), 'ops')}, name={self.name!r})"
 
     @property
     def code(self) -> str:  # type: ignore[override]
@@ -92,7 +93,8 @@ class CollapseStep(EditStep):
         chosen = Chosen([region], hint=lambda: "Select what lies between its ops too")
         exchange(effect, self.asked, chosen, by, self.name, only_op=True)
         if stay and not effect.faults:
-            effect.warnings.append(f"{len(stay)} op{'s' * (len(stay) > 1)} stay outside of the call: {few(stay)}")
+            stays = "stays" if len(stay) == 1 else "stay"
+            effect.warnings.append(f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}")
 
     def _fits(self, effect: Effect, mask: Mask) -> bool:
         graph = effect.after

@@ -11,6 +11,7 @@ from ..errors import SelectionError, did_you_mean
 from ..graph.contexts import context_faults
 from ..graph.graph import Graph, Mask, TensorInfo
 from ..graph.names import free_scope, taken, under, valid_scope
+from ..words import counted, few
 from .fitting import axis_text, bare, both_ways, fits, fitting, handle_clash, shapes_differ
 
 if TYPE_CHECKING:
@@ -117,12 +118,12 @@ def step_faults(
                 )
             )
     if refused:
-        shown = ", ".join(repr(r) for r in refused[:4]) + (f" and {len(refused) - 4} more" if len(refused) > 4 else "")
+        shown = few(map(repr, refused), 4)
         one, verb = refused[0], "are" if len(refused) > 1 else "is"
         out.append(
             Fault(
                 asked,
-                f"{len(refused)} tensor{'s' * (len(refused) > 1)} the copy needs {verb} not mapped: {shown}",
+                f"{counted(len(refused), 'tensors')} the copy needs {verb} not mapped: {shown}",
                 f"Map it: inputs={{{one!r}: 'name:0'}}, or choose unmapped='placeholder', 'include'"
                 + (" or 'keep'" if same else ""),
             )
@@ -131,7 +132,7 @@ def step_faults(
         entering = list(step.selection.boundary.inputs)
         hint = did_you_mean(unused[0], entering) if entering else "Nothing enters this selection at all"
         if entering and not hint.startswith("Did"):
-            hint = "What enters it: " + ", ".join(repr(e) for e in entering[:6])
+            hint = f"What enters it: {few(map(repr, entering), 6)}"
         out.append(Fault(asked, f"inputs names {unused[0]!r}, which does not enter the selection", hint))
     if control:
         inside, outside = control[0]
@@ -207,7 +208,7 @@ def connect_faults(step: ConnectStep, graph: Workbench) -> list[Fault]:
         return [Fault(error.asked, error.wrong, error.instead)]
     inputs = graph.input_names(op)
     if not 0 <= step.input < len(inputs):
-        have = f"it has {len(inputs)} input{'s' * (len(inputs) != 1)}"
+        have = f"it has {counted(len(inputs), 'inputs')}"
         instead = (
             "Choose input=" + " or ".join(str(i) for i in range(min(len(inputs), 8))) if inputs else "Choose another op"
         )

@@ -12,6 +12,7 @@ from ..graph.graph import Graph, Mask
 from ..graph.sizes import bytes_of, size_text
 from ..graph.traversal import backward
 from ..graph.variables import FEED_TYPES, VariableInfo
+from ..words import counted
 from .policies import Substitute, is_substitute, spare, substituted
 
 _READERS = frozenset({"Identity", "ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"})
@@ -28,7 +29,7 @@ class Pulled:
 
     def __str__(self) -> str:
         size = f" ({size_text(self.bytes)})" if self.bytes >= 1000 else ""
-        return f"{self.count} op{'s' * (self.count != 1)}{size}: {self.why}"
+        return f"{counted(self.count, 'ops')}{size}: {self.why}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +119,7 @@ def _with_variables(
             (shared if policy.get(name) == "share" else parts)[family] = True
         reach = backward(graph, parts, cuts) if parts.any() else parts
         own = sum(policy.get(name) != "share" for name in fresh)
-        word = "variable" if own == 1 else "variables"
-        mask = _take(graph, mask, reach, pulled, f"initial values and readers of {own} {word}")
+        mask = _take(graph, mask, reach, pulled, f"initial values and readers of {counted(own, 'variables')}")
 
 
 def _whole_contexts(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled], control: bool) -> Mask:

@@ -12,8 +12,8 @@ import numpy as np
 from ..graph.boundary import Tensor
 from ..graph.graph import Edges, Graph, Ints, TensorInfo
 from ..graph.names import under
-from ..graph.reports import some
 from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, VariableInfo, variable_renamed
+from ..words import few
 from .closure import Closure
 from .steps import CopyStep
 
@@ -230,7 +230,7 @@ class Copied:
             names = self.empty(kinds)
             if names:
                 start = f"start{'s' * (len(names) == 1)} empty, as filled while a session runs"
-                out.append(f"{some(names)} {start}: {how.format(names[0])}")
+                out.append(f"{few(names)} {start}: {how.format(names[0])}")
         return out
 
     @cached_property

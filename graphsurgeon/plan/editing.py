@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
 from ..graph.selection import Selection
+from ..words import counted
 from .bypassing import BypassStep
 from .grafting import Grafting
 from .removal import RemoveStep
@@ -138,7 +139,7 @@ class Editing(Grafting):
             raise PlanError(asked, wrong, "Name each once")
         names = name if isinstance(name, str) else tuple(map(str, name))
         if not isinstance(names, str) and len(names) != len(tensors):
-            wrong = f"{len(names)} names against {len(tensors)} tensors"
+            wrong = f"{counted(len(names), 'names')} against {counted(len(tensors), 'tensors')}"
             raise PlanError(asked, wrong, "Give as many names, or one for all")
         return self.added(InsertStep(op, tensors, names, held, limits, self._ops(but, asked), ("", word)))
 
@@ -226,7 +227,7 @@ class Editing(Grafting):
             old, new = list(old), list(old.values())
         olds, news = ([x] if isinstance(x, str) or not isinstance(x, (list, tuple)) else list(x) for x in (old, new))
         if len(olds) != len(news) or new is None:
-            wrong = f"{len(olds)} {'tensor' if len(olds) == 1 else 'tensors'} against {0 if new is None else len(news)}"
+            wrong = f"{counted(len(olds), 'tensors')} against {0 if new is None else len(news)}"
             raise PlanError(asked, wrong, "Give as many of the one as of the other, or a dict")
         first, second = ([self._tensor(thing, asked) for thing in things] for things in (olds, news))
         if len(set(first)) < len(first):
@@ -249,7 +250,7 @@ class Editing(Grafting):
 def _text(things: Any) -> Any:
     """What was given, for a message."""
     if isinstance(things, Selection):
-        return f"{things.count} ops"
+        return counted(things.count, "ops")
     # A tensor says that it can be iterated, and cannot.
     if isinstance(things, str) or hasattr(things, "name") or not isinstance(things, Iterable):
         return str(getattr(things, "name", things))

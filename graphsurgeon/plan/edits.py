@@ -12,6 +12,7 @@ from ..errors import SelectionError
 from ..graph.boundary import Tensor
 from ..graph.edges import Edges
 from ..graph.graph import Graph, TensorInfo
+from ..words import few, one_or_all
 from .fitting import axis_text, bare, both_ways, handle_clash, shapes_differ
 from .rewiring import Edge, frame_fault, reference_fault
 from .workbench import Workbench
@@ -278,16 +279,6 @@ def free_name(graph: Graph | Workbench, wish: str) -> str:
         n += 1
         name = f"{wish}_{n}"
     return name
-
-
-def few(names: Sequence[str], most: int = 3) -> str:
-    """Returns the first names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def one_or_all(names: tuple[str, ...]) -> Any:
-    """Returns the only name, or all as a list: as a person would type them."""
-    return names[0] if len(names) == 1 else list(names)
 
 
 def whose(tensor: str, only: tuple[str, ...] | None, but: tuple[str, ...]) -> str:

@@ -14,9 +14,10 @@ from ..graph.graph import Graph, TensorInfo
 from ..graph.hazards import hazards
 from ..graph.traversal import strong_components
 from ..graph.variables import renaming
+from ..words import few
 from .check import connect_faults
 from .copied import Connection, Copied, NewPlaceholder, NewVariable
-from .edits import Change, EditStep, Link, NewNode, few, rewire
+from .edits import Change, EditStep, Link, NewNode, rewire
 from .placement import put_copy
 from .plan import Plan
 from .removal import finish_removal

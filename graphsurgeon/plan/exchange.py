@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..graph.graph import Graph
-from .edits import fault, few, misfit, rewire, touch
+from ..words import counted, few
+from .edits import fault, misfit, rewire, touch
 from .grafts import Grafted, Site, built, graft, site_scope
 from .removal import protected
 from .rewiring import closed_circle
@@ -175,13 +176,11 @@ def _finish(effect: Effect, asked: str, chosen: Chosen, sites: list[Site], graft
 
 def _say(effect: Effect, chosen: Chosen, moved: Moved) -> None:
     if chosen.refused:
-        more = f" and {len(chosen.refused) - 3} more" if len(chosen.refused) > 3 else ""
-        shown = "; ".join(chosen.refused[:3])
-        effect.warnings.append(f"{many(len(chosen.refused), 'match', 'es')} not replaced: {shown}{more}")
+        effect.warnings.append(f"{counted(len(chosen.refused), 'matches')} not replaced: {few(chosen.refused)}")
     if moved.said:
-        effect.warnings.append(f"{many(len(moved.said), 'control edge')} moved to what replaces: {few(moved.said)}")
+        effect.warnings.append(f"{counted(len(moved.said), 'control edges')} moved to what replaces: {few(moved.said)}")
     if moved.dropped:
-        effect.warnings.append(f"{many(len(moved.dropped), 'control edge')} left out: {few(moved.dropped)}")
+        effect.warnings.append(f"{counted(len(moved.dropped), 'control edges')} left out: {few(moved.dropped)}")
 
 
 def _own(graph: Graph, op: int) -> bool:
@@ -197,8 +196,3 @@ def _final(names: Sequence[str], subs: Mapping[Tensor, Tensor], tensor: Tensor) 
 def match_word(one: Any) -> str:
     """Returns what to call a match in a message: its outputs."""
     return ", ".join(one.outputs.values()) or one.names[-1]
-
-
-def many(count: int, word: str, plural: str = "s") -> str:
-    """Returns a count in words."""
-    return f"{count} {word}{plural * (count != 1)}"

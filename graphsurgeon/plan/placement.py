@@ -12,6 +12,7 @@ from ..graph.graph import Mask, TensorInfo
 from ..graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
 from ..graph.names import taken as is_taken
 from ..graph.traversal import edge_rows
+from ..words import counted, few
 from .check import array_faults, mapping_faults, name_faults, namespace_faults, step_faults
 from .closure import close
 from .copied import (
@@ -160,9 +161,9 @@ def put_copy(effect: Effect, step: CopyStep) -> None:
     effect.connections += _joins(copied, mask)
     effect.warnings += _copy_warnings(copied, mask)
     if released:
-        s = "s" * (len(released) > 1)
-        effect.warnings.append(f"{len(released)} control input{s} on what sets frozen or replaced variables left out: "
-                               + _some(released))  # fmt: skip
+        count = counted(len(released), "control inputs")
+        on = f"{count} on what sets frozen or replaced variables"
+        effect.warnings.append(f"{on} left out: {few(released)}")
 
 
 def _is_reference(graph: Workbench, tensor: tuple[str, int]) -> bool:
@@ -227,15 +228,15 @@ def _attribute_warnings(copied: Copied, mask: Mask) -> list[str]:
     mapped = {graph.names[op] for op, _ in copied.external} | {graph.names[op] for op in copied.control_kept}
     far = far_places(graph, mask, mapped)
     if far:
-        out.append(f"{len(far)} colocation{'s' * (len(far) > 1)} with ops outside left out: "
-                   + _some([f"{a} with {b}" for a, b in far]))  # fmt: skip
+        out.append(f"{counted(len(far), 'colocations')} with ops outside left out: "
+                   + few([f"{a} with {b}" for a, b in far]))  # fmt: skip
     custom = len(custom_gradients(graph, mask))
     if custom:
-        out.append(f"{custom} op{'s' * (custom > 1)} with a tf.custom_gradient: the copy's refuses where it uses "
+        out.append(f"{counted(custom, 'ops')} with a tf.custom_gradient: the copy's refuses where it uses "
                    "what is not copied")  # fmt: skip
     random = seeded(graph, mask) if copied.step.seeds == "keep" else []
     if random:
-        out.append(f"{_some(random)} keep{'s' * (len(random) == 1)} the seed: the copy draws the same numbers "
+        out.append(f"{few(random)} keep{'s' * (len(random) == 1)} the seed: the copy draws the same numbers "
                    "(seeds='new' gives it others)")  # fmt: skip
     return out
 
@@ -245,22 +246,19 @@ def _copy_warnings(copied: Copied, mask: Mask) -> list[str]:
     listed = {f"{copied.source.names[op]}:{port}" for op, port in copied.step.selection.inputs}
     leaked = [p.was for p in copied.placeholders if listed and p.was not in listed]
     if leaked:
-        out.append(f"leak: {_some(leaked)} became placeholder{'s' * (len(leaked) > 1)} without being marked as input")
+        became = "a placeholder" if len(leaked) == 1 else "placeholders"
+        out.append(f"leak: {few(leaked)} became {became} without being marked as input")
     if copied.dropped:
-        out.append(f"{len(copied.dropped)} control input{'s' * (len(copied.dropped) > 1)} from outside dropped: "
-                   + _some([f"{a} after {b}" for a, b in copied.dropped]))  # fmt: skip
+        out.append(f"{counted(len(copied.dropped), 'control inputs')} from outside dropped: "
+                   + few([f"{a} after {b}" for a, b in copied.dropped]))  # fmt: skip
     empty = [v.name for v in copied.variables if not v.made.initializer]
     if empty:
         has = "has" if len(empty) == 1 else "have"
-        out.append(f"{_some(empty)} {has} no initial value in the source: give values, or set it yourself")
+        out.append(f"{few(empty)} {has} no initial value in the source: give values, or set it yourself")
     mute = [
         v.name for v in copied.variables if v.policy == "copy" and copied.step.values is None and v.info.initializer
     ]
     out += _attribute_warnings(copied, mask) + copied.emptied
     if mute:
-        out.append(f"no values given: {len(mute)} variable{'s' * (len(mute) > 1)} will start from initial values")
+        out.append(f"no values given: {counted(len(mute), 'variables')} will start from initial values")
     return out
-
-
-def _some(names: list[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -13,6 +13,7 @@ from ..graph.graph import Graph
 from ..graph.names import op_name as op_name
 from ..graph.names import tensor_name as tensor_name
 from ..graph.selection import Selection
+from ..words import counted
 from .editing import Editing
 from .edits import EditStep
 from .grafts import Tools
@@ -155,7 +156,8 @@ class Plan(Editing):
         if len(olds) != len(news):
             raise PlanError(
                 asked,
-                f"{type(old).__name__} is made of {len(olds)} tensors, and {type(new).__name__} of {len(news)}",
+                f"{type(old).__name__} is made of {counted(len(olds), 'tensors')}, "
+                f"and {type(new).__name__} of {len(news)}",
                 "Replace it by one of its own kind, or map its tensors one by one",
             )
         return list(zip(olds, news, strict=True))
@@ -173,9 +175,8 @@ class Plan(Editing):
         if isinstance(tensor, (list, tuple)):
             ends = list(to) if isinstance(to, (list, tuple)) else [to] * len(tensor)
             if len(ends) != len(tensor):
-                end = "op" if len(ends) == 1 else "ops"
-                wrong = f"{len(tensor)} {'tensor' if len(tensor) == 1 else 'tensors'} against {len(ends)} {end}"
-                raise PlanError(f"connect({len(tensor)} tensors)", wrong, "Give as many, or one op for all")
+                wrong = f"{counted(len(tensor), 'tensors')} against {counted(len(ends), 'ops')}"
+                raise PlanError(f"connect({counted(len(tensor), 'tensors')})", wrong, "Give as many, or one op for all")
             several, plan = isinstance(to, (list, tuple)), self
             for at, (one, end) in enumerate(zip(tensor, ends, strict=True)):
                 plan = plan.connect(one, to=end, input=input if several else input + at)

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import SelectionError, did_you_mean
 from ..graph.graph import Graph, Mask, TensorInfo, shape_from
 from ..graph.variables import VariableInfo
+from ..words import few
 
 if TYPE_CHECKING:
     from .steps import CopyStep, Fault
@@ -189,11 +190,10 @@ def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitut
         name = sub.info.op
         asked = f"copy(to={step.to!r}, variables={{{name!r}: {sub.tensor or 'freeze'!r}}})"
         if sub.writers:
-            more = f" and {len(sub.writers) - 1} more" if len(sub.writers) > 1 else ""
             out.append(
                 Fault(
                     asked,
-                    f"{sub.writers[0]!r}{more} needs a variable there, not a tensor",
+                    f"{few(map(repr, sub.writers), 1)} needs a variable there, not a tensor",
                     "Leave it out of the selection, or choose 'copy' or 'initial' for this variable",
                 )
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..words import counted, few
 from .policies import value_info
 from .slices import slice_size
 
@@ -93,7 +94,7 @@ class Preview:
                 name = sub.tensor if sub.tensor else copied.renamed(sub.info.op)
                 rows.append({"kind": kind, "name": name, "was": sub.info.op, "what": f"{value_info(sub.info)}, {what}"})
             for held_in in copied.collections:
-                what = f"{held_in.count} entries"
+                what = counted(held_in.count, "entries")
                 rows.append({"kind": "collection", "name": held_in.name, "was": held_in.was, "what": what})
         for r in self.effect.replaced:
             for old, new in r.outputs.items():
@@ -169,7 +170,7 @@ class Preview:
             lines.append("a session that is open goes on with the old graph: ed.session(session) gives one of the new")
             count = slice_size(effect)
             if count:
-                anew = f"{count} op{'s' * (count > 1)}"
+                anew = counted(count, "ops")
                 lines.append(f"  forward(to=...) would touch nothing, and make {anew} downstream again instead")
         elif plan.steps and not effect.faults:
             lines.append("nothing that exists is touched")
@@ -187,7 +188,7 @@ def _edit_lines(effect: Effect) -> list[str]:
         count = len(effect.replaced)
         lines += [
             "replaces",
-            f"  {count} match{'es' * (count != 1)}:",
+            f"  {counted(count, 'matches')}:",
             *_some([str(r) for r in effect.replaced], "    "),
         ]
     if effect.added:
@@ -211,14 +212,14 @@ def _slice_lines(effect: Effect) -> list[str]:
         own = sorted(set(copied.closure.shared.nonzero()[0].tolist()) & {op for op, _ in copied.external})
         state = [name for name in copied.source.state.variables if name in {copied.source.names[i] for i in own}]
         lines += [f"{indent}came along: {sentence}" for sentence in one.along]
-        lines += [f"{indent}shares {len(state)} variables"] if state else []
+        lines += [f"{indent}shares {counted(len(state), 'variables')}"] if state else []
     return lines
 
 
 def _kinds(types: list[str]) -> str:
     kinds = Counter(types)
-    top = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda p: (-p[1], p[0]))[:5])
-    return top + (f" and {len(kinds) - 5} more types" if len(kinds) > 5 else "")
+    top = few([f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda p: (-p[1], p[0]))], 5)
+    return top + " types" * (len(kinds) > 5)
 
 
 def _why_anew(effect: Effect) -> str:
@@ -234,12 +235,12 @@ def _why_anew(effect: Effect) -> str:
 
 def _copied_lines(preview: Preview, copied: Copied, alone: bool) -> list[str]:
     place = "" if alone else f"{copied.step.to or 'the top'}/  "
-    lines = [f"  {place}{len(copied.ops)} op{'s' * (len(copied.ops) != 1)}: {_kinds(copied.types)}"]
+    lines = [f"  {place}{counted(len(copied.ops), 'ops')}: {_kinds(copied.types)}"]
     if copied.placeholders:
-        lines.append(f"  {len(copied.placeholders)} placeholder{'s' * (len(copied.placeholders) > 1)}:")
+        lines.append(f"  {counted(len(copied.placeholders), 'placeholders')}:")
         lines += _some([f"{p.name}  {p.info}  for {p.was}" for p in copied.placeholders], "    ")
     if copied.variables:
-        lines.append(f"  {len(copied.variables)} variable{'s' * (len(copied.variables) > 1)} of their own:")
+        lines.append(f"  {counted(len(copied.variables), 'variables')} of their own:")
         lines += _some(
             [
                 f"{v.name}  {v.info.dtype} {v.info.shape}  {preview.start_of(copied, v.was, v.policy)}"
@@ -250,17 +251,17 @@ def _copied_lines(preview: Preview, copied: Copied, alone: bool) -> list[str]:
         )
     shared = copied.shared
     if shared:
-        lines.append(f"  {len(shared)} variable{'s' * (len(shared) > 1)} shared with the original:")
+        lines.append(f"  {counted(len(shared), 'variables')} shared with the original:")
         lines += _some([f"{v.op}  {v.dtype} {v.shape}" for v in shared], "    ")
     frozen = [s for s in copied.closure.substitutes if not s.tensor]
     if frozen:
-        lines.append(f"  {len(frozen)} variable{'s' * (len(frozen) > 1)} frozen to constants:")
+        lines.append(f"  {counted(len(frozen), 'variables')} frozen to constants:")
         start = {s.info.op: preview.start_of(copied, s.info.op, "freeze") for s in frozen[:6]}
         rows = [f"{copied.renamed(s.info.op)}  {value_info(s.info)}  {start[s.info.op]}" for s in frozen[:6]]
         lines += _some(rows, "    ", of=len(frozen))
     replaced = [s for s in copied.closure.substitutes if s.tensor]
     if replaced:
-        lines.append(f"  {len(replaced)} variable{'s' * (len(replaced) > 1)} replaced:")
+        lines.append(f"  {counted(len(replaced), 'variables')} replaced:")
         lines += _some([f"{s.info.op}  {value_info(s.info)}  by {s.tensor}" for s in replaced], "    ")
     if copied.collections:
         lines.append("  entries in collections:")

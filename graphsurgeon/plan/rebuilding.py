@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..graph.graph import Graph, Mask
 from ..graph.traversal import backward
+from ..words import counted
 from .closure import variable_parts
 from .edits import EditStep
 
@@ -26,7 +27,7 @@ class RebuildStep(EditStep):
     def text(self) -> str:  # type: ignore[override]
         """The step in words."""
         count = len(self.orphans)
-        return f"rebuild the graph without {count} orphan{'s' * (count != 1)}" if count else "rebuild the graph"
+        return f"rebuild the graph without {counted(count, 'orphans')}" if count else "rebuild the graph"
 
     @property
     def code(self) -> str:  # type: ignore[override]
@@ -40,7 +41,7 @@ class RebuildStep(EditStep):
         gone &= ~needed(graph, ~gone)
         kept = len(self.orphans) - int(gone.sum())
         if kept:
-            effect.warnings.append(f"{kept} orphan{'s' * (kept > 1)} that other ops need stay{'s' * (kept == 1)}")
+            effect.warnings.append(f"{counted(kept, 'orphans')} that other ops need stay{'s' * (kept == 1)}")
         effect.removed.update(int(i) for i in gone.nonzero()[0])
         effect.mode = "materialise"
 

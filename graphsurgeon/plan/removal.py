@@ -10,8 +10,9 @@ import numpy as np
 
 from ..graph.graph import Graph, Mask
 from ..graph.traversal import backward, edge_rows
+from ..words import counted, few, one_or_all
 from .closure import variable_parts
-from .edits import EditStep, fault, few, numbers_of, one_or_all, rewire
+from .edits import EditStep, fault, numbers_of, rewire
 from .rewiring import Edge, cut_out
 
 if TYPE_CHECKING:
@@ -98,12 +99,10 @@ def finish_removal(effect: Effect) -> None:
         for at in np.flatnonzero(gone[graph.control.node] & ~gone[later]).tolist()
     ]
     if pairs:
-        s = "s" * (len(pairs) > 1)
-        effect.warnings.append(f"{len(pairs)} control input{s} on removed ops left out: {few(pairs)}")
+        effect.warnings.append(f"{counted(len(pairs), 'control inputs')} on removed ops left out: {few(pairs)}")
     far = _placed_with(effect, gone)
     if far:
-        s = "s" * (len(far) > 1)
-        effect.warnings.append(f"{len(far)} colocation{s} with removed ops left out: {few(far)}")
+        effect.warnings.append(f"{counted(len(far), 'colocations')} with removed ops left out: {few(far)}")
     held = list(_listed(graph, effect.removed))
     if held:
         counts = [f"{key} {held.count(key)}" for key in dict.fromkeys(held)]

@@ -12,7 +12,8 @@ from ..errors import did_you_mean
 from ..graph.graph import Graph
 from ..graph.names import free_scope, valid_scope
 from ..graph.selection import Query, Selection
-from .edits import EditStep, fault, few, rewire, wait
+from ..words import few
+from .edits import EditStep, fault, rewire, wait
 from .placement import put_copy
 from .sources import Sources
 from .steps import INITIAL, CopyStep

@@ -12,8 +12,9 @@ from ..graph.graph import Graph
 from ..graph.match.match import Match, match
 from ..graph.match.pattern import Pattern
 from ..graph.selection import Selection
+from ..words import counted, few
 from .edits import EditStep
-from .exchange import Chosen, exchange, many, match_word
+from .exchange import Chosen, exchange, match_word
 from .sources import Sources, option_code
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class ReplaceStep(EditStep):
     @property
     def text(self) -> str:  # type: ignore[override]
         """The step in words."""
-        kind = f"each {self.what}" if isinstance(self.what, Pattern) else many(len(self.what), "match", "es")
+        kind = f"each {self.what}" if isinstance(self.what, Pattern) else counted(len(self.what), "matches")
         return f"replace {kind.partition(';')[0]} by {self.words[1]}"
 
     @property
@@ -111,7 +112,7 @@ class ReplaceStep(EditStep):
             found = match(graph, self.what, within=self._within(effect))
             given: Sequence[Match] = found
             if found.undecided:
-                out.refused.append(f"{found.undecided} ops: the search took too many steps there")
+                out.refused.append(f"{counted(found.undecided, 'ops')}: the search took too many steps there")
         else:
             given = self.what
         gone, used = effect.removed, set[int]()
@@ -123,8 +124,7 @@ class ReplaceStep(EditStep):
             why = why or ("it overlaps with another match" if used & own else "")
             external = now.external if not why and self.external == "refuse" else ()
             if external:
-                tensor, reader, _ = external[0]
-                why = f"{tensor} inside is read by {reader}" + (f" and {len(external) - 1} more" * (len(external) > 1))
+                why = f"{external[0][0]} inside is read by {few([reader for _, reader, _ in external], 1)}"
             if why:
                 out.refused.append(f"{match_word(now)}: {why}")
                 continue

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..graph.graph import TensorInfo
 from ..graph.names import valid_scope
+from ..words import few, one_or_all
 from .edits import (
     EditStep,
     NewNode,
     add_node,
     consumers_of,
     fault,
-    few,
     free_name,
     limits,
     numbers_of,
-    one_or_all,
     reading,
     rewire,
     tensors_of,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..graph.devices import parts
-from .edits import EditStep, fault, few, limits, numbers_of, one_or_all, touch, wait
+from ..words import few, one_or_all
+from .edits import EditStep, fault, limits, numbers_of, touch, wait
 from .rewiring import order_fault
 from .sources import Sources, literal
 
@@ -141,7 +142,7 @@ class RerouteOrderStep(EditStep):
         keep = None if self.only is None else set(self.only)
         ops = [i for i in waiting if graph.names[i] not in self.but and (keep is None or graph.names[i] in keep)]
         if not ops:
-            now = ", ".join(repr(graph.names[i]) for i in waiting[:6]) or "nothing"
+            now = few([repr(graph.names[i]) for i in waiting], 6) or "nothing"
             wrong = f"no op that is meant waits for {self.old!r}"
             fault(effect, self.asked, wrong, f"What waits for it: {now}")
             return

@@ -14,8 +14,9 @@ from ..graph.graph import Graph, Ints, Mask, TensorInfo
 from ..graph.selection import Query, Selection
 from ..graph.told import Told
 from ..graph.traversal import edge_rows, forward
+from ..words import counted, few, one_or_all
 from .copied import Connection, Copied, now_read, row_pointers, rows_of
-from .edits import EditStep, fault, few, numbers_of, one_or_all
+from .edits import EditStep, fault, numbers_of
 from .placement import put_copy
 from .removal import readers_fault
 from .renaming import as_copies
@@ -49,10 +50,10 @@ class Slice:
     @property
     def text(self) -> str:
         """The slice in words."""
-        count, s = len(self.copied.ops), "s" * (len(self.copied.ops) != 1)
-        changed = f"{len(self.changed)} op{'s' * (len(self.changed) != 1)} that change{'s' * (len(self.changed) == 1)}"
+        again = counted(len(self.copied.ops), "ops")
+        changed = f"{counted(len(self.changed), 'ops')} that change{'s' * (len(self.changed) == 1)}"
         end = f", up to {few(self.until)}" if self.until else ""
-        return f"{count} op{s} downstream of {changed}{end}, again under {self.copied.step.to}/"
+        return f"{again} downstream of {changed}{end}, again under {self.copied.step.to}/"
 
 
 @dataclass(frozen=True)
@@ -283,22 +284,20 @@ def _warnings(graph: Graph, found: Downstream, removed: set[int]) -> list[str]:
     out = []
     left = [graph.names[i] for i in np.flatnonzero(found.left).tolist()]
     if left:
-        s, go = ("s", "go") if len(left) > 1 else ("", "goes")
-        sets = "set" if s else "sets"
-        out.append(f"{len(left)} op{s} that {sets} state {go} on with the original: {few(left)}")
+        sets, go = ("set", "go") if len(left) > 1 else ("sets", "goes")
+        out.append(f"{counted(len(left), 'ops')} that {sets} state {go} on with the original: {few(left)}")
     lost = [graph.names[i] for i in np.flatnonzero(found.lost).tolist()]
     if lost:
         out.append(f"the change of {few(lost)} reaches nothing that is made again, and is left out")
     writers = [graph.names[i] for i in _acting(graph, found.ops)]
     if writers:
-        s = "ies" if len(writers) > 1 else "y"
-        out.append(f"{len(writers)} cop{s} set the same state as the original: {few(writers)}")
+        sets = "set" if len(writers) > 1 else "sets"
+        out.append(f"{counted(len(writers), 'copies')} {sets} the same state as the original: {few(writers)}")
     if found.calls:
-        s = "s" * (len(found.calls) > 1)
         names = few([graph.names[i] for i in found.calls])
-        out.append(f"{len(found.calls)} call{s} made again may set state inside: {names}")
+        out.append(f"{counted(len(found.calls), 'calls')} made again may set state inside: {names}")
     if removed:
-        s = "s" * (len(removed) > 1)
-        stay = few([graph.names[i] for i in sorted(removed)])
-        out.append(f"{len(removed)} op{s} to remove stay{'s' * (not s)} in the live graph, without a copy: {stay}")
+        count, stay = counted(len(removed), "ops"), "stays" if len(removed) == 1 else "stay"
+        names = few([graph.names[i] for i in sorted(removed)])
+        out.append(f"{count} to remove {stay} in the live graph, without a copy: {names}")
     return out

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import PlanError
 from ..graph.selection import Selection
+from ..words import counted
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class CopyStep:
     def text(self) -> str:
         """The step in words."""
         place = f"{self.to}/" if self.to else "the top"
-        return f"copy {self.selection.count} ops of {self.selection.graph.title} to {place}"
+        return f"copy {counted(self.selection.count, 'ops')} of {self.selection.graph.title} to {place}"
 
 
 @dataclass(frozen=True)

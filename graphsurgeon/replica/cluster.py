@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 from ..errors import PlanError
+from ..words import counted
 
 # The server ends when this process does, however that ends: its standard input is closed then.
 _SERVER = """
@@ -90,7 +91,7 @@ class LocalCluster:
 
     def __repr__(self) -> str:
         up = sum(server is not None for server in self._running)
-        return f"<LocalCluster of {len(self._running)} tasks of job {self.job!r}, {up} running>"
+        return f"<LocalCluster of {counted(len(self._running), 'tasks')} of job {self.job!r}, {up} running>"
 
     def _start(self, tasks: Any) -> None:
         _past_proxies()

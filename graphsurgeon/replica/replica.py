@@ -11,8 +11,8 @@ from typing import Any
 
 from ..applied import Applied
 from ..errors import PlanError
-from ..graph.reports import many
 from ..locks import BusyError, Door, entered
+from ..words import counted
 from .update import Update, part, pause, times
 
 
@@ -88,7 +88,7 @@ class Replica:
 
     def __repr__(self) -> str:
         at = f" under {scope}/" if (scope := self.applied.copies[0].step.to) else ""
-        held = f"{many(len(self._pairs), 'variable')}, {many(self._count, 'update')}"
+        held = f"{counted(len(self._pairs), 'variables')}, {counted(self._count, 'updates')}"
         notes = [] if self.error is None else [f"error: {self.error}"]
         notes += [f"warning: {sentence}" for sentence in self.applied.warnings]
         return f"<Replica of {self.applied.copies[0].source.title}{at}: {'; '.join([held, *notes])}>"
@@ -350,7 +350,7 @@ class Replica:
             before = current(self.session, list(pairs.values()))
             moved = {n: mixed(before[n], v, tau) if pairs[n].soft else v for n, v in values.items()}
             todo = {n: v for n, v in moved.items() if not _equal(before[n], v)}
-        phase(f"setting {len(todo):,} variables")
+        phase(f"setting {counted(len(todo), 'variables')}")
         if todo:
             self._set(todo, timeout)
         self._known, self._fresh, self._lacks, self._state.waiting = now, False, False, ""

@@ -9,6 +9,7 @@ from threading import TIMEOUT_MAX
 from typing import Any
 
 from ..errors import PlanError
+from ..words import counted
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,11 @@ class Update:
     def __str__(self) -> str:
         if not self.origin:
             return "no update: there is nothing newer"
-        moved = f", {self.bytes:,} bytes" if self.bytes else ""
+        moved = f", {counted(self.bytes, 'bytes')}" if self.bytes else ""
         not_taken = "".join(f"; {name} is not whole: {why}" for name, why in self.skipped.items())
-        share = f"all {self.of}" if len(self.changed) == self.of > 1 else f"{len(self.changed)} of {self.of}"
-        return f"update {self.number}: {share} variable{'s' * (self.of != 1)}, from {self.origin}{moved}{not_taken}"
+        share = "all" if len(self.changed) == self.of > 1 else f"{len(self.changed)} of"
+        held = f"{share} {counted(self.of, 'variables')}"
+        return f"update {self.number}: {held}, from {self.origin}{moved}{not_taken}"
 
 
 def part(tau: Any, verb: str) -> float:

@@ -10,10 +10,9 @@ import numpy as np
 from ..errors import PlanError, SelectionError, did_you_mean
 from ..graph.match.match import Matches, match
 from ..graph.selection import Query, Selection
-from ..plan.edits import few
-from ..view.asides import counted
 from ..view.items import ops_named
 from ..view.tree import Tree
+from ..words import counted, few
 from .drafts import edited
 from .folds import pick
 from .shown import hits_shown
@@ -80,7 +79,7 @@ def replace(
         stage,
         state,
         lambda plan: plan.replace(chosen, by, **more),
-        lambda plan: f"{_places(len(plan.effect.replaced))} like {few(chosen.names)} will give way to {word}",
+        lambda plan: f"{counted(len(plan.effect.replaced), 'places')} like {few(chosen.names)} will give way to {word}",
     )
 
 
@@ -110,13 +109,9 @@ def _as_boxes(tree: Tree, ops: Selection, boxes: dict[str, int]) -> list[str]:
     return [*out, *(tree.graph.names[i] for i in np.flatnonzero(left).tolist())]
 
 
-def _places(count: int) -> str:
-    return f"{count:,} place{'s' * (count != 1)}"
-
-
 def _told(found: Matches, ops: int, near: str | None) -> str:
-    lines = [f"{_places(len(found))} like this, {counted(ops, 'ops')}"]
+    lines = [f"{counted(len(found), 'places')} like this, {counted(ops, 'ops')}"]
     if near is not None:
         lines.append(f"next best: {near}" if near else "nothing else comes near")
-    lines += [f"not decided at {found.undecided:,} ops"] if found.undecided else []
+    lines += [f"not decided at {counted(found.undecided, 'ops')}"] if found.undecided else []
     return " · ".join(lines)

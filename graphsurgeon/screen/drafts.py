@@ -10,7 +10,7 @@ from ..errors import LayoutError, PlanError
 from ..graph.names import free_scope
 from ..plan.effect import Effect
 from ..plan.plan import Plan, op_name, tensor_name
-from ..view.asides import counted
+from ..words import counted
 from .pane import keys_at
 from .shown import receipt
 from .stage import Stage

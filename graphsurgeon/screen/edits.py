@@ -12,9 +12,10 @@ from typing import Any
 from ..errors import PlanError, SelectionError, did_you_mean
 from ..graph.names import free_scope
 from ..graph.selection import Query, Selection
-from ..plan.edits import consumers_of, few, free_name
+from ..plan.edits import consumers_of, free_name
 from ..plan.plan import op_name, tensor_name
 from ..view.items import ops_named
+from ..words import counted, few
 from .drafts import edited
 from .marks import Marks
 from .stage import Stage
@@ -159,7 +160,7 @@ def insert_copy(stage: Stage, state: State, names: Sequence[str], on: Any, to: s
     marks = Marks.around(chosen)
     for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
         if len(ends) != 1:
-            wrong = f"{len(ends)} tensors {verb} what is copied" + (f": {few(ends)}" if ends else "")
+            wrong = f"{counted(len(ends), 'tensors')} {verb} what is copied" + (f": {few(ends)}" if ends else "")
             raise PlanError(asked, wrong, f"Pick ops that one tensor {verb}s")
     tensor = tensor_name(on)
     scope = to or free_scope(plan.after(), "copy")

@@ -7,10 +7,10 @@ from typing import Any
 from ..errors import LayoutError, SelectionError, did_you_mean
 from ..graph.search import hits
 from ..plan.plan import op_name
-from ..view.asides import counted
 from ..view.items import find_item, keys_to, ops_named
 from ..view.opening import first_unfolded, unfolded_to
 from ..view.scene import MOST
+from ..words import counted
 from .facts import numbers
 from .inspector import details_of, reasons
 from .marks import picked_after, selection_of
@@ -135,4 +135,4 @@ def set_budget(stage: Stage, state: State, boxes: int) -> State:
             f"a picture of so many boxes cannot be drawn: {MOST} is the most that can be read",
             f"Choose a number from 1 to {MOST}",
         )
-    return state.but(budget=boxes).saying(f"up to {boxes} boxes")
+    return state.but(budget=boxes).saying(f"up to {counted(boxes, 'boxes')}")

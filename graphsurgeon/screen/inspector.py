@@ -12,9 +12,9 @@ from ..graph.selection import Selection
 from ..graph.sizes import bytes_of, size_text, variable_bytes
 from ..graph.traversal import edge_rows
 from ..graph.variables import VariableInfo
-from ..view.asides import counted
 from ..view.items import ops_named
 from ..view.tree import Tree
+from ..words import counted
 from .facts import numbers
 from .subject import Facts, Subject
 
@@ -117,7 +117,7 @@ def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[s
         rows.append(["comes from", str(origin)])
     if region is not None and name in region:
         path = editor.why(name, region)
-        way = " → ".join(path.names) if len(path.names) <= 5 else f"{len(path):,} steps to {path.end}"
+        way = " → ".join(path.names) if len(path.names) <= 5 else f"{counted(len(path), 'steps')} to {path.end}"
         rows.append(["in the region", path.reason.partition(" because ")[2] + (f": {way}" if len(path) else "")])
     elif region is not None:
         rows.append(["not in the region", editor.why_not(name, region).text.partition(" because ")[2]])

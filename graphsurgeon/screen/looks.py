@@ -10,6 +10,7 @@ from ..errors import LayoutError, SelectionError, did_you_mean
 from ..plan.plan import op_name
 from ..view.asides import KINDS, Filters
 from ..view.paint import Paint
+from ..words import counted
 from .stage import Stage
 from .state import State
 
@@ -63,7 +64,7 @@ def _filtered(stage: Stage, state: State, filters: Filters, said: str) -> State:
     if stage.panes["destination"].placed is not None and (stage.draft(state).steps or not stage.same):
         stage.draw(state, "destination")
     hidden = sum(scene["stats"]["aside"].values())
-    return state.saying(f"{said}: {len(scene['boxes'])} boxes, {hidden:,} things aside")
+    return state.saying(f"{said}: {counted(len(scene['boxes']), 'boxes')}, {counted(hidden, 'things')} aside")
 
 
 def paint(

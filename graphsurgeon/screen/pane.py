@@ -19,6 +19,7 @@ from ..view.paint import Paint, painted
 from ..view.scene import MOST, Scene, build
 from ..view.svg import to_svg
 from ..view.tree import Tree
+from ..words import counted
 
 
 class Pane:
@@ -64,8 +65,8 @@ class Pane:
         scene = build(tree, unfolded, marks, pins=pins)
         if len(scene.boxes) > most:  # before the layout: that takes long for what nobody will see
             raise LayoutError(
-                f"a picture of {len(scene.boxes)} boxes",
-                f"{budget} boxes read well, and this is {len(scene.boxes) - budget} more",
+                f"a picture of {counted(len(scene.boxes), 'boxes')}",
+                f"{counted(budget, 'boxes')} read well, and this is {len(scene.boxes) - budget} more",
                 f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
             )
         placed = place(scene, direction=direction, cancelled=cancelled)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..errors import SelectionError, did_you_mean
 from ..plan.plan import op_name
 from ..view.items import ops_named
+from ..words import counted
 from .stage import Stage
 from .state import Inside, Place, State, View
 
@@ -89,11 +90,14 @@ def look_inside(stage: Stage, state: State, name: str, function: str | None = No
     called = facts.called_functions(graph, number)
     if not called:
         raise SelectionError(
-            f"look_inside({name!r})", f"a {graph.types[number]} calls no function of the graph", "Pick a call op"
+            f"look_inside({name!r})",
+            f"an op of type {graph.types[number]} calls no function of the graph",
+            "Pick a call op",
         )
     if function is None and len(called) > 1:
         choices = " or ".join(f"function={f!r}" for f in called)
-        raise SelectionError(f"look_inside({name!r})", f"it calls {len(called)} functions", f"Choose {choices}")
+        wrong = f"it calls {counted(len(called), 'functions')}"
+        raise SelectionError(f"look_inside({name!r})", wrong, f"Choose {choices}")
     chosen = function or called[0]
     opened = Inside(chosen, facts.body(graph, chosen, number), state.view)
     state = stage.settled(state.but(inside=(*state.inside, opened), view=View()))

@@ -14,6 +14,7 @@ from ..errors import LayoutError, PlanError, SelectionError, SurgeryError
 from ..graph.selection import Selection
 from ..plan.plan import Plan
 from ..view.ends import pinned
+from ..words import counted
 from .acts import ACTS
 from .drafts import undone
 from .pane import static_picture
@@ -242,10 +243,10 @@ class Screen:
         """Returns the state in a few lines of text."""
         state = self._settled()
         try:
-            shown = f"{len(self._stage.draw(state, 'source')['boxes'])} boxes"
+            shown = counted(len(self._stage.draw(state, "source")["boxes"]), "boxes")
         except LayoutError as error:
             shown = f"no picture: {error}"
-        lines = [f"{self.source.title}: {self.source.snapshot.size:,} ops, {shown}"]
+        lines = [f"{self.source.title}: {counted(self.source.snapshot.size, 'ops')}, {shown}"]
         region = self.region
         if region is not None:
             lines.append(boundary_text(state.marks, region))

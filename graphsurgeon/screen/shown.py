@@ -13,9 +13,9 @@ from ..graph.selection import Selection
 from ..plan.effect import Effect
 from ..plan.plan import CopyStep, Plan
 from ..plan.policies import policies
-from ..view.asides import counted
 from ..view.scene import Scene
 from ..view.tree import Tree
+from ..words import counted
 from .marks import Marks
 from .state import State
 

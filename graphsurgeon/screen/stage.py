@@ -17,6 +17,7 @@ from ..view.opening import first_unfolded
 from ..view.paint import Paint
 from ..view.scene import MOST
 from ..view.tree import Tree
+from ..words import counted
 from .marks import Marks, selection_of
 from .pane import Pane, opening_of_copies
 from .state import State
@@ -177,7 +178,7 @@ class Stage:
             state = state.but(after=now)
         scene = self.draw(state, pane, max(state.budget, len(boxes)))
         degraded = scene["stats"].get("degraded")
-        return state.saying(f"{len(scene['boxes'])} boxes" + (f" · {degraded}" if degraded else ""))
+        return state.saying(counted(len(scene["boxes"]), "boxes") + (f" · {degraded}" if degraded else ""))
 
 
 def _moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:

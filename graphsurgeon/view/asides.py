@@ -46,19 +46,6 @@ _BEHIND = re.compile(
 )
 
 
-def counted(n: int, kind: str) -> str:
-    """Returns a count in words; `kind` is one of KINDS or another plural.
-
-    Example:
-        >>> counted(1, "summaries"), counted(2000, "constants")
-        ('1 summary', '2,000 constants')
-    """
-    if kind == "edges of gradients":
-        return f"{n:,} {kind if n != 1 else 'edge of gradients'}"
-    one = kind[:-3] + "y" if kind.endswith("ies") else kind.removesuffix("s")
-    return f"{n:,} {kind if n != 1 else one}"
-
-
 @dataclass(frozen=True)
 class Filters:
     """What a person has put away or called back, besides what steps aside by itself.

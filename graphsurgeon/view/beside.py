@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from ..graph.graph import Ints
-from .asides import TRAINING, counted
+from ..words import counted
+from .asides import TRAINING
 from .item import Item
 from .shapes import Box, Edge
 from .tree import Tree

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import LayoutError
+from ..words import counted
 from . import engines, labels
 from .columns import in_columns
 from .engines import Engine, LayoutCancelled, LayoutTimeout
@@ -144,7 +145,9 @@ def place(
             return _wrapped(best) if direction == "auto" and _shape(best) > WIDEST else best
     assert failed is not None
     raise LayoutError(
-        f"laying out {len(scene.boxes)} boxes and {len(scene.edges)} edges", failed.wrong, failed.instead
+        f"laying out {counted(len(scene.boxes), 'boxes')} and {counted(len(scene.edges), 'edges')}",
+        failed.wrong,
+        failed.instead,
     ) from failed
 
 

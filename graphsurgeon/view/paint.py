@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from ..graph.graph import Graph
+from ..words import counted
 from .dtypes import dtypes_of
 from .families import COLOURS, WORDS
 from .items import find_item
@@ -133,7 +134,7 @@ def _kinds(scene: Scene, graph: Graph, by: str) -> tuple[list[dict[str, Any]], L
         found.append({"key": key.get(most, "c10"), "colour": colour.get(most, GREY), "bars": bars, "told": told})
     items = [{"key": key[w], "text": elide(w, 40), "colour": colour[w]} for w in order[: len(HUES)]]
     if len(order) > len(HUES):
-        items.append({"key": "c10", "text": f"{len(order) - len(HUES)} others", "colour": GREY})
+        items.append({"key": "c10", "text": counted(len(order) - len(HUES), "others"), "colour": GREY})
     return found, items
 
 
@@ -164,7 +165,7 @@ def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
     found, items = [], []
     for i, group in enumerate(groups[: len(HUES)]):
         size = len(tree.ops_below(tree.graph.scopes.index[group[0].rstrip("/")]))
-        items.append({"key": f"c{i}", "text": f"{len(group)} × {size:,} ops", "colour": HUES[i]})
+        items.append({"key": f"c{i}", "text": f"{len(group)} × {counted(size, 'ops')}", "colour": HUES[i]})
     for box in scene.boxes:
         at = of.get(box.name, len(HUES))
         known = at < len(HUES)

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..graph.graph import Graph, Ints, shape_text
-from .asides import KINDS, counted
+from ..words import counted
+from .asides import KINDS
 from .beside import put_beside, without_far
 from .dtypes import DTYPES
 from .families import family
@@ -136,7 +137,7 @@ def _pin(
         if held is not None:
             held.count -= 1
             if held.kind == "scope":
-                held.sub = _ops(held.count)
+                held.sub = counted(held.count, "ops")
 
 
 def _frame(groups: list[Group], name: str) -> int:
@@ -186,7 +187,7 @@ def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], lis
 def _too_many(count: int, item: Item) -> LayoutError:
     return LayoutError(
         f"unfolding {elide(item.name, 80)!r}",
-        f"the picture would have {count} boxes or more, and {MOST} is the most that can be read",
+        f"the picture would have {counted(count, 'boxes')} or more, and {MOST} is the most that can be read",
         "Fold something first, select a part with ed.select(scope=...), or take the whole with ed.to_dot()",
     )
 
@@ -204,13 +205,13 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     elif kind == "series" and item.alike:
         alike = item.flat()
         one = alike[0]
-        of = graph.types[one.op] if one.kind == "op" else _ops(len(tree.ops_of(one)))
+        of = graph.types[one.op] if one.kind == "op" else counted(len(tree.ops_of(one)), "ops")
         sub = item.holds or f"{of} ×{len(alike):,}"
         kin = family(graph.types[one.op]) if one.kind == "op" else "scope"
     elif kind == "series":
         sub, kin = item.holds or _holding(tree, item), "scope"
     else:
-        sub, kin = _ops(count), "scope"
+        sub, kin = counted(count, "ops"), "scope"
     return Box(number, kind, item.name, label, elide(sub), count, kin, group, outputs=outputs)
 
 
@@ -224,10 +225,6 @@ def _holding(tree: Tree, item: Item) -> str:
     left = len(ops) - int(sum(counts[k] for k in most))
     parts = [f"{kinds[k]} ×{int(counts[k]):,}" if counts[k] > 1 else kinds[k] for k in most]
     return ", ".join(parts) + (f" + {left:,} more" if left else "")
-
-
-def _ops(count: int) -> str:
-    return "1 op" if count == 1 else f"{count:,} ops"
 
 
 def _outputs_used(graph: Graph, op: int) -> int:

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .asides import counted
+from ..words import counted
 from .families import COLOURS, Ink
 from .text import FONT, LABEL, LEADING, SUB, clean, elide, measured, width
 
@@ -70,7 +70,7 @@ def to_svg(
     colours, tall, wide = _colours(scene.get("legend") or {}, float(scene["h"]) + 8, max(w, 320.0))
     w = max(w, wide)
     h = float(scene["h"]) + tall + (FOOT if foot else 0) + (FOOT + 2 if signs else 0)
-    title = title or f"graph of {len(scene['boxes'])} boxes and {len(scene['edges'])} edges"
+    title = title or f"graph of {counted(len(scene['boxes']), 'boxes')} and {counted(len(scene['edges']), 'edges')}"
     chosen = set(picked)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{w:g}" height="{h:g}" viewBox="0 0 {w:g} {h:g}" '
@@ -359,7 +359,7 @@ def _foot(scene: Mapping[str, Any]) -> str:
     """Says what is not drawn: nothing is hidden without a count."""
     stats = scene.get("stats") or {}
     aside = ", ".join(counted(n, kind) for kind, n in stats.get("aside", {}).items())
-    parts = [f"{stats['ops']:,} ops in {stats['boxes']:,} boxes"] if "ops" in stats else []
+    parts = [f"{counted(stats['ops'], 'ops')} in {counted(stats['boxes'], 'boxes')}"] if "ops" in stats else []
     if aside:
         parts.append(f"aside: {aside}")
     if stats.get("degraded"):

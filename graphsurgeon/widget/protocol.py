@@ -145,4 +145,4 @@ def _short(value: object) -> str:
 def _a(value: object) -> str:
     """Returns the JSON word for the type of a value."""
     words = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list"}
-    return "null" if value is None else words.get(type(value), f"a {type(value).__name__}")
+    return "null" if value is None else words.get(type(value), type(value).__name__)

@@ -296,7 +296,7 @@ def test_a_formula_is_written_as_people_write_it():
     assert made(lambda x: (x + 1.0) * tf.sin(x - 2.0)).formula == "(x + 1) * sin(x - 2)"
     long = made(lambda x: [x := x + x for _ in range(40)][-1])  # written out it would have 2⁴⁰ characters
     assert len(long.formula) <= 2000
-    assert repr(made(tf.sin)) == "<Candidate of 1 ops, not tried yet: sin(x)>"
+    assert repr(made(tf.sin)) == "<Candidate of 1 op, not tried yet: sin(x)>"
 
 
 # -- in a cluster -------------------------------------------------------------------------------------------

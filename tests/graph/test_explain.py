@@ -122,7 +122,7 @@ def test_several_boundary_inputs_are_all_named():
     g = Graph.of([("x", "Const", []), ("a", "Neg", ["x"]), ("b", "Exp", ["x"]), ("c", "Add", ["a", "b"])])
     found = why_not(g, "x", select(g, inputs=["a:0", "b:0"], outputs=["c:0"]))
     assert found.tensors == ("a:0", "b:0")
-    assert "'a:0' and 'b:0', which are boundary inputs" in found.text
+    assert "'a:0', 'b:0', which are boundary inputs" in found.text
 
 
 def test_what_hangs_on_a_feed_of_its_own_is_a_leak():

@@ -227,7 +227,7 @@ def test_warnings():
     s = select(G, inputs=["net/mm:0"], outputs=["out:0"])
     plan = clean(Plan(G).copy(s, to="t", unmapped="placeholder", control="drop"))
     assert plan.effect.warnings == [
-        "leak: rate:0 became placeholder without being marked as input",
+        "leak: rate:0 became a placeholder without being marked as input",
         "1 control input from outside dropped: side after rate",
     ]
     plan = clean(Plan(G).copy(select(G), to="t"))

@@ -28,7 +28,7 @@ def test_text():
         "  net/mm:0 -> t/net/drop input 0 (was net/mm:0)",
         "nothing that exists is touched",
         "mind",
-        "  leak: rate:0 became placeholder without being marked as input",
+        "  leak: rate:0 became a placeholder without being marked as input",
         "  1 control input from outside dropped: side after rate",
     ]
 
@@ -129,9 +129,9 @@ def test_table():
         ("op", "t/net/mm", "net/mm", "MatMul"),
         ("op", "t/out", "out", "Relu"),
         ("variable", "t/net/w", "net/w", "float32 (2, 3), current value"),
-        ("collection", "variables", "variables", "1 entries"),
-        ("collection", "trainable_variables", "trainable_variables", "1 entries"),
-        ("collection", "losses", "losses", "1 entries"),
+        ("collection", "variables", "variables", "1 entry"),
+        ("collection", "trainable_variables", "trainable_variables", "1 entry"),
+        ("collection", "losses", "losses", "1 entry"),
         ("collection", "t/mine", "mine", "2 entries"),
         ("connection", "t/net/mm input 0", "x:0", "reads x:0"),
     ]

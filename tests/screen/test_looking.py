@@ -215,7 +215,8 @@ def test_a_call_is_looked_into_and_left():
     assert scene(screen)["legend"]["by"] == "values"
     with refuses(SelectionError, "leave(): no function is open", "look_inside(name)"):
         screen.leave()
-    with refuses(SelectionError, "look_inside('x'): a Placeholder calls no function of the graph", "Pick a call op"):
+    wrong = "look_inside('x'): an op of type Placeholder calls no function of the graph"
+    with refuses(SelectionError, wrong, "Pick a call op"):
         screen.look_inside("x")
 
 
@@ -325,7 +326,7 @@ def test_values_are_fetched_when_asked_for_only():
     got = screen.value(variable)
     assert got["rows"][0][0] == "value"
     assert json.dumps(got)
-    with refuses(SelectionError, "value('x'): a Placeholder holds no value of its own", "a constant or a variable"):
+    with refuses(SelectionError, "value('x'): an op of type Placeholder holds no value", "a constant or a variable"):
         screen.value("x")
 
 

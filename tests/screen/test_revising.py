@@ -148,7 +148,7 @@ def test_copies_of_no_edits_are_a_fault_that_says_so():
 def test_what_cannot_be_stays_a_fault_on_screen():
     screen = opened()
     screen.inline(["d"])
-    assert screen.traits()["status"]["text"] == "inline('d'): 'd' is a Identity, not a function call"
+    assert screen.traits()["status"]["text"] == "inline('d'): 'd' is of type Identity, not a function call"
     screen.undo()
     screen.rename("in/b", "e")
     assert screen.traits()["plan"]["faults"][0]["asked"] == "rename('in/b', to='e')"

@@ -252,7 +252,7 @@ def test_what_cannot_be():
     reads(fault(plan.collapse(["a"], name="mid")), "the name 'mid' is taken", "Type name='mid_2'")
     reads(fault(plan.collapse(["no"], name="c")), "no op is called 'no'")
     reads(fault(plan.set_attr("a", "_m", 1).collapse(["a"], name="c")), "'a' is made or changed by this plan")
-    reads(fault(plan.inline("a")), "'a' is a Neg, not a function call")
+    reads(fault(plan.inline("a")), "'a' is of type Neg, not a function call")
     reads(fault(plan.inline("no")), "no op is called 'no'")
     reads(fault(plan.inline("either")), "is a v2 If")
     both = plan.copy(gs.open(graph).select(name=["a", "mid"]), to="c", inputs={"x:0": "x:0"})

@@ -155,7 +155,7 @@ def test_outputs_by_dict_in_order_and_what_does_not_fit():
     def fault(by, **more):
         return ed.plan().replace(pair, by, **more).check()[0]
 
-    reads(fault(lambda x: x), "returns 1 tensors, and 2 are to be replaced", "in this order: top, low")
+    reads(fault(lambda x: x), "returns 1 tensor, and 2 are to be replaced", "in this order: top, low")
     reads(fault(lambda x: {"top": x}), "the function returns 'top'", "Return a dict of 'top', 'low'")
     reads(fault(lambda x: [tf.cast(x, tf.int32), x]), "is int32 (2,), but 'Neg:0' is float32 (2,): the dtypes differ")
     reads(fault(lambda x: [x[:1], x]), "axis 0 is 1 against 2", "would fit")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.asides import KINDS, Filters, counted, training_ops
+from graphsurgeon.view.asides import KINDS, Filters, training_ops
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
+from graphsurgeon.words import counted
 from tests.view.graphs import network
 
 

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from ...errors import SelectionError, did_you_mean
+from ...words import counted
 from ..boundary import Tensor
 from ..graph import Graph
 from ..selection import OpView, Query, Selection
@@ -170,7 +171,7 @@ class Partial:
         more = f". {self.instead}" if self.instead else ""
         if not self.ops:
             return f"nothing fits: {self.why}{more}"
-        fit = f"{len(self.ops)} of {self.of} op{'s' * (self.of > 1)} fit{'s' * (len(self.ops) == 1)}"
+        fit = f"{len(self.ops)} of {counted(self.of, 'ops')} fit{'s' * (len(self.ops) == 1)}"
         return f"{fit}, and the search stopped at {self.stopped!r}: {self.why}{more}"
 
 
@@ -237,7 +238,7 @@ class Matches(Sequence[Match]):
         if self.best is not None:
             lines.append(f"  {self.best}")
         if self.undecided:
-            lines.append(f"  not decided at {self.undecided} ops: the search took too many steps there")
+            lines.append(f"  not decided at {counted(self.undecided, 'ops')}: the search took too many steps there")
         return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import SelectionError
+from ...words import counted, few
 from ..boundary import Tensor, entering, leaving
 from ..graph import Graph, Mask
 from ..pairs import NAMING, attributes
@@ -160,7 +161,7 @@ class Pattern:
             first = [graph.names[int(np.flatnonzero(self.mask & (part == n))[0])] for n in sorted(pieces)[:2]]
             raise SelectionError(
                 "pattern",
-                f"it falls apart in {len(pieces)} pieces: no edge joins {first[0]!r} and {first[1]!r}",
+                f"it falls apart in {counted(len(pieces), 'pieces')}: no edge joins {first[0]!r} and {first[1]!r}",
                 "Look for the pieces one by one",
             )
 
@@ -194,7 +195,7 @@ class Pattern:
         """
         number = self.graph.find(op, f"where({op!r})")
         if not self.mask[number]:
-            there = ", ".join(repr(self.graph.names[i]) for i in self.numbers[:12])
+            there = few([repr(self.graph.names[i]) for i in self.numbers], 12)
             raise SelectionError(f"where({op!r})", f"{op!r} is an input of the pattern", f"Choose one of {there}")
         dtypes = (dtype,) if isinstance(dtype, str) else tuple(dtype or ())
         made = Condition(tuple((attributes or {}).items()), (), dtypes, None if shape is None else tuple(shape), test)
@@ -215,9 +216,8 @@ class Pattern:
 
     def __str__(self) -> str:
         ops = [f"{self.graph.names[i]} ({' or '.join(sorted(self.kinds(i)))})" for i in self.numbers]
-        shown = ", ".join(ops[:8]) + (", …" if len(ops) > 8 else "")
         ends = f"inputs {', '.join(self.inputs) or 'none'}; outputs {', '.join(self.outputs) or 'none'}"
-        return f"pattern of {len(ops)} op{'s' * (len(ops) != 1)}: {shown}; {ends}"
+        return f"pattern of {counted(len(ops), 'ops')}: {few(ops, 8)}; {ends}"
 
 
 def _tensors(graph: Graph, given: Iterable[Any] | Mapping[str, Any], word: str) -> dict[str, Tensor]:

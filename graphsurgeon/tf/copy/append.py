@@ -18,6 +18,7 @@ from ...plan.copied import Copied
 from ...plan.effect import Effect
 from ...plan.shapes import unsure
 from ...plan.steps import CopyStep
+from ...words import counted
 from ..functions import library as functions
 from ..private import all_collections, names_in_use, outside_contexts
 from ..run.errors import words_of
@@ -106,7 +107,7 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
     told = tell_shapes(effect, graph_def, loose)
     made.frozen = {}
     # 2. One import.
-    phase(f"importing {len(graph_def.node):,} nodes")
+    phase(f"importing {counted(len(graph_def.node), 'nodes')}")
     with functions.added(library, graph):
         try:
             made.live = _imported(graph, graph_def, tensors, controls, _scope_in_use(effect), told)
@@ -248,7 +249,7 @@ def differences(effect: Effect, after: Graph) -> list[str]:
     if wanted.fingerprint == after.fingerprint:
         return []
     if wanted.size != after.size:
-        return [f"{after.size} ops instead of {wanted.size}"]
+        return [f"{counted(after.size, 'ops')} instead of {wanted.size}"]
     by_name = [n for n in wanted.names if n not in after.index]
     if by_name:
         return [f"{by_name[0]!r} is missing"]

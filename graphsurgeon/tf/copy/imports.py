@@ -19,6 +19,7 @@ from tensorflow.python.framework import c_api_util, ops
 from tensorflow.python.util import tf_stack
 
 from ...graph.collector import gc_paused
+from ...words import counted
 from ..open.chunks import constants_apart, without_far_places
 from ..private import TENSOR, function_names, names_in
 
@@ -138,7 +139,7 @@ def _raw_import(
 def _buffer(graph_def: Any) -> Any:
     wire = graph_def.SerializeToString()
     if len(wire) > LIMIT:
-        raise _TooLarge(f"a GraphDef of {len(wire)} bytes")
+        raise _TooLarge(f"a GraphDef of {counted(len(wire), 'bytes')}")
     return c_api.TF_NewBufferFromString(wire)
 
 
@@ -237,7 +238,7 @@ def _public_import(
     _within: str,
 ) -> dict[str, Any]:
     if graph_def.ByteSize() > LIMIT:
-        raise _TooLarge(f"a GraphDef of {graph_def.ByteSize()} bytes")
+        raise _TooLarge(f"a GraphDef of {counted(graph_def.ByteSize(), 'bytes')}")
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
     mapping.update({f"^{name}": op.outputs[0] for name, op in controls.items() if op.outputs})
     graph_def, places = without_far_places(graph_def)

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...plan.grafts import Site
+from ...words import counted
 from ..private import op_definition
 from ..run.errors import words_of
 
@@ -34,10 +35,10 @@ def maker(kind: str, site: Site, asked: str) -> Callable[..., Any]:
     extra = len(names) - len(arguments) + len(lists)
     if extra < len(lists) or (extra if not lists else len(lists) > 1):
         takes = ", ".join(arg.name for arg in arguments) or "nothing"
-        wrong = f"{kind!r} takes {takes}, and what is replaced has {_many(len(names), 'input')}: {', '.join(names)}"
+        wrong = f"{kind!r} takes {takes}, and what is replaced has {counted(len(names), 'inputs')}: {', '.join(names)}"
         raise PlanError(asked, wrong, f"Choose an op type of as many inputs, {_FUNCTION}")
     if len(about.output_arg) != len(site.outputs):
-        gives, wanted = _many(len(about.output_arg), "output"), _many(len(site.outputs), "output")
+        gives, wanted = counted(len(about.output_arg), "outputs"), counted(len(site.outputs), "outputs")
         wrong = f"{kind!r} has {gives}, and what is replaced has {wanted}: {', '.join(site.outputs)}"
         raise PlanError(asked, wrong, f"Choose an op type of as many outputs, {_FUNCTION}")
     said = {name for arg in arguments for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
@@ -57,7 +58,3 @@ def maker(kind: str, site: Site, asked: str) -> Callable[..., Any]:
             raise PlanError(asked, wrong, f"Choose an op type for these dtypes and shapes, {_FUNCTION}") from error
 
     return make_op
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"

@@ -13,6 +13,7 @@ from ...errors import PlanError
 from ...graph.edges import ends
 from ...plan.edits import Change, NewNode
 from ...plan.effect import Effect
+from ...words import counted
 from ..private import op_definition
 
 _MEANT = {
@@ -104,7 +105,7 @@ def check_inserted(kind: str, name: str) -> None:
         raise PlanError(asked, f"TensorFlow has no op type {kind!r}", way)
     count = len(definition.input_arg)
     if count != 1:
-        raise PlanError(asked, f"{kind!r} has {count} inputs", way)
+        raise PlanError(asked, f"{kind!r} has {counted(count, 'inputs')}", way)
 
 
 def attribute(value: Any, kind: str, asked: str, name: str) -> Any:

@@ -13,6 +13,7 @@ from tensorflow.core.framework import graph_pb2
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...plan.grafts import Piece, Site
+from ...words import counted
 from ..copy.imports import import_nodes
 from ..open.snapshot import snapshot
 from ..private import all_collections, copy_handle_data, function_names, op_definition
@@ -179,7 +180,7 @@ class _Bench:
             if len(flat) != len(site.outputs):
                 raise PlanError(
                     self.asked,
-                    f"the function returns {len(flat)} tensors, and {len(site.outputs)} are to be replaced",
+                    f"the function returns {counted(len(flat), 'tensors')}, and {len(site.outputs)} are to be replaced",
                     f"Return them in this order: {', '.join(site.outputs)}",
                 )
             pairs = dict(zip(site.outputs, flat, strict=True))

@@ -17,7 +17,6 @@ from ...errors import OpenError, PlanError
 from ...graph.collector import gc_paused
 from ...graph.edges import ends
 from ...graph.graph import Graph, TensorInfo
-from ...graph.reports import some
 from ...graph.traversal import forward
 from ...plan.check import mapping_proposals
 from ...plan.copied import Copied, NewConstant
@@ -25,6 +24,7 @@ from ...plan.effect import Effect
 from ...plan.fitting import axis_text, bare, shapes_differ
 from ...plan.settings import SetStep
 from ...plan.steps import Fault
+from ...words import few
 from ..copy.imports import import_nodes
 from ..copy.node_changes import turn
 from ..copy.node_defs import constant_node
@@ -120,7 +120,7 @@ class _Judge:
         known = function_names(found[0].owner)
         named = {name for key in change.attributes if key in node.attr for name in named_in(node.attr[key])}
         for name in sorted(named.difference(known)):
-            raise PlanError("", f"{name!r} is not a function of the graph", f"It holds {some(sorted(known)) or 'none'}")
+            raise PlanError("", f"{name!r} is not a function of the graph", f"It holds {few(sorted(known)) or 'none'}")
 
     # -- nodes ------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...graph.graph import Graph
 from ...graph.variables import FEED_TYPES
+from ...words import few
 from ..private import context_of, op_definition, op_finder
 from .library import BRANCHING, CALLS, definition, reachable, referred
 
@@ -55,8 +56,8 @@ class Calls:
         if not name:
             calls = [n for n, t in zip(self.base.names, self.base.types, strict=True) if t in CALLS or t in self.known]
             return (
-                f"{node.name!r} is a {node.op}, not a function call",
-                f"The calls are {', '.join(map(repr, calls[:6]))}" if calls else "This graph calls no functions",
+                f"{node.name!r} is of type {node.op}, not a function call",
+                f"The calls are {few(map(repr, calls), 6)}" if calls else "This graph calls no functions",
             )
         if name not in self.known:
             return f"its function {name!r} is not in the graph", "Open the file that holds the function too"

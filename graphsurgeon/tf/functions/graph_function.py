@@ -19,6 +19,7 @@ from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
 from ...plan.plan import Plan, tensor_name
+from ...words import counted, few
 from ..copy.append import carry_out
 from ..copy.contexts import mark_loop
 from ..eager import eager, note_use
@@ -79,7 +80,7 @@ class GraphFunction(tf.Module):
     def __repr__(self) -> str:
         specs = self.__dict__["__call__"].input_signature
         takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(_dims(s.shape))}" for s in specs)
-        return f"<GraphFunction {self.name}({takes}), {len(self.variables)} variables>"
+        return f"<GraphFunction {self.name}({takes}), {counted(len(self.variables), 'variables')}>"
 
 
 def _dims(shape: Any) -> tuple[int | None, ...] | None:
@@ -256,14 +257,13 @@ def _refuse_live(base: Graph, mask: Any, inputs: dict[str, str], asked: str) -> 
     live = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _LIVE]
     feeds = [f"{base.names[i]}:0" for i in live if base.types[i] in FEED_TYPES]
     if feeds:
-        shown = ", ".join(map(repr, feeds[:4])) + (f" and {len(feeds) - 4} more" if len(feeds) > 4 else "")
         have = [*inputs.values(), *feeds[:4]]
-        raise PlanError(asked, f"it needs {shown}, which no input gives", f"Type inputs={have!r}")
+        raise PlanError(asked, f"it needs {few(map(repr, feeds), 4)}, which no input gives", f"Type inputs={have!r}")
     if live:
         name, kind = base.names[live[0]], base.types[live[0]]
         raise PlanError(
             asked,
-            f"it needs {name!r}, a {kind}, whose state is in a session",
+            f"it needs {name!r} of type {kind}, whose state is in a session",
             "Make what is read from it an input instead",
         )
 

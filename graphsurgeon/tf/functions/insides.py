@@ -8,6 +8,7 @@ from tensorflow.core.framework import node_def_pb2
 
 from ...errors import SelectionError
 from ...graph.graph import Graph
+from ...words import few
 from .calls import Calls
 from .inference import Given, Inferred, given
 from .library import reachable, referred
@@ -35,7 +36,7 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
         raise SelectionError(
             f"look_inside(function={name!r})",
             f"{graph.title} holds no function of that name",
-            f"It holds {', '.join(sorted(calls.known)[:5]) or 'none'}",
+            f"It holds {few(sorted(calls.known), 5) or 'none'}",
         )
     inner = calls.definition(name)
     arguments = {a.name for a in inner.signature.input_arg}

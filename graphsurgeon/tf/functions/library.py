@@ -15,6 +15,7 @@ from tensorflow.python.framework import function as function_module
 
 from ...graph.pairs import attribute_bytes
 from ...plan.copied import Copied
+from ...words import counted, few
 from ..eager import function_name, is_eager, is_traced, loaded, restore_gradients, say_handles
 from ..private import function_names
 
@@ -134,19 +135,14 @@ def report(copied: Copied) -> list[str]:
     shared = [name for name in reachable(called | kept, known) if name not in own]
     lines = []
     if own:
-        s = "s" * (len(own) > 1)
-        lines.append(f"{len(own)} function{s} under names of their own, branches of conds and loops: {_few(own)}")
+        count = counted(len(own), "functions")
+        lines.append(f"{count} under names of their own, branches of conds and loops: {few(own)}")
     if shared:
-        lines.append(f"{len(shared)} function{'s' * (len(shared) > 1)} as they are: {_few(shared)}")
+        lines.append(f"{counted(len(shared), 'functions')} as they are: {few(shared)}")
     if absent:
-        s = "s" * (len(absent) > 1)
-        lines.append(f"without {len(absent)} function{s} that the source does not hold: {_few(sorted(absent))}; "
-                     "what calls them cannot run")  # fmt: skip
+        without = f"without {counted(len(absent), 'functions')} that the source does not hold"
+        lines.append(f"{without}: {few(sorted(absent))}; what calls them cannot run")
     return lines
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def referred(node: Any, known: Container[str]) -> set[str]:

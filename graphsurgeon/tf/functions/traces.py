@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from ...errors import OpenError, did_you_mean
 from ...plan.sources import written
+from ...words import counted
 from ..eager import eager, function_name, is_trackable, traces
 from ..run.errors import words_of
 
@@ -136,7 +137,7 @@ def _of_function(function: Any, signature: Any, asked: str) -> Trace:
         if len(have) != 1:
             raise OpenError(
                 asked,
-                f"tf.function {title!r} has no input_signature and {len(have)} traces",
+                f"tf.function {title!r} has no input_signature and {counted(len(have), 'traces')}",
                 f"Open one trace: gs.open({title}.get_concrete_function(...)), "
                 "or give the arguments: signature=[tf.TensorSpec(...)]",
             )
@@ -160,7 +161,7 @@ def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], asked
         message = lines[-1] if lines else type(error).__name__
         raise OpenError(
             asked,
-            f"tracing it fails with a {type(error).__name__}: {message[:300]}",
+            f"tracing it fails with {type(error).__name__}: {message[:300]}",
             "Give arguments that it takes: signature=[tf.TensorSpec(shape, dtype)]",
         ) from error
 
@@ -176,7 +177,7 @@ def _of_module(module: Any, signature: Any, function: str | None) -> Trace:
         if not known:
             raise OpenError(asked, "it has no tf.function", "Decorate one of its methods with @tf.function")
         if len(known) > 1:
-            raise OpenError(asked, f"it has {len(known)} functions", _choices("function", known))
+            raise OpenError(asked, f"it has {counted(len(known), 'functions')}", _choices("function", known))
         function = next(iter(known))
     if function not in known:
         near = did_you_mean(function, known)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import OpenError
 from ...graph.collector import gc_paused
+from ...words import counted
 from ..functions.library import referred
 from ..private import op_definition
 from .fragile import fault, fragile
@@ -107,7 +108,8 @@ def _refuse_name(name: str, asked: str, place: str) -> None:
     if len(name) > _MOST_LETTERS or name.count("/") > _MOST_LEVELS:
         raise OpenError(
             asked,
-            f"the name of an op{place}, {name[:40]!r} ..., has {len(name):,} letters and {name.count('/'):,} slashes",
+            f"the name of an op{place}, {name[:40]!r} ..., has {counted(len(name), 'letters')} "
+            f"and {counted(name.count('/'), 'slashes')}",
             f"Up to {_MOST_LETTERS:,} letters and {_MOST_LEVELS} slashes are taken: rename it where it was made",
         )
 
@@ -124,7 +126,8 @@ def _refuse_many(node: Any, asked: str, place: str) -> None:
     if count > _MOST_INPUTS:
         raise OpenError(
             asked,
-            f"op {node.name!r}{place} ({node.op}) has {count:,} inputs: TensorFlow would take minutes to import it",
+            f"op {node.name!r}{place} ({node.op}) has {counted(count, 'inputs')}: "
+            "TensorFlow would take minutes to import it",
             f"Up to {_MOST_INPUTS:,} are taken: build it up in steps where it was made",
         )
 
@@ -190,7 +193,8 @@ def _refuse_calls(functions: Any, asked: str) -> None:
         if size[name] > _MOST_EXPANDED:
             raise OpenError(
                 asked,
-                f"function {name!r} with all that it calls, each as often as it is called, has {size[name]:,} ops",
+                f"function {name!r} with all that it calls, each as often as it is called, "
+                f"has {counted(size[name], 'ops')}",
                 f"TensorFlow looks at each of them; up to {_MOST_EXPANDED:,} are taken",
             )
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from ...words import counted
+
 
 def attribute_text(value: Any, most: int = 120) -> str:
     """Returns an AttrValue as a person would write it; long lists, texts and constants are cut, with their size."""
@@ -55,7 +57,7 @@ def _constant(proto: Any) -> str:
     try:
         array = tf.make_ndarray(proto)
     except (TypeError, ValueError):
-        return f"a {_dtype(proto.dtype)} constant that cannot be read"
+        return f"a constant of {_dtype(proto.dtype)} that cannot be read"
     head = f"{_dtype(proto.dtype)} {_shape(proto.tensor_shape)}"
     flat = array.reshape(-1)
     if not flat.size:
@@ -75,7 +77,7 @@ def documentation(kind: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+    return text if len(text) <= most else f"{text[:most]}… ({counted(len(text), 'characters')})"
 
 
 def constant_value(node: Any, most: int = 1 << 20) -> Any:

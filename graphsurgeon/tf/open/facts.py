@@ -58,7 +58,7 @@ def value(graph: Graph, name: str, void: frozenset[str], session: Callable[[], A
         found = constant_value(graph.nodes[number], most=1 << 28)
         if found is None:
             kind = graph.types[number]
-            raise SelectionError(asked, f"a {kind} holds no value of its own", "Ask for a constant or a variable")
+            raise SelectionError(asked, f"an op of type {kind} holds no value", "Ask for a constant or a variable")
         return found
     if name in void:
         raise SelectionError(asked, "nothing gives this variable a value", "Open the graph with its checkpoint")

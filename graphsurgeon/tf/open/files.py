@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from ...errors import OpenError, nearest
+from ...words import counted, few
 
 _KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz"
 _MAGIC = {
@@ -43,7 +44,7 @@ def read_bytes(path: Path, asked: str) -> bytes:
         elif close:
             hint = "Did you mean " + " or ".join(repr(str(folder / c)) for c in close) + "?"
         else:
-            hint = f"{str(folder)!r} holds " + (", ".join(sorted(there)[:8]) or "nothing")
+            hint = f"{str(folder)!r} holds " + (few(sorted(there), 8) or "nothing")
         raise OpenError(asked, "there is no such file", hint)
     try:
         data = path.read_bytes()
@@ -166,7 +167,7 @@ def _why_broken(data: bytes, asked: str) -> OpenError:
             return OpenError(
                 asked,
                 f"the file is cut short: part {count + 1}, which starts at byte {start}{after}, needs "
-                f"{at + length - size} bytes more than the {size} there are",
+                f"{counted(at + length - size, 'bytes')} more than the {size} there are",
                 "Fetch or write the file again",
             )
         if tag >> 3 == 1:

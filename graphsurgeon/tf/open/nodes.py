@@ -10,6 +10,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...errors import StalePlanError
 from ...plan.copied import Copied
+from ...words import counted
 from ..private import node_bytes
 
 #: So many ops are read at once: enough to be quick, and few enough that their bytes need not all be held twice.
@@ -87,7 +88,7 @@ def add_current(copied: Copied, graph_def: Any) -> None:
     if stale:
         raise StalePlanError(
             f"apply: {copied.step.text}",
-            f"{len(stale)} op{'s' * (len(stale) > 1)} changed since the plan was made, {stale[0]!r} first",
+            f"{counted(len(stale), 'ops')} changed since the plan was made, {stale[0]!r} first",
             "Open the graph again and make the plan anew",
         )
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from ...words import counted
 from ..private import op_definition
 from .fragile import shape
 
@@ -138,7 +139,8 @@ class Walks:
             for number in reached & giants.keys():
                 return (
                     f"op {self.names[number]!r} ({self.kinds[number]})",
-                    f"gives {giants[number]:,} elements, which TensorFlow would hold while it opens the file, "
+                    f"gives {counted(giants[number], 'elements')}, which TensorFlow would hold "
+                    "while it opens the file, "
                     f"for the sizes in {self.names[start]!r}",
                 )
         return None
@@ -148,7 +150,7 @@ class Walks:
         for start in dict.fromkeys(self.starts):
             steps, _, depth = self._walk(start)
             if depth > _MOST_DEEP or steps > _MOST_STEPS:
-                much = f"{depth:,} deep" if depth > _MOST_DEEP else f"in {min(steps, 10**18):,} steps"
+                much = f"{depth:,} deep" if depth > _MOST_DEEP else f"in {counted(min(steps, 10**18), 'steps')}"
                 return (
                     f"the size {self.names[start]!r}",
                     f"is made by Cast, StridedSlice and Concat ops which TensorFlow would follow {much}",
@@ -169,9 +171,9 @@ class Walks:
         if looks <= _MOST_LOOKS:
             return None
         return (
-            f"{len(self.starts):,} sizes",
+            counted(len(self.starts), "sizes"),
             f"are asked for at the end of long rows of ops, as {self.names[max(costs)[1]]!r}: "
-            f"TensorFlow would look at some {looks:,.0f} ops to infer shapes",
+            f"TensorFlow would look at some {counted(round(looks), 'ops')} to infer shapes",
         )
 
     # -- the parts --------------------------------------------------------------------------------

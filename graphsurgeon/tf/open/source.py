@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from tensorflow.python.framework import function, ops
 
 from ...errors import OpenError, nearest
+from ...words import counted, few
 from ..copy.imports import import_nodes
 from ..functions.lift import lift
 from ..functions.traces import Trace, is_traceable, saved_trace, trace
@@ -95,7 +96,11 @@ def opened(
         return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, Message):
         return _from_proto(thing, None, f"open({type(thing).__name__})", tags)
-    raise OpenError(f"open({_short(thing)})", f"{_a(type(thing).__name__)} cannot be opened as a graph", _ACCEPTED)
+    raise OpenError(
+        f"open({_short(thing)})",
+        f"an object of type {type(thing).__name__} cannot be opened as a graph",
+        _ACCEPTED,
+    )
 
 
 def _refuse_options(thing: Any, **options: Any) -> None:
@@ -103,7 +108,7 @@ def _refuse_options(thing: Any, **options: Any) -> None:
     if given:
         raise OpenError(
             f"open({_short(thing)}, {given[0]}={options[given[0]]!r})",
-            f"{given[0]}= says which function of a TF2 object is meant; a {type(thing).__name__} has none",
+            f"{given[0]}= says which function of a TF2 object is meant; one of type {type(thing).__name__} has none",
             "Leave it out",
         )
 
@@ -162,7 +167,7 @@ def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
         return Opened(graph, "meta graph", "gs.open(meta_graph)", values=values, ends=signature_ends(proto), lack=lack)
     if hasattr(proto, "node"):
         return Opened(imported(proto, asked), "graph def", "gs.open(graph_def)")
-    raise OpenError(asked, f"{_a(type(proto).__name__)} holds no graph", _ACCEPTED)
+    raise OpenError(asked, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
 
 
 def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -198,7 +203,9 @@ def _pick(saved: Any, tags: Any, asked: str) -> Any:
         wanted = ["serve"] if ["serve"] in have else have[0]
         if len(have) > 1 and ["serve"] not in have:
             raise OpenError(
-                asked, f"it holds {len(have)} graphs", f"Choose one: tags={' or tags='.join(map(str, have))}"
+                asked,
+                f"it holds {counted(len(have), 'graphs')}",
+                f"Choose one: tags={' or tags='.join(map(str, have))}",
             )
     else:
         wanted = sorted([tags] if isinstance(tags, str) else tags)
@@ -256,12 +263,12 @@ def _refuse_unknown(graph_def: Any, asked: str) -> None:
             )
     unknown = [kind for kind in kinds if kind not in own and not known_op(kind)]
     if unknown:
-        shown = ", ".join(f"{kind!r} (op {kinds[kind]!r})" for kind in unknown[:4])
+        shown = few([f"op type {kind!r} (op {kinds[kind]!r})" for kind in unknown], 4)
         close = nearest(unknown[0], [n for n in dir(tf.raw_ops) if n[0].isupper()])
         hint = f"TensorFlow has {' and '.join(map(repr, close))}. " if close else ""
         raise OpenError(
             asked,
-            f"this TensorFlow ({tf.__version__}) does not know the op type{'s' * (len(unknown) > 1)} {shown}",
+            f"this TensorFlow ({tf.__version__}) does not know {shown}",
             f"{hint}If it is a custom op, load it first with tf.load_op_library(...)",
         )
 
@@ -308,8 +315,3 @@ def _saved_values(meta: Any, folder: Path | None, graph: Any) -> Values | None:
     prefix = str(folder / "variables" / "variables")
     has = os.path.exists(prefix + ".index")
     return CheckpointValues(graph, meta.saver_def if has else None, prefix, meta, str(folder))
-
-
-def _a(word: str) -> str:
-    """Returns a word with its article."""
-    return f"{'an' if word[0] in 'aeiouAEIOU' else 'a'} {word}"

@@ -11,12 +11,12 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.graph import Graph
-from ...graph.reports import some
 from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward
 from ...graph.variables import VariableInfo
 from ...plan.plan import Plan, tensor_name
 from ...plan.policies import substituted
+from ...words import few
 from ..copy.append import carry_out
 from ..copy.attachments import keep_shapes
 from ..copy.contexts import written_alone
@@ -270,4 +270,4 @@ def meta_graph(graph: Any, saver: Any, asked: str) -> Any:
 
 def mutable_tables(graph: Any) -> str:
     """Returns the tables whose content no file but a checkpoint of their own keeps, as text; empty where none is."""
-    return some([op.name for op in graph.get_operations() if op.type.startswith("Mutable") and "Table" in op.type])
+    return few([op.name for op in graph.get_operations() if op.type.startswith("Mutable") and "Table" in op.type])

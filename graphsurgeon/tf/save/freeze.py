@@ -15,8 +15,8 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2, op_def_pb2
 
-from ...graph.reports import some
 from ...graph.variables import VARIABLE_TYPES
+from ...words import few
 from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
 from ..private import op_definition
 
@@ -38,7 +38,7 @@ class Unfreezable(ValueError):
     """
 
     def __init__(self, ops: Iterable[str]) -> None:
-        super().__init__(some(list(dict.fromkeys(ops)), 2))
+        super().__init__(few(list(dict.fromkeys(ops)), 2))
 
 
 def frozen_graph_def(graph_def: Any, values: Mapping[str, Any], ends: Iterable[str]) -> Any:

@@ -20,10 +20,10 @@ from google.protobuf import text_format
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.hazards import hazards
-from ...graph.reports import many, some
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.policies import writes
+from ...words import counted, few
 from ..eager import eager
 from ..functions.library import BRANCHING, CALLS, definition, reachable, referred
 from ..private import op_definition
@@ -102,7 +102,7 @@ def prove(
         opened.callback(source.close)
         for key, (ins, outs) in calls.items():
             part = looked(base, [*ins.values(), *feeds], list(outs.values()))
-            name = f"signature {key!r}" if key else some(part.outputs)
+            name = f"signature {key!r}" if key else few(part.outputs)
             lost = [] if kept is None else [v for v in part.variables if v not in kept]
             if lost and not part.kept:
                 part.kept = f"needs the variable {lost[0]!r}, whose value is not in the file"
@@ -128,9 +128,9 @@ def prove(
                 made_up |= dict.fromkeys(name for name in given if name not in feeds)
                 sizes |= {size} - {0}
     if equal:
-        on = f" on random values for {some(list(made_up))}" if made_up else ""
+        on = f" on random values for {few(list(made_up))}" if made_up else ""
         on += f" (unknown sizes: {' or '.join(map(str, sorted(sizes)))})" if sizes else ""
-        proof.said += f": {many(equal, 'output')} as before{on}"
+        proof.said += f": {counted(equal, 'outputs')} as before{on}"
     return proof
 
 
@@ -193,7 +193,7 @@ def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
     dtypes = {name: base.owner.as_graph_element(name).dtype for name in outputs}
     odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
     if odd and not kept:
-        kept = f"cannot be fetched: {odd[0]!r} is a {dtypes[odd[0]].name}"
+        kept = f"cannot be fetched: {odd[0]!r} is of {dtypes[odd[0]].name}"
     return Part(outputs, list(fed), variables, tables, random, kept)
 
 

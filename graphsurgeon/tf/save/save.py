@@ -17,11 +17,12 @@ from google.protobuf import text_format
 from ...errors import PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph
-from ...graph.reports import Saved, many, some, untrained_text
+from ...graph.reports import Saved, untrained_text
 from ...graph.selection import select
 from ...graph.sizes import variable_bytes
 from ...graph.traversal import backward
 from ...graph.variables import VariableInfo
+from ...words import counted, few
 from ..copy.resources import starters
 from ..functions.graph_function import arguments, function_module
 from ..functions.library import definition, reachable, referred
@@ -199,7 +200,7 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
                 out.write(meta.SerializeToString())
             first = made.there(request.starters[0])
             if first:
-                made.notes.append(f"to be run first: {some(first)}, as in the SavedModel that this graph is from")
+                made.notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
             file = meta_graph_file(new + ".meta", base, calls, made.name, first, request.starters[1])
         else:
             new = os.path.join(folder, "model")
@@ -312,7 +313,7 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, void: fro
     twice = next((key for key in whole if whole.count(key) > 1), None) if len(set(whole)) < len(whole) else None
     if twice is not None:
         clash = [op for op, (key, _) in keys.items() if key == twice]
-        raise PlanError(request.asked, f"{some(clash)} would all be called {twice!r}", "Give them other names=")
+        raise PlanError(request.asked, f"{few(clash)} would all be called {twice!r}", "Give them other names=")
     infos = [known[op] for op in wanted]
     prefix = path.removesuffix(".index")
     with beside(prefix, request.asked) as folder:
@@ -333,15 +334,16 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
     held = list(variable_infos(made.graph))
     notes = list(made.notes)
     if held:
-        notes.append(f"the values of {many(len(held), 'variable')} are not in it: freeze=True keeps them as constants")
+        whose = f"the values of {counted(len(held), 'variables')}"
+        notes.append(f"{whose} are not in it: freeze=True keeps them as constants")
     fills = {table: names for table, names in starters(made.graph).items()
              if "Table" in made.graph.get_operation_by_name(table).type}  # fmt: skip
     starts = [name for found in fills.values() for name in found]
     if fills:
-        notes.append(f"to be run first: {some(starts)}, to fill {some(list(fills))}")
+        notes.append(f"to be run first: {few(starts)}, to fill {few(list(fills))}")
     first = made.there(request.starters[0])
     if first:
-        notes.append(f"to be run first: {some(first)}, as in the SavedModel that this graph is from")
+        notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
     with beside(path, request.asked) as folder:
         new = os.path.join(folder, os.path.basename(path))
         with open(new, "wb") as out:
@@ -390,7 +392,7 @@ def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str
     with _saying(asked):
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         tf.saved_model.save(module, folder, signatures=served, options=options)
-    return [f"the gradient registered as {some(overridden)} is not in it, for TensorFlow cannot trace it: register it "
+    return [f"the gradient registered as {few(overridden)} is not in it, for TensorFlow cannot trace it: register it "
             "again where the model is loaded, before it is differentiated"]  # fmt: skip
 
 

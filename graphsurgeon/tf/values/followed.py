@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ...errors import OpenError, did_you_mean
+from ...words import counted, few
 from ..run.errors import words_of
 from ..run.progress import Progress
 from .checkpoints import array_of
@@ -176,7 +177,7 @@ def _lacks(prefix: str) -> str:
         size = file.tell()
         file.seek(max(0, size - len(_MAGIC)))
         if file.read() != _MAGIC:
-            return f"its index ends too early, after {size} bytes"
+            return f"its index ends too early, after {counted(size, 'bytes')}"
     shards = [m for path in glob.glob(glob.escape(prefix) + ".data-*") if (m := _SHARD.search(path))]
     if not shards:
         return "its data file is missing"
@@ -193,7 +194,7 @@ def _lacks(prefix: str) -> str:
         return f"its index cannot be read: {words_of(error)}"
     least = sum(int(np.prod(shape)) * dtypes[name].size for name, shape in shapes.items() if dtypes[name].size)
     there = sum(os.path.getsize(m.string) for m in shards if int(m[2]) == count)
-    return "" if there >= least else f"its data has {there} bytes, and needs {least}"
+    return "" if there >= least else f"its data has {counted(there, 'bytes')}, and needs {least}"
 
 
 def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
@@ -218,10 +219,9 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
                 f"checkpoint {name!r} has several variables called {twice!r}: which one is meant cannot be told",
                 "Give them names of their own in the training, as in tf.Variable(..., name='enc/w')",
             )
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise OpenError(
             asked,
-            f"checkpoint {name!r} has no variable {missing[0].key!r}{more}: it is of another model",
+            f"checkpoint {name!r} has no variable {few([repr(w.key) for w in missing], 1)}: it is of another model",
             f"Give the folder of this very training. {did_you_mean(missing[0].key, keys)}",
         )
     out = {}

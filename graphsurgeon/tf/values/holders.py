@@ -181,7 +181,7 @@ def side_of(thing: Any, asked: str) -> Side:
         return EagerSide(thing, keras=False)
     raise PlanError(
         asked,
-        f"a {type(thing).__name__} holds no values",
+        f"an object of type {type(thing).__name__} holds no values",
         "Give a session, an editor, a Keras model, a tf.Module, a checkpoint or {name: array}",
     )
 

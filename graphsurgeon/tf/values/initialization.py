@@ -10,8 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from ...errors import PlanError
-from ...graph.reports import some
 from ...graph.variables import VARIABLE_TYPES, VariableInfo
+from ...words import few
 from ..run.errors import words_of
 from .variables import must_be_fed
 
@@ -140,7 +140,7 @@ def _stuck(graph: Any, infos: Sequence[VariableInfo], needs: dict[str, set[str]]
     circle = [i for i in infos if needs[i.op] & layer]
     wanting = circle or [i for i in infos if named in needs[i.op]] or [i for i in infos if needs[i.op]]
     if not wanting:
-        names = some([repr(i.op) for i in infos])
+        names = few([repr(i.op) for i in infos])
         instead = "Open a session of this graph, run there what is missing, and give it: ed.session(session)"
         return PlanError(asked, f"{names} cannot be initialised: {words_of(error)}", instead)
     info = wanting[0]

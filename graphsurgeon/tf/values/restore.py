@@ -9,8 +9,9 @@ from typing import Any
 
 from ...errors import PlanError, did_you_mean
 from ...graph.names import under as under_scope
-from ...graph.reports import Restored, some
+from ...graph.reports import Restored
 from ...graph.variables import VariableInfo
+from ...words import counted, few
 from .checkpoints import Checkpoint, Stored
 from .transfer import assign, unsettable
 from .variables import fitting_stored, variable_infos, variable_objects
@@ -127,7 +128,7 @@ def restore(
         first = next(iter(wanted.values()), "")
         raise PlanError(
             asked,
-            f"it is the checkpoint of another model: it has {some(have)} and nothing called {first!r}"
+            f"it is the checkpoint of another model: it has {few(have)} and nothing called {first!r}"
             if wanted
             else "but= leaves no variable to restore"
             if infos
@@ -139,7 +140,7 @@ def restore(
     if missing and not partial:
         raise PlanError(
             asked,
-            f"the checkpoint has no value for {len(missing)} of {len(wanted)} variables: {some(missing)}",
+            f"the checkpoint has no value for {len(missing)} of {counted(len(wanted), 'variables')}: {few(missing)}",
             "Type partial=True to restore the others, or say how they are called there: names={...}",
         )
     for op, stored in found.items():

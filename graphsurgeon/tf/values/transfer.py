@@ -9,9 +9,9 @@ import numpy as np
 
 from ...errors import PlanError
 from ...graph.graph import shape_from
-from ...graph.reports import some
 from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
+from ...words import few
 from ..run.progress import Progress
 from .checkpoints import Stored
 from .feeds import begin, go_on, set_values
@@ -203,6 +203,6 @@ def unsettable(names: Sequence[str], asked: str) -> PlanError:
     """Returns the error for variables that no op of the graph assigns."""
     return PlanError(
         asked,
-        f"no op of the graph sets {some([repr(n) for n in names])}, and none is added here",
+        f"no op of the graph sets {few(map(repr, names))}, and none is added here",
         "Leave it out, or open the graph with its collections (a .meta file, a SavedModel)",
     )

@@ -321,7 +321,7 @@ def _given(values: Mapping[str, Any], info: VariableInfo, graph: Any, asked: str
 
 def _fitting(value: Any, info: VariableInfo, graph: Any, asked: str) -> Any:
     """A value as an array of its variable's dtype; refused where its shape is another."""
-    instead = f"Give a {info.dtype} array of shape {info.shape}"
+    instead = f"Give an array of {info.dtype} and of shape {info.shape}"
     try:
         array = np.array(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
     except (TypeError, ValueError) as error:

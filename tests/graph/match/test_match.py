@@ -433,7 +433,7 @@ def test_a_search_that_takes_too_long_says_so():
     wanted = pattern(*feeds, ("s", "AddN", [f"x{i}" for i in range(8)]), ("t", "AddN", ["s", *["x0"] * 7]))
     found = match(g, wanted, steps=50)
     assert (len(found), found.undecided) == (0, 1)
-    assert "not decided at 1 ops: the search took too many steps there" in str(found)
+    assert "not decided at 1 op: the search took too many steps there" in str(found)
 
 
 def test_what_comes_nearest_to_one_more():

@@ -317,7 +317,7 @@ def test_what_tensorflow_refuses(monkeypatch):
 
     monkeypatch.setattr(copying, "compiled", broken)
     before = look(graph)
-    with refuses(PlanError, "apply: copy 1 ops of graph to t/: TensorFlow refuses the nodes: ",
+    with refuses(PlanError, "apply: copy 1 op of graph to t/: TensorFlow refuses the nodes: ",
                  "Nothing was changed. plan.preview() shows what was to be made"):  # fmt: skip
         ed.apply(plan)
     assert look(graph) == before

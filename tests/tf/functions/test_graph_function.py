@@ -364,8 +364,8 @@ def test_what_is_refused():
         size = tf.identity(queue.size(), name="size")
         iterator = tf1.data.make_initializable_iterator(tf1.data.Dataset.range(3))
         tf.identity(iterator.get_next(), name="next")
-    with refuses(PlanError, f"function(outputs='{size.name}'): it needs 'queue', a FIFOQueueV2, whose state is in a "
-                 "session", "Make what is read from it an input instead"):  # fmt: skip
+    with refuses(PlanError, f"function(outputs='{size.name}'): it needs 'queue' of type FIFOQueueV2, whose state is "
+                 "in a session", "Make what is read from it an input instead"):  # fmt: skip
         gs.open(graph).function((), size)
     with refuses(PlanError, "it needs 'IteratorGetNext:0', which no input gives"):
         gs.open(graph).function((), "next:0")

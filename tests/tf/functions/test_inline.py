@@ -178,11 +178,11 @@ def test_what_cannot_be_inlined():
     with refuses(PlanError, f"inlined({name!r}): {name!r} is a v2 If: which of its functions runs",
                  "a v2 If, While or Case stays as it is"):  # fmt: skip
         ed.inlined(name)
-    with refuses(PlanError, "'Identity' is a Identity, not a function call"):
+    with refuses(PlanError, "'Identity' is of type Identity, not a function call"):
         ed.inlined("Identity:0")
-    with refuses(PlanError, "'y' is a Square, not a function call", "This graph calls no functions"):
+    with refuses(PlanError, "'y' is of type Square, not a function call", "This graph calls no functions"):
         gs.open(tiny()).inlined("y")
-    with refuses(PlanError, "is a Identity, not a function call", "The calls are 'StatefulPartitionedCall'"):
+    with refuses(PlanError, "is of type Identity, not a function call", "The calls are 'StatefulPartitionedCall'"):
         gs.open(Net(), function="forward").inlined("Identity")
     with refuses(SelectionError, "inlined('Nope')"):
         ed.inlined("Nope")

@@ -36,13 +36,13 @@ def test_a_function_with_one_trace_or_a_signature():
 
 
 def test_a_signature_that_does_not_fit():
-    with refuses(OpenError, "open(function): tracing it fails with a TypeError", "Give arguments that it takes"):
+    with refuses(OpenError, "open(function): tracing it fails with TypeError", "Give arguments that it takes"):
         gs.open(tf.function(scale), signature=[X, X])
 
     def broken(x):
         raise ValueError("first\nthe reason")
 
-    with refuses(OpenError, "tracing it fails with a ValueError: ", "the reason"):
+    with refuses(OpenError, "tracing it fails with ValueError: ", "the reason"):
         gs.open(tf.function(broken, autograph=False), signature=[X])
 
 
@@ -82,7 +82,7 @@ def test_what_was_loaded(tmp_path):
 def test_options_that_mean_nothing():
     for options in ({"signature": "serving_default"}, {"function": "f"}, {"training": True}):
         name = next(iter(options))
-        with refuses(OpenError, f"{name}= says which function of a TF2 object is meant; a Graph has none",
+        with refuses(OpenError, f"{name}= says which function of a TF2 object is meant; one of type Graph has none",
                      "Leave it out"):  # fmt: skip
             gs.open(tiny(), **options)
 
