@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import PlanError, SelectionError, did_you_mean
+from ..errors import PlanError
 from ..graph.match.match import Matches, match
 from ..graph.selection import Query, Selection
 from ..view.items import ops_named
@@ -15,6 +15,7 @@ from ..view.tree import Tree
 from ..words import counted, few
 from .drafts import edited
 from .folds import pick
+from .marks import ops_of
 from .shown import hits_shown
 from .stage import Stage
 from .state import State
@@ -85,14 +86,7 @@ def replace(
 
 def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
     """The ops of all boxes of these names; a scope alone stays one in code."""
-    graph = tree.graph
-    mask = np.zeros(graph.size, np.bool_)
-    for name in names:
-        found = ops_named(tree, name)
-        if found is None:
-            wrong = f"there is nothing of that name in {graph.title}"
-            raise SelectionError(f"{verb}({name!r})", wrong, did_you_mean(name, graph.index))
-        mask |= found
+    graph, mask = tree.graph, ops_of(tree, names, verb)
     if len(names) == 1 and names[0].endswith("/") and not names[0].startswith("~"):
         return Selection(graph, mask, Query("select", (("scope", names[0].rstrip("/")),)))
     return Selection(graph, mask, Query("names", tuple(graph.names[i] for i in np.flatnonzero(mask).tolist())))

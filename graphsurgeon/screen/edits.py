@@ -9,15 +9,14 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import PlanError, SelectionError, did_you_mean
+from ..errors import PlanError
 from ..graph.names import free_scope
 from ..graph.selection import Query, Selection
 from ..plan.edits import consumers_of, free_name
 from ..plan.plan import op_name, tensor_name
-from ..view.items import ops_named
 from ..words import counted, few
 from .drafts import edited
-from .marks import Marks
+from .marks import Marks, ops_of
 from .stage import Stage
 from .state import State
 
@@ -196,17 +195,7 @@ def forward_edits(
 def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[str]:
     """The ops of all boxes of these names, in graph order."""
     tree = stage.tree(state, "destination")
-    graph, found = tree.graph, set[int]()
-    for name in names:
-        mask = ops_named(tree, name)
-        if mask is None:
-            raise SelectionError(
-                f"{verb}({name!r})",
-                f"there is nothing of that name in {graph.title}",
-                did_you_mean(name, graph.index),
-            )
-        found.update(mask.nonzero()[0].tolist())
-    return [graph.names[i] for i in sorted(found)]
+    return [tree.graph.names[i] for i in ops_of(tree, names, verb).nonzero()[0].tolist()]
 
 
 def _read(value: Any) -> Any:

@@ -13,7 +13,7 @@ from ..view.scene import MOST
 from ..words import counted
 from .facts import numbers
 from .inspector import details_of, reasons
-from .marks import picked_after, selection_of
+from .marks import ops_of, picked_after, selection_of
 from .pane import keys_above
 from .places import leaving
 from .shown import hits_shown
@@ -24,13 +24,7 @@ from .state import State
 def pick(stage: Stage, state: State, names: list[str], mode: str = "set") -> State:
     """Picks boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``."""
     tree = stage.tree(state, "source")
-    for name in names:
-        if ops_named(tree, name) is None:
-            raise SelectionError(
-                f"pick({name!r})",
-                f"there is nothing of that name in {tree.graph.title}",
-                did_you_mean(name, tree.graph.index),
-            )
+    ops_of(tree, names, "pick")
     picked = picked_after(state.view.picked, names, mode)
     count = selection_of(tree, picked).count
     return state.seen(picked=picked).saying(f"{counted(count, 'ops')} picked" if picked else "nothing picked")

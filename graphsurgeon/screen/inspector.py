@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SelectionError, did_you_mean
 from ..graph.graph import Graph, TensorInfo, shape_text
-from ..graph.selection import Selection
+from ..graph.selection import Query, Selection
 from ..graph.sizes import bytes_of, size_text, variable_bytes
 from ..graph.traversal import edge_rows
 from ..graph.variables import VariableInfo
-from ..view.items import ops_named
 from ..view.tree import Tree
 from ..words import counted
 from .facts import numbers
+from .marks import ops_of
 from .subject import Facts, Subject
 
 _MOST = 60
@@ -45,15 +44,7 @@ def details_of(tree: Tree, name: str, facts: Facts) -> dict[str, Any]:
     op = graph.index.get(name)
     if op is not None:
         return _op(graph, op, facts)
-    mask = ops_named(tree, name)
-    if mask is None:
-        raise SelectionError(
-            f"details({name!r})",
-            f"there is nothing of that name in {graph.title}",
-            did_you_mean(name, graph.index),
-        )
-    from ..graph.selection import Query
-
+    mask = ops_of(tree, [name], "details")
     inside = Selection(graph, mask, Query("select"))
     crossing = inside.boundary
     kinds = list(inside.types.items())

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.graph import Graph
+from ..errors import SelectionError, did_you_mean
+from ..graph.graph import Graph, Mask
 from ..graph.selection import Query, Selection
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import tensor_name
@@ -73,6 +74,19 @@ def picked_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple[s
     """
     kept = {"set": [], "add": list(old)}.get(mode, [n for n in old if n not in names])
     return tuple(dict.fromkeys([*kept, *(n for n in names if mode == "set" or n not in old)]))
+
+
+def ops_of(tree: Tree, names: Sequence[str], verb: str) -> Mask:
+    """Returns a mask of the ops of all boxes of these names; raises SelectionError where there is no such box."""
+    graph = tree.graph
+    mask = np.zeros(graph.size, np.bool_)
+    for name in names:
+        found = ops_named(tree, name)
+        if found is None:
+            wrong = f"there is nothing of that name in {graph.title}"
+            raise SelectionError(f"{verb}({name!r})", wrong, did_you_mean(name, graph.index))
+        mask |= found
+    return mask
 
 
 def selection_of(tree: Tree, names: Sequence[str]) -> Selection:

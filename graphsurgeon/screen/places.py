@@ -27,20 +27,12 @@ def leaving(state: State, pane: str = "source") -> State:
 
 def back(stage: Stage, state: State) -> State:
     """Goes to where the source picture was before: what was unfolded, and what was picked."""
-    places = _without(state.view.back, state.view.place)
-    if not places:
-        raise SelectionError("back()", "there is nothing before this", "Unfold or reveal something")
-    state = state.seen(back=places[:-1], forward=(*state.view.forward, state.view.place))
-    return _go(stage, state, places[-1])
+    return _stepped(stage, state, "back", "forward", "there is nothing before this", "Unfold or reveal something")
 
 
 def forward(stage: Stage, state: State) -> State:
     """Goes to where the source picture was before going back."""
-    places = _without(state.view.forward, state.view.place)
-    if not places:
-        raise SelectionError("forward()", "there is nothing after this", "Go back first")
-    state = state.seen(forward=places[:-1], back=(*state.view.back, state.view.place))
-    return _go(stage, state, places[-1])
+    return _stepped(stage, state, "forward", "back", "there is nothing after this", "Go back first")
 
 
 def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[float] = ()) -> tuple[State, str]:
@@ -113,10 +105,15 @@ def leave(stage: Stage, state: State) -> State:
     return state.saying(f"back in {stage.graph(state, 'source').title}")
 
 
-def _without(places: tuple[Place, ...], here: Place) -> tuple[Place, ...]:
+def _stepped(stage: Stage, state: State, way: str, other: str, wrong: str, instead: str) -> State:
+    """Goes to the last place of one way that is not here; here becomes the last of the other."""
+    here, places = state.view.place, getattr(state.view, way)
     while places and places[-1] == here:
         places = places[:-1]
-    return places
+    if not places:
+        raise SelectionError(f"{way}()", wrong, instead)
+    state = state.seen(**{way: places[:-1], other: (*getattr(state.view, other), here)})
+    return _go(stage, state, places[-1])
 
 
 def _saved(state: State, name: str, verb: str) -> Place:
