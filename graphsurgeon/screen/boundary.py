@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..errors import SelectionError
 from .marks import Marks
 from .shown import boundary_text
@@ -11,17 +9,17 @@ from .stage import Stage
 from .state import State
 
 
-def mark_input(stage: Stage, state: State, tensor: Any) -> State:
+def mark_input(stage: Stage, state: State, tensor: str) -> State:
     """Marks a tensor as boundary input."""
     return _marked(stage, state, state.marks.with_input(stage.source.snapshot, tensor))
 
 
-def mark_output(stage: Stage, state: State, tensor: Any) -> State:
+def mark_output(stage: Stage, state: State, tensor: str) -> State:
     """Marks a tensor as boundary output."""
     return _marked(stage, state, state.marks.with_output(stage.source.snapshot, tensor))
 
 
-def unmark(stage: Stage, state: State, tensor: Any) -> State:
+def unmark(stage: Stage, state: State, tensor: str) -> State:
     """Takes a tensor out of the boundary."""
     return _marked(stage, state, state.marks.without(tensor))
 
@@ -38,7 +36,7 @@ def boundary_of_picked(stage: Stage, state: State) -> State:
     return _marked(stage, state, Marks.around(stage.selection(state)))
 
 
-def add_leak(stage: Stage, state: State, tensor: Any) -> State:
+def add_leak(stage: Stage, state: State, tensor: str) -> State:
     """Makes a leak a boundary input."""
     return mark_input(stage, state, tensor)
 

@@ -33,7 +33,7 @@ def copy(stage: Stage, state: State, to: str | None = None, unmapped: str = "pla
     return planned(stage, state, plan, f"{counted(chosen.count, 'ops')} will be copied to {scope}/{along}")
 
 
-def connect(stage: Stage, state: State, tensor: Any, to: Any, input: int = 0) -> State:
+def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) -> State:
     """Adds a connection to the plan: input `input` of op `to` reads `tensor`."""
     text = f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}"
     return edited(stage, state, lambda plan: plan.connect(tensor, to=to, input=input), text)

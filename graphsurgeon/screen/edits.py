@@ -21,7 +21,7 @@ from .stage import Stage
 from .state import State
 
 
-def reroute(stage: Stage, state: State, old: Any, to: Any) -> State:
+def reroute(stage: Stage, state: State, old: str, to: str) -> State:
     """What reads tensor `old` shall read tensor `to`."""
     return edited(
         stage,
@@ -31,12 +31,12 @@ def reroute(stage: Stage, state: State, old: Any, to: Any) -> State:
     )
 
 
-def swap(stage: Stage, state: State, a: Any, b: Any) -> State:
+def swap(stage: Stage, state: State, a: str, b: str) -> State:
     """The consumers of two tensors change places."""
     return edited(stage, state, lambda plan: plan.swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places")
 
 
-def bypass(stage: Stage, state: State, op: Any) -> State:
+def bypass(stage: Stage, state: State, op: str) -> State:
     """What reads an op shall read what its first input reads."""
     return edited(stage, state, lambda plan: plan.bypass(op), f"{op_name(op)} will be bypassed")
 
@@ -47,7 +47,7 @@ def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both")
     return edited(stage, state, lambda plan: plan.detach(ops, side=side), f"{few(ops)} will be cut off")
 
 
-def insert(stage: Stage, state: State, op: str, on: Any, name: str | None = None) -> State:
+def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None) -> State:
     """Puts a new op of one input between a tensor and all that reads it.
 
     Args:
@@ -84,14 +84,14 @@ def set_device(stage: Stage, state: State, names: Sequence[str], device: str) ->
     )
 
 
-def add_control(stage: Stage, state: State, op: Any, after: Any) -> State:
+def add_control(stage: Stage, state: State, op: str, after: str) -> State:
     """An op shall run after another."""
     return edited(
         stage, state, lambda plan: plan.add_control(op, after), f"{op_name(op)} will run after {op_name(after)}"
     )
 
 
-def remove_control(stage: Stage, state: State, op: Any, after: Any = None) -> State:
+def remove_control(stage: Stage, state: State, op: str, after: str | None = None) -> State:
     """An op shall no longer wait for another; for none at all where `after` is None."""
     whom = "anything" if after is None else op_name(after)
     return edited(
@@ -99,7 +99,7 @@ def remove_control(stage: Stage, state: State, op: Any, after: Any = None) -> St
     )
 
 
-def reroute_control(stage: Stage, state: State, old: Any, to: Any) -> State:
+def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
     """What waits for an op shall wait for another instead."""
     text = f"what waits for {op_name(old)} will wait for {op_name(to)}"
     return edited(stage, state, lambda plan: plan.reroute_control(old, to=to), text)
@@ -112,7 +112,7 @@ def rename(stage: Stage, state: State, old: str, to: str) -> State:
         old: its name.
         to: the new name, which must be free.
     """
-    text = f"{str(old).strip('/')} will be called {str(to).strip('/')}"
+    text = f"{old.strip('/')} will be called {to.strip('/')}"
     return edited(stage, state, lambda plan: plan.rename(old, to=to), text)
 
 
@@ -137,7 +137,7 @@ def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
     return edited(stage, state, lambda plan: plan.inline(ops), f"{few(ops)} will give way to what is inside")
 
 
-def insert_copy(stage: Stage, state: State, names: Sequence[str], on: Any, to: str | None = None) -> State:
+def insert_copy(stage: Stage, state: State, names: Sequence[str], on: str, to: str | None = None) -> State:
     """Puts a copy of boxes between a tensor and all that reads it: two steps, a copy and a reroute.
 
     Args:

@@ -44,10 +44,6 @@ def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
 
 def set_training(stage: Stage, state: State, how: str) -> State:
     """Shows gradients and updates in their ``scopes``, puts them ``away``, or ``beside`` their forward ops."""
-    if how not in TRAINING:
-        raise SelectionError(
-            f"set_training({how!r})", "gradients cannot be shown like that", f"Choose one of {', '.join(TRAINING)}"
-        )
     words = {"away": "are put away", "beside": "stand beside their ops", "scopes": "are in their scopes"}
     return _filtered(stage, state, replace(state.filters, training=how), f"gradients and updates {words[how]}")
 

@@ -22,7 +22,7 @@ from .shown import boundary_shown, boundary_text, look_shown, outline_shown, pla
 from .stage import Stage
 from .state import Inside, Place, State, View
 from .subject import Subject
-from .verbs import VERBS, plain
+from .verbs import VERBS
 
 
 class Screen:
@@ -258,20 +258,17 @@ class Screen:
 def _read(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Returns the arguments of a verb's function by name, as the table has them.
 
-    What the function takes more kinds of than a page can give, it judges by itself.
-
     Raises:
         SelectionError, PlanError: one is not of its kind in the table.
     """
-    verb, signature = VERBS[act.__name__], inspect.signature(act)
-    given = signature.bind(None, None, *args, **kwargs).arguments
+    verb = VERBS[act.__name__]
+    given = inspect.signature(act).bind(None, None, *args, **kwargs).arguments
     out = dict(list(given.items())[2:])
     for arg in verb.args:
-        if arg.name not in out or out[arg.name] is arg.default or "Any" in signature.parameters[arg.name].annotation:
+        if arg.name not in out or out[arg.name] is arg.default:
             continue
-        value = plain(out[arg.name])
-        choice = isinstance(value, str) and isinstance(arg.kind.samples[0], str)  # of texts, it says itself which
-        if not (choice or arg.kind.fits(value)):
+        value = arg.kind.read(out[arg.name])
+        if not arg.kind.fits(value):
             shown, words = reprlib.repr(out[arg.name]), arg.kind.words
             raise (SelectionError if verb.looks else PlanError)(
                 f"{verb.name}({arg.name}={shown})", f"{shown} is not {words}", f"Call it as {verb.usage}"

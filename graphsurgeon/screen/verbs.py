@@ -8,6 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 
+def plain(value: Any) -> Any:
+    """Returns a value as a page gives it: an object as its name, several as a list, NumPy's number as Python's.
+
+    Example:
+        >>> plain(("a", "b")), plain({"a": 1}.keys()), plain(3)
+        (['a', 'b'], ['a'], 3)
+    """
+    if isinstance(value, str | bytes):
+        return value
+    if hasattr(value, "name"):
+        return str(value.name)
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return value.item()
+    return [plain(one) for one in value] if isinstance(value, Iterable) else value
+
+
 @dataclass(frozen=True)
 class Kind:
     """A type of argument.
@@ -17,12 +33,14 @@ class Kind:
         fits: whether a value, as JSON gives it, is one.
         ts: its name in TypeScript.
         samples: values that fit, for tests and examples.
+        read: makes what code gives what a page would give.
     """
 
     words: str
     fits: Callable[[Any], bool]
     ts: str
     samples: tuple[Any, ...]
+    read: Callable[[Any], Any] = plain
 
 
 REQUIRED = object()
@@ -78,7 +96,7 @@ class Verb:
 
         Example:
             >>> VERBS["set_direction"].examples()
-            [{'direction': 'LR'}, {'direction': 'TB'}]
+            [{'direction': 'LR'}, {'direction': 'TB'}, {'direction': 'auto'}]
         """
         most = max((len(arg.kind.samples) for arg in self.args), default=1)
         return [{arg.name: arg.kind.samples[i % len(arg.kind.samples)] for arg in self.args} for i in range(most)]
@@ -123,11 +141,19 @@ def _is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 _HOSTILE = "</text><script>alert(1)</script>"
 TEXT = Kind("a text", lambda value: isinstance(value, str), "string", ("a/b", "a/b:0", _HOSTILE))
 TEXT_OR_NONE = Kind(
     "a text or null", lambda value: value is None or isinstance(value, str), "string | null", ("grafted", None)
 )
+TEXT_OR_FUNCTION = Kind(
+    "a text or a function", lambda value: isinstance(value, str) or callable(value), "string", TEXT.samples, _as_it_is
+)
+ANYTHING = Kind("anything", lambda value: True, "string", TEXT.samples, _as_it_is)
 COUNT = Kind("a whole number from 0", is_count, "number", (0, 2))
 NAMES = Kind("a list of texts", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]))
 NUMBERS = Kind(
@@ -140,7 +166,7 @@ YES_OR_NO = Kind("true or false", lambda value: isinstance(value, bool), "boolea
 PANE = _one_of("source", "destination")
 MODE = _one_of("set", "add", "toggle")
 UNMAPPED = _one_of("placeholder", "keep", "include", "refuse")
-DIRECTION = _one_of("TB", "LR")
+DIRECTION = _one_of("TB", "LR", "auto")
 ASSIGN = _one_of("copy", "leave")
 EXTERNAL = _one_of("keep", "refuse")
 SIDE = _one_of("both", "inputs", "outputs")
@@ -148,7 +174,7 @@ TRAINING = _one_of("away", "beside", "scopes")
 COLOURS = _one_of("device", "dtype", "family", "scope", "structure")
 POLICY = _one_of("copy", "freeze", "initial", "share")
 ALIASES = {
-    "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Direction": DIRECTION, "Training": TRAINING,
+    "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Training": TRAINING,
     "ColourBy": COLOURS, "Policy": POLICY,
 }  # fmt: skip
 """Kinds that have a name of their own in TypeScript."""
@@ -229,7 +255,7 @@ _ALL = (
     _edit("insert_copy", "put a copy of boxes behind a tensor", _names, Arg("on", TEXT), _scope,
           gesture="menu", key="e"),
     _edit("remove", "take boxes out", _names, Arg("stitch", YES_OR_NO, False), gesture="menu", key="Del"),
-    _edit("set_attr", "set an attribute of boxes", _names, _name, Arg("value", TEXT), gesture="menu", key="e"),
+    _edit("set_attr", "set an attribute of boxes", _names, _name, Arg("value", ANYTHING), gesture="menu", key="e"),
     _edit("set_device", "place boxes on a device", _names, Arg("device", TEXT), gesture="menu", key="e"),
     _edit("add_control", "let an op run after another", Arg("op", TEXT), Arg("after", TEXT), gesture="menu", key="e"),
     _edit("remove_control", "let an op wait no longer", Arg("op", TEXT), Arg("after", TEXT_OR_NONE, None),
@@ -238,7 +264,7 @@ _ALL = (
     _edit("rename", "give an op or a scope another name", _old, _to, gesture="menu", key="e"),
     _edit("collapse", "make one call of boxes", _names, Arg("name", TEXT_OR_NONE, None), gesture="menu", key="e"),
     _edit("inline", "put what calls compute in their place", _names, gesture="menu", key="e"),
-    _edit("replace", "put an op in the place of all that looks like some boxes", _names, Arg("by", TEXT),
+    _edit("replace", "put an op in the place of all that looks like some boxes", _names, Arg("by", TEXT_OR_FUNCTION),
           Arg("external", EXTERNAL, "refuse"), gesture="menu", key="e"),
     _edit("forward_edits", "make the edits so far on copies", _scope, Arg("until", NAMES, ()),
           Arg("assign", ASSIGN, "leave"), gesture="menu", key="e"),
@@ -293,22 +319,6 @@ KEYS = (
     Key("help", ("?",), "?", "this list"),
 )  # fmt: skip
 """All keys of the page, in the order in which people are told of them."""
-
-
-def plain(value: Any) -> Any:
-    """Returns a value as a page gives it: an object as its name, several as a list, NumPy's number as Python's.
-
-    Example:
-        >>> plain(("a", "b")), plain({"a": 1}.keys()), plain(3)
-        (['a', 'b'], ['a'], 3)
-    """
-    if isinstance(value, str | bytes):
-        return value
-    if hasattr(value, "name"):
-        return str(value.name)
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        return value.item()
-    return [plain(one) for one in value] if isinstance(value, Iterable) else value
 
 
 def typescript() -> str:

@@ -108,7 +108,7 @@ def test_gradients_and_updates_in_one_step():
     screen.set_training("scopes")
     assert "gradients/" in names(screen)
     assert ed.snapshot.fingerprint == version
-    with refuses(SelectionError, "set_training('hidden'): gradients cannot be shown like that", "away, beside, scopes"):
+    with refuses(SelectionError, "set_training(how='hidden'): 'hidden' is not one of 'away', 'beside', 'scopes'"):
         screen.set_training("hidden")
 
 
@@ -157,7 +157,7 @@ def test_colours_and_the_legend_that_filters():
     assert 'opacity="0.22"' not in ed.to_svg()
     with refuses(SelectionError, "fade(['c99']): the legend has no such entry", "It has c0 (float32)"):
         screen.fade(["c99"])
-    with refuses(LayoutError, "paint(by='colour')", "Choose one of device"):
+    with refuses(SelectionError, "paint(by='colour'): 'colour' is not one of 'device'", "Call it as paint(by="):
         screen.paint("colour")
 
 

@@ -141,7 +141,7 @@ def test_copies_of_no_edits_are_a_fault_that_says_so():
     status = screen.traits()["status"]
     assert status["level"] == "error"
     assert status["text"] == "forward(to='new'): no step before it changes an op that exists"
-    with refuses(PlanError, "assign='all' is not known"):
+    with refuses(PlanError, "forward_edits(assign='all'): 'all' is not one of 'copy', 'leave'", "Call it as"):
         screen.forward_edits("new", assign="all")
 
 

@@ -313,7 +313,7 @@ def test_faults_are_shown_and_nothing_is_applied():
         screen.apply()
     assert look(ed.graph) == before
     assert len(ed.draft) == 1
-    with refuses(PlanError, "unmapped='nonsense' is not known"):
+    with refuses(PlanError, "copy(unmapped='nonsense'): 'nonsense' is not one of 'include'", "Call it as copy("):
         screen.copy("q", unmapped="nonsense")
 
 

@@ -10,9 +10,8 @@ import pytest
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
-from graphsurgeon.screen.acts import ACTS
 from graphsurgeon.screen.screen import Screen
-from graphsurgeon.screen.verbs import COUNT, KEYS, NAMES, NUMBERS, REQUIRED, TEXT_OR_NONE, VERBS, YES_OR_NO
+from graphsurgeon.screen.verbs import ANYTHING, COUNT, KEYS, NAMES, NUMBERS, REQUIRED, TEXT_OR_NONE, VERBS, YES_OR_NO
 from tests.graphs import tiny
 from tests.needs import ROOT
 from tests.refusal import refuses
@@ -58,13 +57,10 @@ def test_what_is_written_from_the_table_is_up_to_date():
 _WRONG = {k.words: w for k, w in ((TEXT_OR_NONE, 3), (COUNT, "a"), (NAMES, "x"), (NUMBERS, 3), (YES_OR_NO, "yes"))}
 
 
-def _judged():
-    """Arguments that code gives as the page does; those annotated with Any may be more, and the verb judges them."""
-    wide = {name: inspect.signature(act).parameters for name, act in ACTS.items()}
-    return [(v, a) for v in VERBS.values() for a in v.args if "Any" not in wide[v.name][a.name].annotation]
+_JUDGED = [(verb, arg) for verb in VERBS.values() for arg in verb.args if arg.kind is not ANYTHING]
 
 
-@pytest.mark.parametrize(("verb", "arg"), _judged(), ids=lambda x: x.name)
+@pytest.mark.parametrize(("verb", "arg"), _JUDGED, ids=lambda x: x.name)
 def test_an_argument_of_another_kind_is_refused_in_three_parts(verb, arg):
     ed = gs.open(tiny())
     screen = ed.screen
@@ -84,6 +80,14 @@ def test_what_an_argument_of_another_kind_is_told():
         screen.unfold(["x"])
     with refuses(SelectionError, "pick(names='x'): 'x' is not a list of texts", "Call it as pick(names, mode='set')"):
         screen.pick("x")
+    with refuses(SelectionError, "pick(mode='sett'): 'sett' is not one of 'add', 'set', 'toggle'", "Call it as pick("):
+        screen.pick(["x"], "sett")
+    with refuses(SelectionError, "fold_all(pane='left'): 'left' is not one of 'destination', 'source'", "fold_all("):
+        screen.fold_all("left")
+    with refuses(PlanError, "reroute(old=3): 3 is not a text", "Call it as reroute(old, to)"):
+        screen.reroute(3, "x")
+    with refuses(PlanError, "replace(by=3): 3 is not a text or a function", "Call it as replace(names, by, external"):
+        screen.replace(["x"], 3)
     with refuses(PlanError, "remove(stitch=1): 1 is not true or false", "Call it as remove(names, stitch=False)"):
         screen.remove(["x"], stitch=1)
 

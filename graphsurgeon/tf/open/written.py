@@ -178,9 +178,7 @@ def _dims(shape: Any) -> tuple[int | None, ...] | None:
 class _State:
     """Reads variables and collections when they are first asked for."""
 
-    def __init__(
-        self, graph: Graph, nodes: Sequence[Any], functions: Mapping[str, Any], meta: Any, asked: str
-    ) -> None:
+    def __init__(self, graph: Graph, nodes: Sequence[Any], functions: Mapping[str, Any], meta: Any, asked: str) -> None:
         self._graph, self._nodes, self._functions, self._asked = graph, nodes, functions, asked
         self._collections = meta.collection_def if meta is not None else {}
 
@@ -333,5 +331,3 @@ def _parts_of(proto: Any) -> Iterator[str]:
     yield from (_op_of(name) for field in fields if (name := getattr(proto, field, "")))
     for nested in proto.nested_contexts:
         yield from _parts_of(getattr(nested, nested.WhichOneof("ctxt")))
-
-

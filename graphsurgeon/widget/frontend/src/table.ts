@@ -3,7 +3,6 @@
 export type PaneName = "destination" | "source";
 export type Mode = "add" | "set" | "toggle";
 export type Unmapped = "include" | "keep" | "placeholder" | "refuse";
-export type Direction = "LR" | "TB";
 export type Training = "away" | "beside" | "scopes";
 export type ColourBy = "device" | "dtype" | "family" | "scope" | "structure";
 export type Policy = "copy" | "freeze" | "initial" | "share";
@@ -29,7 +28,7 @@ export interface Verbs {
   save_view: { name: string | null; at: number[] };
   show_view: { name: string };
   forget_view: { name: string };
-  set_direction: { direction: Direction };
+  set_direction: { direction: "LR" | "TB" | "auto" };
   set_depth: { depth: number; pane: PaneName };
   set_budget: { boxes: number };
   show_aside: { kind: string; on: boolean };

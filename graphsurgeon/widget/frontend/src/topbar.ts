@@ -1,8 +1,8 @@
 // The bar at the top: title, view, direction, search.
 import { button, fill, h } from "./dom";
 import { icon } from "./icons";
-import type { Action, Direction } from "./table";
-import type { Views } from "./types";
+import type { Action } from "./table";
+import type { Direction, Views } from "./types";
 
 export interface TopEvents {
   foldAll(): void;

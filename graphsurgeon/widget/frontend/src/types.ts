@@ -1,5 +1,8 @@
 // What Python sends: the traits of the widget and the results of verbs. table.ts has the verbs.
-import type { Direction, Training } from "./table";
+import type { Training } from "./table";
+
+/** How a picture is drawn, once it is. */
+export type Direction = "LR" | "TB";
 
 export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed";
 

@@ -53,6 +53,7 @@ export const EXAMPLES: Example[] = [
   { verb: "forget_view", args: {"name": "</text><script>alert(1)</script>"} },
   { verb: "set_direction", args: {"direction": "LR"} },
   { verb: "set_direction", args: {"direction": "TB"} },
+  { verb: "set_direction", args: {"direction": "auto"} },
   { verb: "set_depth", args: {"depth": 0, "pane": "destination"} },
   { verb: "set_depth", args: {"depth": 2, "pane": "source"} },
   { verb: "set_budget", args: {"boxes": 0} },

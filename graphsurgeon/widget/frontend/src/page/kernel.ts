@@ -1,6 +1,5 @@
 // What Python does for a widget, as far as a page can: it folds, finds, shows; it changes nothing.
-import type { Direction } from "../table";
-import type { Details, ErrorParts, Model, Row, Scene, State, TensorText } from "../types";
+import type { Details, Direction, ErrorParts, Model, Row, Scene, State, TensorText } from "../types";
 import { type Engine, Stopped } from "./engine";
 import { find, hitsOf } from "./find";
 import { MOST, type Packed, PageGraph, TooMany } from "./graph";

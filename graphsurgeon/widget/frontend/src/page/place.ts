@@ -1,7 +1,6 @@
 // From a scene to one with coordinates: view/layout.py and view/labels.py in the page.
 import { SUB, width } from "../text";
-import type { Direction } from "../table";
-import type { Box, Edge, Group, Rect, Scene } from "../types";
+import type { Box, Direction, Edge, Group, Rect, Scene } from "../types";
 import { type Engine, Stopped } from "./engine";
 import type { PageGraph, Unplaced } from "./graph";
 import { draw, size, type Sketch } from "./sketch";

@@ -1,6 +1,6 @@
 // A scene as DOT text made of ids and sizes: view/sketch.py in the page. No word of the graph is in it.
 import { LEADING, SUB, width } from "../text";
-import type { Direction } from "../table";
+import type { Direction } from "../types";
 import type { PageGraph, Unplaced } from "./graph";
 
 export interface Sketch {
