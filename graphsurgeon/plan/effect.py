@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,11 @@ class Effect:
     mode: str = "append"
     renamed: dict[str, str] = field(default_factory=dict)  # ops of the base: old name -> new one
     revalued: dict[int, tuple[int, ...]] = field(default_factory=dict)  # step that gives values -> ops it renames
+
+    #: op after the plan -> its outputs as TensorFlow infers them, where what its original was told is no longer true;
+    #: None until it was asked.
+    inferred: dict[int, Sequence[TensorInfo]] | None = None
+    resolved: bool = False  # all steps are carried out
 
     blame: dict[str, int] = field(default_factory=dict)  # op whose inputs or attributes are new -> the last such step
 
@@ -174,6 +179,7 @@ def resolve(plan: Plan) -> Effect:
     _note_idle(effect)
     if not effect.faults:
         effect.warnings += hazards(effect.after, np.arange(effect.after.size) >= effect.first)
+    effect.resolved = True
     return effect
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -172,6 +172,7 @@ class Foreseen:
         self._effect, self._told = effect, effect.after.outputs_of
         self._loose: Mask | None = None
         self._changed: frozenset[int] = frozenset()
+        self._narrower: bool | None = None
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         told = self._told(number) if self._told else None
@@ -183,7 +184,23 @@ class Foreseen:
             self._changed = frozenset(changed(self._effect))
         if number in self._changed:
             return None
-        return [TensorInfo(t.dtype, None) for t in told] if self._loose[number] else told
+        if self._loose[number]:
+            return [TensorInfo(t.dtype, None) for t in told]
+        return self._contradicted().get(number, told)
+
+    def _contradicted(self) -> Mapping[int, Sequence[TensorInfo]]:
+        """What TensorFlow infers where an original was told what is not true of what the plan makes of it."""
+        effect = self._effect
+        if self._narrower is None and effect.resolved:
+            self._narrower = False  # while it is worked out
+            self._narrower = bool(effect.blame) or any(
+                copied.source.info(*old) != effect.after.info(effect.after.index[name], port)
+                for copied in effect.copies
+                for old, (name, port) in copied.external.items()
+            )
+        if self._narrower and effect.inferred is None:
+            effect.plan.check()  # it asks TensorFlow
+        return effect.inferred or {}
 
     def _original(self, number: int) -> bool:
         """Whether the shapes of an op are told from those of an original: one that is new has only its own."""

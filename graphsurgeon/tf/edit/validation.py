@@ -69,17 +69,27 @@ class _Judge:
         self._stay = np.delete(np.arange(effect.plan.base.size), sorted(effect.removed)) if less else None
 
     def faults(self) -> list[Fault]:
-        """Returns the faults."""
+        """Returns the faults; the effect learns what is no longer true of what originals were told."""
+        self._effect.inferred = {}
         region = self._touched()
         for op in sorted(region):
             self._check_node(op)
-        made = self._tried(self._without_lost(region), True)
+        made = self._tried(self._without_lost(region))
         # What reads an inserted op was touched too.
         changed = [op for op, new in made.items() if op not in self._added and self._changed(op, new)]
         if changed:
             below = forward(self._after, self._after.mask(changed), control=False)
-            self._tried(self._without_lost({*region, *np.flatnonzero(below).tolist()}), False)
+            made = self._tried(self._without_lost({*region, *np.flatnonzero(below).tolist()}))
+            self._effect.inferred = {op: known for op, new in made.items() if (known := self._untold(op, new))}
         return self._faults
+
+    def _untold(self, op: int, made: Any) -> list[TensorInfo]:
+        """The outputs of an op as they are inferred where what was told contradicts that; empty where it does not."""
+        was = self._outputs(op) or ()
+        now = [tensor_info(tensor) for tensor in made.outputs]
+        if len(was) != len(now) or not any(a.dtype == b.dtype and _apart(a, b) for a, b in zip(was, now, strict=True)):
+            return []
+        return [b if _apart(a, b) else a for a, b in zip(was, now, strict=True)]
 
     # -- what is touched --------------------------------------------------------------------------
 
@@ -185,11 +195,11 @@ class _Judge:
 
     # -- asking TensorFlow ------------------------------------------------------------------------
 
-    def _tried(self, region: set[int], wrap: bool) -> dict[int, Any]:
+    def _tried(self, region: set[int]) -> dict[int, Any]:
         """Builds ops; returns number -> op, and notes what TensorFlow refuses, one after another."""
         while region and len(self._faults) < _MOST:
             try:
-                return self._built(region, wrap)
+                return self._built(region)
             except (_Refused, OpenError) as error:
                 said = error.wrong if isinstance(error, OpenError) else str(error)
                 name = _refused_name(said, self._after)
@@ -207,7 +217,7 @@ class _Judge:
         below = forward(self._after, self._after.mask(self._lost), control=False)
         return {op for op in region if not below[op]}
 
-    def _built(self, region: set[int], wrap: bool) -> dict[int, Any]:
+    def _built(self, region: set[int]) -> dict[int, Any]:
         after, scratch = self._after, tf.Graph()
         graph_def = graph_pb2.GraphDef()
         graph_def.versions.CopyFrom(self._versions())
@@ -231,7 +241,7 @@ class _Judge:
                 adopt_functions(owner, scratch)
         refuse_deadly(_closed(graph_def, stand_ins), "check()")
         try:
-            made = import_nodes(scratch, graph_def, stand_ins, wrap=wrap)
+            made = import_nodes(scratch, graph_def, stand_ins)
         except Exception as error:
             said = words_of(error)
             for (name, port), tensor in stand_ins.items():
@@ -338,6 +348,11 @@ def _weaker(new: TensorInfo | None, old: TensorInfo | None) -> bool:
     if new.shape is None or old.shape is None:
         return new.shape is None
     return len(new.shape) == len(old.shape) and all(a in (None, b) for a, b in zip(new.shape, old.shape, strict=True))
+
+
+def _apart(told: TensorInfo, inferred: TensorInfo) -> bool:
+    """Whether no tensor has both of two shapes."""
+    return not tf.TensorShape(told.shape).is_compatible_with(tf.TensorShape(inferred.shape))
 
 
 def _is_size(info: TensorInfo | None) -> bool:

@@ -177,9 +177,9 @@ def test_only_what_changes_and_what_it_reaches_is_built(monkeypatch):
     sizes = []
     built = _Judge._built
 
-    def counted(self, region, wrap):
+    def counted(self, region):
         sizes.append(len(region))
-        return built(self, region, wrap)
+        return built(self, region)
 
     monkeypatch.setattr(_Judge, "_built", counted)
     ed = gs.open(graph)
