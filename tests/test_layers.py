@@ -58,6 +58,10 @@ HOME = {
 VALUES_USE = {"numpy", "scipy", "rustworkx"}
 # these stand on what anybody can call: no underscore of another module
 PUBLIC_ONLY = {"recursive_copy", "graph_editor"}
+# all that is private of TensorFlow stands here: nothing else imports it, or touches an underscore of its objects
+PRIVATE = {"tf": "private"}
+# documented names of Python itself that start with an underscore: functions of a module, the fields of a tuple
+DOCUMENTED = {"sys", "_fields"}
 # and of the TensorFlow room, through these doors only: what is private of TensorFlow stays behind them
 DOORS = {"graph_editor": {"copy.rollback", "elements", "edit.rewire"}}
 
@@ -100,6 +104,8 @@ def faults(path: Path, source: str) -> list[str]:
         at, outside = f"{where}:{line}", module.partition(".")[0]
         if outside != "graphsurgeon":
             home = HOME.get(outside)
+            if module.startswith("tensorflow.python") and not _is_private_part(path):
+                said.append(f"{at}: only graphsurgeon/tf/private imports {module}; ask it from there")
             if home and room != home:
                 said.append(f"{at}: only graphsurgeon/{home} imports {outside}; ask it from there")
             elif room in _VALUES and outside not in sys.stdlib_module_names | VALUES_USE:
@@ -118,11 +124,27 @@ def faults(path: Path, source: str) -> list[str]:
                 said.append(f"{at}: {room} imports {target} inside functions only, so that importing stays light")
             continue
         said.append(f"{at}: {room} does not import {target}; it may import {sorted(MAY[room] - {room}) or 'nothing'}")
-    if room in PUBLIC_ONLY:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and _private(node):
-                said.append(f"{where}:{node.lineno}: {room} uses public calls only, not .{node.attr}")
+    if room in PUBLIC_ONLY or (room in PRIVATE and not _is_private_part(path)):
+        for line, name in _underscores(tree):
+            said.append(f"{where}:{line}: {room} uses public calls only, not .{name}")
     return said
+
+
+def _is_private_part(path: Path) -> bool:
+    """Whether a file is in the part of a room that holds what is private of TensorFlow."""
+    return path.relative_to(PACKAGE).parts[1].removesuffix(".py") == "private"
+
+
+def _underscores(tree: ast.Module) -> list[tuple[int, str]]:
+    """Returns (line, name) of each underscore attribute of something that is not self, asked for by dot or by text."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _private(node):
+            found.append((node.lineno, node.attr))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr", "setattr", "attrgetter"):
+            texts = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+            found.extend((node.lineno, text) for text in texts if _is_private(text))
+    return found
 
 
 def _room_of_import(module: str, name: str) -> str:
@@ -135,8 +157,12 @@ def _room_of_import(module: str, name: str) -> str:
 
 
 def _private(node: ast.Attribute) -> bool:
-    own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-    return node.attr.startswith("_") and not node.attr.startswith("__") and not own
+    own = isinstance(node.value, ast.Name) and node.value.id in {"self", "cls", *DOCUMENTED}
+    return _is_private(node.attr) and not own
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in DOCUMENTED
 
 
 def files() -> list[Path]:
@@ -171,11 +197,11 @@ def test_file_keeps_its_layer(path):
         ("recursive_copy.py", "from graphsurgeon.graph.graph import _x", "recursive_copy uses public calls only"),
         ("graph_editor/x.py", "from ..tf.internals import number_of", "graph_editor comes to tf through"),
         ("graph_editor/x.py", "from ..tf import copying", "graph_editor comes to tf through"),
-        (
-            "graph_editor/x.py",
-            "def f(op):\n    return op._id",
-            "graph_editor uses public calls only, not ._id",
-        ),
+        ("graph_editor/x.py", "def f(op):\n    return op._id", "graph_editor uses public calls only, not ._id"),
+        ("tf/x.py", "def f(op):\n    return op._id", "tf uses public calls only, not ._id"),
+        ("tf/copy/x.py", "def f(op):\n    return getattr(op, '_id', None)", "tf uses public calls only, not ._id"),
+        ("tf/x.py", "from tensorflow.python.framework import ops", "only graphsurgeon/tf/private imports"),
+        ("tf/x.py", "def f():\n    import tensorflow.python", "only graphsurgeon/tf/private imports"),
     ],
 )
 def test_checker_names_the_rule(file, source, rule):
@@ -190,6 +216,8 @@ def test_checker_names_the_rule(file, source, rule):
         ("editor.py", "def f():\n    from graphsurgeon.tf import open\n    from .widget import widget"),
         ("editor.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .tf import open"),
         ("recursive_copy.py", "class A:\n    def f(self):\n        return self._x"),
+        ("tf/x.py", "import sys\nclass A:\n    def f(self):\n        return self._x, sys._getframe()"),
+        ("tf/private/x.py", "from tensorflow.python.framework import ops\ndef f(op):\n    return op._id"),
     ],
 )
 def test_checker_allows(file, source):

@@ -60,6 +60,13 @@ class Candidate:
         return len(self.needed)
 
     @cached_property
+    def key(self) -> str:
+        """What tells two candidates apart: their nodes, whose names are given by order."""
+        from ..tf.run.trials import digest
+
+        return digest(self.graph, self.output)
+
+    @cached_property
     def needed(self) -> tuple[str, ...]:
         """Names of the ops that compute the output from the inputs, in graph order."""
         return self.below(self.output)

@@ -169,10 +169,10 @@ def evolve(
     said: list[Generation] = []
     tried = since = 0
     for number in range(generations + 1):
-        fresh = list({_key(c): c for c in population if c.score is None and _key(c) not in memory}.values())
-        memory.update(zip(map(_key, fresh), scores(fresh, score, able), strict=True))
+        fresh = list({c.key: c for c in population if c.score is None and c.key not in memory}.values())
+        memory.update(zip((c.key for c in fresh), scores(fresh, score, able), strict=True))
         for one in population:
-            one.score = memory[_key(one)] if one.score is None else one.score
+            one.score = memory[one.key] if one.score is None else one.score
         tried += len(fresh)
         population.sort(key=lambda c: (_worth(c, parsimony), c.size, c.formula))
         best = min(population, key=lambda c: (c.score, c.size, c.formula))
@@ -182,19 +182,19 @@ def evolve(
         if said[-1].score <= target_score or number == generations:
             break
         children = [best, *(c for c in population if c is not best)][:_ELITE]
-        known = set(map(_key, children))
+        known = {c.key for c in children}
         repeated = 0  # one graph twice teaches nothing; but a population may have run dry
         while len(children) < population_size:
             child = _child(population, rng, new if functions else None, known_rules, limit)
-            if _key(child) in known and repeated < population_size:
+            if child.key in known and repeated < population_size:
                 repeated += 1
                 continue
-            known.add(_key(child))
+            known.add(child.key)
             births[child.born] = births.get(child.born, 0) + 1
             children.append(child)
         since += len(children) + repeated
         population = children
-        memory = {_key(c): c.score for c in population if c.score is not None}
+        memory = {c.key: c.score for c in population if c.score is not None}
         if since >= _COLLECT_AFTER:  # graphs are full of cycles: left to itself, Python lets them pile up
             gc.collect()
             since = 0
@@ -232,13 +232,6 @@ def _worth(one: Candidate, parsimony: float) -> float:
 
 def _number(score: float | None) -> float:
     return float("inf") if score is None else score
-
-
-def _key(one: Candidate) -> str:
-    """What tells two candidates apart: their nodes, whose names are given by order."""
-    from ..tf.run.trials import key_of
-
-    return key_of(one)
 
 
 def _refuse_odd(**numbers: Any) -> None:

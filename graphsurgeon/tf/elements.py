@@ -12,23 +12,18 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ..graph.variables import VARIABLE_TYPES, VariableInfo
 from .copy.imports import import_nodes
 from .functions.library import adopt
-from .private import MARKS_INPUTS as MARKS_INPUTS
-from .private import (
-    TENSOR,
-    context_of,
-    function_names,
-    names_in_use,
-    outermost_context,
-    outside_contexts,
-    same_shape,
-)
-from .private import input_marks as input_marks
-from .private import number_of as number_of
-from .private import originals_of as originals_of
-from .private import set_original as set_original
-from .private import waited_for as waited_for
+from .private.contexts import context_of, outermost_context, outside_contexts
+from .private.functions import functions_of
+from .private.graphs import MARKS_INPUTS as MARKS_INPUTS
+from .private.graphs import TENSOR, names_in_use, same_shape
+from .private.graphs import input_marks as input_marks
+from .private.graphs import number_of as number_of
+from .private.graphs import originals_of as originals_of
+from .private.graphs import set_original as set_original
+from .private.graphs import waited_for as waited_for
+from .private.variables import is_variable
 from .values.transfer import assign
-from .values.variables import fetch, is_variable, join_collection, rebuilt, variable_infos, variable_objects
+from .values.variables import fetch, join_collection, rebuilt, variable_infos, variable_objects
 
 tf1 = tf.compat.v1
 
@@ -154,7 +149,7 @@ def copied_node(op: Any, name: str, key: str, places: Mapping[str, str]) -> Any:
 
 def adopt_functions(source: Any, graph: Any) -> None:
     """Makes the functions of one graph known in another."""
-    if source is not graph and function_names(source):
+    if source is not graph and functions_of(source):
         adopt(graph, source.as_graph_def().library)
 
 

@@ -20,13 +20,15 @@ from ...plan.shapes import unsure
 from ...plan.steps import CopyStep
 from ...words import counted
 from ..functions import library as functions
-from ..private import all_collections, names_in_use, outside_contexts
+from ..private.c_api import say_where_made
+from ..private.contexts import outside_contexts
+from ..private.graphs import all_collections, names_in_use
 from ..run.errors import words_of
 from ..run.progress import phase
 from ..values.variables import fetch, join_collection, same_entry
 from . import custom_gradients
 from .attachments import attach
-from .imports import import_nodes, say_where_made
+from .imports import import_nodes
 from .node_defs import compiled, tell_shapes
 from .provenance import forget, keep
 from .rollback import all_or_nothing

@@ -9,7 +9,17 @@ import tensorflow as tf
 
 from ...plan.copied import Copied
 from ..functions import library as functions
-from ..private import PLAIN, TENSOR, collections_of, copy_handle_data, differently_shaped
+from ..private.graphs import (
+    PLAIN,
+    TENSOR,
+    callbacks,
+    collections_of,
+    copy_handle_data,
+    differently_shaped,
+    guarded_ops,
+    guarded_tensors,
+    set_callbacks,
+)
 from ..values.variables import join_collection, rebuilt, take_slots, variable_objects
 from .collection_items import entry, moved
 from .contexts import keep_contexts
@@ -121,9 +131,9 @@ def _op(name: str) -> str:
 def _keep_callbacks(copied: Copied, source: Any, graph: Any) -> None:
     """Keeps the Python functions behind `py_func` ops alive as long as the copy."""
     calls = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
-    held = getattr(source, "_py_funcs_used_in_graph", None)
+    held = callbacks(source)
     if held and any(copied.source.types[i] in calls for i in copied.ops.tolist()):
-        graph._py_funcs_used_in_graph = [*getattr(graph, "_py_funcs_used_in_graph", []), *held]
+        set_callbacks(graph, [*callbacks(graph), *held])
 
 
 def keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
@@ -163,8 +173,7 @@ def _keep_handles(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> N
 
 def _keep_guards(source: Any, graph: Any, pairs: list[tuple[Any, Any]]) -> None:
     """Tensors and ops that TensorFlow forbids to feed or fetch stay forbidden in the copy."""
-    ops = getattr(source, "_unfetchable_ops", None)
-    tensors = getattr(source, "_unfeedable_tensors", None)
+    ops, tensors = guarded_ops(source), guarded_tensors(source)
     for old, new in pairs if ops or tensors else ():
         if ops and old in ops:
             graph.prevent_fetching(new)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from google.protobuf.message import Message
-from tensorflow.python.ops import variables as variables_module
 
 from ...graph.variables import Entry
-from ..values.variables import is_variable
+from ..private.graphs import is_composite
+from ..private.variables import from_parts, is_partitioned, is_variable
 from .resources import is_runner, moved_runner, queue_of
 
 tf1 = tf.compat.v1
@@ -56,7 +56,7 @@ def parts_of(thing: Any) -> list[Any]:
     """Returns the tensors that a sparse or ragged tensor, or a list of any, is made of; another is its only part."""
     if isinstance(thing, str) or hasattr(thing, "name"):
         return [thing]
-    if not hasattr(thing, "_type_spec") and isinstance(thing, Iterable):
+    if not is_composite(thing) and isinstance(thing, Iterable):
         return [part for item in thing for part in parts_of(item)]
     return _parts(thing) or [thing]
 
@@ -82,18 +82,17 @@ def moved(item: Any, graph: Any, move: Move, rename: Callable[[str], str | None]
     found = {id(part): move(part) for part in parts}
     if any(new is None for new in found.values()):
         return None
-    if isinstance(item, variables_module.PartitionedVariable):
-        new_name = found[id(parts[0])].op.name.removesuffix(parts[0].op.name) + item._name
-        return type(item)(new_name, item._shape, item.dtype, list(found.values()), item._partitions)
+    if is_partitioned(item):
+        return from_parts(item, found)
     leaves = tf.nest.flatten(item, expand_composites=True)
     return tf.nest.pack_sequence_as(item, [found.get(id(leaf), leaf) for leaf in leaves], expand_composites=True)
 
 
 def _parts(item: Any) -> list[Any]:
     """The tensors and variables a structure is made of; empty where it is none."""
-    if isinstance(item, variables_module.PartitionedVariable):
+    if is_partitioned(item):
         return list(item)
-    if isinstance(item, (list, tuple, dict)) or (hasattr(item, "_type_spec") and not isinstance(item, tf.Tensor)):
+    if isinstance(item, (list, tuple, dict)) or (is_composite(item) and not isinstance(item, tf.Tensor)):
         return [leaf for leaf in tf.nest.flatten(item, expand_composites=True) if _in_a_graph(leaf)]
     return []
 

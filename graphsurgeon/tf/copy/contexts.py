@@ -6,16 +6,28 @@ carried over as the Python object it is.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorflow.core.protobuf import control_flow_pb2
-from tensorflow.python.ops import control_flow_ops
-
 from ...plan.copied import Copied
-from ..private import context_of, contexts_of, outermost_context, outside_contexts
+from ..private.contexts import (
+    context_of,
+    contexts_of,
+    copied_context,
+    differentiated_loop,
+    from_proto,
+    has_proto,
+    innermost_context,
+    inside_context,
+    nested_contexts,
+    new_loop,
+    outermost_context,
+    outside_contexts,
+    pivots,
+    set_context,
+    set_differentiated_loop,
+    written,
+)
 
 
 def context_ops(graph: Any) -> tuple[frozenset[str], ...]:
@@ -26,14 +38,8 @@ def context_ops(graph: Any) -> tuple[frozenset[str], ...]:
         if context is None:
             continue
         names = {op.name}
-        while True:
-            for part in ("_pred", "_pivot", "_pivot_for_pred", "_pivot_for_body", "_maximum_iterations"):
-                thing = getattr(context, part, None)
-                name = getattr(thing, "name", None)
-                if isinstance(name, str):
-                    names.add(name.partition(":")[0])
-            if context.outer_context is None:
-                break
+        while context is not None:
+            names.update(name.partition(":")[0] for name in pivots(context))
             context = context.outer_context
         found.setdefault(id(outermost_context(op)), set()).update(names)
     return tuple(frozenset(names) for names in found.values())
@@ -65,9 +71,9 @@ def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> t
     carrier.keep_gradient_loops()
     # A proto lists what a context uses, too: which one an op is in, only the op says.
     for old, new in pairs:
-        context = old._get_control_flow_context()
+        context = innermost_context(old)
         if context is None or id(context) in carrier.made:
-            new._set_control_flow_context(carrier.made.get(id(context)))
+            set_context(new, carrier.made.get(id(context)))
     return {key: carrier.made[key] for key in tops if key in carrier.made}, carrier.missed
 
 
@@ -77,36 +83,10 @@ def mark_loop(ops: Iterable[Any]) -> None:
     A function that is traced orders what has state by control edges of its own, but not inside loops, where such an
     edge would cross into another frame.
     """
-    context = control_flow_ops.WhileContext(name="while_context")
+    context = new_loop()
     for op in ops:
-        if not contexts_of([op]):
-            op._set_control_flow_context(context)
-
-
-@contextmanager
-def written_alone(contexts: Iterable[Any]) -> Iterator[None]:
-    """Lays nested contexts aside that TensorFlow has no proto of: it can then write those around them."""
-    with ExitStack() as back:
-        todo = list(contexts)
-        while todo:
-            context = todo.pop()
-            nested = context._nested_contexts
-            todo += nested
-            if not all(map(_has_proto, nested)):
-                context._nested_contexts = [inner for inner in nested if _has_proto(inner)]
-                back.callback(setattr, context, "_nested_contexts", nested)
-        yield
-
-
-def _has_proto(context: Any) -> bool:
-    return hasattr(context, "to_proto")
-
-
-class _GradientLoop:
-    """What TensorFlow asks of the state of a gradient's loop once it is built."""
-
-    def __init__(self, forward: Any) -> None:
-        self.forward_context = forward
+        if innermost_context(op) is None:
+            set_context(op, context)
 
 
 class _Carrier:
@@ -120,64 +100,42 @@ class _Carrier:
 
     def carry(self, old: Any) -> None:
         """Makes the like of a context, and of all that are nested in it."""
-        if not _has_proto(old):
-            self._carry_object(old)
-            return
-        proto = control_flow_pb2.ControlFlowContextDef()
-        with written_alone([old]):
-            old.to_control_flow_context_def(proto)
-        if _moved(proto, self._rename):
-            self._pair(old, control_flow_ops.from_control_flow_context_def(proto))
+        if has_proto(old):
+            proto = written(old)
+            if _moved(proto, self._rename):
+                self._pair(old, from_proto(proto))
+                return
         else:
-            self.missed.append(str(old.name))
+            new = copied_context(old, self._source, self._graph, self._rename)
+            if new is not None:
+                self.made[id(old)] = new
+                self._inside(new, nested_contexts(old))
+                return
+        self.missed.append(str(old.name))
 
     def _pair(self, old: Any, new: Any) -> None:
         self.made[id(old)] = new
-        if getattr(old, "_grad_state", None):
-            self._loops.append((old, new))
+        loop = differentiated_loop(old)
+        if loop is not None:
+            self._loops.append((new, loop[0]))
         # TensorFlow does not keep their order.
-        found = {inner.name: inner for inner in new._nested_contexts}
-        for inner in filter(_has_proto, old._nested_contexts):
+        found = {inner.name: inner for inner in nested_contexts(new)}
+        for inner in filter(has_proto, nested_contexts(old)):
             self._pair(inner, found[self._rename.scope(inner.name)])
-        self._inside(new, (inner for inner in old._nested_contexts if not _has_proto(inner)))
+        self._inside(new, (inner for inner in nested_contexts(old) if not has_proto(inner)))
 
     def keep_gradient_loops(self) -> None:
         """Says of loops that compute the gradient of others that they do: TensorFlow refuses to differentiate them.
 
         It would get them wrong, and its protos do not say which they are.
         """
-        for old, new in self._loops:
-            new._grad_state = _GradientLoop(self.made.get(id(old._grad_state.forward_context)))
+        for new, forward in self._loops:
+            set_differentiated_loop(new, self.made.get(id(forward)))
 
     def _inside(self, new: Any, nested: Iterable[Any]) -> None:
-        around = self._graph._get_control_flow_context()
-        try:
-            self._graph._set_control_flow_context(new)
+        with inside_context(self._graph, new):
             for inner in nested:
                 self.carry(inner)
-        finally:
-            self._graph._set_control_flow_context(around)
-
-    def _carry_object(self, old: Any) -> None:
-        """Copies a context that TensorFlow has no proto of; what it holds of the graph becomes that of the copy."""
-        new = copy.copy(old)
-        for key, value in vars(old).items():
-            if getattr(value, "graph", None) is self._source:
-                name = self._rename(value.name)
-                if name is None:
-                    self.missed.append(str(old.name))
-                    return
-                setattr(new, key, self._graph.as_graph_element(name))
-        moved = {name: self._rename(name) for name in old._values}
-        new._values = {name for name in moved.values() if name is not None}
-        outside = ((self._rename(name), self._rename(thing.name)) for name, thing in old._external_values.items())
-        new._external_values = {a: self._graph.as_graph_element(b) for a, b in outside if a and b}
-        new._context_stack, new._nested_contexts = [], []
-        new._outer_context = around = self._graph._get_control_flow_context()
-        if around is not None:
-            around._nested_contexts.append(new)
-        self.made[id(old)] = new
-        self._inside(new, old._nested_contexts)
 
 
 class _Renamer:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.framework import ops
 
 from ...errors import PlanError
 from ...plan.copied import Copied
 from ...plan.preflight import custom_gradients
+from ..private.graphs import is_composite, registered_gradient
 
 _numbers = itertools.count(1)
 #: Values that hold no tensor.
@@ -60,14 +60,14 @@ def registered(copied: Copied) -> list[Moved]:
     made = []
     for number, name in custom_gradients(copied.source, mask).items():
         try:
-            original = ops.gradient_registry.lookup(name)
+            original = registered_gradient(name)
         except LookupError:  # the graph came from a file: its gradients stayed in another process
             continue
         why = ""
         if isinstance(original, Moved):  # a copy of a copy
             why, original = original.why, original.call
         new = Moved(number, original, f"{name.partition('-copy-')[0]}-copy-{next(_numbers)}", why=why)
-        ops.RegisterGradient(new.name)(new)
+        tf.RegisterGradient(new.name)(new)
         made.append(new)
     return made
 
@@ -117,7 +117,7 @@ class _Mover:
 
     def _concerns(self, thing: Any) -> bool:
         """Whether a global of the gradient's module is a tensor or variable, or a plain container."""
-        return isinstance(thing, (tf.Tensor, tf.Variable, list, tuple, dict)) or hasattr(thing, "_type_spec")
+        return isinstance(thing, (tf.Tensor, tf.Variable, list, tuple, dict)) or is_composite(thing)
 
     def value(self, old: Any) -> Any:
         if isinstance(old, _PLAIN):
@@ -130,7 +130,7 @@ class _Mover:
             return self.function(old)
         if isinstance(old, functools.partial):
             return functools.partial(self.value(old.func), *self.value(old.args), **self.value(old.keywords))
-        if isinstance(old, (list, tuple, dict)) or hasattr(old, "_type_spec"):
+        if isinstance(old, (list, tuple, dict)) or is_composite(old):
             leaves = tf.nest.flatten(old, expand_composites=True)
             moved = [leaf if leaf is old else self.value(leaf) for leaf in leaves]
             return tf.nest.pack_sequence_as(old, moved, expand_composites=True)

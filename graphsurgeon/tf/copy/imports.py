@@ -1,55 +1,18 @@
-"""Importing: new nodes into a live graph, under exactly the names they have.
-
-What is private here was tried on TF 2.16 to 2.21. Where a name is missing, `raw_import_works` is False, and the public
-`tf.import_graph_def` does it.
-"""
+"""Importing: new nodes into a live graph, under exactly the names they have."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.framework import c_api_util, ops
-from tensorflow.python.util import tf_stack
 
-from ...graph.collector import gc_paused
 from ...words import counted
-from ..open.chunks import constants_apart, without_far_places
-from ..private import TENSOR, function_names, names_in
+from ..private.c_api import TooLarge, raw_import, raw_import_works
+from ..private.graphs import set_attribute, set_control_inputs
 
 tf1 = tf.compat.v1
-
-try:
-    from tensorflow.python.client import pywrap_tf_session as c_api
-except ImportError:  # pragma: no cover - a TensorFlow without the C bindings under this name
-    c_api = None
-
-#: Where the code is that a caller of this package does not see: its modules, and what they are decorated with.
-_OURS = (str(Path(__file__).absolute().parents[2]) + os.sep, contextlib.__file__)
-
-_NEEDED = (
-    "TF_ImportGraphDefOptionsSetPrefix", "TF_ImportGraphDefOptionsSetUniquifyNames",
-    "TF_ImportGraphDefOptionsSetValidateColocationConstraints", "TF_ImportGraphDefOptionsAddInputMapping",
-    "TF_ImportGraphDefOptionsRemapControlDependency", "TF_GraphImportGraphDefWithResults", "TF_NewBufferFromString",
-    "TF_DeleteBuffer",
-)  # fmt: skip
-
-
-def raw_import_works() -> bool:
-    """Returns whether this TensorFlow has what the fast import needs."""
-    return (
-        c_api is not None
-        and all(hasattr(c_api, name) for name in _NEEDED)
-        and hasattr(c_api_util, "ScopedTFImportGraphDefOptions")
-        and all(hasattr(tf.Graph, name) for name in ("_mutation_lock", "_add_new_tf_operations", "new_operations"))
-        and hasattr(ops, "SymbolicTensor")
-    )
 
 
 def import_nodes(
@@ -79,154 +42,20 @@ def import_nodes(
         whatever TensorFlow raises on nodes it does not take; the graph then has no new node, but for the constants of
         a GraphDef above 2 GB, which come in before the rest.
     """
-    one_piece = _raw_import if raw_import_works() else _public_import
+    one_piece = raw_import if raw_import_works() else _public_import
     try:
-        return one_piece(graph, graph_def, tensors or {}, controls or {}, wrap, within)
-    except _TooLarge:
+        return one_piece(graph, graph_def, tensors or {}, controls or {}, wrap, within, LIMIT)
+    except TooLarge:
         large, rest = constants_apart(graph_def, LIMIT // 2)
     made: dict[str, Any] = {}
     for part in large:
-        made |= one_piece(graph, part, {}, {}, True, "")
+        made |= one_piece(graph, part, {}, {}, True, "", LIMIT)
     outside = {**(tensors or {}), **{(name, 0): op.outputs[0] for name, op in made.items()}}
-    return made | one_piece(graph, rest, outside, {**(controls or {}), **made}, wrap, within)
+    return made | one_piece(graph, rest, outside, {**(controls or {}), **made}, wrap, within, LIMIT)
 
 
 #: A GraphDef of more bytes cannot be handed to TensorFlow in one piece.
 LIMIT = 2**31 - 1
-
-
-class _TooLarge(ValueError):
-    """A GraphDef that cannot be handed over in one piece; nothing was changed."""
-
-
-def _raw_import(
-    graph: Any,
-    graph_def: Any,
-    tensors: Mapping[tuple[str, int], Any],
-    controls: Mapping[str, Any],
-    wrap: bool,
-    within: str,
-) -> dict[str, Any]:
-    scoped = c_api_util.ScopedTFImportGraphDefOptions()
-    options = scoped.options
-    c_api.TF_ImportGraphDefOptionsSetPrefix(options, within)
-    if within:
-        graph_def = _without_prefix(graph_def, within + "/", tensors, controls)
-    c_api.TF_ImportGraphDefOptionsSetUniquifyNames(options, False)
-    c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
-    for (name, port), tensor in tensors.items():
-        c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, port, tensor._as_tf_output())
-    for name, op in controls.items():
-        c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, name, op._c_op)
-    buffer = _buffer(graph_def)
-    before = set(function_names(graph)) if len(graph_def.library.function) else set()
-    with graph._mutation_lock():
-        try:
-            results = c_api.TF_GraphImportGraphDefWithResults(graph, buffer, options)
-            c_api_util.ScopedTFImportGraphDefResults(results)
-        except BaseException:
-            # A late failure leaves the functions of the GraphDef behind: take them out again.
-            for function in graph_def.library.function if not graph.new_operations() else ():
-                if function.signature.name not in before:
-                    with suppress(Exception):
-                        c_api.TF_GraphRemoveFunction(graph, function.signature.name)
-            raise
-        finally:
-            c_api.TF_DeleteBuffer(buffer)
-        return _wrap_new(graph) if wrap else {}
-
-
-def _buffer(graph_def: Any) -> Any:
-    wire = graph_def.SerializeToString()
-    if len(wire) > LIMIT:
-        raise _TooLarge(f"a GraphDef of {counted(len(wire), 'bytes')}")
-    return c_api.TF_NewBufferFromString(wire)
-
-
-def _without_prefix(
-    graph_def: Any, prefix: str, tensors: Mapping[tuple[str, int], Any], controls: Mapping[str, Any]
-) -> Any:
-    """Takes a prefix from the names of nodes; what they read from outside keeps its full name."""
-    out = type(graph_def)()
-    out.CopyFrom(graph_def)
-    own = {n.name for n in graph_def.node}
-
-    def cut(text: str) -> str:
-        mark = "^" if text.startswith("^") else ""
-        name = text[len(mark) :]
-        return mark + (name.removeprefix(prefix) if name.partition(":")[0] in own else name)
-
-    for node in out.node:
-        node.name = node.name.removeprefix(prefix)
-        node.input[:] = [cut(text) for text in node.input]
-        if "_class" in node.attr:
-            places = node.attr["_class"].list.s
-            lead = b"loc:@" + prefix.encode()
-            places[:] = [b"loc:@" + p.removeprefix(lead) if p.startswith(lead) else p for p in places]
-    return out
-
-
-def adopt_ops(graph: Any) -> None:
-    """Makes the Python ops of nodes that TensorFlow holds already: an import may be cut short between the two."""
-    if hasattr(graph, "new_operations"):
-        _wrap_new(graph)
-
-
-def say_where_made(ops: Iterable[Any]) -> None:
-    """Gives new ops the line of the caller's code as the place where they were made: messages of errors print it."""
-    if not hasattr(c_api, "TF_SetOpStackTrace") or not hasattr(tf_stack, "extract_stack"):
-        return
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
-        level, frame = level + 1, frame.f_back
-    stack, say = tf_stack.extract_stack(stacklevel=level), c_api.TF_SetOpStackTrace
-    for op in ops:
-        say(op._c_op, stack)
-
-
-#: What `Operation._init` uses. Where it is just this, ops are made below without a call into Python for each.
-_INIT = (
-    "graph", "_original_op", "_inputs_val", "_device_code_locations", "_colocation_code_locations",
-    "_get_control_flow_context", "_control_flow_context", "_gradient_function", "_init_outputs", "_add_op", "_id_value",
-)  # fmt: skip
-
-#: What `SymbolicTensor.__new__` uses. Where it is just this, the dtype of each tensor is not checked once more.
-_NEW = ("uid", "pywrap_tf_session", "PyTensor", "__new__", "SymbolicTensor", "dtypes", "as_dtype")
-
-
-class _DTypes(dict[int, Any]):
-    def __missing__(self, number: int) -> Any:
-        return self.setdefault(number, tf.as_dtype(number))
-
-
-def _tensor_maker() -> Callable[[Any, int, int], Any]:
-    if names_in(TENSOR.__new__) != _NEW:
-        return TENSOR
-    new, dtypes, uid = c_api.PyTensor.__new__, _DTypes(), ops.pywrap_tfe.TFE_Py_UID
-    return lambda op, port, number: new(TENSOR, op, port, dtypes[number], uid())
-
-
-def _wrap_new(graph: Any) -> dict[str, Any]:
-    in_use, names, made = graph._names_in_use, [], []
-    kind, tensor_kind = ops.Operation, _tensor_maker()
-    known = names_in(kind._init) == _INIT
-    context, add = graph._get_control_flow_context(), graph._add_op
-    with gc_paused():
-        for c_op in graph.new_operations():
-            op = kind(c_op, tensor_kind)
-            if known:
-                op.graph, op._control_flow_context = graph, context
-                op._original_op = op._inputs_val = op._gradient_function = None
-                op._device_code_locations = op._colocation_code_locations = None
-                op._init_outputs()
-                op._id_value = add(op)
-            else:
-                op._init(graph)
-            names.append(op.name)  # in this loop, where the op is at hand for the processor too
-            made.append(op)
-        for name in names:
-            in_use.setdefault(name.lower(), 1)
-        return dict(zip(names, made, strict=True))
 
 
 def _public_import(
@@ -236,9 +65,10 @@ def _public_import(
     controls: Mapping[str, Any],
     _wrap: bool,
     _within: str,
+    limit: int,
 ) -> dict[str, Any]:
-    if graph_def.ByteSize() > LIMIT:
-        raise _TooLarge(f"a GraphDef of {counted(graph_def.ByteSize(), 'bytes')}")
+    if graph_def.ByteSize() > limit:
+        raise TooLarge(f"a GraphDef of {counted(graph_def.ByteSize(), 'bytes')}")
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
     mapping.update({f"^{name}": op.outputs[0] for name, op in controls.items() if op.outputs})
     graph_def, places = without_far_places(graph_def)
@@ -251,14 +81,58 @@ def _public_import(
     with graph.as_default(), quiet_stacks():
         tf1.import_graph_def(graph_def, input_map=mapping or None, name="")
     for name, value in places.items():
-        graph.get_operation_by_name(name)._set_attr("_class", value)
+        set_attribute(graph.get_operation_by_name(name), "_class", value)
     for name, ops_before in waits:
-        graph.get_operation_by_name(name)._add_control_inputs(ops_before)
+        set_control_inputs(graph.get_operation_by_name(name), (), ops_before)
     return {node.name: graph.get_operation_by_name(node.name) for node in graph_def.node}
 
 
 @contextmanager
 def quiet_stacks() -> Iterator[None]:
     """Clears what the caller's context would add to new ops: control inputs, name scopes, devices."""
-    with tf1.control_dependencies(None), ops.name_scope(None), tf1.device(None):
+    with tf1.control_dependencies(None), tf1.name_scope(None), tf1.device(None):
         yield
+
+
+# -- a GraphDef that cannot be imported as it is ---------------------------------------------------
+
+
+def constants_apart(graph_def: Any, limit: int) -> tuple[list[Any], Any]:
+    """Takes the constants out of a GraphDef, the largest things in it.
+
+    Args:
+        graph_def: what is too large.
+        limit: bytes that one piece may have; a single constant may have more.
+
+    Returns:
+        GraphDefs of constants only, in order, and one of the rest, with the functions.
+    """
+    pieces: list[Any] = []
+    room = 0
+    rest = type(graph_def)(versions=graph_def.versions)
+    rest.library.CopyFrom(graph_def.library)
+    for node in graph_def.node:
+        if node.op != "Const" or node.input:
+            rest.node.append(node)
+            continue
+        size = node.ByteSize()
+        if not pieces or size > room:
+            pieces.append(type(graph_def)(versions=graph_def.versions))
+            room = limit
+        pieces[-1].node.append(node)
+        room -= size
+    return pieces, rest
+
+
+def without_far_places(graph_def: Any) -> tuple[Any, dict[str, Any]]:
+    """Takes out colocations with ops that are not among the nodes: the public import refuses them."""
+    out = type(graph_def)()
+    out.CopyFrom(graph_def)
+    own = {b"loc:@" + n.name.encode() for n in out.node}
+    places = {}
+    for node in out.node:
+        if "_class" in node.attr and any(p not in own for p in node.attr["_class"].list.s):
+            places[node.name] = type(node.attr["_class"])()
+            places[node.name].CopyFrom(node.attr["_class"])
+            del node.attr["_class"]
+    return out, places

@@ -17,7 +17,7 @@ from ...plan.shapes import frontier
 from ..edit.nodes import arranged, change_node
 from ..functions.library import BRANCHING, Library, rename_calls
 from ..open import nodes
-from ..private import op_definition, op_finder
+from ..private.graphs import op_definition, op_finder
 from .node_changes import Rewrite, rewriter
 
 

@@ -12,7 +12,7 @@ from ...graph.graph import Graph
 from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_attribute, origins, record, step_of
 from ...plan.effect import Effect
 from ..open.nodes import DIGEST
-from ..private import all_collections
+from ..private.graphs import all_collections
 
 
 def records(graph: Any) -> list[Any]:

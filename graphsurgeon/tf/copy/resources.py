@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..functions.library import CALLS, definition
+from ..private.functions import functions_of
 
 HOLDERS = frozenset(
     {
@@ -73,7 +74,7 @@ def moved_runner(runner: Any, graph: Any, rename: Callable[[str], str | None]) -
 
 def _starts(op: Any) -> bool:
     """Whether an op that reads a table or iterator fills it: by itself, or by the function it calls."""
-    called = op.graph._functions.get(op.get_attr("f").name) if op.type in CALLS else None
+    called = functions_of(op.graph).get(op.get_attr("f").name) if op.type in CALLS else None
     inner = {node.op for node in definition(called).node_def} if called is not None else set()
     return fills(op.type, inner, [t.op.type for t in op.inputs])
 

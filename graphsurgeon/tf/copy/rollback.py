@@ -7,10 +7,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ..functions.library import adopt
-from ..private import all_collections, function_names, names_in_use, outside_contexts
-from .imports import adopt_ops
-
-_GUARDS = ("_unfetchable_ops", "_unfeedable_tensors")
+from ..private.c_api import adopt_ops
+from ..private.contexts import outside_contexts
+from ..private.functions import functions_of, remove_function
+from ..private.graphs import all_collections, callbacks, guarded_ops, guarded_tensors, names_in_use, set_callbacks
 
 
 class Held:
@@ -25,9 +25,9 @@ class Held:
         self._size = len(graph.get_operations())
         self._collections = {name: list(items) for name, items in all_collections(graph).items()}
         self._names = dict(names_in_use(graph))
-        self._functions = frozenset(function_names(graph))
-        self._guards = {name: list(getattr(graph, name, ())) for name in _GUARDS}
-        self._callbacks = list(getattr(graph, "_py_funcs_used_in_graph", ()))
+        self._functions = frozenset(functions_of(graph))
+        self._guards = [list(guarded or ()) for guarded in _guards(graph)]
+        self._callbacks = callbacks(graph)
 
     def put_back(self, scopes: Iterable[str] = ()) -> list[str]:
         """Makes the graph what it was, but for ops that have come in.
@@ -49,8 +49,8 @@ class Held:
             with suppress(Exception):
                 adopt(graph, graph.as_graph_def().library)
             return orphans
-        for name in [n for n in function_names(graph) if n not in self._functions]:
-            graph._remove_function(name)
+        for name in [n for n in functions_of(graph) if n not in self._functions]:
+            remove_function(graph, name)
         return []
 
     def _put_back_collections(self) -> None:
@@ -59,19 +59,21 @@ class Held:
             del lists[name]
         for name, items in self._collections.items():
             lists.setdefault(name, [])[:] = items
-        for name, items in self._guards.items():
-            guards = getattr(graph, name, None)
+        for guards, items in zip(_guards(graph), self._guards, strict=True):
             if guards is not None and len(guards) != len(items):
                 guards.clear()
                 for item in items:
                     guards.add(item)
-        if len(getattr(graph, "_py_funcs_used_in_graph", ())) != len(self._callbacks):
-            graph._py_funcs_used_in_graph = self._callbacks
+        set_callbacks(graph, self._callbacks)
 
     def _put_back_names(self, burnt: list[str]) -> None:
         names = names_in_use(self._graph)
         names.clear()
         names.update({name.lower(): 1 for name in burnt if name} | self._names)
+
+
+def _guards(graph: Any) -> tuple[Any, Any]:
+    return guarded_ops(graph), guarded_tensors(graph)
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from ..functions.calls import Calls
 from ..functions.inline import inlined
 from ..functions.library import reachable, referred
 from ..open.snapshot import snapshot
-from ..private import copy_handle_data
+from ..private.functions import functions_of
+from ..private.graphs import copy_handle_data
 
 tf1 = tf.compat.v1
 
@@ -63,7 +64,7 @@ def collapsed(
 
 def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
     """A function that another calls is known by what it computes alone."""
-    known = dict(getattr(base.owner, "_functions", {}))
+    known = functions_of(base.owner)
     for i in mask.nonzero()[0].tolist() if known else ():
         for called in reachable(referred(base.nodes[i], known), known):
             function = known[called]

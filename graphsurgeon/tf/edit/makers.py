@@ -10,7 +10,7 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...plan.grafts import Site
 from ...words import counted
-from ..private import op_definition
+from ..private.graphs import op_definition
 from ..run.errors import words_of
 
 _FUNCTION = "or give a Python function: plan.replace(..., lambda x: ...)"

@@ -14,7 +14,7 @@ from ...graph.edges import ends
 from ...plan.edits import Change, NewNode
 from ...plan.effect import Effect
 from ...words import counted
-from ..private import op_definition
+from ..private.graphs import op_definition
 
 _MEANT = {
     "int": "3", "float": "0.5", "bool": "True", "string": "'SAME'", "type": "'float32'", "shape": "[None, 3]",

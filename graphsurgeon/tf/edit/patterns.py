@@ -190,10 +190,11 @@ def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], asked: str) 
             wrong = f"it has no argument {name!r}"
             raise SelectionError(asked, wrong, did_you_mean(name, names) if names else "It has none at all")
     out = {}
+    empty = inspect.Parameter.empty
     for name, default in names.items():
-        if name not in inputs and not isinstance(default, (tf.TensorSpec, tf.DType)) and default is not inspect._empty:
+        if name not in inputs and not isinstance(default, (tf.TensorSpec, tf.DType)) and default is not empty:
             continue  # an option, not a tensor
-        spec = inputs.get(name, tf.float32 if default is inspect._empty else default)
+        spec = inputs.get(name, tf.float32 if default is empty else default)
         out[name] = spec if isinstance(spec, tf.TensorSpec) else tf.TensorSpec(None, tf.as_dtype(spec))
     return out
 

@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.ops import control_flow_util
 
 from ...errors import PlanError
 from ...graph.graph import Graph as Snapshot
 from ...graph.graph import TensorInfo
 from ...plan.fitting import axis_text
 from ..open.snapshot import tensor_info
-from ..private import context_of, number_of, rewiring_works, same_shape, set_control_inputs, set_input
+from ..private.contexts import context_of, loop_around
+from ..private.graphs import number_of, rewiring_works, same_shape, set_control_inputs, set_input
+from ..private.sessions import is_closed
 from ..run.errors import words_of
 from .static_shapes import downstream, inferred, known, reshape
 
@@ -86,9 +87,9 @@ class Journal:
 
 def journal(graph: Any) -> Journal:
     """Returns the journal of a graph; it lives as long as the graph."""
-    found = getattr(graph, "_graphsurgeon_journal", None)
-    if found is None:
-        found = graph._graphsurgeon_journal = Journal()
+    if not hasattr(graph, "graphsurgeon_journal"):
+        graph.graphsurgeon_journal = Journal()
+    found: Journal = graph.graphsurgeon_journal
     return found
 
 
@@ -240,7 +241,7 @@ def _frame(op: Any) -> Any:
     context = context_of(op)
     if context is not None and op.type in ("Exit", "RefExit"):
         context = context.outer_context
-    return control_flow_util.GetContainingWhileContext(context) if context is not None else None
+    return loop_around(context) if context is not None else None
 
 
 def _where(op: Any) -> str:
@@ -303,7 +304,7 @@ def stale_sessions(graph: Any) -> list[Any]:
         found += [thing for thing in _holders(graph) if isinstance(thing, tf1.Session | tf1.InteractiveSession)]
     fresh = []
     for session in found:
-        if session is None or session.graph is not graph or session in held.told or getattr(session, "_closed", False):
+        if session is None or session.graph is not graph or session in held.told or is_closed(session):
             continue
         held.told.add(session)
         fresh.append(session)

@@ -14,7 +14,7 @@ from tensorflow.core.framework import graph_pb2
 from ...errors import PlanError
 from ..copy.imports import import_nodes
 from ..elements import adopt_functions
-from ..private import copy_handle_data, number_of
+from ..private.graphs import copy_handle_data, number_of
 from ..run.errors import words_of
 
 tf1 = tf.compat.v1

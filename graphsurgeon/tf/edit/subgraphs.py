@@ -16,7 +16,9 @@ from ...plan.grafts import Piece, Site
 from ...words import counted
 from ..copy.imports import import_nodes
 from ..open.snapshot import snapshot
-from ..private import all_collections, copy_handle_data, function_names, op_definition
+from ..private.contexts import innermost_context
+from ..private.functions import functions_of
+from ..private.graphs import all_collections, copy_handle_data, guarded_ops, op_definition
 from ..run.errors import words_of
 from .makers import maker
 
@@ -206,13 +208,13 @@ class _Bench:
         """What the graph holds beside its nodes: where a call adds to it, it must be called for each site."""
         # Scopes of variables are kept under keys that are no text.
         lists = {name: len(items) for name, items in all_collections(self.graph).items() if isinstance(name, str)}
-        return lists, function_names(self.graph), len(getattr(self.graph, "_unfetchable_ops", ()))
+        return lists, list(functions_of(self.graph)), len(guarded_ops(self.graph) or ())
 
     def _template(self, start: int, site: Site, outputs: Mapping[str, str], given: list[str]) -> _Template | None:
         lead, made = f"{site.scope}/", self.graph.get_operations()[start:]
         for op in made:
             about = op_definition(op.type)
-            inside = op.name.startswith(lead) and op._get_control_flow_context() is None
+            inside = op.name.startswith(lead) and innermost_context(op) is None
             if not inside or about is None or about.is_stateful or "_gradient_op_type" in op.node_def.attr:
                 return None
         return _Template(site.scope, [op.node_def for op in made], given, dict(outputs))

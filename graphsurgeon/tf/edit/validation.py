@@ -32,7 +32,8 @@ from ..elements import adopt_functions
 from ..functions.library import named_in
 from ..open.dangers import refuse_deadly
 from ..open.snapshot import tensor_info
-from ..private import copy_handle_data, function_names
+from ..private.functions import functions_of
+from ..private.graphs import copy_handle_data
 from ..run.errors import words_of
 from .nodes import change_node, new_node
 
@@ -127,7 +128,7 @@ class _Judge:
         change, found = self._effect.changes.get(self._after.names[op]), self._source(op)
         if node is None or change is None or found is None:
             return
-        known = function_names(found[0].owner)
+        known = functions_of(found[0].owner)
         named = {name for key in change.attributes if key in node.attr for name in named_in(node.attr[key])}
         for name in sorted(named.difference(known)):
             raise PlanError("", f"{name!r} is not a function of the graph", f"It holds {few(sorted(known)) or 'none'}")

@@ -7,7 +7,9 @@ from typing import Any
 from ...graph.graph import Graph
 from ...graph.variables import FEED_TYPES
 from ...words import few
-from ..private import context_of, op_definition, op_finder
+from ..private.contexts import context_of
+from ..private.functions import functions_of
+from ..private.graphs import op_definition, op_finder
 from .library import BRANCHING, CALLS, definition, reachable, referred
 
 #: Stateful ops that change nothing that lasts: a result need not wait for them.
@@ -28,7 +30,7 @@ class Calls:
 
     def __init__(self, base: Graph) -> None:
         self.base = base
-        self.known: dict[str, Any] = dict(getattr(base.owner, "_functions", {}))
+        self.known: dict[str, Any] = functions_of(base.owner)
         self._definitions: dict[str, Any] = {}
         self._acting: dict[str, bool] = {}
 

@@ -12,7 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import OpenError
-from ..eager import eager, variable_data
+from ..private.eager import eager, variable_data
+from ..private.functions import functions_of
 from ..values.checkpoints import array_of
 from ..values.initialization import initialise
 from ..values.transfer import assign
@@ -225,7 +226,7 @@ def _table(handle: Any, stand_in: Any, body: Any, graph: Any, names: _Names, ask
 
 def _users(body: Any, tensor: Any) -> Sequence[Any]:
     """Returns the nodes that use a captured tensor, also those inside the functions it is passed to."""
-    known = dict(getattr(body, "_functions", {}))
+    known = functions_of(body)
     found = []
     todo: list[tuple[Any, int]] = [
         (op.node_def, i) for op in tensor.consumers() for i, t in enumerate(op.inputs) if t is tensor

@@ -22,9 +22,10 @@ from ...plan.plan import Plan, tensor_name
 from ...words import counted, few
 from ..copy.append import carry_out
 from ..copy.contexts import mark_loop
-from ..eager import eager, note_use
 from ..open.snapshot import snapshot
-from ..private import op_definition
+from ..private.eager import eager, note_use
+from ..private.functions import functions_of
+from ..private.graphs import op_definition
 from ..run.errors import words_of
 from ..values.variables import fetch
 from .library import definition, reachable, referred
@@ -286,7 +287,7 @@ def _refuse_assignments(base: Graph, mask: Any, variables: list[int], asked: str
 
 def _refuse_named_gradients(base: Graph, mask: Any, asked: str) -> None:
     """What runs eagerly holds no `FunctionDefLibrary.gradient`: TensorFlow derives another gradient, without a word."""
-    known = dict(getattr(base.owner, "_functions", {}))
+    known = functions_of(base.owner)
     named = {name: gradient for name in known if (gradient := getattr(known[name], "grad_func_name", None))}
     if not named:
         return

@@ -18,8 +18,8 @@ from ..copy.append import Made
 from ..copy.attachments import attach
 from ..copy.imports import import_nodes
 from ..copy.node_defs import setter_node
-from ..eager import restore_gradients
-from ..private import op_finder
+from ..private.functions import restore_gradients
+from ..private.graphs import op_finder
 from .calls import Calls
 from .library import (
     BRANCHING,

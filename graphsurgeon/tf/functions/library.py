@@ -11,13 +11,22 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2
-from tensorflow.python.framework import function as function_module
 
 from ...graph.pairs import attribute_bytes
 from ...plan.copied import Copied
 from ...words import counted, few
-from ..eager import function_name, is_eager, is_traced, loaded, restore_gradients, say_handles
-from ..private import function_names
+from ..private.functions import (
+    add_function,
+    from_library,
+    function_name,
+    functions_of,
+    is_eager,
+    is_traced,
+    loaded,
+    restore_gradients,
+    say_handles,
+)
+from ..private.graphs import gradient_function, set_gradient_function
 
 #: Differentiating one of these defines functions named after its branches, once in a process: two copies that
 #: share branches cannot both be differentiated, and the failed one is left damaged.
@@ -51,11 +60,11 @@ class Library:
 def library(copies: Iterable[Copied], graph: Any) -> Library:
     """Returns the functions that copies need in `graph`: branches of conds and loops under new names, others shared."""
     out = Library()
-    have = set(function_names(graph))
-    there = dict(getattr(graph, "_functions", {}))
+    have = set(functions_of(graph))
+    there = functions_of(graph)
     for copied in copies:
         source = copied.source.owner
-        known = dict(getattr(source, "_functions", {}))
+        known = functions_of(source)
         out.names.append({})
         if not known:
             continue
@@ -121,7 +130,7 @@ def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[st
 
 def report(copied: Copied) -> list[str]:
     """Returns in words which functions a copy takes along."""
-    known = dict(getattr(copied.source.owner, "_functions", {}))
+    known = functions_of(copied.source.owner)
     called: set[str] = set()
     branches: set[str] = set()
     absent: set[str] = set()
@@ -169,7 +178,7 @@ def meaning(graph: Any) -> Callable[[Any], bytes]:
     Args:
         graph: the graph that holds the functions.
     """
-    known = dict(getattr(graph, "_functions", {}))
+    known = functions_of(graph)
     found: dict[str, bytes] = {}
 
     def digest(name: str) -> bytes:
@@ -325,8 +334,8 @@ def definition(function: Any) -> Any:
 def added(new: Library, graph: Any) -> Iterator[None]:
     """Adds functions to a graph: what its ops call before the block, which imports them; the rest after it."""
     for function in new.shared:
-        if definition(function).signature.name not in function_names(graph):
-            graph._add_function_recursive(function)
+        if definition(function).signature.name not in functions_of(graph):
+            add_function(graph, function)
     for concrete in new.loaded.values():
         concrete.add_to_graph(graph)
     yield
@@ -340,16 +349,16 @@ def added(new: Library, graph: Any) -> Iterator[None]:
 def adopt(graph: Any, library: Any) -> None:
     """Makes the Python objects of functions that TensorFlow holds already."""
     with graph.as_default():
-        for function in function_module.from_library(library):
-            if definition(function).signature.name not in function_names(graph):
+        for function in from_library(library):
+            if definition(function).signature.name not in functions_of(graph):
                 function.add_to_graph(graph)
 
 
 def keep_gradients(pairs: list[tuple[Any, Any]]) -> None:
     """Gives copies of function calls the gradient function that Python keeps on the original op."""
-    if not pairs or not function_names(pairs[0][0].graph):
+    if not pairs or not functions_of(pairs[0][0].graph):
         return
     for old, new in pairs:
-        gradient = getattr(old, "_gradient_function", None)
+        gradient = gradient_function(old)
         if gradient is not None:
-            new._gradient_function = gradient
+            set_gradient_function(new, gradient)

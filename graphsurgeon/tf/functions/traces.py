@@ -13,7 +13,8 @@ import tensorflow as tf
 from ...errors import OpenError, did_you_mean
 from ...plan.sources import written
 from ...words import counted
-from ..eager import eager, function_name, is_trackable, traces
+from ..private.eager import eager, is_trackable, keras_built_shapes, keras_inputs
+from ..private.functions import function_name, traces
 from ..run.errors import words_of
 
 _Concrete = tf.types.experimental.ConcreteFunction
@@ -250,7 +251,7 @@ def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
 
 
 def _keras_specs(model: Any, asked: str) -> tuple[Any, ...]:
-    inputs = getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None))
+    inputs = keras_inputs(model)
     if inputs is None:
         inputs = getattr(model, "inputs", None)
         inputs = inputs[0] if isinstance(inputs, list) and len(inputs) == 1 else inputs
@@ -260,8 +261,7 @@ def _keras_specs(model: Any, asked: str) -> tuple[Any, ...]:
     if saved is not None:
         return tuple(saved[0])
     # A subclassed model keeps the shapes it was built with; the first axis is that of the batch.
-    shapes = getattr(model, "_build_shapes_dict", None) or {}
-    kept = list(shapes.values())
+    kept = list(keras_built_shapes(model).values())
     if len(kept) == 1 and isinstance(kept[0], (tuple, list)) and all(isinstance(n, int | None) for n in kept[0]):
         dtype = getattr(model, "input_dtype", None) or "float32"
         return (tf.TensorSpec([None, *kept[0][1:]], dtype, name="inputs"),)

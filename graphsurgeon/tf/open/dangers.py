@@ -9,7 +9,7 @@ from ...errors import OpenError
 from ...graph.collector import gc_paused
 from ...words import counted
 from ..functions.library import referred
-from ..private import op_definition
+from ..private.graphs import op_definition
 from .fragile import fault, fragile
 from .size_folding import Read, Walks, slow_sizes
 

@@ -13,8 +13,8 @@ from ...plan.plan import op_name
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import as_pattern
 from ..functions.insides import body, called_functions
-from ..private import flops as flops_of
-from ..private import op_finder
+from ..private.graphs import flops as flops_of
+from ..private.graphs import op_finder
 from ..run.errors import words_of
 from .describe import attribute_text, constant_value, documentation
 

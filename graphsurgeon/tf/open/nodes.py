@@ -11,7 +11,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ...errors import StalePlanError
 from ...plan.copied import Copied
 from ...words import counted
-from ..private import node_bytes
+from ..private.graphs import node_bytes
 
 #: So many ops are read at once: enough to be quick, and few enough that their bytes need not all be held twice.
 _RUN = 8192

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from ...words import counted
-from ..private import op_definition
+from ..private.graphs import op_definition
 from .fragile import shape
 
 _WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the whole numbers among the values of DataType

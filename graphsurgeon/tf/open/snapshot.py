@@ -15,7 +15,7 @@ from ..copy.collection_items import entry
 from ..copy.contexts import context_ops
 from ..copy.resources import starters
 from ..functions.library import BRANCHING, CALLS
-from ..private import collections_of, node_bytes
+from ..private.graphs import collections_of, node_bytes
 from ..values.variables import variable_infos
 from . import nodes
 

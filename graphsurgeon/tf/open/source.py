@@ -11,14 +11,14 @@ from typing import Any
 
 import tensorflow as tf
 from google.protobuf.message import Message
-from tensorflow.python.framework import function, ops
 
 from ...errors import OpenError, nearest
 from ...words import counted, few
 from ..copy.imports import import_nodes
+from ..functions.library import adopt
 from ..functions.lift import lift
 from ..functions.traces import Trace, is_traceable, saved_trace, trace
-from ..private import known_op
+from ..private.graphs import collection_reader, known_op
 from ..run.errors import words_of
 from ..values.stored import CheckpointValues, Values, asset_files
 from . import files
@@ -228,10 +228,8 @@ def imported(graph_def: Any, asked: str, meta: Any = None) -> Any:
     graph = tf.Graph()
     try:
         import_nodes(graph, graph_def)
-        if graph_def.library.function and not getattr(graph, "_functions", None):
-            with graph.as_default():
-                for item in function.from_library(graph_def.library):
-                    item.add_to_graph(graph)
+        if graph_def.library.function:
+            adopt(graph, graph_def.library)
     except Exception as error:
         message = words_of(error)
         raise OpenError(asked, f"TensorFlow refuses the graph: {message}", "Mend it where it was made") from error
@@ -280,7 +278,7 @@ def _fill_collection(graph: Any, name: str, collection: Any, made: dict[bytes, A
         for value in collection.node_list.value:
             graph.add_to_collection(name, graph.as_graph_element(value))
     elif kind == "bytes_list":
-        proto_type, read = ops.get_collection_proto_type(name), ops.get_from_proto_function(name)
+        proto_type, read = collection_reader(name)
         for value in collection.bytes_list.value:
             if proto_type is None or read is None:
                 graph.add_to_collection(name, value)

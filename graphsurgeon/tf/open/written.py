@@ -17,7 +17,7 @@ from ...graph.graph import Graph, TensorInfo, shape_text
 from ...graph.provenance import COLLECTION
 from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo
 from ..copy.resources import HOLDERS, fills
-from ..private import collection_proto, op_definition
+from ..private.graphs import collection_reader, op_definition
 
 tf1 = tf.compat.v1
 _ASSIGN = frozenset({"Assign", "AssignVariableOp"})
@@ -198,7 +198,7 @@ class _State:
                 self._graph.tensor(text, self._asked)
                 yield Entry("tensor" if ":" in text else "op", text)
             return
-        proto = collection_proto(name) if kind == "bytes_list" else None
+        proto = collection_reader(name)[0] if kind == "bytes_list" else None
         for value in values:
             if proto is None:
                 yield value

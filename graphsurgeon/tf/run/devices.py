@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.devices import parts
+from ..private.sessions import config_of
 from .errors import words_of
 
 tf1 = tf.compat.v1
@@ -70,7 +71,7 @@ def refuse_missing_at(device: Any, target: str, config: Any, seconds: float) -> 
 def refuse_missing(device: Any, session: Any) -> None:
     """Refuses devices that a session does not have; one that cannot tell (a monitored one) is believed."""
     if hasattr(session, "list_devices"):
-        _refuse(device, [d.name for d in session.list_devices()], getattr(session, "_config", None))
+        _refuse(device, [d.name for d in session.list_devices()], config_of(session))
 
 
 def _refuse(device: Any, found: list[str], config: Any) -> None:

@@ -21,7 +21,8 @@ import tensorflow as tf
 from ...graph.variables import VARIABLE_TYPES
 from ...locks import BusyError, Door, entered
 from ...plan.policies import READERS, REF_WRITERS
-from ..private import known_op
+from ..private.graphs import known_op
+from ..private.sessions import EXTEND_AND_RUN, MAKE_CALLABLE, RUN, innermost
 
 tf1 = tf.compat.v1
 
@@ -211,7 +212,7 @@ def observe(session: Any, interest: Interest) -> Observing:
 
     Runs that are under way already are waited for by `alone`.
     """
-    session = _inner(session)
+    session = innermost(session)
     with _making:
         watch = _watches.get(session)
         if watch is None:
@@ -222,17 +223,6 @@ def observe(session: Any, interest: Interest) -> Observing:
 
 _making = threading.RLock()
 _watches: weakref.WeakKeyDictionary[Any, _Watch] = weakref.WeakKeyDictionary()
-
-
-def _inner(session: Any) -> Any:
-    """The session that a monitored or a debugged one wraps."""
-    while not hasattr(session, "_do_run"):
-        inside = getattr(session, "_tf_sess", None)
-        inner = inside() if callable(inside) else getattr(session, "_sess", None)
-        if inner is None:
-            break
-        session = inner
-    return session
 
 
 class _Watch:
@@ -296,10 +286,10 @@ class _Watch:
 
 def _replace(session: Any, watch: _Watch) -> Callable[[], None]:
     """Puts methods that tell of their runs in the place of those of a session; returns what takes them away."""
-    whole = all(hasattr(session, name) for name in ("_do_run", "_call_tf_sessionrun"))
+    whole = all(hasattr(session, name) for name in (RUN, EXTEND_AND_RUN))
     # Below `run` all is known of a run, and also a program that has kept `run = session.run` goes that way. Another
     # TensorFlow may have no such methods: then each run may touch anything.
-    makers = {"_do_run": _known, "_call_tf_sessionrun": _unknown, "_make_callable_from_options": _callables}
+    makers = {RUN: _known, EXTEND_AND_RUN: _unknown, MAKE_CALLABLE: _callables}
     if not whole:
         makers = {"run": _unknown, "partial_run": _unknown, "make_callable": _made}
     before, new = dict(vars(session)), {}
@@ -398,4 +388,4 @@ def _stacks() -> list[list[Any]]:
     return out
 
 
-_RUNS = ("_do_run", "_call_tf_sessionrun", "run", "partial_run")
+_RUNS = (RUN, EXTEND_AND_RUN, "run", "partial_run")

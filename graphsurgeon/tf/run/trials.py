@@ -148,10 +148,7 @@ def _number(value: Any) -> float:
         ) from None
 
 
-def key_of(candidate: Any) -> str:
-    """Returns a digest of the nodes and the output of a candidate; worked out once."""
-    found = getattr(candidate, "_key", None)
-    if found is None:
-        nodes = candidate.graph.as_graph_def().SerializeToString(deterministic=True)
-        found = candidate._key = hashlib.blake2b(nodes + candidate.output.encode(), digest_size=16).hexdigest()
-    return str(found)
+def digest(graph: Any, output: str) -> str:
+    """Returns a digest of the nodes of a graph and of the output that is meant."""
+    nodes = graph.as_graph_def().SerializeToString(deterministic=True)
+    return hashlib.blake2b(nodes + output.encode(), digest_size=16).hexdigest()

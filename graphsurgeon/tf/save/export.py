@@ -19,10 +19,10 @@ from ...plan.policies import substituted
 from ...words import few
 from ..copy.append import carry_out
 from ..copy.attachments import keep_shapes
-from ..copy.contexts import written_alone
 from ..copy.imports import LIMIT, import_nodes
 from ..copy.resources import starters
-from ..private import differently_shaped
+from ..private.contexts import written_alone
+from ..private.graphs import differently_shaped
 from ..values.variables import fetch, rebuilt, variable_infos, variable_objects
 from .freeze import Unfreezable, frozen_graph_def
 

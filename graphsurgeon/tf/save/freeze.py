@@ -18,7 +18,7 @@ from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2, op_
 from ...graph.variables import VARIABLE_TYPES
 from ...words import few
 from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
-from ..private import op_definition
+from ..private.graphs import op_definition
 
 tf1 = tf.compat.v1
 

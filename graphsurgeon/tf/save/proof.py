@@ -24,9 +24,10 @@ from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.policies import writes
 from ...words import counted, few
-from ..eager import eager
 from ..functions.library import BRANCHING, CALLS, definition, reachable, referred
-from ..private import op_definition
+from ..private.eager import eager
+from ..private.functions import functions_of
+from ..private.graphs import op_definition
 from ..run.errors import words_of
 from ..values.initialization import initialise
 from ..values.transfer import assign
@@ -219,7 +220,7 @@ def sinks(base: Graph, orphans: frozenset[str]) -> dict[str, str]:
 
 def _acting(base: Graph) -> Callable[[int], str]:
     """Returns what says of an op what it does beside computing, in words; empty where it does nothing."""
-    known = dict(getattr(base.owner, "_functions", {}))
+    known = functions_of(base.owner)
     inner: dict[str, str] = {}
 
     def function(name: str) -> str:

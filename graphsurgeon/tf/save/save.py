@@ -26,6 +26,7 @@ from ...words import counted, few
 from ..copy.resources import starters
 from ..functions.graph_function import arguments, function_module
 from ..functions.library import definition, reachable, referred
+from ..private.functions import functions_of
 from ..run.errors import words_of
 from ..values.restore import saved_names, slices
 from ..values.transfer import batches, stream
@@ -226,7 +227,7 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
     """Whether tensors are computed from tables: what the file they come from runs once may fill these."""
     needed = backward(base, base.mask([base.tensor(name)[0] for name in ends]))
     nodes = [base.nodes[i] for i in np.flatnonzero(needed).tolist()]
-    known = dict(getattr(base.owner, "_functions", {}))
+    known = functions_of(base.owner)
     called = reachable({name for node in nodes for name in referred(node, known)} if known else (), known)
     inside = [node for name in called for node in definition(known[name]).node_def]
     return any("Table" in node.op for node in (*nodes, *inside))

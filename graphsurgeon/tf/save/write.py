@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
-from ..eager import eager
+from ..private.eager import eager
 from ..run.errors import words_of
 from ..run.progress import Progress
 

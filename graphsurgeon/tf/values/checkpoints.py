@@ -15,7 +15,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ...errors import OpenError, did_you_mean
-from ..eager import eager
+from ..private.eager import eager
 from ..run.errors import words_of
 from ..run.progress import Progress
 

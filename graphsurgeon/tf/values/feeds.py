@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 
-from ..private import callable_of
+from ..private.sessions import callable_of
 
 tf1 = tf.compat.v1
 

@@ -14,7 +14,7 @@ from ...errors import PlanError
 from ...graph.graph import shape_text
 from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
-from ..eager import eager
+from ..private.eager import eager, keras_layers
 from .checkpoints import Checkpoint, array_of
 from .transfer import assign, batches, stream, unsettable
 from .variables import variable_infos
@@ -202,7 +202,7 @@ def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:
 
 def _keras(thing: Any) -> list[tuple[str, Any]]:
     """(layer, variable) of a Keras model, in the order of its layers; then what is in none of them."""
-    inner = list(getattr(thing, "_flatten_layers", lambda **_: [])(include_self=False, recursive=True))
+    inner = keras_layers(thing)
     layers = [layer for layer in inner if not getattr(layer, "layers", None)] or [thing]
     pairs = [(layer.name, v) for layer in layers for v in layer.weights]
     seen = {id(v) for _, v in pairs}

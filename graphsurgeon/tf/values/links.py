@@ -15,7 +15,8 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.variables import VariableInfo
 from ...plan.policies import REF_WRITERS
-from ..eager import eager, variable_data
+from ..private.eager import eager, variable_data
+from ..private.variables import slice_of
 from ..run.observed import LOOKS
 from .checkpoints import array_of
 from .feeds import set_values
@@ -64,7 +65,7 @@ def pairs_of(copies: Iterable[Any], graph: Any) -> list[Pair]:
             old, dtype = variable.info, tf.as_dtype(variable.info.dtype)
             shape = tf.TensorShape(copied.source.owner.get_operation_by_name(old.op).get_attr("shape"))
             dims = None if shape.rank is None else tuple(shape.as_list())
-            part = getattr(objects.get(old.op), "_save_slice_info", None)
+            part = slice_of(objects.get(old.op))
             key, offset = (old.op, ()) if part is None else (part.full_name, tuple(part.var_offset))
             out.append(
                 Pair(

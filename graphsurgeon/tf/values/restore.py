@@ -12,6 +12,7 @@ from ...graph.names import under as under_scope
 from ...graph.reports import Restored
 from ...graph.variables import VariableInfo
 from ...words import counted, few
+from ..private.variables import slice_of
 from .checkpoints import Checkpoint, Stored
 from .transfer import assign, unsettable
 from .variables import fitting_stored, variable_infos, variable_objects
@@ -31,7 +32,7 @@ def slices(graph: Any) -> dict[str, Slice]:
     """Returns the parts of partitioned variables, by op name."""
     found = {}
     for op, variable in variable_objects(graph).items():
-        about = getattr(variable, "_save_slice_info", None)
+        about = slice_of(variable)
         if about is not None:
             found[op] = Slice(about.full_name, tuple(about.var_offset), tuple(about.var_shape), about.spec)
     return found

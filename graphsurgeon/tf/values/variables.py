@@ -10,21 +10,17 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import variable_pb2
-from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_scope
 
 from ...errors import PlanError, did_you_mean
 from ...graph.graph import shape_text
 from ...graph.variables import VARIABLE_TYPES, VariableInfo
-from ..private import PLAIN, all_collections, collections_of
+from ..private.contexts import innermost_context
+from ..private.graphs import PLAIN, all_collections, collections_of
+from ..private.variables import from_proto, is_variable, take_scopes
 from .checkpoints import Stored, array_of
 
 tf1 = tf.compat.v1
 _ASSIGN = frozenset({"Assign", "AssignVariableOp"})
-
-
-def is_variable(item: Any) -> bool:
-    """Returns whether this is a `tf.Variable` of either kind that can say what it is made of."""
-    return isinstance(item, (ref_variable.RefVariable, resource_variable_ops.BaseResourceVariable))
 
 
 def variable_objects(graph: Any) -> dict[str, Any]:
@@ -119,7 +115,6 @@ def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str, trainable
     """
     if not (made.initializer and made.snapshot):
         return None
-    kind = resource_variable_ops.ResourceVariable if made.resource else ref_variable.RefVariable
     # Entering a graph costs as much as a variable: who rebuilds many has entered it.
     with nullcontext() if tf1.get_default_graph() is graph else graph.as_default():
         proto = variable_pb2.VariableDef(trainable=made.trainable) if original is None else original.to_proto()
@@ -131,11 +126,7 @@ def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str, trainable
         proto.trainable = proto.trainable and trainable
         if proto.HasField("save_slice_info_def") and scope:
             proto.save_slice_info_def.full_name = f"{scope}/{proto.save_slice_info_def.full_name}"
-        new = kind.from_proto(proto)
-    constraint = getattr(original, "_constraint", None)
-    if constraint is not None:
-        new._constraint = constraint
-    return new
+        return from_proto(proto, original)
 
 
 class OneEach(list[Any]):
@@ -182,12 +173,7 @@ def _op_of(item: Any) -> Any:
 def take_slots(graph: Any, names: Iterable[str]) -> None:
     """Takes the names of the slots among new variables: a later optimizer then makes its own beside them."""
     known = set(names)
-    slots = [name for name in known if name.rpartition("/")[0] in known]
-    if slots:
-        with graph.as_default():
-            store = variable_scope.get_variable_scope_store()
-        for name in slots:
-            store.open_variable_scope(name)
+    take_scopes(graph, [name for name in known if name.rpartition("/")[0] in known])
 
 
 def fetch(
@@ -300,7 +286,7 @@ def value_of(graph: Any, info: VariableInfo, asked: str) -> Any:
 
 def stands_alone(op: Any) -> bool:
     """Returns whether running an op runs nothing but what it reads."""
-    return not op.control_inputs and op._get_control_flow_context() is None
+    return not op.control_inputs and innermost_context(op) is None
 
 
 def place_of(op: Any) -> tuple[bytes, bytes]:

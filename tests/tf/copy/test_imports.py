@@ -7,22 +7,10 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.tf.copy import imports as importing
+from graphsurgeon.tf.private import c_api
 from tests.graphs import KINDS, look, model, tiny
 
 tf1 = tf.compat.v1
-
-
-def test_this_tensorflow_has_the_fast_import():
-    assert importing.raw_import_works()
-
-
-@pytest.mark.parametrize("missing", ["TF_GraphImportGraphDefWithResults", None])
-def test_without_a_private_name_there_is_the_public_way(monkeypatch, missing):
-    if missing:
-        monkeypatch.setattr(importing, "_NEEDED", (*importing._NEEDED, "TF_NoSuchCall"))
-    else:
-        monkeypatch.setattr(importing, "c_api", None)
-    assert not importing.raw_import_works()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,8 +66,8 @@ def test_a_late_failure_leaves_nothing():
 
 def test_tensors_are_as_tensorflow_makes_them(monkeypatch):
     proto, made = model("reference").graph.as_graph_def(), []
-    for known in (importing._NEW, ()):
-        monkeypatch.setattr(importing, "_NEW", known)
+    for known in (c_api._NEW, ()):
+        monkeypatch.setattr(c_api, "_NEW", known)
         graph = gs.open(proto).graph
         outputs = [t for op in graph.get_operations() for t in op.outputs]
         assert len({t._id for t in outputs}) == len(outputs)

@@ -135,13 +135,13 @@ def wanted(scene: str) -> np.ndarray:
 
 #: What the engine does, by the files that do it.
 STAGES = {
-    "nodes": ("tf/compiling.py", "tf/copying.py", "tf/rewriting.py", "tf/materialise.py"),
-    "functions": ("tf/functions.py",),
-    "import": ("tf/importing.py",),
-    "contexts": ("tf/control_flow.py",),
-    "variables": ("tf/variables.py",),
-    "collections": ("tf/items.py", "tf/resources.py"),
-    "shapes, guards, gradients": ("tf/attaching.py", "tf/custom_gradients.py"),
+    "nodes": ("tf/copy/node_defs.py", "tf/copy/append.py", "tf/copy/node_changes.py", "tf/copy/materialise.py"),
+    "functions": ("tf/functions/library.py", "tf/private/functions.py"),
+    "import": ("tf/copy/imports.py", "tf/private/c_api.py"),
+    "contexts": ("tf/copy/contexts.py", "tf/private/contexts.py"),
+    "variables": ("tf/values/variables.py", "tf/private/variables.py"),
+    "collections": ("tf/copy/collection_items.py", "tf/copy/resources.py"),
+    "shapes, guards, gradients": ("tf/copy/attachments.py", "tf/copy/custom_gradients.py", "tf/private/graphs.py"),
 }
 REST = "reading back and the rest"
 
@@ -159,7 +159,7 @@ def test_a_failure_leaves_the_graph_as_it_was_or_says_what_stays(scene, stage):
 def test_the_public_import_too(monkeypatch):
     monkeypatch.setattr(importing, "raw_import_works", lambda: False)
     made, tried = SCENES["into another graph"](), set()
-    plan, those = made.make("t"), ("_public_import", "_without_far_places", "quiet_stacks", "adopt")
+    plan, those = made.make("t"), ("_public_import", "without_far_places", "quiet_stacks", "adopt")
     plan.check()
     found = [p for p in points(lambda: made.ed.apply(plan), ("tf/",)) if p.function in those]
     assert {p.function for p in found} >= {"_public_import", "adopt"}
@@ -169,7 +169,7 @@ def test_the_public_import_too(monkeypatch):
 def test_a_graph_that_comes_in_pieces_too(monkeypatch):
     monkeypatch.setattr(importing, "LIMIT", 20_000)
     found = [
-        p for p in all_points("in pieces", "ends") if p.function in ("import_nodes", "_raw_import", "constants_apart")
+        p for p in all_points("in pieces", "ends") if p.function in ("import_nodes", "raw_import", "constants_apart")
     ]
     assert (
         max(p.time for p in found if p.callee == "TF_GraphImportGraphDefWithResults") == 5

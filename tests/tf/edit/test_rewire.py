@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf import private as internals
 from graphsurgeon.tf.edit import rewire as rewiring
 from tests.graphs import look, run, tf1, tiny
 from tests.refusal import refuses
@@ -69,7 +68,7 @@ def test_control_inputs_are_set_and_taken_back():
 def test_a_failure_half_way_gives_all_edges_back(monkeypatch):
     graph, other = with_other()
     y, z = ops(graph, "y", "z")
-    before, real = look(graph), internals.set_input
+    before, real = look(graph), rewiring.set_input
 
     def set_input(op, number, tensor):
         if op is z and tensor is other:

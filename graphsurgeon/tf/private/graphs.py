@@ -1,9 +1,9 @@
-"""What is private of TensorFlow, but for the import of nodes, in one place; each use was tried on TF 2.16 to 2.21."""
+"""Graphs: what is private in graphs, ops and tensors; each use was tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
@@ -12,9 +12,7 @@ from tensorflow.python.framework import op_def_registry, ops
 from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for its readers
 from tensorflow.python.util import deprecation
 
-from ..graph.provenance import COLLECTION
-
-tf1 = tf.compat.v1
+from ...graph.provenance import COLLECTION
 
 #: `Tensor._shape` is the C++ side's (dimensions, unknown rank): five times quicker than `Tensor.shape`.
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
@@ -47,19 +45,19 @@ def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]
     return out
 
 
+def is_composite(thing: Any) -> bool:
+    """Returns whether something is made of several tensors, as a sparse or ragged one is; a tensor says so too."""
+    return hasattr(thing, "_type_spec")
+
+
+# -- ops ------------------------------------------------------------------------------------------
+
+
 def node_bytes(given: Iterable[Any]) -> list[bytes]:
     """Returns the NodeDefs of ops as bytes; those of an op that nobody has changed are the same each time."""
     if _RAW_NODES:
         return [op._node_def for op in given]
     return [op.node_def.SerializeToString(deterministic=True) for op in given]
-
-
-def contexts_of(given: Iterable[Any]) -> list[Any]:
-    """Returns the control-flow contexts of those ops that are in one."""
-    return [context for context in map(_CONTEXT, given) if context is not None]
-
-
-_CONTEXT = attrgetter("_control_flow_context")
 
 
 def op_finder(graph: Any) -> Callable[[str], Any]:
@@ -86,6 +84,16 @@ def originals_of(given: Iterable[Any]) -> list[Any]:
 _ORIGINAL = attrgetter("_original_op")
 
 
+def set_original(op: Any, original: Any) -> None:
+    """Sets the op that an op was made for."""
+    op._original_op = original
+
+
+def set_attribute(op: Any, name: str, value: Any) -> None:
+    """Sets an attribute of an op that is there."""
+    op._set_attr(name, value)
+
+
 def names_in(function: Any) -> tuple[str, ...]:
     """Returns the names that a function of Python looks up: they tell whether it still does what it did."""
     return getattr(getattr(function, "__code__", None), "co_names", ())
@@ -100,35 +108,9 @@ def input_marks(given: Sequence[Any]) -> list[Any]:
     return list(map(attrgetter("_inputs_val"), given))
 
 
-def set_original(op: Any, original: Any) -> None:
-    """Sets the op that an op was made for."""
-    op._original_op = original
-
-
 def waited_for(graph: Any) -> list[Any]:
     """Returns the ops that a new op of a graph would wait for now, inside of `tf.control_dependencies`, in order."""
     return sorted(getattr(graph, "_current_control_dependencies", list)(), key=number_of)
-
-
-def context_of(op: Any) -> Any:
-    """Returns the loop or cond of TF1 that an op is in, or None.
-
-    The context of a function that XLA compiles is none: it holds nothing together, and several calls share it.
-    """
-    return next(_contexts_around(op), None)
-
-
-def outermost_context(op: Any) -> Any:
-    """Returns the outermost loop or cond of TF1 that an op is in, or None."""
-    return next(reversed(list(_contexts_around(op))), None)
-
-
-def _contexts_around(op: Any) -> Iterator[Any]:
-    context = op._get_control_flow_context()
-    while context is not None:
-        if getattr(context, "_pivot", None) is not None:
-            yield context
-        context = context.outer_context
 
 
 def rewiring_works() -> bool:
@@ -152,36 +134,12 @@ def set_control_inputs(op: Any, was: Sequence[Any], now: Sequence[Any]) -> None:
         op._add_control_inputs(fresh)
 
 
-@contextmanager
-def outside_contexts(graph: Any) -> Iterator[None]:
-    """Leaves the loop or cond that the caller is building: what is imported is no part of it."""
-    inside = graph._get_control_flow_context()
-    try:
-        graph._set_control_flow_context(None)
-        yield
-    finally:
-        graph._set_control_flow_context(inside)
-
-
-def callable_of(session: Any, options: Any) -> Any:
-    """Returns what runs a session by `CallableOptions`, whatever static shapes say; None where nothing does."""
-    make = getattr(session, "_make_callable_from_options", None)
-    return make and make(options)
-
-
-def function_names(graph: Any) -> list[str]:
-    """Returns the names of the functions a graph holds."""
-    return list(getattr(graph, "_functions", {}))
+# -- op types and their gradients -----------------------------------------------------------------
 
 
 def known_op(name: str) -> bool:
     """Returns whether this TensorFlow has an op of this type registered."""
     return op_def_registry.get(name) is not None
-
-
-def collection_proto(name: str) -> Any:
-    """Returns the proto in which TensorFlow writes the items of a collection; None where it writes them as they are."""
-    return ops.get_collection_proto_type(name)
 
 
 def op_definition(name: str) -> Any:
@@ -197,6 +155,24 @@ def flops(op: Any) -> int | None:
         with deprecation.silence():
             return int(ops.get_stats_for_node_def(op.graph, op.node_def, "flops").value) or None
     return None
+
+
+def registered_gradient(name: str) -> Any:
+    """Returns the function that is registered as a gradient; raises LookupError where none is."""
+    return ops.gradient_registry.lookup(name)
+
+
+def gradient_function(op: Any) -> Any:
+    """Returns the gradient that Python keeps on a call of a function; None where it keeps none."""
+    return getattr(op, "_gradient_function", None)
+
+
+def set_gradient_function(op: Any, gradient: Any) -> None:
+    """Keeps a gradient on a call of a function."""
+    op._gradient_function = gradient
+
+
+# -- what a graph holds beside its ops ------------------------------------------------------------
 
 
 def names_in_use(graph: Any) -> dict[str, int]:
@@ -216,3 +192,29 @@ def collections_of(graph: Any) -> dict[str, list[Any]]:
     """
     names = sorted(n for n in graph.get_all_collection_keys() if isinstance(n, str) and n != COLLECTION)
     return {name: graph.get_collection_ref(name) for name in names}
+
+
+def collection_reader(name: str) -> tuple[Any, Any]:
+    """Returns the message in which items of a collection are written, and what reads it; None where there is none."""
+    return ops.get_collection_proto_type(name), ops.get_from_proto_function(name)
+
+
+def guarded_ops(graph: Any) -> Any:
+    """Returns the live set of ops that must not be fetched; None where TensorFlow keeps none."""
+    return getattr(graph, "_unfetchable_ops", None)
+
+
+def guarded_tensors(graph: Any) -> Any:
+    """Returns the live set of tensors that must not be fed; None where TensorFlow keeps none."""
+    return getattr(graph, "_unfeedable_tensors", None)
+
+
+def callbacks(graph: Any) -> list[Any]:
+    """Returns the Python functions that a graph keeps alive for its `py_func` ops."""
+    return list(getattr(graph, "_py_funcs_used_in_graph", ()))
+
+
+def set_callbacks(graph: Any, functions: Sequence[Any]) -> None:
+    """Sets the Python functions that a graph keeps alive; where it has none and gets none, nothing is done."""
+    if functions or callbacks(graph):
+        graph._py_funcs_used_in_graph = list(functions)

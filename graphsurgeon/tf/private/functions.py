@@ -1,26 +1,40 @@
-"""Eager: what is private in TensorFlow's eager side; each use was tried on TF 2.16 to 2.21."""
+"""Functions: what is private in the functions of graphs, traced or from files; tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2
-from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
+from tensorflow.python.framework import function as function_module
 from tensorflow.python.framework.func_graph import FuncGraph
-from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops.handle_data_util import get_resource_handle_data
 from tensorflow.python.saved_model import function_deserialization
 
+from .eager import eager
+from .graphs import gradient_function, set_gradient_function
 
-@contextmanager
-def eager() -> Iterator[None]:
-    """Runs the block eagerly, also where the caller is inside ``graph.as_default()``."""
-    with context.eager_mode():
-        yield
+
+def functions_of(graph: Any) -> dict[str, Any]:
+    """Returns the functions a graph holds, as Python has them, by name."""
+    return dict(getattr(graph, "_functions", {}))
+
+
+def add_function(graph: Any, function: Any) -> None:
+    """Makes a function, as another graph holds it, known in a graph with all that it calls."""
+    graph._add_function_recursive(function)
+
+
+def remove_function(graph: Any, name: str) -> None:
+    """Takes a function out of a graph."""
+    graph._remove_function(name)
+
+
+def from_library(library: Any) -> list[Any]:
+    """Makes of a library of definitions the functions that graphs of TF1 hold."""
+    return list(function_module.from_library(library))
 
 
 def traces(function: Any) -> list[Any]:
@@ -32,33 +46,10 @@ def traces(function: Any) -> list[Any]:
     return list(held)
 
 
-def is_trackable(thing: Any) -> bool:
-    """Returns whether this is a `tf.Module`, or what `tf.saved_model.load` gives."""
-    return isinstance(thing, (tf.Module, tf.__internal__.tracking.AutoTrackable))
-
-
-def variable_data(handle: Any) -> tuple[Any, Any] | None:
-    """Returns dtype and shape of the variable behind an eager handle; None where it is the handle of something else."""
-    data = getattr(handle, "_handle_data", None)
-    if data is None or not data.is_set or len(data.shape_and_type) != 1:
-        return None
-    entry = data.shape_and_type[0]
-    return tf.as_dtype(entry.dtype), tf.TensorShape(entry.shape)
-
-
-def say_handles(function: Any, definition: Any) -> None:
-    """Writes into a FunctionDef what the resources hold that the function takes: gradients of conds in it need that."""
-    body = getattr(function, "graph", None)
-    for argument, tensor in zip(definition.signature.input_arg, getattr(body, "inputs", None) or (), strict=False):
-        data = get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
-        if data is not None and data.is_set and not argument.handle_data:
-            for entry in data.shape_and_type:
-                argument.handle_data.add(dtype=entry.dtype, shape=entry.shape)
-
-
-def note_use(variable: Any) -> None:
-    """Tells tapes and the function being traced that this variable is used: without it, it has no gradient."""
-    resource_variable_ops.variable_accessed(variable)
+def function_name(concrete: Any) -> str:
+    """Returns the name a ConcreteFunction has in graphs."""
+    name = concrete.name
+    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def is_traced(graph: Any) -> bool:
@@ -82,10 +73,14 @@ def loaded(definitions: Iterable[Any]) -> dict[str, Any]:
         return dict(function_deserialization.load_function_def_library(library)) if library.function else {}
 
 
-def function_name(concrete: Any) -> str:
-    """Returns the name a ConcreteFunction has in graphs."""
-    name = concrete.name
-    return name.decode() if isinstance(name, bytes) else str(name)
+def say_handles(function: Any, definition: Any) -> None:
+    """Writes into a FunctionDef what the resources hold that the function takes: gradients of conds in it need that."""
+    body = getattr(function, "graph", None)
+    for argument, tensor in zip(definition.signature.input_arg, getattr(body, "inputs", None) or (), strict=False):
+        data = get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
+        if data is not None and data.is_set and not argument.handle_data:
+            for entry in data.shape_and_type:
+                argument.handle_data.add(dtype=entry.dtype, shape=entry.shape)
 
 
 def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
@@ -98,10 +93,10 @@ def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
     for op in graph.get_operations():
         if op.type in ("PartitionedCall", "StatefulPartitionedCall"):
             found = functions.get(op.get_attr("f").name)
-            if found is None or getattr(op, "_gradient_function", None) is not None:
+            if found is None or gradient_function(op) is not None:
                 continue
             if not hasattr(found, "_get_gradient_function") and is_eager(found):
                 attributes = found.cached_definition.attr
                 found = ConcreteFunction.from_func_graph(found.graph, found.function_type, attrs=attributes)
             if hasattr(found, "_get_gradient_function"):
-                op._gradient_function = found._get_gradient_function()
+                set_gradient_function(op, found._get_gradient_function())

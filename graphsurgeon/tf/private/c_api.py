@@ -1,0 +1,202 @@
+"""The C API: nodes imported in one call, and Python ops made of them; each use was tried on TF 2.16 to 2.21.
+
+Where a name is missing, `raw_import_works` is False, and the public `tf.import_graph_def` does it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import c_api_util, ops
+from tensorflow.python.util import tf_stack
+
+from ...graph.collector import gc_paused
+from ...words import counted
+from .functions import functions_of
+from .graphs import TENSOR, names_in, names_in_use
+
+try:
+    from tensorflow.python.client import pywrap_tf_session as c_api
+except ImportError:  # pragma: no cover - a TensorFlow without the C bindings under this name
+    c_api = None
+
+#: Where the code is that a caller of this package does not see: its modules, and what they are decorated with.
+_OURS = (str(Path(__file__).absolute().parents[2]) + os.sep, contextlib.__file__)
+
+_NEEDED = (
+    "TF_ImportGraphDefOptionsSetPrefix", "TF_ImportGraphDefOptionsSetUniquifyNames",
+    "TF_ImportGraphDefOptionsSetValidateColocationConstraints", "TF_ImportGraphDefOptionsAddInputMapping",
+    "TF_ImportGraphDefOptionsRemapControlDependency", "TF_GraphImportGraphDefWithResults", "TF_NewBufferFromString",
+    "TF_DeleteBuffer",
+)  # fmt: skip
+
+
+def raw_import_works() -> bool:
+    """Returns whether this TensorFlow has what the fast import needs."""
+    return (
+        c_api is not None
+        and all(hasattr(c_api, name) for name in _NEEDED)
+        and hasattr(c_api_util, "ScopedTFImportGraphDefOptions")
+        and all(hasattr(tf.Graph, name) for name in ("_mutation_lock", "_add_new_tf_operations", "new_operations"))
+        and hasattr(ops, "SymbolicTensor")
+    )
+
+
+class TooLarge(ValueError):
+    """A GraphDef that cannot be handed over in one piece; nothing was changed."""
+
+
+def raw_import(
+    graph: Any,
+    graph_def: Any,
+    tensors: Mapping[tuple[str, int], Any],
+    controls: Mapping[str, Any],
+    wrap: bool,
+    within: str,
+    limit: int,
+) -> dict[str, Any]:
+    """Adds nodes with exactly the names they have, all of them or none; see `import_nodes`.
+
+    Args:
+        graph: the destination `tf.Graph`.
+        graph_def: only the new nodes, fully named.
+        tensors: (op name, output) that is not among them -> tensor of `graph`.
+        controls: op name that is not among them -> op of `graph`.
+        wrap: make the Python operations too.
+        within: a scope all names are under, or nothing.
+        limit: the most bytes that can be handed over.
+
+    Returns:
+        name -> new Python operation.
+
+    Raises:
+        TooLarge: there are more bytes.
+        whatever TensorFlow raises on nodes it does not take; the graph then has no new node and no new function.
+    """
+    scoped = c_api_util.ScopedTFImportGraphDefOptions()
+    options = scoped.options
+    c_api.TF_ImportGraphDefOptionsSetPrefix(options, within)
+    if within:
+        graph_def = _without_prefix(graph_def, within + "/", tensors, controls)
+    c_api.TF_ImportGraphDefOptionsSetUniquifyNames(options, False)
+    c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
+    for (name, port), tensor in tensors.items():
+        c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, port, tensor._as_tf_output())
+    for name, op in controls.items():
+        c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, name, op._c_op)
+    buffer = _buffer(graph_def, limit)
+    before = functions_of(graph).keys() if len(graph_def.library.function) else set()
+    with graph._mutation_lock():
+        try:
+            results = c_api.TF_GraphImportGraphDefWithResults(graph, buffer, options)
+            c_api_util.ScopedTFImportGraphDefResults(results)
+        except BaseException:
+            # A late failure leaves the functions of the GraphDef behind: take them out again.
+            for function in graph_def.library.function if not graph.new_operations() else ():
+                if function.signature.name not in before:
+                    with suppress(Exception):
+                        c_api.TF_GraphRemoveFunction(graph, function.signature.name)
+            raise
+        finally:
+            c_api.TF_DeleteBuffer(buffer)
+        return _wrap_new(graph) if wrap else {}
+
+
+def _buffer(graph_def: Any, limit: int) -> Any:
+    wire = graph_def.SerializeToString()
+    if len(wire) > limit:
+        raise TooLarge(f"a GraphDef of {counted(len(wire), 'bytes')}")
+    return c_api.TF_NewBufferFromString(wire)
+
+
+def _without_prefix(
+    graph_def: Any, prefix: str, tensors: Mapping[tuple[str, int], Any], controls: Mapping[str, Any]
+) -> Any:
+    """Takes a prefix from the names of nodes; what they read from outside keeps its full name."""
+    out = type(graph_def)()
+    out.CopyFrom(graph_def)
+    own = {n.name for n in graph_def.node}
+
+    def cut(text: str) -> str:
+        mark = "^" if text.startswith("^") else ""
+        name = text[len(mark) :]
+        return mark + (name.removeprefix(prefix) if name.partition(":")[0] in own else name)
+
+    for node in out.node:
+        node.name = node.name.removeprefix(prefix)
+        node.input[:] = [cut(text) for text in node.input]
+        if "_class" in node.attr:
+            places = node.attr["_class"].list.s
+            lead = b"loc:@" + prefix.encode()
+            places[:] = [b"loc:@" + p.removeprefix(lead) if p.startswith(lead) else p for p in places]
+    return out
+
+
+def adopt_ops(graph: Any) -> None:
+    """Makes the Python ops of nodes that TensorFlow holds already: an import may be cut short between the two."""
+    if hasattr(graph, "new_operations"):
+        _wrap_new(graph)
+
+
+def say_where_made(ops: Iterable[Any]) -> None:
+    """Gives new ops the line of the caller's code as the place where they were made: messages of errors print it."""
+    if not hasattr(c_api, "TF_SetOpStackTrace") or not hasattr(tf_stack, "extract_stack"):
+        return
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        level, frame = level + 1, frame.f_back
+    stack, say = tf_stack.extract_stack(stacklevel=level), c_api.TF_SetOpStackTrace
+    for op in ops:
+        say(op._c_op, stack)
+
+
+#: What `Operation._init` uses. Where it is just this, ops are made below without a call into Python for each.
+_INIT = (
+    "graph", "_original_op", "_inputs_val", "_device_code_locations", "_colocation_code_locations",
+    "_get_control_flow_context", "_control_flow_context", "_gradient_function", "_init_outputs", "_add_op", "_id_value",
+)  # fmt: skip
+
+#: What `SymbolicTensor.__new__` uses. Where it is just this, the dtype of each tensor is not checked once more.
+_NEW = ("uid", "pywrap_tf_session", "PyTensor", "__new__", "SymbolicTensor", "dtypes", "as_dtype")
+
+
+class _DTypes(dict[int, Any]):
+    def __missing__(self, number: int) -> Any:
+        return self.setdefault(number, tf.as_dtype(number))
+
+
+def _tensor_maker() -> Callable[[Any, int, int], Any]:
+    if names_in(TENSOR.__new__) != _NEW:
+        return TENSOR
+    new, dtypes, uid = c_api.PyTensor.__new__, _DTypes(), ops.pywrap_tfe.TFE_Py_UID
+    return lambda op, port, number: new(TENSOR, op, port, dtypes[number], uid())
+
+
+def _wrap_new(graph: Any) -> dict[str, Any]:
+    in_use, names, made = names_in_use(graph), [], []
+    kind, tensor_kind = ops.Operation, _tensor_maker()
+    known = names_in(kind._init) == _INIT
+    context, add = graph._get_control_flow_context(), graph._add_op
+    with gc_paused():
+        for c_op in graph.new_operations():
+            op = kind(c_op, tensor_kind)
+            if known:
+                op.graph, op._control_flow_context = graph, context
+                op._original_op = op._inputs_val = op._gradient_function = None
+                op._device_code_locations = op._colocation_code_locations = None
+                op._init_outputs()
+                op._id_value = add(op)
+            else:
+                op._init(graph)
+            names.append(op.name)  # in this loop, where the op is at hand for the processor too
+            made.append(op)
+        for name in names:
+            in_use.setdefault(name.lower(), 1)
+        return dict(zip(names, made, strict=True))

@@ -1,0 +1,165 @@
+"""Contexts: what is private in the loops and conds of TF1, and in other contexts; tried on TF 2.16 to 2.21."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from operator import attrgetter
+from typing import Any
+
+from tensorflow.core.protobuf import control_flow_pb2
+from tensorflow.python.ops import control_flow_ops, control_flow_util
+
+_PARTS = ("_pred", "_pivot", "_pivot_for_pred", "_pivot_for_body", "_maximum_iterations")
+_CONTEXT = attrgetter("_control_flow_context")
+
+
+def contexts_of(given: Iterable[Any]) -> list[Any]:
+    """Returns the contexts of those ops that are in one."""
+    return [context for context in map(_CONTEXT, given) if context is not None]
+
+
+def innermost_context(op: Any) -> Any:
+    """Returns the context that an op is in, whatever that is; None for none."""
+    return op._get_control_flow_context()
+
+
+def set_context(op: Any, context: Any) -> None:
+    """Puts an op into a context, or into none."""
+    op._set_control_flow_context(context)
+
+
+def context_of(op: Any) -> Any:
+    """Returns the loop or cond of TF1 that an op is in, or None.
+
+    The context of a function that XLA compiles is none: it holds nothing together, and several calls share it.
+    """
+    return next(_contexts_around(op), None)
+
+
+def outermost_context(op: Any) -> Any:
+    """Returns the outermost loop or cond of TF1 that an op is in, or None."""
+    return next(reversed(list(_contexts_around(op))), None)
+
+
+def _contexts_around(op: Any) -> Iterator[Any]:
+    context = op._get_control_flow_context()
+    while context is not None:
+        if getattr(context, "_pivot", None) is not None:
+            yield context
+        context = context.outer_context
+
+
+def loop_around(context: Any) -> Any:
+    """Returns the innermost loop that a context is in, itself included; None for none."""
+    return control_flow_util.GetContainingWhileContext(context)
+
+
+def pivots(context: Any) -> list[str]:
+    """Returns the names of the tensors and ops that a context itself is made of."""
+    names = (getattr(getattr(context, part, None), "name", None) for part in _PARTS)
+    return [name for name in names if isinstance(name, str)]
+
+
+@contextmanager
+def inside_context(graph: Any, context: Any) -> Iterator[None]:
+    """Makes what the block adds to a graph a part of a context; of None, of none that the caller is building."""
+    around = graph._get_control_flow_context()
+    try:
+        graph._set_control_flow_context(context)
+        yield
+    finally:
+        graph._set_control_flow_context(around)
+
+
+def outside_contexts(graph: Any) -> AbstractContextManager[None]:
+    """Leaves the loop or cond that the caller is building: what is imported is no part of it."""
+    return inside_context(graph, None)
+
+
+def new_loop() -> Any:
+    """Returns the context of a loop of which nothing is known but that it is one."""
+    return control_flow_ops.WhileContext(name="while_context")
+
+
+def has_proto(context: Any) -> bool:
+    """Returns whether TensorFlow can write a context as a proto: it can a loop and a cond."""
+    return hasattr(context, "to_proto")
+
+
+def nested_contexts(context: Any) -> list[Any]:
+    """Returns the contexts in a context."""
+    return list(context._nested_contexts)
+
+
+@contextmanager
+def written_alone(contexts: Iterable[Any]) -> Iterator[None]:
+    """Lays nested contexts aside that TensorFlow has no proto of: it can then write those around them."""
+    with ExitStack() as back:
+        todo = list(contexts)
+        while todo:
+            context = todo.pop()
+            nested = context._nested_contexts
+            todo += nested
+            if not all(map(has_proto, nested)):
+                context._nested_contexts = [inner for inner in nested if has_proto(inner)]
+                back.callback(setattr, context, "_nested_contexts", nested)
+        yield
+
+
+def written(context: Any) -> Any:
+    """Returns a context with all that are nested in it as a proto."""
+    proto = control_flow_pb2.ControlFlowContextDef()
+    with written_alone([context]):
+        context.to_control_flow_context_def(proto)
+    return proto
+
+
+def from_proto(proto: Any) -> Any:
+    """Returns the context that a proto says, in the graph that is the default, inside of the context that is now."""
+    return control_flow_ops.from_control_flow_context_def(proto)
+
+
+class _GradientLoop:
+    """What TensorFlow asks of the state of a gradient's loop once it is built."""
+
+    def __init__(self, forward: Any) -> None:
+        self.forward_context = forward
+
+
+def differentiated_loop(context: Any) -> tuple[Any] | None:
+    """Returns the loop whose gradient a loop computes, as the one item of a tuple; None where it computes none."""
+    state = getattr(context, "_grad_state", None)
+    return (state.forward_context,) if state else None
+
+
+def set_differentiated_loop(context: Any, forward: Any) -> None:
+    """Says of a loop that it computes the gradient of another: TensorFlow refuses to differentiate such a one."""
+    context._grad_state = _GradientLoop(forward)
+
+
+def copied_context(old: Any, source: Any, graph: Any, rename: Callable[[str], str | None]) -> Any:
+    """Returns the like of a context that TensorFlow has no proto of, inside of the context that is now; None for none.
+
+    Args:
+        old: the context; what it holds of its graph becomes that of the copy.
+        source: the graph that it is of.
+        graph: the graph of the copy.
+        rename: name of an op or tensor -> its name there, or None; where one is held by name, there is no such context.
+    """
+    new = copy.copy(old)
+    for key, value in vars(old).items():
+        if getattr(value, "graph", None) is source:
+            name = rename(value.name)
+            if name is None:
+                return None
+            setattr(new, key, graph.as_graph_element(name))
+    new._values = {name for name in map(rename, old._values) if name is not None}
+    outside = ((rename(name), rename(thing.name)) for name, thing in old._external_values.items())
+    new._external_values = {a: graph.as_graph_element(b) for a, b in outside if a and b}
+    new._context_stack, new._nested_contexts = [], []
+    new._outer_context = around = graph._get_control_flow_context()
+    if around is not None:
+        around._nested_contexts.append(new)
+    return new

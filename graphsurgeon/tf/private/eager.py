@@ -1,0 +1,52 @@
+"""Eager: what is private in TensorFlow's eager side and in Keras; each use was tried on TF 2.16 to 2.21."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager import context
+from tensorflow.python.ops import resource_variable_ops
+
+
+@contextmanager
+def eager() -> Iterator[None]:
+    """Runs the block eagerly, also where the caller is inside ``graph.as_default()``."""
+    with context.eager_mode():
+        yield
+
+
+def is_trackable(thing: Any) -> bool:
+    """Returns whether this is a `tf.Module`, or what `tf.saved_model.load` gives."""
+    return isinstance(thing, (tf.Module, tf.__internal__.tracking.AutoTrackable))
+
+
+def variable_data(handle: Any) -> tuple[Any, Any] | None:
+    """Returns dtype and shape of the variable behind an eager handle; None where it is the handle of something else."""
+    data = getattr(handle, "_handle_data", None)
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        return None
+    entry = data.shape_and_type[0]
+    return tf.as_dtype(entry.dtype), tf.TensorShape(entry.shape)
+
+
+def note_use(variable: Any) -> None:
+    """Tells tapes and the function being traced that this variable is used: without it, it has no gradient."""
+    resource_variable_ops.variable_accessed(variable)
+
+
+def keras_inputs(model: Any) -> Any:
+    """Returns the inputs of a Keras model in the structure that it takes them in, or None where it does not say."""
+    return getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None))
+
+
+def keras_built_shapes(model: Any) -> dict[str, Any]:
+    """Returns the shapes that a Keras model was built with, by argument; empty where it keeps none."""
+    return getattr(model, "_build_shapes_dict", None) or {}
+
+
+def keras_layers(thing: Any) -> list[Any]:
+    """Returns the layers in a Keras model, however deep, in order; empty where it does not say."""
+    return list(getattr(thing, "_flatten_layers", lambda **_: [])(include_self=False, recursive=True))

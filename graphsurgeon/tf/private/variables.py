@@ -1,0 +1,59 @@
+"""Variables: what is private in the variables of graphs; each use was tried on TF 2.16 to 2.21."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_scope
+from tensorflow.python.ops import variables as variables_module
+
+
+def is_variable(item: Any) -> bool:
+    """Returns whether this is a `tf.Variable` of either kind that can say what it is made of."""
+    return isinstance(item, (ref_variable.RefVariable, resource_variable_ops.BaseResourceVariable))
+
+
+def is_partitioned(item: Any) -> bool:
+    """Returns whether this is a variable in several parts, each of which is one."""
+    return isinstance(item, variables_module.PartitionedVariable)
+
+
+def from_parts(original: Any, parts: Mapping[int, Any]) -> Any:
+    """Returns a partitioned variable like another.
+
+    Args:
+        original: the other.
+        parts: id of a part of the original -> the part that takes its place, in order.
+    """
+    first = next(iter(original))
+    name = parts[id(first)].op.name.removesuffix(first.op.name) + original._name
+    return type(original)(name, original._shape, original.dtype, list(parts.values()), original._partitions)
+
+
+def from_proto(proto: Any, original: Any) -> Any:
+    """Returns a `tf.Variable` over ops that are there, in the graph that is the default, with what no proto says.
+
+    Args:
+        proto: its VariableDef.
+        original: the variable that it is a copy of, or None.
+    """
+    kind = resource_variable_ops.ResourceVariable if proto.is_resource else ref_variable.RefVariable
+    new = kind.from_proto(proto)
+    constraint = getattr(original, "_constraint", None)
+    if constraint is not None:
+        new._constraint = constraint
+    return new
+
+
+def slice_of(variable: Any) -> Any:
+    """Returns where a part of a partitioned variable lies in the whole one; None for any other."""
+    return getattr(variable, "_save_slice_info", None)
+
+
+def take_scopes(graph: Any, names: Iterable[str]) -> None:
+    """Takes names among the scopes of variables: who asks for one by chance is given another."""
+    with graph.as_default():
+        store = variable_scope.get_variable_scope_store()
+    for name in names:
+        store.open_variable_scope(name)

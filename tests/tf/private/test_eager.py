@@ -1,0 +1,50 @@
+"""What is private in TensorFlow's eager side and in Keras."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from graphsurgeon.tf.private import eager
+from tests.tf2 import Net
+
+tf1 = tf.compat.v1
+
+
+def test_a_block_runs_eagerly_also_in_a_graph():
+    with tf.Graph().as_default():
+        with eager.eager():
+            assert tf.executing_eagerly()
+            assert float(tf.constant(2.0) + 1.0) == 3.0
+        assert not tf.executing_eagerly()
+
+
+def test_what_is_trackable():
+    assert eager.is_trackable(Net())
+    assert not eager.is_trackable(lambda: None)
+
+
+def test_the_variable_behind_a_handle():
+    dtype, shape = eager.variable_data(tf.Variable([1.0, 2.0]).handle)
+    assert (dtype, shape) == (tf.float32, [2])
+    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, 0.0)
+    assert eager.variable_data(table.resource_handle) is None
+    assert eager.variable_data(tf.constant(1.0)) is None
+
+
+def test_a_use_is_noted():
+    w = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        eager.note_use(w)
+        y = tf.raw_ops.ReadVariableOp(resource=w.handle, dtype=tf.float32) ** 2
+    assert float(tape.gradient(y, w)) == 6.0
+    assert [v is w for v in tape.watched_variables()] == [True]
+
+
+def test_what_a_keras_model_says_of_itself():
+    model = tf.keras.Sequential([tf.keras.Input([3]), tf.keras.layers.Dense(2)])
+    (taken,) = tf.nest.flatten(eager.keras_inputs(model))
+    assert tuple(taken.shape) == (None, 3)
+    assert [layer.name for layer in eager.keras_layers(model)] == [layer.name for layer in model.layers]
+    assert isinstance(eager.keras_built_shapes(model), dict)
+    nothing = object()
+    assert (eager.keras_inputs(nothing), eager.keras_built_shapes(nothing), eager.keras_layers(nothing)) == (None, {}, [])

@@ -1,0 +1,86 @@
+"""What is private in the functions of graphs."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from tensorflow.core.framework import function_pb2
+
+from graphsurgeon.tf.private import functions, graphs
+
+tf1 = tf.compat.v1
+
+
+def calling():
+    """Returns a graph with a call of a function, the call, and the `tf.function`."""
+    double = tf.function(lambda t: t * 2.0)
+    with tf.Graph().as_default() as graph:
+        result = double(tf1.placeholder(tf.float32, [2], name="x"))
+    call = next(op for op in graph.get_operations() if op.type == "PartitionedCall")
+    return graph, call, result, double
+
+
+def test_functions_of_a_graph():
+    graph, call, _, _ = calling()
+    name = call.get_attr("f").name
+    held = functions.functions_of(graph)
+    assert list(held) == [name]
+    assert functions.is_eager(held[name])
+    assert functions.functions_of(object()) == {}
+    other = tf.Graph()
+    functions.add_function(other, held[name])
+    assert list(functions.functions_of(other)) == [name]
+    functions.remove_function(other, name)
+    assert functions.functions_of(other) == {}
+
+
+def test_functions_of_a_library():
+    graph, call, _, _ = calling()
+    made = functions.from_library(graph.as_graph_def().library)
+    assert [function.name for function in made] == [call.get_attr("f").name]
+    assert not functions.is_eager(made[0])
+
+
+def test_traces():
+    graph, call, _, double = calling()
+    (concrete,) = functions.traces(double)
+    assert functions.function_name(concrete) == call.get_attr("f").name
+    assert functions.is_traced(concrete.graph)
+    assert not functions.is_traced(graph)
+    assert functions.traces(object()) == []
+
+
+def test_definitions_are_loaded_under_new_names():
+    graph, call, _, _ = calling()
+    name = call.get_attr("f").name
+    made = functions.loaded(graph.as_graph_def().library.function)
+    assert list(made) == [name]
+    assert functions.function_name(made[name]) != name
+    (result,) = made[name].graph.outputs
+    assert (result.dtype, result.shape) == (tf.float32, [2])
+    assert functions.loaded([]) == {}
+
+
+def test_what_the_resources_of_a_function_hold_is_written():
+    w = tf.Variable([1.0, 2.0])
+    concrete = tf.function(lambda: w + 1.0).get_concrete_function()
+    definition = function_pb2.FunctionDef()
+    definition.CopyFrom(concrete.function_def)
+    for argument in definition.signature.input_arg:
+        del argument.handle_data[:]
+    functions.say_handles(concrete, definition)
+    (argument,) = definition.signature.input_arg
+    assert [(d.dtype, d.shape.dim[0].size) for d in argument.handle_data] == [(tf.float32.as_datatype_enum, 2)]
+    functions.say_handles(object(), function_pb2.FunctionDef())
+
+
+def test_calls_get_their_gradient_again():
+    graph, call, _, double = calling()
+    name = call.get_attr("f").name
+    graphs.set_gradient_function(call, None)
+    functions.restore_gradients(graph, {})
+    assert graphs.gradient_function(call) is None
+    functions.restore_gradients(graph, functions.functions_of(graph))
+    kept = graphs.gradient_function(call)
+    assert kept is not None
+    functions.restore_gradients(graph, {name: functions.traces(double)[0]})
+    assert graphs.gradient_function(call) is kept

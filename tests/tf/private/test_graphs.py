@@ -1,0 +1,177 @@
+"""What is private in graphs, ops and tensors: each name does what it says, and what replaces it gives the same."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from graphsurgeon.graph.provenance import COLLECTION
+from graphsurgeon.tf.private import graphs
+from tests.graphs import model, tiny
+
+tf1 = tf.compat.v1
+
+
+def ops(graph, *names):
+    return [graph.get_operation_by_name(name) for name in names]
+
+
+@pytest.fixture(params=[True, False], ids=["quick", "public"])
+def ways(request, monkeypatch):
+    """Runs a test with the private ways of this TensorFlow, and with the public ones that take their place."""
+    if not request.param:
+        monkeypatch.setattr(graphs, "_RAW_SHAPES", False)
+        monkeypatch.setattr(graphs, "_RAW_NODES", False)
+
+
+@pytest.mark.usefixtures("ways")
+def test_shapes_are_compared():
+    graph = tiny()
+    x, y, k = (op.outputs[0] for op in ops(graph, "x", "y", "k"))
+    assert graphs.same_shape(x, y)
+    assert not graphs.same_shape(x, k)
+    other = tiny()
+    pairs = list(zip(ops(graph, "x", "y"), ops(other, "x", "y"), strict=True))
+    assert graphs.differently_shaped(pairs) == []
+    x.set_shape([3, 2])
+    assert graphs.differently_shaped(pairs) == [(x, other.get_tensor_by_name("x:0"))]
+
+
+@pytest.mark.usefixtures("ways")
+def test_nodes_as_bytes_are_the_nodes():
+    graph = tiny()
+    nodes = [tf1.NodeDef.FromString(data) for data in graphs.node_bytes(graph.get_operations())]
+    assert nodes == [op.node_def for op in graph.get_operations()]
+
+
+def test_kinds():
+    graph = model().graph
+    x = graph.get_tensor_by_name("x:0")
+    assert type(x) is graphs.TENSOR
+    assert {type(x), type(x.op)} == graphs.PLAIN
+    sparse = tf.SparseTensor([[0, 0]], [1.0], [1, 1])
+    assert [graphs.is_composite(thing) for thing in (sparse, x.op, [x])] == [True, False, False]
+
+
+def test_ops_are_found_and_numbered():
+    graph = tiny()
+    x, y, z = ops(graph, "x", "y", "z")
+    assert graphs.op_finder(graph)("y") is y
+    with pytest.raises(KeyError):
+        graphs.op_finder(graph)("no/such")
+    assert graphs.number_of(x) < graphs.number_of(y) < graphs.number_of(z)
+    with graph.control_dependencies([z, x]):
+        assert graphs.waited_for(graph) == [x, z]
+    assert graphs.waited_for(graph) == []
+
+
+def test_originals_and_attributes():
+    graph = tiny()
+    x, y, z = ops(graph, "x", "y", "z")
+    assert graphs.originals_of([x, y]) == []
+    graphs.set_original(y, x)
+    assert graphs.originals_of([x, y, z]) == [None, x, None]
+    assert graphs.originals_of([object()]) == []
+    graphs.set_attribute(y, "_mark", tf1.AttrValue(s=b"here"))
+    assert y.get_attr("_mark") == b"here"
+
+
+def test_inputs_are_set_and_marked():
+    graph = tiny()
+    x, y, z = ops(graph, "x", "y", "z")
+    assert graphs.rewiring_works()
+    assert list(z.inputs)[0] is y.outputs[0]
+    if graphs.MARKS_INPUTS:
+        before = graphs.input_marks([z])
+        assert graphs.input_marks([z])[0] is before[0]
+    graphs.set_input(z, 0, x.outputs[0])
+    assert list(z.inputs)[0] is x.outputs[0]
+    if graphs.MARKS_INPUTS:
+        assert graphs.input_marks([z])[0] is not before[0]
+    graphs.set_control_inputs(z, (), (x, y))
+    graphs.set_control_inputs(z, (x, y), (x, y))
+    assert set(z.control_inputs) == {x, y}
+    graphs.set_control_inputs(z, (x, y), (y,))
+    assert z.control_inputs == [y]
+
+
+def test_what_a_function_looks_up():
+    assert graphs.names_in(lambda thing: thing.name.upper()) == ("name", "upper")
+    assert graphs.names_in(len) == ()
+
+
+def test_what_tensorflow_knows_of_op_types():
+    assert graphs.known_op("MatMul")
+    assert not graphs.known_op("NoSuchOp")
+    assert [arg.name for arg in graphs.op_definition("MatMul").input_arg] == ["a", "b"]
+    assert graphs.op_definition("NoSuchOp") is None
+    assert callable(graphs.registered_gradient("MatMul"))
+    with pytest.raises(LookupError):
+        graphs.registered_gradient("NoSuchOp")
+
+
+def test_flops_are_those_of_tensorflow_or_none():
+    with tf.Graph().as_default():
+        product = tf.matmul(tf.ones([2, 3]), tf.ones([3, 5]))
+        odd = tf1.placeholder(tf.float32, name="odd")
+    assert graphs.flops(product.op) == 2 * 2 * 3 * 5
+    assert graphs.flops(odd.op) is None
+
+
+def test_the_gradient_that_is_kept_on_a_call():
+    op = tiny().get_operation_by_name("y")
+    assert graphs.gradient_function(op) is None
+    graphs.set_gradient_function(op, len)
+    assert graphs.gradient_function(op) is len
+
+
+def test_what_a_graph_holds_beside_its_ops():
+    graph = model().graph
+    assert graphs.names_in_use(graph)["net"] == 1
+    graph.add_to_collection(COLLECTION, b"ours")
+    graph.add_to_collection(("odd", 1), 1)
+    lists = graphs.collections_of(graph)
+    assert list(lists) == sorted(lists)
+    assert COLLECTION not in lists
+    assert lists["mine"] is graph.get_collection_ref("mine")
+    assert {COLLECTION, ("odd", 1), *lists} <= graphs.all_collections(graph).keys()
+    assert graphs.all_collections(graph)["mine"] is lists["mine"]
+
+
+def test_items_of_collections_are_read_as_tensorflow_reads_them():
+    written, read = graphs.collection_reader("trainable_variables")
+    assert written.DESCRIPTOR.name == "VariableDef"
+    assert callable(read)
+    assert graphs.collection_reader("no such") == (None, None)
+
+
+def test_what_must_not_be_fetched_or_fed():
+    graph = tiny()
+    y = graph.get_operation_by_name("y")
+    graph.prevent_fetching(y)
+    graph.prevent_feeding(y.outputs[0])
+    assert y in graphs.guarded_ops(graph)
+    assert y.outputs[0] in list(graphs.guarded_tensors(graph))
+    assert graphs.guarded_ops(object()) is graphs.guarded_tensors(object()) is None
+
+
+def test_callbacks_are_kept():
+    graph = tiny()
+    assert graphs.callbacks(graph) == []
+    with graph.as_default():
+        tf1.py_func(lambda x: x, [tf.constant(1.0)], tf.float32)
+    held = graphs.callbacks(graph)
+    assert len(held) == 1
+    other = tiny()
+    graphs.set_callbacks(other, held)
+    assert graphs.callbacks(other) == held
+    graphs.set_callbacks(other, [])
+    assert graphs.callbacks(other) == []
+
+
+def test_what_a_resource_is_of_is_copied():
+    with tf.Graph().as_default():
+        handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[2])
+        stand_in = tf1.placeholder(tf.resource)
+        graphs.copy_handle_data(handle, stand_in)
+        assert tf.raw_ops.ReadVariableOp(resource=stand_in, dtype=tf.float32).shape == [2]

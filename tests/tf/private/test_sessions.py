@@ -1,0 +1,45 @@
+"""What is private in sessions."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
+
+from graphsurgeon.tf.private import sessions
+from tests.graphs import tiny
+
+tf1 = tf.compat.v1
+
+
+def test_a_session_has_the_methods_its_runs_go_through():
+    with tf1.Session(graph=tiny()) as session:
+        for name in (sessions.RUN, sessions.EXTEND_AND_RUN, sessions.MAKE_CALLABLE):
+            assert callable(getattr(session, name))
+
+
+def test_a_callable_is_made_of_options():
+    with tf1.Session(graph=tiny()) as session:
+        run = sessions.callable_of(session, config_pb2.CallableOptions(feed=["x:0"], fetch=["z:0"]))
+        assert run(np.float32([[1.0, 2.0]]))[0].tolist() == [[2.0, 5.0]]
+    assert sessions.callable_of(object(), None) is None
+
+
+def test_the_session_inside():
+    with tiny().as_default(), tf1.train.MonitoredSession() as outer:
+        inner = sessions.innermost(outer)
+        assert isinstance(inner, tf1.Session)
+        assert sessions.innermost(inner) is inner
+    strange = object()
+    assert sessions.innermost(strange) is strange
+
+
+def test_config_and_end():
+    config = tf1.ConfigProto(allow_soft_placement=True)
+    session = tf1.Session(graph=tiny(), config=config)
+    assert sessions.config_of(session).allow_soft_placement
+    assert not sessions.is_closed(session)
+    session.close()
+    assert sessions.is_closed(session)
+    assert sessions.config_of(object()) is None
+    assert not sessions.is_closed(object())
