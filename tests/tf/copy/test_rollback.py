@@ -259,8 +259,9 @@ def test_a_failure_while_values_are_set_is_made_good_by_the_next_call(way):
         now.close()
 
     made, session, _ = settle(way)
-    found = points(lambda: made.ed.session(session), ("tf/sessions.py", "tf/variables.py", "editor.py"))
-    steps = [p for p in found if p.file != "tf/variables.py" or p.function in ("assign", "initialise", "fetch")]
+    found = points(lambda: made.ed.session(session), ("tf/values/", "editor.py"))
+    whole = ("tf/values/sessions.py", "editor.py")
+    steps = [p for p in found if p.file in whole or p.function in ("assign", "initialise", "_run", "fetch")]
     assert {p.callee for p in steps} >= {"run"}
     each(steps, fails)
 

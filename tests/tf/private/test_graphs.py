@@ -80,12 +80,12 @@ def test_inputs_are_set_and_marked():
     graph = tiny()
     x, y, z = ops(graph, "x", "y", "z")
     assert graphs.rewiring_works()
-    assert list(z.inputs)[0] is y.outputs[0]
+    assert z.inputs[0] is y.outputs[0]
     if graphs.MARKS_INPUTS:
         before = graphs.input_marks([z])
         assert graphs.input_marks([z])[0] is before[0]
     graphs.set_input(z, 0, x.outputs[0])
-    assert list(z.inputs)[0] is x.outputs[0]
+    assert z.inputs[0] is x.outputs[0]
     if graphs.MARKS_INPUTS:
         assert graphs.input_marks([z])[0] is not before[0]
     graphs.set_control_inputs(z, (), (x, y))

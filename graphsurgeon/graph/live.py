@@ -1,0 +1,200 @@
+"""Live: what the package asks of graphs, ops, tensors and sessions of TensorFlow, as types that need no TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+
+class TFGraph(Protocol):
+    """A `tf.Graph`."""
+
+    @property
+    def version(self) -> int:
+        """A number that grows with each new op."""
+
+    @property
+    def finalized(self) -> bool:
+        """Whether nothing can be added any more."""
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """Its VersionDef."""
+
+    @property
+    def collections(self) -> Collection[Any]:
+        """The keys of its collections."""
+
+    def as_default(self) -> AbstractContextManager[Any]:
+        """Makes it the graph that a block builds."""
+
+    def as_graph_def(self) -> Any:
+        """Returns its nodes and functions as a GraphDef."""
+
+    def get_operations(self) -> list[TFOp]:
+        """Returns its ops, in the order in which they were made."""
+
+    def get_operation_by_name(self, name: str) -> TFOp:
+        """Returns an op; raises KeyError where there is none."""
+
+    def get_tensor_by_name(self, name: str) -> TFTensor:
+        """Returns a tensor; raises KeyError where there is none."""
+
+    def as_graph_element(self, obj: Any) -> Any:
+        """Returns the op or tensor of a name or object."""
+
+    def create_op(self, op_type: str, inputs: list[Any], dtypes: Any = None, *, name: str, attrs: Any) -> TFOp:
+        """Makes an op."""
+
+    def get_all_collection_keys(self) -> list[Any]:
+        """Returns the keys of its collections."""
+
+    def get_collection(self, name: Any) -> list[Any]:
+        """Returns a collection as a list of its own."""
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """Returns a collection itself; makes it where there is none."""
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Adds an item to a collection."""
+
+    def is_feedable(self, tensor: Any) -> bool:
+        """Returns whether a tensor may be fed."""
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Forbids to feed a tensor."""
+
+    def prevent_fetching(self, op: Any) -> None:
+        """Forbids to fetch an op."""
+
+    def device(self, device_name_or_function: Any) -> AbstractContextManager[Any]:
+        """Places what a block makes."""
+
+    def get_name_scope(self) -> str:
+        """Returns the name scope that is open."""
+
+
+class TFOp(Protocol):
+    """A `tf.Operation`."""
+
+    @property
+    def name(self) -> str:
+        """Its full name."""
+
+    @property
+    def type(self) -> str:
+        """Its op type."""
+
+    @property
+    def graph(self) -> TFGraph:
+        """The graph that it is in."""
+
+    @property
+    def inputs(self) -> Sequence[TFTensor]:
+        """What it reads."""
+
+    @property
+    def outputs(self) -> list[TFTensor]:
+        """What it gives."""
+
+    @property
+    def control_inputs(self) -> list[TFOp]:
+        """What it waits for."""
+
+    @property
+    def node_def(self) -> Any:
+        """Its NodeDef."""
+
+    @property
+    def device(self) -> str:
+        """Where it asks to be placed."""
+
+    @property
+    def traceback(self) -> Any:
+        """Where it was made."""
+
+    def get_attr(self, name: str) -> Any:
+        """Returns an attribute; raises ValueError where there is none."""
+
+    def colocation_groups(self) -> list[bytes]:
+        """Returns what it asks to be placed with."""
+
+
+class TFTensor(Protocol):
+    """A `tf.Tensor` of a graph."""
+
+    @property
+    def name(self) -> str:
+        """Its op's name with the number of the output."""
+
+    @property
+    def op(self) -> TFOp:
+        """The op that gives it."""
+
+    @property
+    def graph(self) -> TFGraph:
+        """The graph that it is in."""
+
+    @property
+    def value_index(self) -> int:
+        """Which output it is."""
+
+    @property
+    def dtype(self) -> Any:
+        """Its `tf.DType`."""
+
+    @property
+    def shape(self) -> Any:
+        """Its static `tf.TensorShape`."""
+
+    def set_shape(self, shape: Any) -> None:
+        """Says more of its static shape."""
+
+    def consumers(self) -> list[TFOp]:
+        """Returns the ops that read it."""
+
+
+class TFVariable(Protocol):
+    """A `tf.Variable` of a graph."""
+
+    @property
+    def name(self) -> str:
+        """Its op's name with the number of the output."""
+
+    @property
+    def op(self) -> TFOp:
+        """The op that holds it."""
+
+    @property
+    def graph(self) -> TFGraph:
+        """The graph that it is in."""
+
+    @property
+    def dtype(self) -> Any:
+        """Its `tf.DType`."""
+
+    @property
+    def shape(self) -> Any:
+        """Its static `tf.TensorShape`."""
+
+    @property
+    def initializer(self) -> TFOp:
+        """The op that gives it its initial value."""
+
+    def to_proto(self) -> Any:
+        """Returns its VariableDef."""
+
+
+class TFSession(Protocol):
+    """A `tf.compat.v1.Session`, or what wraps one."""
+
+    @property
+    def graph(self) -> TFGraph:
+        """The graph that it runs."""
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Runs ops and returns the values of tensors."""
+
+    def close(self) -> None:
+        """Gives back what it holds."""
