@@ -71,6 +71,9 @@ class TFGraph(Protocol):
     def device(self, device_name_or_function: Any) -> AbstractContextManager[Any]:
         """Places what a block makes."""
 
+    def colocate_with(self, op: Any) -> AbstractContextManager[Any]:
+        """Places what a block makes with an op."""
+
     def get_name_scope(self) -> str:
         """Returns the name scope that is open."""
 
@@ -195,6 +198,9 @@ class TFSession(Protocol):
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """Runs ops and returns the values of tensors."""
+
+    def list_devices(self) -> list[Any]:
+        """Returns the devices that it has."""
 
     def close(self) -> None:
         """Gives back what it holds."""

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
+from ..graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ..graph.variables import VARIABLE_TYPES, VariableInfo
 from .copy.imports import import_nodes
 from .functions.library import adopt
@@ -47,7 +48,7 @@ def bare(thing: Any) -> Any:
     return thing.graph.as_graph_element(thing.name)
 
 
-def placeholder(graph: Any, dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+def placeholder(graph: TFGraph | None, dtype: Any, shape: Any = None, name: str | None = None) -> TFTensor:
     """Makes a placeholder in a graph, or in the graph that is the default where `graph` is None.
 
     Args:
@@ -77,17 +78,17 @@ def graph_key_names() -> list[str]:
     return [name for key in asked if isinstance(name := getattr(keys, key), str)]
 
 
-def collections_in(graph: Any) -> dict[Any, list[Any]]:
+def collections_in(graph: TFGraph) -> dict[Any, list[Any]]:
     """Returns the collections of a graph as lists of their own."""
     return {key: graph.get_collection(key) for key in graph.get_all_collection_keys()}
 
 
-def is_name_taken(graph: Any, name: str) -> bool:
+def is_name_taken(graph: TFGraph, name: str) -> bool:
     """Returns whether a name is that of an op or scope of a graph; upper and lower case are the same."""
     return name.lower() in names_in_use(graph)
 
 
-def whole_contexts(ops: Iterable[Any]) -> list[Any]:
+def whole_contexts(ops: Iterable[TFOp]) -> list[TFOp]:
     """Returns the ops that are missing where a part of a TF1 loop or cond is given, in order of creation."""
     given = list(ops)
     wanted = {id(outermost_context(op)) for op in given} - {id(None)}
@@ -112,7 +113,7 @@ def whole_contexts(ops: Iterable[Any]) -> list[Any]:
     return sorted((op for key, op in found.items() if key not in have), key=number_of)
 
 
-def in_context(op: Any) -> bool:
+def in_context(op: TFOp) -> bool:
     """Returns whether an op is in a TF1 loop or cond."""
     return context_of(op) is not None
 
@@ -121,7 +122,7 @@ def in_context(op: Any) -> bool:
 _KEYS = ("shared_name", "frame_name", "var_name")
 
 
-def copied_node(op: Any, name: str, key: str, places: Mapping[str, str]) -> Any:
+def copied_node(op: TFOp, name: str, key: str, places: Mapping[str, str]) -> Any:
     """Returns the NodeDef of a copy of an op, without its inputs.
 
     Args:
@@ -147,13 +148,13 @@ def copied_node(op: Any, name: str, key: str, places: Mapping[str, str]) -> Any:
     return node
 
 
-def adopt_functions(source: Any, graph: Any) -> None:
+def adopt_functions(source: TFGraph, graph: TFGraph) -> None:
     """Makes the functions of one graph known in another."""
     if source is not graph and functions_of(source):
         adopt(graph, source.as_graph_def().library)
 
 
-def add_op(graph: Any, node: Any, inputs: Sequence[Any]) -> Any:
+def add_op(graph: TFGraph, node: Any, inputs: Sequence[TFTensor]) -> TFOp:
     """Makes one op from a NodeDef.
 
     Args:
@@ -175,7 +176,7 @@ def add_op(graph: Any, node: Any, inputs: Sequence[Any]) -> Any:
         return graph.create_op(node.op, list(inputs), None, name=f"{node.name}/", attrs=dict(node.attr))
 
 
-def is_held(tensor: Any) -> bool:
+def is_held(tensor: TFTensor) -> bool:
     """Returns whether a tensor stands for something that is held elsewhere: a reference or a handle."""
     return tensor.dtype != tensor.dtype.base_dtype or tensor.dtype in (tf.resource, tf.variant)
 
@@ -184,7 +185,7 @@ def is_held(tensor: Any) -> bool:
 _BONDS = ("shared_name", "container", "_class", "_gradient_op_type", "frame_name", "token")
 
 
-def is_plain(op: Any) -> bool:
+def is_plain(op: TFOp) -> bool:
     """Returns whether an op needs nothing of the graph but its inputs: no state, no loop or cond, no function."""
     if context_of(op) is not None or op.type in VARIABLE_TYPES or any(map(is_held, op.outputs)):
         return False
@@ -195,13 +196,13 @@ def is_plain(op: Any) -> bool:
 
 
 def copied_plainly(
-    graph: Any,
-    ops: Sequence[Any],
+    graph: TFGraph,
+    ops: Sequence[TFOp],
     names: Mapping[str, str],
-    inputs: Mapping[Any, Any],
-    instead: Mapping[Any, Any],
+    inputs: Mapping[TFTensor, TFTensor],
+    instead: Mapping[TFOp, TFOp],
     scope: str,
-) -> dict[str, Any] | None:
+) -> dict[str, TFOp] | None:
     """Copies plain ops within their graph, all of them or none.
 
     Args:
@@ -245,16 +246,16 @@ def copied_plainly(
     if scope:
         names_in_use(graph).setdefault(scope.lower(), 1)  # so that nobody is given it by chance
     for op in ops:
-        new = made[names[op.name]]
-        if same_shapes(op.inputs, new.inputs):
-            for old, output in zip(op.outputs, new.outputs, strict=True):
+        copy = made[names[op.name]]
+        if same_shapes(op.inputs, copy.inputs):
+            for old, output in zip(op.outputs, copy.outputs, strict=True):
                 output.set_shape(old.shape)
     return made
 
 
 def rebuild_variables(
-    source: Any, graph: Any, ops: Mapping[str, str], scope: str, rename: Callable[[str], str]
-) -> list[Any]:
+    source: TFGraph, graph: TFGraph, ops: Mapping[str, str], scope: str, rename: Callable[[str], str]
+) -> list[TFVariable]:
     """Makes `tf.Variable` objects over copied ops, and puts them into the collections of their originals.
 
     Args:
@@ -291,7 +292,9 @@ def rebuild_variables(
     return list(made.values())
 
 
-def join_collections(source: Any, graph: Any, made: Mapping[str, Any], rename: Callable[[str], str]) -> None:
+def join_collections(
+    source: TFGraph, graph: TFGraph, made: Mapping[str, TFVariable], rename: Callable[[str], str]
+) -> None:
     """Puts new variables into the collections that hold their originals.
 
     Args:
@@ -306,12 +309,12 @@ def join_collections(source: Any, graph: Any, made: Mapping[str, Any], rename: C
             join_collection(graph, rename(key), news)
 
 
-def variables_in(graph: Any) -> dict[str, Any]:
+def variables_in(graph: TFGraph) -> dict[str, TFVariable]:
     """Returns the `tf.Variable` objects in the collections of a graph, by the name of their op."""
     return variable_objects(graph)
 
 
-def carry_values(ops: Mapping[str, str], source: Any, session: Any) -> int:
+def carry_values(ops: Mapping[str, str], source: TFSession, session: TFSession) -> int:
     """Gives copied variables the values of their originals; returns how many there were.
 
     Args:
@@ -329,17 +332,17 @@ def carry_values(ops: Mapping[str, str], source: Any, session: Any) -> int:
     return len(moved)
 
 
-def is_placed(op: Any) -> bool:
+def is_placed(op: TFOp) -> bool:
     """Returns whether an op asks to be placed with another."""
     return bool(op.colocation_groups() != [b"loc:@" + op.name.encode()])
 
 
-def same_shapes(some: Iterable[Any], others: Iterable[Any]) -> bool:
+def same_shapes(some: Iterable[TFTensor], others: Iterable[TFTensor]) -> bool:
     """Returns whether tensors have, one by one, equal static shapes."""
     return all(same_shape(a, b) for a, b in zip(some, others, strict=True))
 
 
-def as_tensor(thing: Any, like: Any) -> Any:
+def as_tensor(thing: Any, like: Any) -> TFTensor:
     """Returns a value, array or variable as a tensor in the graph of another, with its dtype; a tensor as it is."""
     if isinstance(thing, tf.Tensor) and hasattr(thing, "graph"):
         return bare(thing)
@@ -348,7 +351,7 @@ def as_tensor(thing: Any, like: Any) -> Any:
         return tf.convert_to_tensor(thing, dtype)
 
 
-def variable_of(tensor: Any) -> Any:
+def variable_of(tensor: TFTensor) -> TFOp | None:
     """Returns the op of the variable whose value a tensor is, read from it directly; else None."""
     op = tensor.op
     if op.type in ("ReadVariableOp", "Identity") and len(op.inputs) == 1:
@@ -356,12 +359,12 @@ def variable_of(tensor: Any) -> Any:
     return op if op.type in VARIABLE_TYPES else None
 
 
-def value_readers(holder: Any) -> list[Any]:
+def value_readers(holder: TFOp) -> list[TFOp]:
     """Returns the ops that read the value of a variable, given by its op; not those that set it."""
     users = dict.fromkeys(op for out in holder.outputs for op in out.consumers())
     return [op for op in users if not op.type.startswith(("Assign", "VarIsInitialized", "IsVariableInitialized"))]
 
 
-def like_in(graph: Any, old: Any) -> Any:
+def like_in(graph: TFGraph, old: Any) -> Any:
     """Returns what a replacement is to be like: dtype of the tensor or variable `old`, in a graph."""
     return SimpleNamespace(graph=graph, dtype=old.dtype)

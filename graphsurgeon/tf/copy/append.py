@@ -12,6 +12,7 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph
+from ...graph.live import TFGraph, TFOp, TFVariable
 from ...graph.traversal import backward
 from ...graph.variables import VariableInfo
 from ...plan.copied import Copied
@@ -58,12 +59,12 @@ class Made:
         missed: control-flow contexts of which the copy has only a part: gradients cannot go through these.
     """
 
-    graph: Any
+    graph: TFGraph
     ops: list[str] = field(default_factory=list)
     nodes: Sequence[Any] = ()
-    live: Mapping[str, Any] = field(default_factory=dict)
-    variables: dict[str, Any] = field(default_factory=dict)
-    carried: dict[str, Any] = field(default_factory=dict)
+    live: Mapping[str, TFOp] = field(default_factory=dict)
+    variables: dict[str, TFVariable] = field(default_factory=dict)
+    carried: dict[str, TFVariable] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     infos: dict[str, VariableInfo] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Made:
     starters: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
-def carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) -> Made:
+def carry_out(effect: Effect, graph: TFGraph, resolve_values: Callable[[Any], Any]) -> Made:
     """Adds the copies of an effect to a live graph.
 
     Args:
@@ -94,7 +95,7 @@ def carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) 
         return _carry_out(effect, graph, resolve_values)
 
 
-def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any]) -> Made:
+def _carry_out(effect: Effect, graph: TFGraph, resolve_values: Callable[[Any], Any]) -> Made:
     # 1. Everything that can fail, before anything changes.
     made = Made(graph)
     phase("reading values")
@@ -128,7 +129,9 @@ def _carry_out(effect: Effect, graph: Any, resolve_values: Callable[[Any], Any])
     return made
 
 
-def _imported(graph: Any, graph_def: Any, tensors: Any, controls: Any, within: str, told: list[Any]) -> dict[str, Any]:
+def _imported(
+    graph: TFGraph, graph_def: Any, tensors: Any, controls: Any, within: str, told: list[Any]
+) -> dict[str, TFOp]:
     """Imports nodes, some of which are told shapes; without these, where they contradict what TensorFlow infers."""
     try:
         return import_nodes(graph, graph_def, tensors, controls, within=within)
@@ -213,7 +216,7 @@ def _moved_feeds(copied: Copied, feeds: dict[str, Any]) -> dict[str, Any]:
     return {copied.renamed(n): feeds[n] for n, op in known.items() if op >= 0 and place[op] >= 0}
 
 
-def _reserve(graph: Any, effect: Effect) -> None:
+def _reserve(graph: TFGraph, effect: Effect) -> None:
     """Takes the scope in Python's table of names, so that nobody is given it by chance."""
     table = names_in_use(graph)
     for copied in effect.copies:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ...graph.live import TFGraph, TFOp, TFVariable
 from ...plan.copied import Copied
 from ..functions import library as functions
 from ..private.graphs import (
@@ -27,7 +28,7 @@ from .contexts import keep_contexts
 _HANDLES = (tf.resource, tf.variant)
 
 
-def attach(copied: Copied, graph: Any, made: Any, loose: Any = None) -> None:
+def attach(copied: Copied, graph: TFGraph, made: Any, loose: Any = None) -> None:
     """Gives the copy what Python keeps beside the nodes: shapes, gradients, variables, collections.
 
     Args:
@@ -65,10 +66,10 @@ def attach(copied: Copied, graph: Any, made: Any, loose: Any = None) -> None:
 def _keep_collections(
     targets: dict[str, str],
     copied: Copied,
-    graph: Any,
+    graph: TFGraph,
     made: Any,
     contexts: dict[int, Any],
-    originals: dict[str, Any],
+    originals: dict[str, TFVariable],
 ) -> None:
     """Adds the copies of what the source's collections hold to collections of the destination, in order."""
     source, move = copied.source.owner, _Move(copied, made, originals)
@@ -98,7 +99,7 @@ def _keep_collections(
 class _Move:
     """Finds what became of an op, tensor or variable of the source; None where it was not copied."""
 
-    def __init__(self, copied: Copied, made: Any, originals: dict[str, Any]) -> None:
+    def __init__(self, copied: Copied, made: Any, originals: dict[str, TFVariable]) -> None:
         self._copied, self._live = copied, made.live
         self._new = dict(zip((copied.source.names[i] for i in copied.ops.tolist()), copied.names, strict=True))
         self._variables = {v.was: made.variables.get(v.name) for v in copied.variables}
@@ -115,7 +116,7 @@ class _Move:
             return self._op(item.name)
         return self._variables.get(item.op.name)
 
-    def _op(self, name: str) -> Any:
+    def _op(self, name: str) -> TFOp | None:
         new = self._new.get(name)
         return None if new is None else self._live[new]
 
@@ -128,7 +129,7 @@ def _op(name: str) -> str:
     return name.lstrip("^").partition(":")[0]
 
 
-def _keep_callbacks(copied: Copied, source: Any, graph: Any) -> None:
+def _keep_callbacks(copied: Copied, source: TFGraph, graph: TFGraph) -> None:
     """Keeps the Python functions behind `py_func` ops alive as long as the copy."""
     calls = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
     held = callbacks(source)
@@ -136,7 +137,7 @@ def _keep_callbacks(copied: Copied, source: Any, graph: Any) -> None:
         set_callbacks(graph, [*callbacks(graph), *held])
 
 
-def keep_shapes(pairs: list[tuple[Any, Any]]) -> None:
+def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
     """Sets on copies the shapes that were set by hand (`set_shape`), which are not in the nodes.
 
     A shape that contradicts what TensorFlow infers of the copy was no longer true of the original. A tensor of another
@@ -155,7 +156,7 @@ def _fed(copied: Copied) -> list[int]:
     return ops
 
 
-def _keep_handles(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> None:
+def _keep_handles(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> None:
     """Says of resources that come in by a placeholder what they hold: TensorFlow has no attribute for it.
 
     Nor can it have inferred it of what reads them.
@@ -171,7 +172,7 @@ def _keep_handles(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> N
             copy_handle_data(was, new)
 
 
-def _keep_guards(source: Any, graph: Any, pairs: list[tuple[Any, Any]]) -> None:
+def _keep_guards(source: TFGraph, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> None:
     """Tensors and ops that TensorFlow forbids to feed or fetch stay forbidden in the copy."""
     ops, tensors = guarded_ops(source), guarded_tensors(source)
     for old, new in pairs if ops or tensors else ():

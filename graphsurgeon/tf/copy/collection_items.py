@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from google.protobuf.message import Message
 
+from ...graph.live import TFGraph
 from ...graph.variables import Entry
 from ..private.graphs import is_composite
 from ..private.variables import from_parts, is_partitioned, is_variable
@@ -20,7 +21,7 @@ Move = Callable[[Any], Any]
 _VALUES = (str, bytes, bool, int, float, complex, type(None), np.ndarray, np.generic, Message, tf.DType, tf.TensorShape)
 
 
-def entry(graph: Any, item: Any) -> Entry:
+def entry(graph: TFGraph, item: Any) -> Entry:
     """Returns what an item of a collection is, in plain values."""
     if is_variable(item):
         return Entry("variable", item.op.name)
@@ -43,7 +44,7 @@ def entry(graph: Any, item: Any) -> Entry:
     return Entry("other", repr(item)[:80])
 
 
-def is_value(item: Any, graph: Any) -> bool:
+def is_value(item: Any, graph: TFGraph) -> bool:
     """Returns whether an item can be in any graph: text, numbers, messages, objects that hold nothing of `graph`."""
     if isinstance(item, _VALUES):
         return True
@@ -61,7 +62,7 @@ def parts_of(thing: Any) -> list[Any]:
     return _parts(thing) or [thing]
 
 
-def moved(item: Any, graph: Any, move: Move, rename: Callable[[str], str | None]) -> Any:
+def moved(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | None]) -> Any:
     """Returns the item for the copy, or None where a part of it was not copied.
 
     A structure keeps its kind: SparseTensor, RaggedTensor, IndexedSlices, tuple, dict, PartitionedVariable.
@@ -110,7 +111,7 @@ def _saver_names(saver: Any) -> list[str]:
     return [about.filename_tensor_name, about.save_tensor_name, about.restore_op_name] if about else []
 
 
-def _moved_saver(saver: Any, graph: Any, rename: Callable[[str], str | None]) -> Any:
+def _moved_saver(saver: Any, graph: TFGraph, rename: Callable[[str], str | None]) -> Any:
     names = _saver_names(saver)
     new = [rename(name) for name in names]
     if not names or None in new:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ...graph.live import TFGraph, TFOp
 from ...plan.copied import Copied
 from ..private.contexts import (
     context_of,
@@ -30,7 +31,7 @@ from ..private.contexts import (
 )
 
 
-def context_ops(graph: Any) -> tuple[frozenset[str], ...]:
+def context_ops(graph: TFGraph) -> tuple[frozenset[str], ...]:
     """Returns for each outermost control-flow context the names of the ops it is made of, pivots included."""
     found: dict[int, set[str]] = {}
     for op in graph.get_operations():
@@ -45,7 +46,7 @@ def context_ops(graph: Any) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(names) for names in found.values())
 
 
-def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> tuple[dict[int, Any], list[str]]:
+def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> tuple[dict[int, Any], list[str]]:
     """Gives the copies of ops in loops and conds their contexts, nested ones with their outer ones.
 
     Args:
@@ -77,7 +78,7 @@ def keep_contexts(copied: Copied, graph: Any, pairs: list[tuple[Any, Any]]) -> t
     return {key: carrier.made[key] for key in tops if key in carrier.made}, carrier.missed
 
 
-def mark_loop(ops: Iterable[Any]) -> None:
+def mark_loop(ops: Iterable[TFOp]) -> None:
     """Says of ops inside loops of TF1 that they are, where they come from a file that does not.
 
     A function that is traced orders what has state by control edges of its own, but not inside loops, where such an
@@ -92,7 +93,7 @@ def mark_loop(ops: Iterable[Any]) -> None:
 class _Carrier:
     """Makes the contexts of a copy; the graph's own context is the one around what is made."""
 
-    def __init__(self, copied: Copied, graph: Any) -> None:
+    def __init__(self, copied: Copied, graph: TFGraph) -> None:
         self._rename, self._graph, self._source = _Renamer(copied), graph, copied.source.owner
         self.made: dict[int, Any] = {}
         self.missed: list[str] = []

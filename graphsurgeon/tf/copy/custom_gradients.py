@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
+from ...graph.live import TFGraph, TFOp, TFVariable
 from ...plan.copied import Copied
 from ...plan.preflight import custom_gradients
 from ..private.graphs import is_composite, registered_gradient
@@ -43,7 +44,7 @@ class Moved:
     call: Callable[..., Any] | None = None
     why: str = ""
 
-    def __call__(self, op: Any, *slopes: Any) -> Any:
+    def __call__(self, op: TFOp, *slopes: Any) -> Any:
         """Returns the gradients of the op's inputs, as TensorFlow asks for them."""
         if self.call is None:
             raise PlanError(
@@ -72,7 +73,7 @@ def registered(copied: Copied) -> list[Moved]:
     return made
 
 
-def settle(copied: Copied, graph: Any, variables: dict[str, Any], made: list[Moved]) -> None:
+def settle(copied: Copied, graph: TFGraph, variables: dict[str, TFVariable], made: list[Moved]) -> None:
     """Gives the gradients of a copy its own tensors and variables, now that they are there.
 
     Args:
@@ -93,7 +94,7 @@ def settle(copied: Copied, graph: Any, variables: dict[str, Any], made: list[Mov
 class _Mover:
     """Makes a function over the copy from one over the original: same code, other captured tensors."""
 
-    def __init__(self, copied: Copied, graph: Any, variables: dict[str, Any]) -> None:
+    def __init__(self, copied: Copied, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
         self._copied, self._graph, self._variables = copied, graph, variables
         self._source = copied.source.owner
         self._done: dict[int, Any] = {}

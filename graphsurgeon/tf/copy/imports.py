@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from ...graph.live import TFGraph, TFOp, TFTensor
 from ...words import counted
 from ..private.c_api import TooLarge, raw_import, raw_import_works
 from ..private.graphs import set_attribute, set_control_inputs
@@ -16,14 +17,14 @@ tf1 = tf.compat.v1
 
 
 def import_nodes(
-    graph: Any,
+    graph: TFGraph,
     graph_def: Any,
-    tensors: Mapping[tuple[str, int], Any] | None = None,
-    controls: Mapping[str, Any] | None = None,
+    tensors: Mapping[tuple[str, int], TFTensor] | None = None,
+    controls: Mapping[str, TFOp] | None = None,
     *,
     wrap: bool = True,
     within: str = "",
-) -> dict[str, Any]:
+) -> dict[str, TFOp]:
     """Adds nodes with exactly the names they have; all of them or none.
 
     Args:
@@ -47,7 +48,7 @@ def import_nodes(
         return one_piece(graph, graph_def, tensors or {}, controls or {}, wrap, within, LIMIT)
     except TooLarge:
         large, rest = constants_apart(graph_def, LIMIT // 2)
-    made: dict[str, Any] = {}
+    made: dict[str, TFOp] = {}
     for part in large:
         made |= one_piece(graph, part, {}, {}, True, "", LIMIT)
     outside = {**(tensors or {}), **{(name, 0): op.outputs[0] for name, op in made.items()}}
@@ -59,14 +60,14 @@ LIMIT = 2**31 - 1
 
 
 def _public_import(
-    graph: Any,
+    graph: TFGraph,
     graph_def: Any,
-    tensors: Mapping[tuple[str, int], Any],
-    controls: Mapping[str, Any],
+    tensors: Mapping[tuple[str, int], TFTensor],
+    controls: Mapping[str, TFOp],
     _wrap: bool,
     _within: str,
     limit: int,
-) -> dict[str, Any]:
+) -> dict[str, TFOp]:
     if graph_def.ByteSize() > limit:
         raise TooLarge(f"a GraphDef of {counted(graph_def.ByteSize(), 'bytes')}")
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}

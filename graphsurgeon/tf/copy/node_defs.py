@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...graph.graph import Graph
+from ...graph.live import TFGraph, TFOp, TFTensor
 from ...plan.copied import Copied, NewConstant, NewOp
 from ...plan.effect import Effect
 from ...plan.shapes import frontier
@@ -23,11 +24,11 @@ from .node_changes import Rewrite, rewriter
 
 def compiled(
     effect: Effect,
-    graph: Any,
+    graph: TFGraph,
     library: Library,
     frozen: Mapping[str, Any] | None = None,
     gradients: Sequence[Mapping[int, str]] = (),
-) -> tuple[Any, dict[tuple[str, int], Any], dict[str, Any]]:
+) -> tuple[Any, dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
     """Writes all new nodes of an effect into one GraphDef, fully named.
 
     Args:
@@ -106,7 +107,7 @@ def _wire(new: list[Any], after: Graph, first: int) -> None:
             inputs[:] = texts
 
 
-def _from_outside(effect: Effect, graph: Any) -> tuple[dict[tuple[str, int], Any], dict[str, Any]]:
+def _from_outside(effect: Effect, graph: TFGraph) -> tuple[dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
     """The tensors and control inputs that new ops take from ops that are there already."""
     after, first = effect.after, effect.plan.base.size
     names, find = after.names, op_finder(graph)
@@ -245,7 +246,7 @@ def _open_shapes(new: list[Any]) -> None:
             node.attr["shape"].shape.unknown_rank = True
 
 
-def _set_versions(effect: Effect, graph_def: Any, graph: Any) -> None:
+def _set_versions(effect: Effect, graph_def: Any, graph: TFGraph) -> None:
     # A lower producer than the graph's own would lower the graph's: its shapes would be inferred by old rules.
     versions = graph.graph_def_versions
     if effect.plan.base.size == 0 and effect.copies:

@@ -9,24 +9,25 @@ from typing import Any
 import tensorflow as tf
 
 from ...graph.graph import Graph
+from ...graph.live import TFGraph
 from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_attribute, origins, record, step_of
 from ...plan.effect import Effect
 from ..open.nodes import DIGEST
 from ..private.graphs import all_collections
 
 
-def records(graph: Any) -> list[Any]:
+def records(graph: TFGraph) -> list[Any]:
     """Returns what a graph remembers, oldest first."""
     return list(all_collections(graph).get(COLLECTION, ()))
 
 
-def keep(graph: Any, data: bytes) -> None:
+def keep(graph: TFGraph, data: bytes) -> None:
     """Puts a record into a graph."""
     if data:
         graph.add_to_collection(COLLECTION, data)
 
 
-def forget(graph: Any, data: bytes) -> None:
+def forget(graph: TFGraph, data: bytes) -> None:
     """Takes a record out of a graph."""
     lists = all_collections(graph)
     items = lists.get(COLLECTION, [])
@@ -36,12 +37,12 @@ def forget(graph: Any, data: bytes) -> None:
         lists.pop(COLLECTION, None)
 
 
-def next_step(graph: Any, events: Iterable[Any]) -> int:
+def next_step(graph: TFGraph, events: Iterable[Any]) -> int:
     """Returns the number of the next step: one more than any that this graph, or the file it came from, has seen."""
     return 1 + max([0, *(event.number for event in events), *map(step_of, records(graph))])
 
 
-def noted(effect: Effect, before: Any, graph: Any, step: int) -> bytes:
+def noted(effect: Effect, before: Any, graph: TFGraph, step: int) -> bytes:
     """Keeps in a graph what a plan has done to it; in a new graph, what the old one remembers too."""
     if graph is not before:
         for data in records(before):
@@ -51,7 +52,7 @@ def noted(effect: Effect, before: Any, graph: Any, step: int) -> bytes:
     return data
 
 
-def known(snapshot: Graph, graph: Any) -> Mapping[str, Origin]:
+def known(snapshot: Graph, graph: TFGraph) -> Mapping[str, Origin]:
     """Returns op name -> where it came from, for all that is no original."""
     found = origins(records(graph))
     marked = {snapshot.names[i]: snapshot.nodes[i].attr[ATTRIBUTE].s for i in _marked(snapshot)}
@@ -68,7 +69,7 @@ def _marked(snapshot: Graph) -> list[int]:
     return [i for i in maybe if ATTRIBUTE in getattr(snapshot.nodes[i], "attr", ())]
 
 
-def graph_def(snapshot: Graph, graph: Any, orphans: frozenset[str], provenance: bool) -> Any:
+def graph_def(snapshot: Graph, graph: TFGraph, orphans: frozenset[str], provenance: bool) -> Any:
     """Returns the GraphDef of a graph without its orphans, but for those that something reads."""
     from ...plan.rebuilding import needed
 
@@ -87,6 +88,6 @@ def graph_def(snapshot: Graph, graph: Any, orphans: frozenset[str], provenance: 
     return out
 
 
-def constant_of(graph: Any, name: str) -> Any:
+def constant_of(graph: TFGraph, name: str) -> Any:
     """Returns the array that a constant of a live graph holds."""
     return tf.make_ndarray(graph.get_operation_by_name(name).get_attr("value"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from ...graph.live import TFGraph, TFOp
 from ..functions.library import CALLS, definition
 from ..private.functions import functions_of
 
@@ -27,7 +28,7 @@ _STARTERS = frozenset(
 )  # fmt: skip
 
 
-def starters(graph: Any) -> dict[str, tuple[str, ...]]:
+def starters(graph: TFGraph) -> dict[str, tuple[str, ...]]:
     """Returns for each table, iterator and queue the ops that fill it: they read it, so no ancestor walk finds them.
 
     The import ops of a Saver, which only a checkpoint can feed, are left out.
@@ -57,7 +58,7 @@ def queue_of(runner: Any) -> str:
     return str(getattr(queue, "op", queue).name)
 
 
-def moved_runner(runner: Any, graph: Any, rename: Callable[[str], str | None]) -> Any:
+def moved_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None]) -> Any:
     """Returns a runner for the copy of a queue, or None where a part of it was not copied."""
     proto = runner.to_proto()
     # A queue object knows only the last part of its name.
@@ -72,7 +73,7 @@ def moved_runner(runner: Any, graph: Any, rename: Callable[[str], str | None]) -
         return tf.compat.v1.train.QueueRunner.from_proto(proto)
 
 
-def _starts(op: Any) -> bool:
+def _starts(op: TFOp) -> bool:
     """Whether an op that reads a table or iterator fills it: by itself, or by the function it calls."""
     called = functions_of(op.graph).get(op.get_attr("f").name) if op.type in CALLS else None
     inner = {node.op for node in definition(called).node_def} if called is not None else set()

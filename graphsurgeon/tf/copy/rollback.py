@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from ...graph.live import TFGraph
 from ..functions.library import adopt
 from ..private.c_api import adopt_ops
 from ..private.contexts import outside_contexts
@@ -20,7 +21,7 @@ class Held:
         graph: a `tf.Graph`.
     """
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
         self._size = len(graph.get_operations())
         self._collections = {name: list(items) for name, items in all_collections(graph).items()}
@@ -72,12 +73,12 @@ class Held:
         names.update({name.lower(): 1 for name in burnt if name} | self._names)
 
 
-def _guards(graph: Any) -> tuple[Any, Any]:
+def _guards(graph: TFGraph) -> tuple[Any, Any]:
     return guarded_ops(graph), guarded_tensors(graph)
 
 
 @contextmanager
-def all_or_nothing(graph: Any) -> Iterator[None]:
+def all_or_nothing(graph: TFGraph) -> Iterator[None]:
     """Puts back what the block has changed, if it fails."""
     held = Held(graph)
     try:

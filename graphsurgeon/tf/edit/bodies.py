@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.graph import Graph
+from ...graph.live import TFGraph
 from ...graph.selection import Query, Selection
 from ...plan.plan import Plan
 from ..copy.append import carry_out
@@ -125,7 +126,7 @@ def taken_apart(base: Graph, name: str) -> Callable[..., list[Any]]:
     return call
 
 
-def _applied(plan: Plan, graph: Any) -> Callable[[str], str]:
+def _applied(plan: Plan, graph: TFGraph) -> Callable[[str], str]:
     """Carries out a copy in a graph; returns what gives the new name of an op or tensor."""
     if plan.effect.faults:
         raise plan.effect.faults[0].error()

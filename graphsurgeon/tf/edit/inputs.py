@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import tensorflow as tf
 
 from ...errors import PlanError
+from ...graph.live import TFGraph, TFTensor
 
 tf1 = tf.compat.v1
 
 
-def graph_with_placeholders(wanted: Mapping[str, Any], asked: str) -> Any:
+def graph_with_placeholders(wanted: Mapping[str, TFTensor], asked: str) -> TFGraph:
     """Returns a new `tf.Graph` with placeholders.
 
     Args:

@@ -17,6 +17,7 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.graph import Graph as Snapshot
 from ...graph.graph import TensorInfo
+from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
 from ...plan.fitting import axis_text
 from ..open.snapshot import tensor_info
 from ..private.contexts import context_of, loop_around
@@ -35,19 +36,19 @@ _MOST_KEPT = 32 << 20
 class Edge:
     """One input of one op: what it read, and what it reads now."""
 
-    op: Any
+    op: TFOp
     input: int
-    was: Any
-    now: Any
+    was: TFTensor
+    now: TFTensor
 
 
 @dataclass(frozen=True)
 class Order:
     """The control inputs of one op: what they were, and what they are now."""
 
-    op: Any
-    was: tuple[Any, ...]
-    now: tuple[Any, ...]
+    op: TFOp
+    was: tuple[TFOp, ...]
+    now: tuple[TFOp, ...]
 
 
 @dataclass
@@ -68,7 +69,7 @@ class Journal:
     count: int = 0
     backward: bool = False
     unsure: list[str] = field(default_factory=list)
-    told: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
+    told: weakref.WeakSet[TFSession] = field(default_factory=weakref.WeakSet)
     seen: tuple[int, Snapshot] | None = None
     wiring: tuple[Any, int, Any] | None = None
 
@@ -93,7 +94,7 @@ def journal(graph: Any) -> Journal:
     return found
 
 
-def connect(changes: Sequence[tuple[Any, int, Any]], asked: str) -> int:
+def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], asked: str) -> int:
     """Makes inputs of ops read other tensors; all of them or none.
 
     Args:
@@ -135,7 +136,7 @@ def connect(changes: Sequence[tuple[Any, int, Any]], asked: str) -> int:
     return len(done)
 
 
-def _reinferred(edges: list[Edge], asked: str) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+def _reinferred(edges: list[Edge], asked: str) -> tuple[list[tuple[TFTensor, Any]], list[tuple[TFTensor, Any]]]:
     """The shapes downstream, with the new edges and with the old; none where no edge carries another shape."""
     other = [edge for edge in edges if not same_shape(edge.was, edge.now)]
     if not other:
@@ -147,11 +148,11 @@ def _reinferred(edges: list[Edge], asked: str) -> tuple[list[tuple[Any, Any]], l
     return now, inferred(ops, {}, asked) if wider else now
 
 
-def _anything(tensor: Any) -> bool:
+def _anything(tensor: TFTensor) -> bool:
     return bool(tensor.op.type == "Placeholder" and tensor.shape.rank is None)
 
 
-def order(op: Any, control_inputs: Iterable[Any], asked: str) -> None:
+def order(op: TFOp, control_inputs: Iterable[TFOp], asked: str) -> None:
     """Sets the control inputs of an op.
 
     Args:
@@ -178,7 +179,7 @@ def order(op: Any, control_inputs: Iterable[Any], asked: str) -> None:
     _note(graph, (Order(op, was, now),), backward)
 
 
-def undo(graph: Any) -> bool:
+def undo(graph: TFGraph) -> bool:
     """Takes the last batch of edits of a graph back; returns False where there is none."""
     held = journal(graph)
     if not held.edits:
@@ -192,21 +193,21 @@ def undo(graph: Any) -> bool:
     return True
 
 
-def _note(graph: Any, batch: tuple[Edge | Order, ...], backward: bool) -> None:
+def _note(graph: TFGraph, batch: tuple[Edge | Order, ...], backward: bool) -> None:
     held = journal(graph)
     held.edits.append(batch)
     held.count += 1
     held.backward |= backward
 
 
-def _refuse_closed(graph: Any, asked: str) -> None:
+def _refuse_closed(graph: TFGraph, asked: str) -> None:
     if not rewiring_works():
         raise PlanError(asked, "this TensorFlow does not let edges be changed in place", "Edit a copy: gs.open(graph)")
     if graph.finalized:
         raise PlanError(asked, "the graph is finalized", "Edit it before it is finalized, or edit a copy of it")
 
 
-def _check_edge(edge: Edge, graph: Any, asked: str) -> None:
+def _check_edge(edge: Edge, graph: TFGraph, asked: str) -> None:
     op, was, now = edge.op, edge.was, edge.now
     if op.graph is not graph or now.graph is not graph:
         raise PlanError(asked, f"{now.name!r} and {op.name!r} are of two graphs", "Copy one into the other first")
@@ -222,7 +223,7 @@ def _check_edge(edge: Edge, graph: Any, asked: str) -> None:
         )
 
 
-def unlike(new: Any, old: Any) -> str:
+def unlike(new: TFTensor, old: TFTensor) -> str:
     """Returns why a tensor cannot stand where another stands: dtype or static shape; empty where it can."""
     a, b = tensor_info(new), tensor_info(old)
     if new.dtype.base_dtype != old.dtype.base_dtype:
@@ -232,11 +233,11 @@ def unlike(new: Any, old: Any) -> str:
     return ""
 
 
-def _said(tensor: Any, info: TensorInfo) -> str:
+def _said(tensor: TFTensor, info: TensorInfo) -> str:
     return f"{tensor.name!r} {info}"
 
 
-def _frame(op: Any) -> Any:
+def _frame(op: TFOp) -> Any:
     """The loop that what an op computes belongs to; what leaves a loop is outside of it."""
     context = context_of(op)
     if context is not None and op.type in ("Exit", "RefExit"):
@@ -244,7 +245,7 @@ def _frame(op: Any) -> Any:
     return loop_around(context) if context is not None else None
 
 
-def _where(op: Any) -> str:
+def _where(op: TFOp) -> str:
     frame = _frame(op)
     return "outside of any loop" if frame is None else f"in the loop {frame.name!r}"
 
@@ -252,21 +253,21 @@ def _where(op: Any) -> str:
 # -- cycles ---------------------------------------------------------------------------------------
 
 
-def _before(op: Any, new: dict[tuple[int, int], Any]) -> list[Any]:
+def _before(op: TFOp, new: dict[tuple[int, int], TFOp]) -> list[TFOp]:
     """The ops that an op reads or waits for, once `new` is done; what closes a loop of TF1 is left out."""
     merge = op.type in ("Merge", "RefMerge")
     data = [new.get((id(op), at), tensor.op) for at, tensor in enumerate(op.inputs)]
     return [*(d for d in data if not (merge and d.type.endswith("NextIteration"))), *op.control_inputs]
 
 
-def _refuse_cycle(starts: list[Any], graph: Any, asked: str, before: Callable[[Any], list[Any]]) -> None:
+def _refuse_cycle(starts: list[TFOp], graph: TFGraph, asked: str, before: Callable[[TFOp], list[TFOp]]) -> None:
     # Where all other edges go from earlier to later ops, no cycle has an op older than the one it is closed at.
     oldest = -1 if journal(graph).backward else min(map(number_of, starts))
     state: dict[int, bool] = {}  # True: on the way, False: done
     for start in starts:
         if id(start) in state:
             continue
-        way: list[tuple[Any, Iterator[Any]]] = [(start, iter(before(start)))]
+        way: list[tuple[TFOp, Iterator[TFOp]]] = [(start, iter(before(start)))]
         state[id(start)] = True
         while way:
             op, rest = way[-1]
@@ -292,7 +293,7 @@ def _refuse_cycle(starts: list[Any], graph: Any, asked: str, before: Callable[[A
 # -- sessions -------------------------------------------------------------------------------------
 
 
-def stale_sessions(graph: Any) -> list[Any]:
+def stale_sessions(graph: TFGraph) -> list[TFSession]:
     """Returns open sessions of a graph that was just edited, each once: what they have run, they run the old way.
 
     The default session is looked at each time; others are searched for among all objects, which takes long, so only at
@@ -311,10 +312,10 @@ def stale_sessions(graph: Any) -> list[Any]:
     return fresh
 
 
-def _holders(graph: Any) -> list[Any]:
+def _holders(graph: TFGraph) -> list[Any]:
     found = gc.get_referrers(graph)
     return found + [owner for holder in found if isinstance(holder, dict) for owner in _owners(holder, graph)]
 
 
-def _owners(holder: dict[Any, Any], graph: Any) -> list[Any]:
+def _owners(holder: dict[Any, Any], graph: TFGraph) -> list[Any]:
     return gc.get_referrers(holder) if holder.get("_graph") is graph else []

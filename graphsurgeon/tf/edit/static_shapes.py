@@ -12,6 +12,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from ...errors import PlanError
+from ...graph.live import TFGraph, TFTensor
 from ..copy.imports import import_nodes
 from ..elements import adopt_functions
 from ..private.graphs import copy_handle_data, number_of
@@ -76,7 +77,7 @@ def inferred(ops: list[Any], reads: Reads, asked: str) -> list[tuple[Any, Any]]:
     return [(t, new.shape) for op in ops for t, new in zip(op.outputs, made[op.name].outputs, strict=True)]
 
 
-def _stand_in(scratch: Any, tensor: Any) -> Any:
+def _stand_in(scratch: TFGraph, tensor: TFTensor) -> TFTensor:
     with scratch.as_default(), tf1.name_scope("stand_ins"):
         value = tf.get_static_value(tensor) if tensor.op.type == "Const" else None
         if value is not None:

@@ -12,6 +12,7 @@ from tensorflow.core.framework import graph_pb2
 
 from ...errors import PlanError
 from ...graph.graph import Graph
+from ...graph.live import TFGraph
 from ...plan.grafts import Piece, Site
 from ...words import counted
 from ..copy.imports import import_nodes
@@ -64,7 +65,7 @@ class _Bench:
     function: Callable[..., Any]
     base: Graph
     asked: str
-    graph: Any = field(default_factory=tf.Graph)
+    graph: TFGraph = field(default_factory=tf.Graph)
     inputs: dict[str, tuple[int, int]] = field(default_factory=dict)
     templates: dict[Any, _Template | None] = field(default_factory=dict)
     later: Any = field(default_factory=graph_pb2.GraphDef)

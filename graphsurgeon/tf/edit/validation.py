@@ -17,6 +17,7 @@ from ...errors import OpenError, PlanError
 from ...graph.collector import gc_paused
 from ...graph.edges import ends
 from ...graph.graph import Graph, TensorInfo
+from ...graph.live import TFGraph, TFOp, TFTensor
 from ...graph.traversal import forward
 from ...plan.check import mapping_proposals
 from ...plan.copied import Copied, NewConstant
@@ -196,7 +197,7 @@ class _Judge:
 
     # -- asking TensorFlow ------------------------------------------------------------------------
 
-    def _tried(self, region: set[int]) -> dict[int, Any]:
+    def _tried(self, region: set[int]) -> dict[int, TFOp]:
         """Builds ops; returns number -> op, and notes what TensorFlow refuses, one after another."""
         while region and len(self._faults) < _MOST:
             try:
@@ -218,13 +219,13 @@ class _Judge:
         below = forward(self._after, self._after.mask(self._lost), control=False)
         return {op for op in region if not below[op]}
 
-    def _built(self, region: set[int]) -> dict[int, Any]:
+    def _built(self, region: set[int]) -> dict[int, TFOp]:
         after, scratch = self._after, tf.Graph()
         graph_def = graph_pb2.GraphDef()
         graph_def.versions.CopyFrom(self._versions())
         build = [op for op in sorted(region) if self._node(op) is not None]
         queue, there = list(build), set(build)
-        stand_ins: dict[tuple[str, int], Any] = {}
+        stand_ins: dict[tuple[str, int], TFTensor] = {}
         for op in queue:  # it grows: what shape inference must know the value of, or cannot be stood in for, comes too
             node = graph_def.node.add()
             node.CopyFrom(self._node(op))
@@ -267,7 +268,7 @@ class _Judge:
             return self._after.types[op] not in ("Merge", "NextIteration", "Enter", "Exit", "Switch")
         return info.dtype.endswith("_ref") or (info.dtype == "resource" and self._after.types[op] == "VarHandleOp")
 
-    def _stand_in(self, scratch: Any, op: int, port: int) -> Any:
+    def _stand_in(self, scratch: TFGraph, op: int, port: int) -> TFTensor:
         info, found = self._info(op, port), self._source(op)
         with scratch.as_default(), tf1.name_scope("stand_ins_of_the_trial"):
             dtype = bare(info.dtype) if info is not None else "float32"
@@ -277,7 +278,7 @@ class _Judge:
             copy_handle_data(live.outputs[port], new)
         return new
 
-    def _changed(self, op: int, made: Any) -> bool:
+    def _changed(self, op: int, made: TFOp) -> bool:
         """Whether what reads an op could mind: another dtype, more that is known of a shape, or other sizes in it."""
         was = self._outputs(op)
         now = [tensor_info(tensor) for tensor in made.outputs]
@@ -376,7 +377,7 @@ def _refused_name(said: str, after: Graph) -> str:
     return next((name for name in found if name in after.index), "")
 
 
-def _closed(graph_def: Any, stand_ins: dict[tuple[str, int], Any]) -> Any:
+def _closed(graph_def: Any, stand_ins: dict[tuple[str, int], TFTensor]) -> Any:
     """The same nodes with placeholders for what they read from outside, to be looked at."""
     out = type(graph_def)()
     out.CopyFrom(graph_def)

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import OpenError
+from ...graph.live import TFGraph, TFSession, TFTensor
 from ..private.eager import eager, variable_data
 from ..private.functions import functions_of
 from ..values.checkpoints import array_of
@@ -56,21 +57,21 @@ class OpenedValues:
         handles: variable op name -> the handle of the variable it stands for.
     """
 
-    def __init__(self, graph: Any, held: dict[str, Any], handles: dict[str, Any]) -> None:
+    def __init__(self, graph: TFGraph, held: dict[str, Any], handles: dict[str, Any]) -> None:
         self._held = held
         # A graph does not keep the object alive that it was made from.
         self._handles = {name: weakref.ref(handle) for name, handle in handles.items()}
         self._names = frozenset(variable_infos(graph))
         self._tables = [op.name for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
 
-    def fill(self, session: Any) -> None:
+    def fill(self, session: TFSession) -> None:
         """Sets the variables of `session`, then fills its tables."""
         infos = variable_infos(session.graph)
         initialise(session, session.graph, [infos[name] for name in sorted(self._names) if name not in self._held])
         assign(session, session.graph, self._held, infos)
         self.start(session)
 
-    def start(self, session: Any) -> None:
+    def start(self, session: TFSession) -> None:
         """Fills the tables of `session`."""
         session.run([session.graph.get_operation_by_name(name) for name in self._tables])
 
@@ -88,7 +89,7 @@ class OpenedValues:
         return {name: handle for name, handle in found.items() if handle is not None}
 
 
-def capture(concrete: Any, graph: Any, named: Iterable[tuple[Any, str]], asked: str) -> Captured:
+def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], asked: str) -> Captured:
     """Makes in `graph` what stands for each capture of a function: a variable, a table or a constant.
 
     Args:
@@ -161,7 +162,7 @@ class _Names:
 
 
 def _variable(
-    handle: Any, variable: Any, wish: str, data: tuple[Any, Any], graph: Any, names: _Names, room: int, asked: str
+    handle: Any, variable: Any, wish: str, data: tuple[Any, Any], graph: TFGraph, names: _Names, room: int, asked: str
 ) -> tuple[str, Any, Any]:
     dtype, shape = data
     with eager():
@@ -193,7 +194,7 @@ def _variable(
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def _table(handle: Any, stand_in: Any, body: Any, graph: Any, names: _Names, asked: str) -> Any:
+def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _Names, asked: str) -> Any:
     users = _users(body, stand_in)
     kinds = {(n.attr["Tin"].type, n.attr["Tout"].type) for n in users if "Tin" in n.attr and "Tout" in n.attr}
     if handle.dtype != tf.resource or len(kinds) != 1 or not all(n.op.startswith("LookupTable") for n in users):
@@ -224,7 +225,7 @@ def _table(handle: Any, stand_in: Any, body: Any, graph: Any, names: _Names, ask
     return table
 
 
-def _users(body: Any, tensor: Any) -> Sequence[Any]:
+def _users(body: Any, tensor: TFTensor) -> Sequence[Any]:
     """Returns the nodes that use a captured tensor, also those inside the functions it is passed to."""
     known = functions_of(body)
     found = []

@@ -12,6 +12,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...errors import PlanError
 from ...graph.graph import Graph
+from ...graph.live import TFGraph
 from ...graph.selection import select
 from ...plan.plan import Plan, op_name
 from ..copy.append import Made
@@ -44,7 +45,7 @@ class Inlined:
         tensors: result of a call -> the tensor that takes its place; all other names are as they were.
     """
 
-    graph: Any
+    graph: TFGraph
     tensors: dict[str, str] = field(default_factory=dict)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2
 
+from ...graph.live import TFGraph
 from ...graph.pairs import attribute_bytes
 from ...plan.copied import Copied
 from ...words import counted, few
@@ -57,7 +58,7 @@ class Library:
     everywhere: bool = False
 
 
-def library(copies: Iterable[Copied], graph: Any) -> Library:
+def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
     """Returns the functions that copies need in `graph`: branches of conds and loops under new names, others shared."""
     out = Library()
     have = set(functions_of(graph))
@@ -172,7 +173,7 @@ def named_in(value: Any) -> set[str]:
     return {function.name for function in value.list.func} if kind == "list" else set()
 
 
-def meaning(graph: Any) -> Callable[[Any], bytes]:
+def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
     """Returns what says as bytes what an attribute means: functions that differ in nothing but names mean the same.
 
     Args:
@@ -331,7 +332,7 @@ def definition(function: Any) -> Any:
 
 
 @contextmanager
-def added(new: Library, graph: Any) -> Iterator[None]:
+def added(new: Library, graph: TFGraph) -> Iterator[None]:
     """Adds functions to a graph: what its ops call before the block, which imports them; the rest after it."""
     for function in new.shared:
         if definition(function).signature.name not in functions_of(graph):
@@ -346,7 +347,7 @@ def added(new: Library, graph: Any) -> Iterator[None]:
         adopt(graph, function_pb2.FunctionDefLibrary(function=new.renamed, gradient=new.gradients))
 
 
-def adopt(graph: Any, library: Any) -> None:
+def adopt(graph: TFGraph, library: Any) -> None:
     """Makes the Python objects of functions that TensorFlow holds already."""
     with graph.as_default():
         for function in from_library(library):

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import OpenError
+from ...graph.live import TFGraph
 from ...graph.selection import Query, Selection
 from ...plan.plan import Plan
 from ..copy.append import carry_out
@@ -30,7 +31,7 @@ class Lifted:
         packed: makes of the results, in that order, what the function returns.
     """
 
-    graph: Any
+    graph: TFGraph
     values: OpenedValues
     inputs: dict[str, str]
     outputs: dict[str, str]

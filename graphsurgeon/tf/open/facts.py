@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import SelectionError
 from ...graph.graph import Graph
+from ...graph.live import TFSession
 from ...graph.selection import Selection
 from ...plan.plan import op_name
 from ..edit.nodes import check_attribute, check_inserted
@@ -38,7 +39,7 @@ def pattern(selection: Selection) -> Any:
     return as_pattern(selection)
 
 
-def value(graph: Graph, name: str, void: frozenset[str], session: Callable[[], Any]) -> Any:
+def value(graph: Graph, name: str, void: frozenset[str], session: Callable[[], TFSession]) -> Any:
     """Returns what a constant or a variable holds now, as an array: from its node, else from a session.
 
     Args:

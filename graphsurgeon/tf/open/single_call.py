@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ...graph.graph import Graph
+from ...graph.live import TFGraph
 from ..functions.inline import Inlined, Inlining
 from .snapshot import snapshot
 
 
-def unwrapped(graph: Any, outputs: Iterable[str]) -> Inlined:
+def unwrapped(graph: TFGraph, outputs: Iterable[str]) -> Inlined:
     """Returns a graph that is nothing but a call, as that of a signature, as what the call computes.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph, TensorInfo
+from ...graph.live import TFGraph, TFTensor
 from ...graph.variables import State
 from ..copy.collection_items import entry
 from ..copy.contexts import context_ops
@@ -20,7 +21,7 @@ from ..values.variables import variable_infos
 from . import nodes
 
 
-def snapshot(graph: Any, previous: Graph | None = None, title: str = "graph") -> Graph:
+def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph") -> Graph:
     """Returns a snapshot of a live graph; extends `previous` where the graph has only grown.
 
     Args:
@@ -58,7 +59,7 @@ def _rewritten(ops: Sequence[Any], previous: Graph) -> bool:
     return any(mark != previous.stamps[i] for i, mark in zip(there, now, strict=True))
 
 
-def confirmed(graph: Any, previous: Graph, predicted: Graph, sent: Sequence[Any], made: list[str]) -> Graph | None:
+def confirmed(graph: TFGraph, previous: Graph, predicted: Graph, sent: Sequence[Any], made: list[str]) -> Graph | None:
     """Reads what was added to a graph; returns its snapshot if it is what was predicted, else None.
 
     Args:
@@ -94,7 +95,7 @@ def confirmed(graph: Any, previous: Graph, predicted: Graph, sent: Sequence[Any]
 class _Outputs:
     """Tells dtype and shape of the outputs of an op, by its number."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
         self._ops: Sequence[Any] = ()
 
@@ -104,7 +105,7 @@ class _Outputs:
         return [tensor_info(t) for t in self._ops[number].outputs]
 
 
-def tensor_info(tensor: Any) -> TensorInfo:
+def tensor_info(tensor: TFTensor) -> TensorInfo:
     """Returns dtype and static shape of a `tf.Tensor`."""
     try:
         shape = tensor.shape
@@ -116,7 +117,7 @@ def tensor_info(tensor: Any) -> TensorInfo:
 class _StateReader:
     """Reads variables and collections when they are first asked for; the steps of a plan ask for the same again."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
         self._seen: list[Any] | None = None
         self._kept: tuple[int, State] | None = None  # number of the newest op, and what was read
@@ -138,7 +139,7 @@ class _StateReader:
         ]
 
 
-def state(graph: Any) -> State:
+def state(graph: TFGraph) -> State:
     """Returns the variables and collections of a live graph, as plain values."""
     collections = {}
     for name, items in collections_of(graph).items():

@@ -13,6 +13,7 @@ import tensorflow as tf
 from google.protobuf.message import Message
 
 from ...errors import OpenError, nearest
+from ...graph.live import TFGraph, TFSession
 from ...words import counted, few
 from ..copy.imports import import_nodes
 from ..functions.library import adopt
@@ -50,10 +51,10 @@ class Opened:
         lack: why a variable has no value, where a file of values that belongs to the graph is not there.
     """
 
-    graph: Any
+    graph: TFGraph
     title: str
     code: str
-    session: Any = None
+    session: TFSession | None = None
     values: Values | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
@@ -216,7 +217,7 @@ def _pick(saved: Any, tags: Any, asked: str) -> Any:
     return saved.meta_graphs[have.index(wanted)]
 
 
-def imported(graph_def: Any, asked: str, meta: Any = None) -> Any:
+def imported(graph_def: Any, asked: str, meta: Any = None) -> TFGraph:
     """Returns a new `tf.Graph` with these nodes under their own names, and the collections of `meta`.
 
     Raises:
@@ -271,7 +272,7 @@ def _refuse_unknown(graph_def: Any, asked: str) -> None:
         )
 
 
-def _fill_collection(graph: Any, name: str, collection: Any, made: dict[bytes, Any]) -> None:
+def _fill_collection(graph: TFGraph, name: str, collection: Any, made: dict[bytes, Any]) -> None:
     """Puts a collection of a MetaGraph back; what is written in a way nobody knows stays bytes, as in TensorFlow."""
     kind = collection.WhichOneof("kind")
     if kind == "node_list":
@@ -298,7 +299,7 @@ def _prefix(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".gz").removesuffix(".meta"))
 
 
-def _checkpoint_values(meta: Any, path: Path | None, graph: Any) -> Values | None:
+def _checkpoint_values(meta: Any, path: Path | None, graph: TFGraph) -> Values | None:
     if path is None or not meta.saver_def.restore_op_name:
         return None
     prefix = str(_prefix(path))
@@ -307,7 +308,7 @@ def _checkpoint_values(meta: Any, path: Path | None, graph: Any) -> Values | Non
     return CheckpointValues(graph, meta.saver_def, prefix)
 
 
-def _saved_values(meta: Any, folder: Path | None, graph: Any) -> Values | None:
+def _saved_values(meta: Any, folder: Path | None, graph: TFGraph) -> Values | None:
     if folder is None:
         return None
     prefix = str(folder / "variables" / "variables")

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.devices import parts
+from ...graph.live import TFGraph, TFSession
 from ..private.sessions import config_of
 from .errors import words_of
 
@@ -47,12 +48,12 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
         raise PlanError(asked, words_of(error), "Give 'grpc://host:port' of a tf.distribute.Server") from error
 
 
-def new_graph() -> Any:
+def new_graph() -> TFGraph:
     """Returns an empty graph."""
     return tf.Graph()
 
 
-def new_session(graph: Any, target: str, config: Any, seconds: float) -> Any:
+def new_session(graph: TFGraph, target: str, config: Any, seconds: float) -> TFSession:
     """Returns a session of a graph, where its cluster answers in time.
 
     Raises:
@@ -68,7 +69,7 @@ def refuse_missing_at(device: Any, target: str, config: Any, seconds: float) -> 
     _refuse(device, devices_of(target, config, seconds), config)
 
 
-def refuse_missing(device: Any, session: Any) -> None:
+def refuse_missing(device: Any, session: TFSession) -> None:
     """Refuses devices that a session does not have; one that cannot tell (a monitored one) is believed."""
     if hasattr(session, "list_devices"):
         _refuse(device, [d.name for d in session.list_devices()], config_of(session))

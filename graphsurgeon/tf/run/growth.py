@@ -11,12 +11,13 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
+from ...graph.live import TFGraph, TFTensor
 from .errors import words_of
 
 tf1 = tf.compat.v1
 
 
-def empty(graph: Any, inputs: Sequence[str]) -> Any:
+def empty(graph: TFGraph, inputs: Sequence[str]) -> TFGraph:
     """Returns a new graph that has the same placeholders as another one, and nothing else."""
     new = tf.Graph()
     with new.as_default():
@@ -53,7 +54,7 @@ def grown(
     constants: tuple[float, float],
     depth: int,
     rng: Any,
-) -> tuple[Any, str]:
+) -> tuple[TFGraph, str]:
     """Returns a graph that computes a random expression of its inputs, and the name of the output.
 
     Args:
@@ -70,12 +71,12 @@ def grown(
     with graph.as_default():
         given = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()]
 
-        def leaf(constant: bool) -> Any:
+        def leaf(constant: bool) -> TFTensor:
             if constant and rng.random() < 0.4:
                 return tf.constant(_number(rng.uniform(*constants), given[0].dtype), dtype=given[0].dtype)
             return given[rng.integers(len(given))]
 
-        def node(level: int, constant: bool) -> Any:
+        def node(level: int, constant: bool) -> TFTensor:
             if level == 0 or (level < depth and rng.random() < 0.2):
                 return leaf(constant)
             function = functions[rng.integers(len(functions))]
@@ -95,7 +96,7 @@ def _number(value: float, dtype: Any) -> Any:
     return np.round(value) if dtype.is_integer else np.round(value, 3)
 
 
-def _call(function: Callable[..., Any], args: list[Any], like: Any) -> Any:
+def _call(function: Callable[..., Any], args: list[TFTensor], like: TFTensor) -> TFTensor:
     name = getattr(function, "__name__", repr(function))
     try:
         out = function(*args)
@@ -112,7 +113,7 @@ def _call(function: Callable[..., Any], args: list[Any], like: Any) -> Any:
     return out
 
 
-def expression(function: Callable[..., Any], spec: Any) -> tuple[Any, list[str], str]:
+def expression(function: Callable[..., Any], spec: Any) -> tuple[TFGraph, list[str], str]:
     """Returns the graph of a function of tensors, the names of its inputs in order, and that of its output."""
     names = list(inspect.signature(function).parameters)
     graph = tf.Graph()
@@ -122,7 +123,7 @@ def expression(function: Callable[..., Any], spec: Any) -> tuple[Any, list[str],
     return graph, names, str(output.name)
 
 
-def specs_of(graph: Any, inputs: Sequence[str]) -> dict[str, Any]:
+def specs_of(graph: TFGraph, inputs: Sequence[str]) -> dict[str, Any]:
     """Returns dtype and shape of the placeholders of a graph, by name."""
     tensors = {name: graph.get_tensor_by_name(f"{name}:0") for name in inputs}
     return {name: tf.TensorSpec(t.shape, t.dtype) for name, t in tensors.items()}

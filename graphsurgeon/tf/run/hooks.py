@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from ...graph.live import TFSession
+
 SessionRunHook: Any = tf.compat.v1.train.SessionRunHook
 
 
@@ -20,7 +22,7 @@ class UpdateHook(SessionRunHook):
     def __init__(self, replica: Any, every: int) -> None:
         self._replica, self._every, self._runs = replica, every, 0
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: TFSession, coord: Any) -> None:
         """Takes all values over; also when TensorFlow has made a new session after a failure."""
         self._replica.attach(session)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
 from ...graph.variables import VARIABLE_TYPES
 from ...locks import BusyError, Door, entered
 from ...plan.policies import READERS, REF_WRITERS
@@ -84,12 +85,12 @@ class Touched:
     waits: bool
 
 
-def place_of(op: Any) -> Place:
+def place_of(op: TFOp) -> Place:
     """Returns what tells one variable of a session from another: its container, and its name there."""
     return op.get_attr("container"), op.get_attr("shared_name") or op.name.encode()
 
 
-def places_of(graph: Any, variables: Iterable[str]) -> frozenset[Place]:
+def places_of(graph: TFGraph, variables: Iterable[str]) -> frozenset[Place]:
     """Returns the places of variables of a graph, by the names of their ops."""
     return frozenset(place_of(graph.get_operation_by_name(name)) for name in variables)
 
@@ -129,7 +130,7 @@ def touched(elements: Iterable[Any]) -> Touched:
     return Touched(frozenset(places), None if sets is None else frozenset(sets), waits)
 
 
-def _variables(tensor: Any) -> set[Place] | None:
+def _variables(tensor: TFTensor) -> set[Place] | None:
     """The variables that a handle may be of, none where it is of something else; None where that cannot be told."""
     found, todo, seen = set(), [tensor.op], {tensor.op}
     while todo:
@@ -203,7 +204,7 @@ def _pause() -> None:
     time.sleep(0.001)
 
 
-def observe(session: Any, interest: Interest) -> Observing:
+def observe(session: TFSession, interest: Interest) -> Observing:
     """Begins to let the runs of a session through the door of an interest.
 
     Args:
@@ -235,7 +236,7 @@ class _Watch:
         self._inside = threading.local()
         self._restore: Callable[[], None] | None = None
 
-    def add(self, session: Any, interest: Interest) -> None:
+    def add(self, session: TFSession, interest: Interest) -> None:
         self._now = ((*self._now[0], interest), {})
         if self._restore is None:
             self._restore = _replace(session, self)
@@ -284,7 +285,7 @@ class _Watch:
         return getattr(self._inside, "now", False)
 
 
-def _replace(session: Any, watch: _Watch) -> Callable[[], None]:
+def _replace(session: TFSession, watch: _Watch) -> Callable[[], None]:
     """Puts methods that tell of their runs in the place of those of a session; returns what takes them away."""
     whole = all(hasattr(session, name) for name in (RUN, EXTEND_AND_RUN))
     # Below `run` all is known of a run, and also a program that has kept `run = session.run` goes that way. Another
@@ -309,7 +310,7 @@ def _replace(session: Any, watch: _Watch) -> Callable[[], None]:
     return restore
 
 
-def _known(session: Any, watch: _Watch, method: Any) -> Any:
+def _known(session: TFSession, watch: _Watch, method: Any) -> Any:
     def observed_run(handle: Any, target_list: Any, fetch_list: Any, *args: Any, **more: Any) -> Any:
         elements = _of(session, [*target_list, *fetch_list])
         with watch.entering(elements):
@@ -318,7 +319,7 @@ def _known(session: Any, watch: _Watch, method: Any) -> Any:
     return observed_run
 
 
-def _unknown(session: Any, watch: _Watch, method: Any) -> Any:
+def _unknown(session: TFSession, watch: _Watch, method: Any) -> Any:
     def observed_call(*args: Any, **more: Any) -> Any:
         elements = _of(session, None)
         if watch.inside:
@@ -329,11 +330,11 @@ def _unknown(session: Any, watch: _Watch, method: Any) -> Any:
     return observed_call
 
 
-def _made(session: Any, watch: _Watch, method: Any) -> Any:
+def _made(session: TFSession, watch: _Watch, method: Any) -> Any:
     return lambda *args, **more: _unknown(session, watch, method(*args, **more))
 
 
-def _callables(session: Any, watch: _Watch, method: Any) -> Any:
+def _callables(session: TFSession, watch: _Watch, method: Any) -> Any:
     def make(options: Any) -> Any:
         made = method(options)
         fetched = [session.graph.as_graph_element(name) for name in (*options.fetch, *options.target)]
@@ -353,7 +354,7 @@ def _of(_session: Any, elements: Sequence[Any] | None) -> Sequence[Any] | None:
     return elements
 
 
-def _under_way(session: Any) -> Iterator[tuple[Any, Sequence[Any] | None]]:
+def _under_way(session: TFSession) -> Iterator[tuple[Any, Sequence[Any] | None]]:
     """The runs of a session that other threads are in, each as (its frame, what it runs, None where that is unknown).
 
     A thread that has looked up a method before it was replaced comes by another one that was, or is in it by now.

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
+from ...graph.live import TFGraph
 from ..values.initialization import initialise
 from ..values.sessions import fill_tables
 from ..values.variables import variable_infos
@@ -148,7 +149,7 @@ def _number(value: Any) -> float:
         ) from None
 
 
-def digest(graph: Any, output: str) -> str:
+def digest(graph: TFGraph, output: str) -> str:
     """Returns a digest of the nodes of a graph and of the output that is meant."""
     nodes = graph.as_graph_def().SerializeToString(deterministic=True)
     return hashlib.blake2b(nodes + output.encode(), digest_size=16).hexdigest()

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.graph import Graph
+from ...graph.live import TFGraph, TFTensor, TFVariable
 from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward
 from ...graph.variables import VariableInfo
@@ -40,7 +41,7 @@ class Exported:
         notes: what to know of it.
     """
 
-    graph: Any
+    graph: TFGraph
     tensors: dict[str, str]
     notes: list[str] = field(default_factory=list)
 
@@ -48,7 +49,7 @@ class Exported:
         """Returns what a tensor of the old graph is called here."""
         return self.tensors.get(tensor, tensor)
 
-    def tensor(self, name: str) -> Any:
+    def tensor(self, name: str) -> TFTensor:
         """Returns what has become of a tensor of the old graph."""
         return self.graph.get_tensor_by_name(self.name(name))
 
@@ -137,7 +138,7 @@ def exported(
     return Exported(made.graph, moved, notes)
 
 
-def frozen_graph(graph: Any, values: Mapping[str, Any], ends: Iterable[str]) -> Any:
+def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str]) -> TFGraph:
     """Returns the part of a graph that some ops need, its variables as constants; tables keep what fills them.
 
     Args:
@@ -189,12 +190,12 @@ def named(things: Any) -> dict[str, str]:
     return out
 
 
-def trained(graph: Any, void: frozenset[str]) -> dict[str, VariableInfo]:
+def trained(graph: TFGraph, void: frozenset[str]) -> dict[str, VariableInfo]:
     """Returns the variables whose values belong into a file: all but those without any value."""
     return {op: info for op, info in variable_infos(graph).items() if op not in void}
 
 
-def with_saver(graph: Any, infos: Mapping[str, VariableInfo]) -> Any:
+def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> Any:
     """Adds a saver for these variables to an exported graph; returns its SaverDef, or None where there are none."""
     objects = variable_objects(graph)
     held = [objects[op] if op in objects else _object(graph, info) for op, info in infos.items()]
@@ -204,7 +205,7 @@ def with_saver(graph: Any, infos: Mapping[str, VariableInfo]) -> Any:
         return tf1.train.Saver(held).as_saver_def()
 
 
-def _object(graph: Any, info: VariableInfo) -> Any:
+def _object(graph: TFGraph, info: VariableInfo) -> TFVariable | None:
     """A variable object for a variable that no collection holds; what it lacks is added to the exported graph."""
     op, new = graph.get_operation_by_name(info.op), info
     dtype = tf.as_dtype(info.dtype)
@@ -242,7 +243,7 @@ def small_enough(proto: Any, asked: str) -> Any:
     return proto
 
 
-def nodes_of(graph: Any, asked: str) -> Any:
+def nodes_of(graph: TFGraph, asked: str) -> Any:
     """Returns the GraphDef of an exported graph, with the static shapes that TensorFlow would not infer of its nodes.
 
     Raises:
@@ -260,7 +261,7 @@ def nodes_of(graph: Any, asked: str) -> Any:
     return made
 
 
-def meta_graph(graph: Any, saver: Any, asked: str) -> Any:
+def meta_graph(graph: TFGraph, saver: Any, asked: str) -> Any:
     """Returns the MetaGraphDef of an exported graph; raises PlanError where it is too large for a file."""
     small_enough(graph.as_graph_def(), asked)
     contexts = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
@@ -268,6 +269,6 @@ def meta_graph(graph: Any, saver: Any, asked: str) -> Any:
         return tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
 
 
-def mutable_tables(graph: Any) -> str:
+def mutable_tables(graph: TFGraph) -> str:
     """Returns the tables whose content no file but a checkpoint of their own keeps, as text; empty where none is."""
     return few([op.name for op in graph.get_operations() if op.type.startswith("Mutable") and "Table" in op.type])

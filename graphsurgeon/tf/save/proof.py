@@ -20,6 +20,7 @@ from google.protobuf import text_format
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.hazards import hazards
+from ...graph.live import TFGraph, TFSession, TFTensor
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.policies import writes
@@ -341,7 +342,7 @@ class Source:
         return self._own
 
 
-def fill(session: Any, starters: Sequence[str], paths: Mapping[str, str] | None = None) -> None:
+def fill(session: TFSession, starters: Sequence[str], paths: Mapping[str, str] | None = None) -> None:
     """Runs what fills tables; one that is filled already stays as it is.
 
     One whose own file is not there stays empty: what reads it cannot be run then, and says so.
@@ -362,7 +363,7 @@ def _why(error: BaseException | None) -> str:
     return error.wrong if isinstance(error, PlanError) else words_of(error) if error is not None else "no size fits"
 
 
-def _random(tensor: Any, size: int, plain: bool) -> Any:
+def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
     """An array for a tensor, the same each time; None where none can be made up."""
     dtype = tensor.dtype.base_dtype
     if tensor.shape.rank is None or dtype in (tf.resource, tf.variant) or dtype.is_quantized:
@@ -460,14 +461,14 @@ def _setter(variable: Any, value: Any) -> Any:
     return tf.raw_ops.Assign(ref=variable.outputs[0], value=value, validate_shape=False).op
 
 
-def _has(graph: Any, name: str) -> bool:
+def _has(graph: TFGraph, name: str) -> bool:
     with suppress(KeyError):
         return graph.get_operation_by_name(name) is not None
     return False
 
 
 def _run(
-    session: Any, outs: Mapping[str, str], feeds: Mapping[str, Any], moved: Callable[[str], str]
+    session: TFSession, outs: Mapping[str, str], feeds: Mapping[str, Any], moved: Callable[[str], str]
 ) -> dict[str, Any]:
     there = {moved(name): value for name, value in feeds.items() if _has(session.graph, moved(name).partition(":")[0])}
     tensors = list(dict.fromkeys(outs.values()))

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from ...graph.graph import Graph
+from ...graph.live import TFGraph, TFOp, TFTensor
 from .export import Exported, meta_graph, mutable_tables
 
 tf1 = tf.compat.v1
@@ -69,7 +70,7 @@ def write_saved_model(
     return meta
 
 
-def _info(tensor: Any) -> Any:
+def _info(tensor: TFTensor) -> Any:
     dtype = tensor.dtype.base_dtype.as_datatype_enum
     return meta_graph_pb2.TensorInfo(name=tensor.name, dtype=dtype, tensor_shape=tensor.shape.as_proto())
 
@@ -97,7 +98,7 @@ def _assets(named: Mapping[str, Any], paths: Mapping[str, str], folder: str, mad
     return out
 
 
-def _init_op(graph: Any, known: Mapping[str, Any], starters: list[str], base: Graph) -> Any:
+def _init_op(graph: TFGraph, known: Mapping[str, TFOp], starters: list[str], base: Graph) -> TFOp | None:
     """The op that a loader runs once: it fills tables and sets local variables; None where there is nothing to do."""
     fills = [known[name] for name in starters]
     fills += [known[name] for holder, names in base.state.starters.items()

@@ -17,12 +17,13 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 
+from ...graph.live import TFOp, TFSession
 from ..private.sessions import callable_of
 
 tf1 = tf.compat.v1
 
 
-def begin(session: Any, ops: Sequence[Any], feeds: Sequence[Any]) -> str | None:
+def begin(session: TFSession, ops: Sequence[Any], feeds: Sequence[Any]) -> str | None:
     """Begins a run of which `go_on` gives the feeds, each once.
 
     Args:
@@ -33,7 +34,7 @@ def begin(session: Any, ops: Sequence[Any], feeds: Sequence[Any]) -> str | None:
     Returns:
         its handle, or None where the session has no such runs.
     """
-    kind = type(session)
+    kind: Any = type(session)
     if not ops or not (hasattr(kind, "partial_run_setup") and hasattr(kind, "partial_run")):
         return None
     with suppress(tf.errors.OpError, NotImplementedError, RuntimeError):
@@ -43,10 +44,10 @@ def begin(session: Any, ops: Sequence[Any], feeds: Sequence[Any]) -> str | None:
 
 def go_on(session: Any, handle: str, feeds: Mapping[Any, Any]) -> None:
     """Gives a run some of its feeds; with the last, it ends."""
-    _quiet(type(session).partial_run)(session, handle, [], feeds)
+    _quiet(session.partial_run)(session, handle, [], feeds)
 
 
-def set_values(session: Any, initializers: Sequence[Any], feeds: Mapping[str, Any], options: Any = None) -> None:
+def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[str, Any], options: Any = None) -> None:
     """Runs initialisers in one run, each with a value in the place of its initial one.
 
     A variable of an unknown shape may get a value of another shape than it began with, and what TensorFlow has once
@@ -80,7 +81,7 @@ def set_values(session: Any, initializers: Sequence[Any], feeds: Mapping[str, An
     session.run(ops, again, options=options)
 
 
-def _any_shape(initializer: Any) -> Any:
+def _any_shape(initializer: TFOp) -> TFOp:
     """An op that sets the variable of an initialiser to a value of any shape; made once."""
     graph, name = initializer.graph, f"{initializer.name}_any_shape"
     with suppress(KeyError):

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.graph import shape_text
+from ...graph.live import TFGraph, TFSession
 from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
 from ..private.eager import eager, keras_layers
@@ -63,7 +64,7 @@ class Side:
 class SessionSide(Side):
     """The variables of a session's graph, through its own ops."""
 
-    def __init__(self, session: Any, asked: str) -> None:
+    def __init__(self, session: TFSession, asked: str) -> None:
         self.title, self._session, self._asked = "the session", session, asked
         self._infos = variable_infos(session.graph)
         layers = _layers(self._infos.values())
@@ -186,7 +187,7 @@ def side_of(thing: Any, asked: str) -> Side:
     )
 
 
-def _dims(graph: Any, info: VariableInfo) -> tuple[int | None, ...] | None:
+def _dims(graph: TFGraph, info: VariableInfo) -> tuple[int | None, ...] | None:
     op = graph.get_operation_by_name(info.op)
     shape = tf.TensorShape(None if op.type == "Variable" else op.get_attr("shape"))
     return None if shape.rank is None else tuple(shape.as_list())

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from ...errors import PlanError
+from ...graph.live import TFGraph, TFSession
 from ...graph.variables import VARIABLE_TYPES, VariableInfo
 from ...words import few
 from ..run.errors import words_of
@@ -19,8 +20,8 @@ _EMPTY = re.compile(r"(?:uninitialized value|[Ff]ind variable|resource variable)
 
 
 def initialise(
-    session: Any,
-    graph: Any,
+    session: TFSession,
+    graph: TFGraph,
     infos: Iterable[VariableInfo],
     helped: Sequence[VariableInfo] = (),
     asked: str = "session()",
@@ -41,8 +42,8 @@ def initialise(
 
 
 def start(
-    session: Any,
-    graph: Any,
+    session: TFSession,
+    graph: TFGraph,
     fresh: Sequence[VariableInfo],
     given: Sequence[VariableInfo],
     give: Callable[[list[VariableInfo], bool], None],
@@ -91,18 +92,18 @@ def start(
             raise _stuck(graph, [*first, *then], needs, error, asked) from error
 
 
-def _run(session: Any, graph: Any, infos: Sequence[VariableInfo]) -> None:
+def _run(session: TFSession, graph: TFGraph, infos: Sequence[VariableInfo]) -> None:
     if infos:
         session.run([graph.get_operation_by_name(info.initializer) for info in infos])
 
 
-def _fill_tables(session: Any, graph: Any) -> None:
+def _fill_tables(session: TFSession, graph: TFGraph) -> None:
     for op in graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS):
         with suppress(tf.errors.FailedPreconditionError):  # filled already
             session.run(op)
 
 
-def _needs(graph: Any, info: VariableInfo, fed: bool) -> set[str]:
+def _needs(graph: TFGraph, info: VariableInfo, fed: bool) -> set[str]:
     """Names of the other variables that the initialiser of one reads or waits for; when fed, its value is not read."""
     initializer = graph.get_operation_by_name(info.initializer)
     inputs = [t.op for t in initializer.inputs]
@@ -133,7 +134,9 @@ def _layers(needs: dict[str, set[str]]) -> list[set[str]]:
     return layers
 
 
-def _stuck(graph: Any, infos: Sequence[VariableInfo], needs: dict[str, set[str]], error: Any, asked: str) -> PlanError:
+def _stuck(
+    graph: TFGraph, infos: Sequence[VariableInfo], needs: dict[str, set[str]], error: Any, asked: str
+) -> PlanError:
     """The error for a variable that needs another without a value."""
     told = _EMPTY.search(str(error.message))
     named, layer = told[1] if told else "", {i.op for i in infos}

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
+from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
 from ...graph.variables import VariableInfo
 from ...plan.policies import REF_WRITERS
 from ..private.eager import eager, variable_data
@@ -49,7 +50,7 @@ class Pair:
     needed: bool
 
 
-def pairs_of(copies: Iterable[Any], graph: Any) -> list[Pair]:
+def pairs_of(copies: Iterable[Any], graph: TFGraph) -> list[Pair]:
     """Returns the variables that copies have of their own, each with its original.
 
     Args:
@@ -80,7 +81,7 @@ def pairs_of(copies: Iterable[Any], graph: Any) -> list[Pair]:
     return out
 
 
-def _written(graph: Any, info: VariableInfo) -> bool:
+def _written(graph: TFGraph, info: VariableInfo) -> bool:
     users = graph.get_operation_by_name(info.op).outputs[0].consumers()
     others = [op for op in users if op.name != info.initializer]
     if info.resource:
@@ -106,7 +107,7 @@ class Grouped:
     tau: Any = None
 
 
-def grouped(pairs: Sequence[Pair], graph: Any, scope: str, soft: bool) -> Grouped:
+def grouped(pairs: Sequence[Pair], graph: TFGraph, scope: str, soft: bool) -> Grouped:
     """Adds the ops that update copies from originals in the same graph: all are read before any is set."""
     with graph.as_default(), tf1.device(None), tf1.control_dependencies(None), tf1.name_scope(f"{scope}/update/"):
         values = [_read(graph, pair.old) for pair in pairs]
@@ -133,7 +134,7 @@ def _mixed(old: Any, new: Any, tau: Any, shape: Any) -> Any:
     return tf.cond(same, lambda: old + way * (new - old), lambda: new)
 
 
-def _read(graph: Any, info: VariableInfo) -> Any:
+def _read(graph: TFGraph, info: VariableInfo) -> TFTensor:
     handle = graph.get_operation_by_name(info.op).outputs[0]
     with graph.colocate_with(handle.op):
         if info.resource:
@@ -141,7 +142,7 @@ def _read(graph: Any, info: VariableInfo) -> Any:
         return tf.identity(handle)
 
 
-def _set(graph: Any, info: VariableInfo, value: Any) -> Any:
+def _set(graph: TFGraph, info: VariableInfo, value: TFTensor) -> TFOp:
     handle = graph.get_operation_by_name(info.op).outputs[0]
     with graph.colocate_with(handle.op):
         if info.resource:
@@ -159,7 +160,7 @@ Alone = Callable[[Sequence[Any]], AbstractContextManager[None]]
 class SessionSource:
     """Another session, in which the original runs."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: TFSession) -> None:
         self.session = session
 
     def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]]:
@@ -211,7 +212,7 @@ class ObjectSource:
 class MappingSource:
     """Arrays that somebody gives."""
 
-    def __init__(self, values: Mapping[str, Any], graph: Any) -> None:
+    def __init__(self, values: Mapping[str, Any], graph: TFGraph) -> None:
         self.values, self.graph = values, graph
 
     def newest(self, pairs: Sequence[Pair], _alone: Alone) -> tuple[str, dict[str, Any]]:
@@ -271,7 +272,7 @@ def mixed(old: Any, new: Any, tau: float) -> Any:
     return np.asarray(old + np.asarray(tau, old.dtype) * (new - old), old.dtype)
 
 
-def feed(session: Any, values: Mapping[str, Any], pairs: Mapping[str, Pair], options: Any = None) -> None:
+def feed(session: TFSession, values: Mapping[str, Any], pairs: Mapping[str, Pair], options: Any = None) -> None:
     """Sets copies through their own initialisers: one run, where no two share the tensor of their initial value."""
     todo = dict(values)
     while todo:
@@ -285,12 +286,12 @@ def feed(session: Any, values: Mapping[str, Any], pairs: Mapping[str, Pair], opt
         set_values(session, ops, feeds, options)
 
 
-def setters(session: Any, pairs: Mapping[str, Pair]) -> list[Any]:
+def setters(session: TFSession, pairs: Mapping[str, Pair]) -> list[Any]:
     """Returns the ops by which `feed` sets copies."""
     return [session.graph.get_operation_by_name(pair.new.initializer) for pair in pairs.values()]
 
 
-def current(session: Any, pairs: Sequence[Pair]) -> dict[str, Any]:
+def current(session: TFSession, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Returns the values of copies, by the name of the original."""
     found = fetch(session, [p.new for p in pairs], session.graph, "update()")
     return {p.old.op: found[p.new.op] for p in pairs}

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ...errors import PlanError, did_you_mean
+from ...graph.live import TFGraph, TFSession
 from ...graph.names import under as under_scope
 from ...graph.reports import Restored
 from ...graph.variables import VariableInfo
@@ -28,7 +29,7 @@ class Slice:
     spec: str
 
 
-def slices(graph: Any) -> dict[str, Slice]:
+def slices(graph: TFGraph) -> dict[str, Slice]:
     """Returns the parts of partitioned variables, by op name."""
     found = {}
     for op, variable in variable_objects(graph).items():
@@ -39,7 +40,7 @@ def slices(graph: Any) -> dict[str, Slice]:
 
 
 def saved_names(
-    graph: Any, infos: Iterable[VariableInfo], under: str, names: Mapping[str, str], asked: str
+    graph: TFGraph, infos: Iterable[VariableInfo], under: str, names: Mapping[str, str], asked: str
 ) -> dict[str, str]:
     """Returns variable op -> its name in a checkpoint.
 
@@ -92,7 +93,7 @@ def _pattern_hits(old: str, new: str, known: list[str], scope: str) -> dict[str,
 
 
 def restore(
-    session: Any,
+    session: TFSession,
     place: Any,
     *,
     under: str = "",
@@ -163,7 +164,7 @@ def restore(
     return Restored(checkpoint.prefix, labels, tuple(missing), unused, left)
 
 
-def matched(checkpoint: Checkpoint, wanted: Mapping[str, str], graph: Any) -> tuple[dict[str, Stored], list[str]]:
+def matched(checkpoint: Checkpoint, wanted: Mapping[str, str], graph: TFGraph) -> tuple[dict[str, Stored], list[str]]:
     """Returns the value that a checkpoint has for each variable, and the variables it has none for.
 
     Args:

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from ...errors import PlanError, warn
+from ...graph.live import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from ..copy.append import Made
 from ..run.errors import remedy
@@ -23,7 +24,7 @@ TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
 
 
 @contextmanager
-def placed(session: Callable[[], Any], asked: str) -> Iterator[None]:
+def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
     """Says in our words when what runs needs what is not there: a device, a kernel, a file, a value to be fed.
 
     Args:
@@ -52,7 +53,7 @@ def placed(session: Callable[[], Any], asked: str) -> Iterator[None]:
         ) from error
 
 
-def new_session(graph: Any, config: Any = None) -> Any:
+def new_session(graph: TFGraph | None, config: Any = None) -> TFSession:
     """Returns a new session of a graph; of an empty one where it is None."""
     return tf1.Session(graph=tf.Graph() if graph is None else graph, config=config)
 
@@ -130,16 +131,16 @@ class SessionValues:
 
     def __init__(
         self,
-        session: Callable[[], Any],
+        session: Callable[[], TFSession],
         inner: Any,
         untrained: Callable[[], dict[str, str]],
-        graph: Any,
+        graph: TFGraph,
         void: frozenset[str] = frozenset(),
     ) -> None:
         self._session, self._inner, self.untrained, self._void = session, inner, untrained, void
         self._names = frozenset(variable_infos(graph)) - void
 
-    def fill(self, session: Any) -> None:
+    def fill(self, session: TFSession) -> None:
         """Sets the variables of `session`, then fills its tables.
 
         Raises:
@@ -157,7 +158,7 @@ class SessionValues:
         self._names = frozenset(info.op for info in both)
         self.start(session)
 
-    def start(self, session: Any) -> None:
+    def start(self, session: TFSession) -> None:
         """Fills the tables of `session`."""
         if self._inner is not None:
             self._inner.start(session)
@@ -180,14 +181,14 @@ class SessionValues:
 
 
 @placed(lambda: new_session(None), "session()")
-def settle(session: Any, graph: Any, made: Made) -> None:
+def settle(session: TFSession, graph: TFGraph, made: Made) -> None:
     """Gives the variables that a plan has made, in a graph that is still the same, their values in `session`."""
     arrays = {made.infos[name]: value for name, value in made.values.items()}
     give(Due(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), [])
     fill_made(session, made)
 
 
-def fill_made(session: Any, made: Made) -> None:
+def fill_made(session: TFSession, made: Made) -> None:
     """Fills the tables that a plan has made."""
     # Later plans may have built the graph anew: the op of that name is meant, where it is still there.
     graph, names = session.graph, {op.name for name, op in made.collections if name == TABLES}
@@ -197,7 +198,7 @@ def fill_made(session: Any, made: Made) -> None:
             session.run(graph.get_operation_by_name(name), feeds)
 
 
-def fill_tables(session: Any, starters: Iterable[Any] | None = None, as_found: bool = False) -> None:
+def fill_tables(session: TFSession, starters: Iterable[Any] | None = None, as_found: bool = False) -> None:
     """Runs the initialisers of tables, one by one, by default all; a table that is filled already stays as it is.
 
     Args:
@@ -228,7 +229,11 @@ def fill_tables(session: Any, starters: Iterable[Any] | None = None, as_found: b
 
 
 def set_bare(
-    old: Any, new: Any, pairs: Sequence[tuple[VariableInfo, VariableInfo]], source: Any, filed: frozenset[str]
+    old: TFSession,
+    new: TFSession,
+    pairs: Sequence[tuple[VariableInfo, VariableInfo]],
+    source: Any,
+    filed: frozenset[str],
 ) -> frozenset[str]:
     """Sets variables that no op of the graph initialises, as those of a SavedModel of TF2.
 
@@ -256,7 +261,7 @@ def set_bare(
     return done
 
 
-def run_starters(session: Any, source: Any) -> None:
+def run_starters(session: TFSession, source: Any) -> None:
     """Runs what the file wants run once, as what fills its tables; what an edit has taken out, or feeds, is left."""
     for name in getattr(source, "starters", ()):
         with suppress(KeyError, tf.errors.OpError):

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from ...errors import OpenError
+from ...graph.live import TFGraph, TFSession
 from ...graph.variables import VARIABLE_TYPES
 from ..run.errors import remedy, words_of
 from .checkpoints import Checkpoint, Stored, refuse_incomplete
@@ -25,7 +26,7 @@ _MUCH = 512 << 20
 class Values(Protocol):
     """Something that can fill the variables of a session."""
 
-    def fill(self, session: Any) -> None:
+    def fill(self, session: TFSession) -> None:
         """Sets the variables of `session`; raises OpenError where the values cannot be had."""
 
     def covered(self) -> frozenset[str]:
@@ -34,7 +35,7 @@ class Values(Protocol):
     def untrained(self) -> dict[str, str]:
         """Returns which of these hold initial values only, each with the reason."""
 
-    def start(self, session: Any) -> None:
+    def start(self, session: TFSession) -> None:
         """Fills the tables, where the source says how."""
 
 
@@ -49,12 +50,12 @@ class CheckpointValues:
         folder: the SavedModel folder, for its assets.
     """
 
-    def __init__(self, graph: Any, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
+    def __init__(self, graph: TFGraph, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
         self._graph, self._saver, self._prefix, self._meta, self._folder = graph, saver, prefix, meta, folder
         tables = graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS) if meta is None else []
         self._tables = [item.name.partition(":")[0] for item in tables]  # an op, or what one gives
 
-    def fill(self, session: Any) -> None:
+    def fill(self, session: TFSession) -> None:
         """Restores all variables of the checkpoint into `session`, then runs the model's own init op.
 
         Raises:
@@ -74,7 +75,7 @@ class CheckpointValues:
                 raise OpenError(asked, f"the checkpoint does not restore: {wrong}", instead) from error
         self.start(session)
 
-    def _fill_apart(self, session: Any) -> bool:
+    def _fill_apart(self, session: TFSession) -> bool:
         """Restores large values one by one, which can be seen and stopped; returns whether it did.
 
         TensorFlow's own saver does it in one run, which is quicker where there is not much of it.
@@ -124,7 +125,7 @@ class CheckpointValues:
         parts = {op: _part(spec) for op, (_, spec) in places.items()}
         return {op: checkpoint.stored(key, parts[op]) for op, (key, _) in places.items()}
 
-    def move(self, old: Any, new: Any) -> frozenset[str]:
+    def move(self, old: TFSession, new: TFSession) -> frozenset[str]:
         """Saves what `old` holds and restores it in `new`, by the graph's own saver: it needs no initialisers.
 
         Returns:
@@ -149,7 +150,7 @@ class CheckpointValues:
                 return frozenset()
         return self.covered()
 
-    def _unmoved(self, graph: Any, name: str) -> bool:
+    def _unmoved(self, graph: TFGraph, name: str) -> bool:
         """Whether an op of the saver still works on its own variables, whatever they are called now."""
         todo, seen = [tuple(g.get_operation_by_name(name) for g in (self._graph, graph))], set()
         while todo:
@@ -165,7 +166,7 @@ class CheckpointValues:
                 todo.append((old.op, new.op))
         return True
 
-    def start(self, session: Any) -> None:
+    def start(self, session: TFSession) -> None:
         """Runs what fills the tables: the init op of a SavedModel; the initialisers that a MetaGraph lists."""
         graph = session.graph
         there = [graph.get_operation_by_name(name) for name in self._tables if _has(graph, name)]
@@ -197,7 +198,7 @@ class CheckpointValues:
         return []
 
 
-def _has(graph: Any, name: str) -> bool:
+def _has(graph: TFGraph, name: str) -> bool:
     try:
         graph.get_operation_by_name(name)
     except KeyError:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import PlanError
 from ...graph.graph import shape_from
+from ...graph.live import TFGraph, TFSession
 from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
 from ...words import few
@@ -53,7 +54,7 @@ def batches(sizes: Mapping[str, int], in_one_run: bool = False) -> Iterator[list
         yield batch
 
 
-def stream(session: Any, infos: Iterable[VariableInfo], asked: str) -> Iterator[dict[str, Any]]:
+def stream(session: TFSession, infos: Iterable[VariableInfo], asked: str) -> Iterator[dict[str, Any]]:
     """Yields the values of variables by op name, batch after batch; nothing is held from one to the next.
 
     Args:
@@ -74,8 +75,8 @@ def stream(session: Any, infos: Iterable[VariableInfo], asked: str) -> Iterator[
 
 
 def assign(
-    session: Any,
-    graph: Any,
+    session: TFSession,
+    graph: TFGraph,
     values: Mapping[str, Any],
     variables: Mapping[str, VariableInfo],
     what: str = "setting variables",
@@ -108,7 +109,7 @@ class _Setter:
         once: variables that are set in one run, each once, and all in the end.
     """
 
-    def __init__(self, session: Any, once: Sequence[VariableInfo]) -> None:
+    def __init__(self, session: TFSession, once: Sequence[VariableInfo]) -> None:
         self._session, self._rooms = session, Rooms()
         self._once: dict[str, str] = {}  # what its initialiser assigns -> variable
         self._places: dict[str, str] = {}  # variable -> what its initialiser assigns
@@ -157,8 +158,8 @@ class _Setter:
 
 
 def carry(
-    old: Any,
-    new: Any,
+    old: TFSession,
+    new: TFSession,
     pairs: Sequence[tuple[VariableInfo, VariableInfo]],
     asked: str,
     what: str = "carrying values",

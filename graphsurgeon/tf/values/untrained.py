@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
+from ...graph.live import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from .transfer import stream
 from .variables import closed_told, place_of, stands_alone, value_of, variable_infos
@@ -19,7 +20,7 @@ from .variables import closed_told, place_of, stands_alone, value_of, variable_i
 tf1 = tf.compat.v1
 
 
-def holding(session: Any, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
+def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
     """Returns the names of the variables that hold a value in a session; those of which no op tells may hold one.
 
     Each new set of fetches costs TensorFlow a pruned graph, so one run answers for all that have an answer which
@@ -58,7 +59,7 @@ def holding(session: Any, infos: Sequence[VariableInfo], asked: str) -> frozense
     return frozenset(held | _readable(session, reads, asked))
 
 
-def _questions(graph: Any) -> dict[tuple[Any, ...], Any]:
+def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
     """Where a resource variable is kept -> a tensor of the graph that says whether it holds a value, and does no more.
 
     Any op of the same place holds the very same variable.
@@ -71,7 +72,7 @@ def _questions(graph: Any) -> dict[tuple[Any, ...], Any]:
 
 
 def _answers(
-    session: Any, asks: Mapping[str, Any], traced: Mapping[str, Any], level: int, asked: str
+    session: TFSession, asks: Mapping[str, Any], traced: Mapping[str, Any], level: int, asked: str
 ) -> dict[str, bool]:
     """Returns which variables hold a value, as one run tells; without those that its trace does not have."""
     told = tf1.RunMetadata()
@@ -83,7 +84,7 @@ def _answers(
     return {name: bool(yes) for name, yes in said.items()} | {name: gave[name] for name in traced if name in gave}
 
 
-def _readable(session: Any, reads: Mapping[str, Any], asked: str) -> set[str]:
+def _readable(session: TFSession, reads: Mapping[str, Any], asked: str) -> set[str]:
     """Returns the variables that can be read in a session: each run that fails names one that cannot.
 
     Args:
@@ -104,7 +105,7 @@ def _readable(session: Any, reads: Mapping[str, Any], asked: str) -> set[str]:
     return {name for name, op in reads.items() if op in todo}
 
 
-def read_all(session: Any, infos: Sequence[VariableInfo]) -> dict[str, Any]:
+def read_all(session: TFSession, infos: Sequence[VariableInfo]) -> dict[str, Any]:
     """Returns the values of variables that hold one, by op name; without those that no op reads."""
     able = []
     for info in infos:
@@ -114,7 +115,7 @@ def read_all(session: Any, infos: Sequence[VariableInfo]) -> dict[str, Any]:
     return {name: value for batch in stream(session, able, "session(old)") for name, value in batch.items()}
 
 
-def read_if_open(session: Any, info: VariableInfo) -> Any:
+def read_if_open(session: TFSession, info: VariableInfo) -> Any:
     """Returns what a variable holds in a session; None where that cannot be told, as of a closed one."""
     try:
         return read_all(session, [info]).get(info.op)
@@ -127,7 +128,7 @@ _UNTRAINED: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, int]]] = weakref
 LOCAL = tf1.GraphKeys.LOCAL_VARIABLES
 
 
-def note_untrained(session: Any, infos: Iterable[VariableInfo], why: Mapping[str, str]) -> None:
+def note_untrained(session: TFSession, infos: Iterable[VariableInfo], why: Mapping[str, str]) -> None:
     """Notes which variables of a session hold initial values only; a local variable is meant to.
 
     Args:
@@ -141,7 +142,7 @@ def note_untrained(session: Any, infos: Iterable[VariableInfo], why: Mapping[str
         _UNTRAINED[session] = {**_UNTRAINED.get(session, {}), **found}
 
 
-def untrained(session: Any) -> dict[str, str]:
+def untrained(session: TFSession) -> dict[str, str]:
     """Returns the variables that hold initial values only, each with the reason; none once one of them was changed."""
     noted = _UNTRAINED.get(session, {})
     infos = variable_infos(session.graph) if noted else {}
@@ -160,7 +161,7 @@ def _checksum(value: Any) -> int:
     return zlib.crc32(repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
 
 
-def unproved(values: Any, graph: Any, infos: Sequence[VariableInfo], asked: str) -> dict[str, str]:
+def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: str) -> dict[str, str]:
     """Returns which variables have no value but their initial one, each with the reason.
 
     Args:

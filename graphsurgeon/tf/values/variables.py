@@ -13,6 +13,7 @@ from tensorflow.core.framework import variable_pb2
 
 from ...errors import PlanError, did_you_mean
 from ...graph.graph import shape_text
+from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ...graph.variables import VARIABLE_TYPES, VariableInfo
 from ..private.contexts import innermost_context
 from ..private.graphs import PLAIN, all_collections, collections_of
@@ -23,9 +24,9 @@ tf1 = tf.compat.v1
 _ASSIGN = frozenset({"Assign", "AssignVariableOp"})
 
 
-def variable_objects(graph: Any) -> dict[str, Any]:
+def variable_objects(graph: TFGraph) -> dict[str, TFVariable]:
     """Returns the `tf.Variable` objects in the collections of a graph, by op name."""
-    found: dict[str, Any] = {}
+    found: dict[str, TFVariable] = {}
     for items in collections_of(graph).values():
         for item in items:
             if type(item) not in PLAIN and is_variable(item) and item.graph is graph:
@@ -33,7 +34,7 @@ def variable_objects(graph: Any) -> dict[str, Any]:
     return found
 
 
-def variable_infos(graph: Any) -> dict[str, VariableInfo]:
+def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
     """Returns what each variable of a graph is made of, by op name; also of those that no collection holds."""
     objects = variable_objects(graph)
     inside: dict[str, list[str]] = {}
@@ -63,7 +64,7 @@ def variable_infos(graph: Any) -> dict[str, VariableInfo]:
     return {**ordered, **infos}
 
 
-def _proto(variable: Any) -> Any:
+def _proto(variable: TFVariable) -> Any:
     # Outside its graph, TensorFlow takes the call for an eager one and refuses.
     with variable.graph.as_default():
         return variable.to_proto()
@@ -73,13 +74,13 @@ def _dims(shape: Any) -> tuple[int | None, ...] | None:
     return None if shape.rank is None else tuple(shape.as_list())
 
 
-def _assigned(graph: Any, initializer: str) -> str:
+def _assigned(graph: TFGraph, initializer: str) -> str:
     """The tensor an initialiser assigns, which its `VariableDef` may not name, or no longer; empty for none."""
     inputs = list(graph.get_operation_by_name(initializer.partition(":")[0]).inputs) if initializer else []
     return str(inputs[1].name) if len(inputs) > 1 else ""
 
 
-def _info_of_op(op: Any) -> VariableInfo:
+def _info_of_op(op: TFOp) -> VariableInfo:
     """A variable that no collection holds: its parts are found among the ops that read it."""
     assign = snapshot = None
     for reader in op.outputs[0].consumers():
@@ -100,7 +101,9 @@ def _info_of_op(op: Any) -> VariableInfo:
     )
 
 
-def rebuilt(graph: Any, made: VariableInfo, original: Any, scope: str, trainable: bool = True) -> Any:
+def rebuilt(
+    graph: TFGraph, made: VariableInfo, original: TFVariable | None, scope: str, trainable: bool = True
+) -> TFVariable | None:
     """Returns a `tf.Variable` object over ops that a copy has made; adds no op.
 
     Args:
@@ -138,7 +141,7 @@ class OneEach(list[Any]):
 
     def __init__(self, items: Iterable[Any]) -> None:
         super().__init__(items)
-        self.copied: set[Any] = set()  # the ops of the copies
+        self.copied: set[TFOp] = set()  # the ops of the copies
 
     def append(self, item: Any) -> None:
         """Adds an item; an object over a copied variable that is here already takes the place of that."""
@@ -150,10 +153,10 @@ class OneEach(list[Any]):
             super().append(item)
 
 
-def join_collection(graph: Any, name: str, items: Sequence[Any]) -> None:
+def join_collection(graph: TFGraph, name: str, items: Sequence[Any]) -> None:
     """Adds copies to a collection of a graph; one with variables holds one object for each from then on."""
     lists = all_collections(graph)
-    held, copied = lists.setdefault(name, []), {_op_of(item) for item in items} - {None}
+    held, copied = lists.setdefault(name, []), {op for op in map(_op_of, items) if op is not None}
     if copied:
         held = lists[name] = held if isinstance(held, OneEach) else OneEach(held)
         held.copied |= copied
@@ -165,19 +168,19 @@ def same_entry(item: Any, other: Any) -> bool:
     return item is other or (_op_of(item) is not None and _op_of(item) is _op_of(other))
 
 
-def _op_of(item: Any) -> Any:
+def _op_of(item: Any) -> TFOp | None:
     """The op of a variable of a graph; None for anything else."""
     return getattr(item, "op", None) if is_variable(item) else None
 
 
-def take_slots(graph: Any, names: Iterable[str]) -> None:
+def take_slots(graph: TFGraph, names: Iterable[str]) -> None:
     """Takes the names of the slots among new variables: a later optimizer then makes its own beside them."""
     known = set(names)
     take_scopes(graph, [name for name in known if name.rpartition("/")[0] in known])
 
 
 def fetch(
-    values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str, later: frozenset[str] = frozenset()
+    values: Any, infos: Sequence[VariableInfo], graph: TFGraph, asked: str, later: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
     """Returns the current values of variables, by op name, in one fetch.
 
@@ -253,7 +256,7 @@ def closed_told(asked: str) -> Iterator[None]:
         raise PlanError(asked, "the session that has the values is closed", how) from error
 
 
-def refuse_empty(session: Any, infos: Sequence[VariableInfo], asked: str) -> None:
+def refuse_empty(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> None:
     """Refuses variables that have no value in a session; the values themselves stay in it.
 
     Raises:
@@ -263,7 +266,7 @@ def refuse_empty(session: Any, infos: Sequence[VariableInfo], asked: str) -> Non
         session.run([value_of(session.graph, info, asked).op for info in infos])
 
 
-def value_of(graph: Any, info: VariableInfo, asked: str) -> Any:
+def value_of(graph: TFGraph, info: VariableInfo, asked: str) -> TFTensor:
     """Returns the tensor by which a session tells the value of a variable, and which does nothing else.
 
     Raises:
@@ -284,17 +287,17 @@ def value_of(graph: Any, info: VariableInfo, asked: str) -> Any:
     )
 
 
-def stands_alone(op: Any) -> bool:
+def stands_alone(op: TFOp) -> bool:
     """Returns whether running an op runs nothing but what it reads."""
     return not op.control_inputs and innermost_context(op) is None
 
 
-def place_of(op: Any) -> tuple[bytes, bytes]:
+def place_of(op: TFOp) -> tuple[bytes, bytes]:
     """Returns where a session keeps the variable of a ``VarHandleOp``: its container, and its name there."""
     return op.get_attr("container"), op.get_attr("shared_name")
 
 
-def _given(values: Mapping[str, Any], info: VariableInfo, graph: Any, asked: str, later: bool) -> Any:
+def _given(values: Mapping[str, Any], info: VariableInfo, graph: TFGraph, asked: str, later: bool) -> Any:
     for key in (info.op, info.op + ":0"):
         if key in values:
             if isinstance(values[key], Stored):
@@ -305,7 +308,7 @@ def _given(values: Mapping[str, Any], info: VariableInfo, graph: Any, asked: str
     raise PlanError(asked, f"values has nothing for variable {info.op!r}", did_you_mean(info.op, map(str, values)))
 
 
-def _fitting(value: Any, info: VariableInfo, graph: Any, asked: str) -> Any:
+def _fitting(value: Any, info: VariableInfo, graph: TFGraph, asked: str) -> Any:
     """A value as an array of its variable's dtype; refused where its shape is another."""
     instead = f"Give an array of {info.dtype} and of shape {info.shape}"
     try:
@@ -323,7 +326,7 @@ def _fitting(value: Any, info: VariableInfo, graph: Any, asked: str) -> Any:
     return array
 
 
-def fitting_stored(stored: Stored, info: VariableInfo, graph: Any, asked: str) -> None:
+def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, asked: str) -> None:
     """Refuses a stored value whose dtype or shape is not that of its variable.
 
     Raises:
@@ -341,7 +344,7 @@ def fitting_stored(stored: Stored, info: VariableInfo, graph: Any, asked: str) -
     )
 
 
-def must_be_fed(graph: Any, info: VariableInfo) -> bool:
+def must_be_fed(graph: TFGraph, info: VariableInfo) -> bool:
     """Returns whether the initial value of a variable is a placeholder: its initialiser cannot run by itself."""
     name = (_assigned(graph, info.initializer) or info.initial_value).partition(":")[0]
     return bool(name) and graph.get_operation_by_name(name).type in ("Placeholder", "PlaceholderV2")
