@@ -41,7 +41,8 @@ def test_a_use_is_noted():
 
 
 def test_what_a_keras_model_says_of_itself():
-    model = tf.keras.Sequential([tf.keras.Input([3]), tf.keras.layers.Dense(2)])
+    given = tf.keras.Input([3])
+    model = tf.keras.Model(given, tf.keras.layers.Dense(2)(given))
     (taken,) = tf.nest.flatten(eager.keras_inputs(model))
     assert tuple(taken.shape) == (None, 3)
     assert [layer.name for layer in eager.keras_layers(model)] == [layer.name for layer in model.layers]
