@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,7 +25,7 @@ class Applied:
         effect: the effect that was carried out.
         graph: the live graph it was carried out on (for a materialised plan, the new one).
         made: what was made there.
-        editor: the editor that applied it.
+        session: gives a session with the values of all its variables.
         scope: the one copy that is meant, by its scope; None for all of them.
         notes: more to mind than the plan itself can tell.
 
@@ -36,7 +37,7 @@ class Applied:
     effect: Effect
     graph: Any
     made: Any
-    editor: Any = None
+    session: Callable[[], Any] = lambda: None
     scope: str | None = None
     notes: list[str] = field(default_factory=list)
 

@@ -143,9 +143,13 @@ class _Named:
         self.editor.snapshot.tensor(name, f"compare({name!r})")
         return self.editor.tensor(name)
 
+    def session(self) -> Any:
+        """Returns a session of the copy."""
+        return self.editor.session()
+
     def outputs(self) -> list[str]:
         """Returns the outputs that both have: those that are known, or all that nothing reads and that only compute."""
-        known = [name for name in self.source.ends[1] if name in self]
+        known = [name for name in self.source.opened.ends[1] if name in self]
         if known:
             return known
         graph = self.source.snapshot
@@ -183,7 +187,7 @@ def _compared(
             given[name] = _made_up(source, name, random)
     want = original.run(names, given)
     moved = {copy[name]: value for name, value in given.items() if name in copy}
-    got = copy.editor.session().run([copy[name] for name in names], moved)
+    got = copy.session().run([copy[name] for name in names], moved)
     return [_difference(n, a, b) for n, a, b in zip(names, want, got, strict=True)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from .editor import Editor
 from .errors import OpenError, PlanError, SelectionError
 from .graph.names import SINGLES, under
+from .graph.opened import Opened
 from .graph.reports import untrained_text
 from .graph.selection import Query, Selection
 from .graph.supply import unneeded
@@ -123,9 +124,9 @@ def connect(
     applied.notes += [note for model in order for note in _as_it_lies(model)]
     if any(model.editor.inputs or model.editor.outputs for model in order):
         fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
-        destination.inputs = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
-        destination.outputs = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
-        destination.ends = tuple(destination.inputs.values()), tuple(destination.outputs.values())
+        taken = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
+        given = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
+        destination.opened = replace(destination.opened, inputs=taken, outputs=given, ends=((), ()))
     return destination
 
 
@@ -175,11 +176,11 @@ def _starts(pairs: Mapping[Any, Any]) -> list[Any]:
 
 def _as_it_lies(model: _Model) -> list[str]:
     """What to know of a SavedModel of TF2 whose ops stay inside of a call."""
-    if model.editor.served is None:
+    if model.editor.opened.served is None:
         return []
     return [
         f"{model.name} is one call op, with its variables in no collection: an optimizer does not find them, and some "
-        f"ops inside have no gradient. To train it, give {_code(model.editor.served)} and the names in that"
+        f"ops inside have no gradient. To train it, give {_code(model.editor.opened.served)} and the names in that"
     ]
 
 
@@ -206,7 +207,7 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable
     models = {}
     for name, thing in graphs.items():
         editor = thing if isinstance(thing, Editor) else _opened(thing, name.strip("/"), list(graphs), ends)
-        own = editor if editor.has_values else None
+        own = editor if editor.values.known else None
         given = values.get(name, own)
         initial = isinstance(given, str)
         if initial and given != INITIAL:
@@ -224,10 +225,10 @@ def _opened(thing: Any, name: str, names: list[str], ends: Iterable[Any]) -> Edi
     longer = tuple(n.strip("/") + "/" for n in names if n.startswith(name + "/"))
     mine = [end for end in ends if isinstance(end, str) and end.startswith(name + "/")]
     ops = {end[len(name) + 1 :].partition(":")[0] for end in mine if not longer or not end.startswith(longer)}
-    if editor.served is None or not ops or ops & editor.snapshot.index.keys():
+    if editor.opened.served is None or not ops or ops & editor.snapshot.index.keys():
         return editor
     try:
-        inside = open_graph(editor.served[0], signature=editor.served[1])
+        inside = open_graph(editor.opened.served[0], signature=editor.opened.served[1])
     except OpenError:
         return editor
     return inside if ops <= inside.snapshot.index.keys() else editor
@@ -249,7 +250,7 @@ def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str
             except SelectionError as error:
                 how = error.instead.replace("ed.find(", f"gs.open(graphs[{name!r}]).find(")
                 how = _under(name, snapshot.index, how)
-                served = models[name].editor.served
+                served = models[name].editor.opened.served
                 if served is not None:
                     how = f"{how.rstrip('.')}. Names behind its signature go with {{{name!r}: {_code(served)}}}"
                 raise SelectionError(asked, f"{thing!r}: {error.wrong}", how) from error
@@ -352,7 +353,7 @@ def _with_placeholders(
     graph = graph_with_placeholders(wanted, asked)
     written = graph.as_graph_def().SerializeToString(deterministic=True)  # a few placeholders can be code
     code = f"gs.open(tf.compat.v1.GraphDef.FromString({written!r}))" if wanted else "gs.open(graph)"
-    return Editor(graph, title, code)
+    return Editor(Opened(graph, title, code))
 
 
 def _several(things: Any) -> list[Any]:

@@ -2,91 +2,91 @@
 
 from __future__ import annotations
 
-import time
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
-from .errors import PlanError, SelectionError, StalePlanError
-from .explaining import Explaining
-from .exporting import Exporting
-from .functions import Functions
+from .errors import SelectionError
+from .exports import Picture, page_of, svg_of
+from .files import Files
+from .functions import function_of, inlined
 from .graph.collector import gc_paused
+from .graph.explain import Path, WhyNot, why, why_not
 from .graph.graph import Graph
+from .graph.match.match import STEPS, Matches, match
+from .graph.opened import Opened
+from .graph.provenance import Origin
+from .graph.reports import Restored, Saved
 from .graph.selection import OpView, Selection, select
-from .history import Event, Log, late_failure
-from .keeping import Keeping, source_of
-from .ledger import Ledger
-from .origins import Origins
+from .history import Event, History, Log, Timeline, moment
+from .plan.blocking import Blocks, blocks
 from .plan.plan import Plan
+from .plan.rebuilding import RebuildStep
+from .planning import new_plan
 from .summary import summary
-from .undoing import Undoing
+from .values import Values
 from .words import counted
 
 if TYPE_CHECKING:
     from .screen.screen import Screen
 
 
-class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
+class Editor:
     """A graph under the knife: select, plan, apply, undo. Make one with `gs.open`.
 
     Everything before `apply` is a value: selecting and planning change nothing.
 
-    Of an opened TF2 function, `inputs` and `outputs` are its arguments and results: name -> name of the tensor.
-    With an earlier `snapshot` of the same graph, only what has been added since is read.
+    Args:
+        opened: what was opened. Of a TF2 function, `inputs` and `outputs` are its arguments and results: name -> name
+            of the tensor.
+        snapshot: an earlier snapshot of the same graph: only what has been added since is read.
+        follows: the log of the editor this one is made from, at which moment, and the call that makes it.
+
+    Attributes:
+        opened: what was opened.
+        values: what the variables hold.
     """
 
     def __init__(
-        self,
-        graph: Any,
-        title: str = "graph",
-        code: str = "gs.open(graph)",
-        session: Any = None,
-        values: Any = None,
-        inputs: Mapping[str, str] | None = None,
-        outputs: Mapping[str, str] | None = None,
-        snapshot: Graph | None = None,
-        lack: str = "",
+        self, opened: Opened, snapshot: Graph | None = None, follows: tuple[Log, int, str] | None = None
     ) -> None:
-        self.graph = graph
-        self.inputs, self.outputs = dict(inputs or {}), dict(outputs or {})
-        self.ends = (tuple(self.inputs.values()), tuple(self.outputs.values()))  # shown wherever they lie
-        self.served: tuple[str, str] | None = None  # folder and signature of a SavedModel of TF2, opened as it lies
-        self.packed: Callable[[Sequence[Any]], Any] | None = None  # makes of `outputs` what the opened function returns
-        self._results = tuple(self.outputs)
-        self.title = title
-        self._code = code
-        self._session = session
-        self._values = values
-        self._snapshot = snapshot
-        live = code in ("gs.open(graph)", "gs.open(session)")
-        self._log = Log(code, title, len(graph.get_operations()), live, graph=weakref.ref(graph))
-        if session is not None:
-            self._log.session = weakref.ref(session)
-        if hasattr(values, "stored"):
-            self._log.stored = values.stored
-        self._litter: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
-        self._ledger = Ledger(graph, values, lack)
+        self.opened = opened
+        self._timeline = Timeline(opened, snapshot, follows)
+        self.values = Values(opened, self._timeline)
+        self._files = Files(self._timeline, self.values)
         self._screen: Screen | None = None
-        self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
 
-    # -- looking ------------------------------------------------------------------------------
+    # -- looking ---------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Any:
+        """The live graph as it is now."""
+        return self._timeline.graph
+
+    @property
+    def title(self) -> str:
+        """What the graph is called."""
+        return self.opened.title
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """Of an opened function, argument -> name of its tensor."""
+        return dict(self.opened.inputs)
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """Of an opened function, result -> name of its tensor."""
+        return dict(self.opened.outputs)
 
     @property
     def snapshot(self) -> Graph:
         """The graph as it is now, as an immutable value; read again when the live graph has grown."""
-        from .tf.open.snapshot import snapshot
-
-        previous = self._snapshot
-        current = snapshot(self.graph, previous, self.title)
-        if current is not previous:
-            self._snapshot = current = replace(current, opened_by=self._code, log=self._log)
-        return current
+        return self._timeline.snapshot
 
     def __str__(self) -> str:
-        lost = [text for event in self._events if not event.undone and event.applied for text in event.applied.warnings]
+        live = self._timeline.log.now()
+        lost = [text for event in live if event.applied for text in event.applied.warnings]
         return summary(self.snapshot, self.orphans, lost)
 
     def __repr__(self) -> str:
@@ -121,7 +121,48 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         number, port = self.snapshot.tensor(name, f"tensor({name!r})")
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
 
-    # -- selecting ------------------------------------------------------------------------------
+    def value(self, name: str) -> Any:
+        """Returns what a constant or variable holds now, as an array.
+
+        Raises:
+            SelectionError: it is neither, or nothing gives it a value.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     w = tf.compat.v1.get_variable("w", initializer=[1.0, 2.0])
+            >>> gs.open(graph).value("w").tolist()
+            [1.0, 2.0]
+        """
+        return self.values.value(name)
+
+    def provenance(self, op: Any) -> Origin:
+        """Returns where an op came from: copied, inserted, changed, and in which step; or that it is an original.
+
+        The graph itself keeps it, in the collection ``graphsurgeon/provenance``: what
+        `tf.compat.v1.train.export_meta_graph`, a `Saver` or a SavedModel builder of TF1 writes, `gs.open` knows again.
+        A plain GraphDef has no collections: ask for it with ``ed.graph_def(provenance=True)``.
+
+        Args:
+            op: an op, tensor or variable, by name or object.
+
+        Raises:
+            SelectionError: there is no such op.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = tf.square(tf.constant(3.0, name="x"), name="y")
+            >>> ed = gs.open(graph, title="squares")
+            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="copy"))
+            >>> print(ed.provenance("copy/y"))
+            copied from op 'y' of squares in step 1
+            >>> ed.provenance("y").kind
+            'original'
+        """
+        return self._timeline.origin(op)
+
+    # -- selecting -------------------------------------------------------------------------------
 
     def select(
         self,
@@ -162,12 +203,103 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         """What is highlighted in the widget; nothing where there is no widget yet."""
         return self.screen.selection
 
-    # -- planning and applying ------------------------------------------------------------------
+    def why(self, op: Any, selection: Any) -> Path:
+        """Returns the shortest path, of data and control edges, by which an op came into a selection.
+
+        Args:
+            op: the op, by name or object.
+            selection: a selection of ancestors, descendants or by boundary; or targets, for all they need.
+
+        Raises:
+            SelectionError: there is no such op, or it is not in the selection.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = tf.exp(-tf.constant(1.0, name="x"), name="y")
+            >>> print(gs.open(graph).why("x", "y"))
+            'x' is in the selection because 'y' needs it
+              Neg  input 0 reads x:0
+              y  input 0 reads Neg:0
+        """
+        return why(self.snapshot, op, selection)
+
+    def why_not(self, op: Any, selection: Any) -> WhyNot:
+        """Returns why an op is not in a selection: cut at a boundary input, only control edges, below, no path at all.
+
+        Args:
+            op: the op, by name or object.
+            selection: a selection, or targets, for all they need.
+
+        Raises:
+            SelectionError: there is no such op, or it is in the selection.
+        """
+        return why_not(self.snapshot, op, selection)
+
+    def blocks(self, what: Any) -> Blocks:
+        """Returns what prevents the removal of an op or a selection; false where nothing does.
+
+        Args:
+            what: an op by name or object, several of them, or a selection.
+
+        Raises:
+            SelectionError: there is no such op, or nothing is selected.
+        """
+        return blocks(self.snapshot, what)
+
+    def match(
+        self,
+        pattern: Any,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        where: Mapping[str, Any] | None = None,
+        attributes: str | Iterable[str] = (),
+        constants: str = "any",
+        overlapping: bool = False,
+        within: Selection | None = None,
+        steps: int = STEPS,
+    ) -> Matches:
+        """Returns the places of the graph that look like a pattern: same types, same edges, all conditions true.
+
+        Args:
+            pattern: a plain Python function of tensors; a selection, for all like it; a small graph, as an editor, a
+                snapshot or a `tf.Graph`, whose placeholders are its inputs; or a `Pattern`.
+            inputs: for a function, argument -> dtype or `tf.TensorSpec`: they decide which ops the function makes.
+            where: op of the pattern -> a test called with an `OpView`, or the arguments of `Pattern.where` as a dict:
+                ``{"conv": {"attributes": {"padding": "SAME"}}}``.
+            attributes: attributes that must be as in the pattern; ``all`` for all of each op.
+            constants: a constant of the pattern stands for ``any`` constant, for one that is ``equal``, or for any
+                tensor, as an ``input``.
+            overlapping: one op may be part of several matches. Constants always may.
+            within: look among these ops only.
+            steps: the search from one op is given up after so many steps; the result counts these.
+
+        Returns:
+            the matches, in graph order: `ops`, `inputs`, `outputs` of each, and what stands in the way of replacing
+            it: `external` readers of inner tensors, control edges. Where there is none, `best` says why.
+
+        Raises:
+            SelectionError: the pattern is none, or a condition names an op it does not have.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+            ...     y = tf.multiply(tf.sigmoid(x, name="gate"), x, name="swish")
+            >>> print(gs.open(graph).match(lambda x: x * tf.sigmoid(x)))
+            1 match in graph of the pattern of 2 ops: Sigmoid (Sigmoid), mul (Mul); inputs x; outputs mul
+              Sigmoid = gate, mul = swish
+                x is x:0
+        """
+        from .tf.edit.patterns import array_of, as_pattern
+
+        made = as_pattern(pattern, inputs=inputs, where=where, attributes=attributes, constants=constants)
+        return match(self.snapshot, made, overlapping=overlapping, within=within, steps=steps, read=array_of)
+
+    # -- planning, applying and undoing ----------------------------------------------------------
 
     def plan(self) -> Plan:
         """Returns an empty plan for this graph."""
-        from .planning import new_plan
-
         return new_plan(self.snapshot)
 
     @property
@@ -175,7 +307,6 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         """The plan being made on screen, by hand."""
         return self.screen.draft
 
-    @gc_paused()
     def apply(self, plan: Plan, *, record: bool = True) -> Applied:
         """Carries out a plan: all of it, or nothing.
 
@@ -191,86 +322,107 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
             PlanError: the plan has a fault, or TensorFlow refuses it; the graph is as it was.
             StalePlanError: the graph has changed since the plan was made.
         """
-        from .tf.copy.append import carry_out
-        from .tf.copy.materialise import materialise
-        from .tf.copy.provenance import next_step, noted
-        from .tf.copy.rollback import Held
-        from .tf.run.progress import Phases, phase
+        return self._timeline.apply(plan, self.values, record)
 
-        self._refuse_foreign(plan)
-        bar = Phases("applying", 5)
-        faults = plan.check()
-        if faults:
-            raise faults[0].error(len(faults) - 1)
-        start, effect, before, previous = time.perf_counter(), plan.effect, self.graph, self._snapshot
-        held = Held(before)
-        try:
-            with bar:
-                made = carry_out(effect, before, source_of) if plan.mode == "append" else materialise(effect, source_of)
-                self.graph = made.graph
-                phase("reading back")
-                wrong = self._read_back(plan, made)
-                if wrong:
-                    what = f"the result is not what was previewed: {wrong[0]}"
-                    raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
-                applied, number = Applied(effect, made.graph, made, self), next_step(before, self._events)
-                kept = noted(effect, before, made.graph, number) if record else b""
-                about: dict[str, Any] = {"record": kept}
-                if made.graph is not before:
-                    left = self._left(before).items()
-                    about |= {"before": before, "carried": {op: n for op, n in left if op in effect.after.index}}
-                event = Event.of(number, applied, time.perf_counter() - start, **about)
-                if made.graph is not before:
-                    self._ledger.moved(before, made.graph, made.origins)
-            # From here on it is done: nothing may fail after this line.
-            self._add(event)
-        except BaseException as error:
-            self.graph, self._snapshot = before, previous
-            orphans = held.put_back(c.step.to for c in effect.copies)
-            if not orphans:
-                raise
-            self._leave(before, orphans, next_step(before, self._events))
-            late = late_failure(error, plan, orphans, self.snapshot)
-            if isinstance(error, Exception):
-                raise late from error
-            error.add_note(str(late))
-            raise
-        self._tell()
-        return applied
+    def undo(self) -> Event:
+        """Takes the last applied plan back.
 
-    def _read_back(self, plan: Plan, made: Any) -> list[str]:
-        """Reads what was made, and returns where it is not what the plan predicted."""
-        from .tf.copy.append import differences
-        from .tf.open.snapshot import confirmed
+        An appended copy leaves the collections, pictures and saves (its ops stay in TensorFlow's graph as orphans);
+        a materialised plan gives the graph from before back. The next `session` has the values of now: a variable
+        keeps the value it last had in any session of this editor, whatever it was called there.
 
-        nodes, made.nodes = made.nodes, ()
-        if plan.mode == "materialise":
-            self._snapshot = None
-        else:
-            found = confirmed(self.graph, plan.base, plan.after(), nodes, made.ops)
-            if found is not None:
-                self._snapshot = found
-                return []
-        return differences(plan.effect, self.snapshot)
+        Raises:
+            PlanError: there is nothing to undo.
+        """
+        return self._timeline.undo()
 
-    def _refuse_foreign(self, plan: Plan) -> None:
-        if not isinstance(plan, Plan):
-            raise PlanError(f"apply({plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
-        if plan.base.owner is not self.graph:
-            raise PlanError(
-                "apply(plan)",
-                f"the plan was made for {plan.base.title}, not for this graph",
-                "Apply it to its own editor",
-            )
-        if plan.base.size != self.snapshot.size:
-            grown = self.snapshot.size - plan.base.size
-            raise StalePlanError(
-                "apply(plan)",
-                f"the graph has {counted(grown, 'ops')} more than when the plan was made",
-                "Make the plan again: run the cell that makes it",
-            )
+    def redo(self) -> Event:
+        """Does the plan that was undone last again.
 
-    # -- running ----------------------------------------------------------------------------------
+        The next `session` has the values of now: a variable keeps the value it last had in any session of this editor,
+        also one that the plan makes; it gets what the plan gives it only where no session has held it yet.
+
+        Raises:
+            PlanError: there is nothing to redo.
+        """
+        return self._timeline.redo()
+
+    def rebuild(self) -> Applied:
+        """Builds a clean graph: all that has a role, without orphans, and makes it the graph of this editor.
+
+        Every op that stays keeps its name, its variables and its place in collections; the old graph stays as it is.
+        `session` hands the values over, by the rule that is written there. An orphan that something reads stays, with
+        what it needs. It is one more step of the history: `undo` gives the old graph back.
+
+        Returns:
+            an `Applied`: ``done[old]`` is the new op, tensor or variable, ``done.original(new)`` the old one.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = tf.square(tf.constant(3.0, name="x"), name="y")
+            >>> ed = gs.open(graph)
+            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="copy"))
+            >>> event, done = ed.undo(), ed.rebuild()
+            >>> len(graph.get_operations()), len(ed.graph.get_operations()), done[y].graph is ed.graph
+            (4, 2, True)
+            >>> done.original(done[y]) is y
+            True
+        """
+        return self.apply(self.plan().added(RebuildStep(tuple(sorted(self.orphans)))))
+
+    @property
+    def history(self) -> History:
+        """The applied plans, oldest first; undone ones say so. Printed, a table."""
+        return History(self._timeline.events)
+
+    @property
+    def orphans(self) -> frozenset[str]:
+        """Names of ops left without a role by an undo or a late failure; TensorFlow cannot delete ops."""
+        return self._timeline.orphans
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Calls a method after each apply, undo and redo, for as long as the object lives whose method it is."""
+        self._timeline.watch(changed)
+
+    def to_code(self, path: Any = None, *, arrays: bool = False) -> str:
+        r"""Returns one Python script that does the whole history again, from the files it began with.
+
+        The script has a function ``redo`` that opens each graph again, its own and those that were copied from, and
+        applies the plans that are in force; undone ones are left out. What came from no file, as a live `tf.Graph`,
+        is an argument of ``redo``, and a comment says which. An editor that gave the values of its file gives them
+        again; other values, as those that were trained since, are written as arrays.
+
+        Args:
+            path: where to write the script, if anywhere.
+            arrays: arrays too long to be printed are written beside the script, as ``.npz``; without it they are
+                an argument of ``redo`` too.
+
+        Raises:
+            PlanError: a plan uses what an undone one has made; `arrays` without a `path`.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = tf.square(tf.constant(3.0, name="x"), name="y")
+            >>> ed = gs.open(graph)
+            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="copy"))
+            >>> print(ed.to_code().partition("\n\n\n")[2])
+            def redo(graph):
+                # graph: a live tf.Graph, opened as 'graph'
+                ed = gs.open(graph)
+                # step 1
+                block = ed.select(name=['x', 'y'])
+                plan = ed.plan().copy(block, to='copy')
+                ed.apply(plan)
+                return ed
+            <BLANKLINE>
+        """
+        from .script import write
+
+        return write(self._timeline.log, self.snapshot, path, arrays)
+
+    # -- running, restoring and saving -----------------------------------------------------------
 
     def session(self, session: Any = None, config: Any = None) -> Any:
         """Returns a session that sees all edits, with all values.
@@ -303,22 +455,7 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
             >>> print(ed.history[0].values)
             1 variable keeps its value ('w' as 'v')
         """
-        return self._handed_over(session, config)
-
-    def values_session(self) -> Any:
-        """Returns what `session` returns, to read values from: in a session of the caller's nothing is initialised."""
-        return self._handed_over(None, None, initialise=False)
-
-    def _handed_over(self, session: Any, config: Any, initialise: bool = True) -> Any:
-        own = session if session is not None else self._session
-        live = [event for event in self._events if not event.undone]
-        new, handover = self._ledger.session(self.graph, own, config, live, self._left, initialise)
-        if self._events and str(handover):
-            max(self._events, key=lambda event: event.turns[-1]).values = str(handover)
-        self._log.sessions.add(new)
-        if session is None or self._session is None or session is self._session:
-            self._session = new
-        return new
+        return self.values.session(session, config)
 
     def untrained(self) -> dict[str, str]:
         """Returns the variables that have no value but their initial one, each with the reason.
@@ -338,44 +475,207 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
             >>> ed.untrained()
             {}
         """
-        live = [event for event in self._events if not event.undone]
-        return self._ledger.untrained(self.graph, self._session, live, self._left)
+        return self.values.untrained()
 
-    @property
-    def void(self) -> frozenset[str]:
-        """Names of variables that nothing gives a value: no initialiser that can run, and not in the checkpoint."""
-        from .tf.values.variables import must_be_fed
+    def restore(
+        self,
+        checkpoint: Any,
+        *,
+        under: str = "",
+        names: Mapping[str, str] | Applied | None = None,
+        but: str | Iterable[str] = (),
+        partial: bool = False,
+        session: Any = None,
+    ) -> Restored:
+        """Gives the variables the values of a checkpoint, also of one written under other names; adds no op.
 
-        if self._values is None:
-            return frozenset()  # a session of the caller's may have got values in any way
-        known = self.snapshot.state.variables
-        held = self._ledger.filed(self.graph, known)
-        missing = [v for v in known.values() if v.op not in held]
-        return frozenset(v.op for v in missing if not v.initializer or must_be_fed(self.graph, v))
+        Args:
+            checkpoint: its prefix, one of its files, the folder that training writes to (its latest), or a SavedModel
+                folder. Checkpoints of TF1, partitioned ones too, and object-based ones of TF2, by variable names or
+                object paths.
+            under: the scope under which the model is in this graph: ``enc/w`` here is ``w`` in the checkpoint.
+            names: name in the checkpoint -> variable here, where they differ otherwise; ``*`` stands for the same text
+                on both sides, as in ``{"old/*": "new/*"}``. Or what `apply` returned: the names of the source.
+            but: variables (names or patterns) that are left as they are, as a head that is new.
+            partial: variables that the checkpoint does not have are left as they are; without it they are a fault.
+            session: the session to set; default: `session()`.
 
-    @property
-    def starters(self) -> tuple[list[str], dict[str, Any]]:
-        """Names of ops that the file wants run once, after its values are there; and what they are fed."""
-        return list(getattr(self._values, "starters", ())), dict(getattr(self._values, "asset_feeds", {}))
-
-    def value(self, name: str) -> Any:
-        """Returns what a constant or variable holds now, as an array.
+        Returns:
+            what was found, what was missing, and what of the checkpoint was not used.
 
         Raises:
-            SelectionError: it is neither, or nothing gives it a value.
+            OpenError: there is no such checkpoint, a file of it is missing, or it is damaged or half written.
+            PlanError: it is of another model, lacks variables, or shapes or dtypes differ. No value has changed then.
+
+        Example:
+            >>> import os, tempfile, tensorflow as tf, graphsurgeon as gs
+            >>> def net(scope):
+            ...     with tf.Graph().as_default() as graph, tf.compat.v1.variable_scope(scope):
+            ...         tf.compat.v1.get_variable("w", initializer=[1.0, 2.0])
+            ...     return gs.open(graph)
+            >>> prefix = os.path.join(tempfile.mkdtemp(), "old.ckpt")
+            >>> _ = net("a").save(prefix, under="a")
+            >>> report = net("b/c").restore(prefix, under="b/c")
+            >>> report.found, report.missing
+            ({'b/c/w': 'w'}, ())
+        """
+        return self._files.restore(checkpoint, under=under, names=names, but=but, partial=partial, session=session)
+
+    def save(
+        self,
+        path: Any,
+        *,
+        outputs: Any = None,
+        inputs: Any = None,
+        signatures: Mapping[str, tuple[Any, Any]] | None = None,
+        format: str | None = None,
+        freeze: bool = False,
+        values: Any = None,
+        under: str = "",
+        names: Mapping[str, str] | Applied | None = None,
+        device: str | Mapping[str, str] = "keep",
+        tags: str | Iterable[str] = ("serve",),
+        feeds: Mapping[Any, Any] | None = None,
+        verify: bool = True,
+    ) -> Saved:
+        """Writes the graph, or a part of it, with its values, as plain TensorFlow reads it; the graph stays as it is.
+
+        What undone plans have left behind stays out. The file is there whole, or not at all: before it takes its
+        name, plain TensorFlow opens it again and runs its outputs, and they are compared with those of this graph.
+        What writes, draws from a queue or asks a file is not run; the report names it.
+
+        Args:
+            path: where to. Its suffix says the format, where `format` does not.
+            outputs: tensors, by name or object: only what they need is written. One, several, or a dict of name ->
+                tensor, for a signature. Default: those of the function that was opened, for a SavedModel; else all.
+            inputs: tensors that are fed: what computes them stays out.
+            signatures: for a SavedModel, name -> (inputs, outputs), where one signature is not enough.
+            format: ``graph_def`` (``.pb``, ``.pbtxt``, also ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint
+                beside it), ``checkpoint`` (``.ckpt``, also ``.ckpt-7``: values only), ``saved_model`` (no suffix: a
+                folder, as TF1 writes it) or ``saved_model_tf2`` (a folder, of a `tf.Module`).
+            freeze: variables become constants with their values of now; for a GraphDef.
+            values: where the values come from: a session, or a mapping of variable name to array; default `session()`.
+                ``"initial"``: as by default, and variables that have no value but their initial one are frozen at it.
+            under: for a checkpoint: only the variables under this scope, by their names without it: the old names.
+            names: for a checkpoint: name to write -> variable, as in `restore`.
+            device: as in `Plan.copy`: ``clear`` for a file that runs anywhere.
+            tags: of a SavedModel.
+            feeds: tensor -> array, for the run that proves the file; tensors that are not given get random numbers
+                where their dtype and shape allow it.
+            verify: False writes the file without opening it again: for a graph so large that one run more counts.
+
+        Returns:
+            what was written, what was run of it, and what to know before it is used.
+
+        Raises:
+            SelectionError: a tensor is not there.
+            PlanError: the format is not known or does not go with an argument, a variable has no value, one that is
+                to be frozen has nothing but its initial one (`untrained`) and `values` does not ask for that, what is
+                asked cannot be written so, or TensorFlow does not run what was written. No file has changed then.
+
+        Example:
+            >>> import os, tempfile, tensorflow as tf, graphsurgeon as gs
+            >>> with tf.Graph().as_default() as graph:
+            ...     x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+            ...     y = tf.multiply(x, tf.compat.v1.get_variable("w", initializer=3.0), name="y")
+            >>> path = os.path.join(tempfile.mkdtemp(), "frozen.pb")
+            >>> gs.open(graph).save(path, outputs="y:0", freeze=True, values="initial").ops
+            4
+            >>> gs.open(path).session().run("y:0", {"x:0": [1.0, 2.0]}).tolist()
+            [3.0, 6.0]
+        """
+        return self._files.save(
+            path, self.opened, outputs=outputs, inputs=inputs, signatures=signatures, format=format, freeze=freeze,
+            values=values, under=under, names=names, device=device, tags=tags, feeds=feeds, verify=verify,
+        )  # fmt: skip
+
+    def graph_def(self, *, provenance: bool = False) -> Any:
+        """Returns the GraphDef of the graph, without orphans.
+
+        Args:
+            provenance: give each op that is no original an attribute ``_graphsurgeon`` that says where it came from;
+                TensorFlow takes no notice of it, and `gs.open` reads it.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
             >>> with tf.Graph().as_default() as graph:
-            ...     w = tf.compat.v1.get_variable("w", initializer=[1.0, 2.0])
-            >>> gs.open(graph).value("w").tolist()
-            [1.0, 2.0]
+            ...     y = tf.square(tf.constant(3.0, name="x"), name="y")
+            >>> ed = gs.open(graph)
+            >>> done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to="copy"))
+            >>> print(gs.open(ed.graph_def(provenance=True)).provenance("copy/y"))
+            copied from op 'y' of graph in step 1
+            >>> event = ed.undo()
+            >>> [node.name for node in ed.graph_def().node]
+            ['x', 'y']
         """
-        from .tf.open.facts import value
+        from .tf.copy.provenance import graph_def
 
-        return value(self.snapshot, name, self.void, self.values_session)
+        return graph_def(self.snapshot, self.graph, self.orphans, provenance)
 
-    # -- showing ------------------------------------------------------------------------------------
+    def function(self, inputs: Any = None, outputs: Any = None, *, values: Any = None, name: str = "function") -> Any:
+        """Returns a TF2 callable made from a part of this graph, with variables of its own.
+
+        Args:
+            inputs: the tensors that become arguments, by name or object: one, several, or a dict of argument name ->
+                tensor. An argument has the dtype and static shape of its tensor. Default: those of the function that
+                was opened.
+            outputs: the tensors it returns: one gives a tensor, several a list, a dict a dict. Default: those of the
+                function that was opened, put together as that returns them.
+            values: where its variables' values come from: a session, an editor, or a mapping of variable name to
+                array. Default: `session()`.
+            name: what to call it.
+
+        Returns:
+            a `GraphFunction`, which is a `tf.Module`: call it, train its `trainable_variables`, save it with
+            `tf.saved_model.save`. The graph and its session stay as they are. Reference variables become resource
+            variables, and tables filled from constants come along. A tape has no gradient through a ``while_loop`` of
+            TF1: such a function runs, but not under a tape.
+
+        Raises:
+            SelectionError: a tensor is not there.
+            PlanError: `outputs` need a tensor that is no input; an op that assigns to a reference variable; a
+                queue, an iterator or a table that changes; a variable has no value.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+            ...     y = tf.multiply(x, tf.compat.v1.get_variable("w", initializer=3.0), name="y")
+            >>> f = gs.open(graph).function("x:0", "y:0")
+            >>> print(f([1.0, 2.0]).numpy(), f.trainable_variables[0].name)
+            [3. 6.] w:0
+        """
+        given = self.values if values is None else values
+        return function_of(self.snapshot, self.opened, given, inputs, outputs, name)
+
+    def inlined(self, *calls: Any) -> Editor:
+        """Returns an editor of a new graph in which function calls are replaced by what they compute.
+
+        Args:
+            calls: the `PartitionedCall` ops meant, by name or object; none: all of them. Calls inside these are
+                inlined too. The ops of a call get its name as their scope.
+
+        Returns:
+            an `Editor` with the same variables and values. This one stays as it is. The numbers are the same but
+            for the last bit, where TensorFlow's optimiser now fuses ops that a call kept apart. A v2 ``If``, ``While``
+            or ``Case`` stays an op, and so does a call whose function has a gradient of its own.
+
+        Raises:
+            SelectionError: there is no op of this name.
+            PlanError: an op is no function call that can be inlined; the message says why.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> double = tf.function(lambda v: tf.multiply(v, 2.0, name="twice"))
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = double(tf.compat.v1.placeholder(tf.float32, [None], name="x"))
+            >>> gs.open(graph).inlined().snapshot.names
+            ['x', 'PartitionedCall/twice/y', 'PartitionedCall/twice', 'PartitionedCall/Identity']
+        """
+        made, call = inlined(self.snapshot, self.opened, self.values, calls)
+        return Editor(made, follows=(self._timeline.log, moment(), call))
+
+    # -- showing ---------------------------------------------------------------------------------
 
     @property
     def screen(self) -> Screen:
@@ -392,10 +692,6 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         from .tf.open import facts
 
         return facts
-
-    def watch(self, changed: Callable[[], None]) -> None:
-        """Calls a method after each apply, undo and redo, for as long as the object lives whose method it is."""
-        self._watchers.append(weakref.WeakMethod(changed))
 
     def view(self, source: Editor | None = None) -> Any:
         """Returns the widget. With `source`, that graph is at the left, and its parts are copied into this one."""
@@ -430,6 +726,68 @@ class Editor(Functions, Explaining, Exporting, Undoing, Origins, Keeping):
         else:
             self.screen.paint(values=values, name=name, how=how, scale=scale)
         return self
+
+    def to_svg(self, unfolded: Iterable[str] | None = None) -> Picture:
+        """Returns the picture as a static, self-contained SVG text; as the last line of a cell it is shown.
+
+        Such an output needs no kernel: it is for notebooks that others will open. The widget itself is a picture
+        everywhere but in a trusted notebook that JupyterLab opens again: there it asks for the kernel that made it.
+
+        Args:
+            unfolded: the scopes to open, as ``["net/", "net/block1/"]``; default: as on screen, with what is picked
+                and marked there.
+
+        Raises:
+            LayoutError: there would be more than 400 boxes, or no layout engine is there.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = tf.exp(tf.constant(1.0, name="x"), name="y")
+            >>> gs.open(graph).to_svg()[:4]
+            '<svg'
+        """
+        return svg_of(self.screen, unfolded)
+
+    def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
+        """Returns the picture as a labelled `graphviz.Digraph`, to render as you like.
+
+        Args:
+            unfolded: the scopes to open; default: as on screen.
+
+        Raises:
+            LayoutError: there would be more than 400 boxes.
+        """
+        from .view.dot import to_dot
+        from .view.tree import Tree
+
+        return to_dot(Tree(self.snapshot), self.screen.unfolded if unfolded is None else frozenset(unfolded))
+
+    def to_html(self, unfolded: Iterable[str] | None = None, theme: str = "auto") -> str:
+        """Returns one HTML text that shows the graph and still folds, unfolds and searches, without kernel or network.
+
+        It is at most some 6 MB, whatever the graph: of very large ones the deepest scopes stay folded, and the page
+        says how many. What is planned on screen is not in it: apply it first.
+
+        Args:
+            unfolded: the scopes that are open at first; default: as on screen.
+            theme: ``auto`` follows the reader's system, else ``light`` or ``dark``.
+
+        Raises:
+            SurgeryError: there is no such theme.
+            LayoutError: there would be more than 400 boxes, or no layout engine is there.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = tf.exp(tf.constant(1.0, name="x"), name="y")
+            >>> page = gs.open(graph).to_html()
+            >>> page.splitlines()[0], "http:" in page.replace("http://www.w3.org/2000/svg", "")
+            ('<!doctype html>', False)
+        """
+        shown = self.screen.unfolded if unfolded is None else unfolded
+        marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
+        return page_of(self.snapshot, shown, marks, theme, self.screen.direction)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         with gc_paused():

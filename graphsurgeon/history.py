@@ -1,22 +1,27 @@
-"""History: the plans that were applied to a graph, as a person reads them."""
+"""History: the graph of an editor as it is now, and the plans that made it so: applied, undone, done again."""
 
 from __future__ import annotations
 
 import itertools
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from .applied import Applied
-from .errors import PlanError, SurgeryError
+from .errors import PlanError, StalePlanError, SurgeryError
+from .graph.collector import gc_paused
 from .graph.graph import Graph
 from .graph.names import free_scope
-from .plan.plan import CopyStep, Plan
+from .graph.opened import Opened
+from .graph.provenance import Origin
+from .plan.plan import CopyStep, Plan, op_name
 from .words import counted
 
 _CLOCK = itertools.count(1)
+_LOGS = "graphsurgeon_logs"
+"""The attribute of a live graph that has the logs of its editors."""
 
 
 @dataclass(eq=False)
@@ -88,31 +93,35 @@ class Event:
 
 @dataclass(eq=False)
 class Log:
-    """What an editor has done since it was opened; its snapshots know it, so that a plan over two graphs does too.
+    """How a graph was opened, and what an editor has done to it since; code is written from it.
 
     Args:
         code: the Python that opens the graph.
         title: what it is called.
-        size: how many ops it had when it was opened.
         live: it came from no file, but from a live graph or session.
+        size: how many ops it had when it was opened.
+        graph: the live graph that was opened.
         events: the entries, oldest first.
         follows: the log of the editor this one was made from, at which moment, and the call that made it.
         sessions: sessions that the editor gave.
-        graph: the live graph that was opened.
         session: the session that was opened, if one was.
         stored: gives the values of variables as they lie in the file that was opened, by op name.
+        snapshots: those that the editor has taken.
+        editor: gives None once the editor is gone.
     """
 
     code: str
-    title: str = "graph"
-    size: int = 0
-    live: bool = False
-    events: list[Event] = field(default_factory=list)
+    title: str
+    live: bool
+    size: int
+    graph: weakref.ref[Any]
     follows: tuple[Log, int, str] | None = None
+    events: list[Event] = field(default_factory=list)
     sessions: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
-    graph: weakref.ref[Any] = lambda: None  # type: ignore[assignment]
     session: weakref.ref[Any] = lambda: None  # type: ignore[assignment]
     stored: Callable[[], Mapping[str, Any] | None] = dict
+    snapshots: weakref.WeakSet[Graph] = field(default_factory=weakref.WeakSet)
+    editor: Callable[[], Any] = lambda: None
 
     def gives(self, graph: Graph) -> bool:
         """Returns whether opening it again gives a graph as it is in a snapshot: nothing was added or applied."""
@@ -124,10 +133,31 @@ class Log:
         """Returns what was in force at a moment, oldest first."""
         return [event for event in self.events if event.done_at(moment)]
 
+    def now(self) -> list[Event]:
+        """Returns what is in force, oldest first."""
+        return [event for event in self.events if not event.undone]
+
+    def tell(self, values: str) -> None:
+        """Notes where the variables of a session got their values, below what was done or undone last."""
+        if values and self.events:
+            max(self.events, key=lambda event: event.turns[-1]).values = values
+
 
 def moment() -> int:
     """Returns the present, to be compared with the turns of events."""
     return next(_CLOCK)
+
+
+def log_of(graph: Graph) -> Log | None:
+    """Returns the log of the editor that a snapshot is of, also where the editor is gone; None where there was none."""
+    logs: list[Log] = getattr(graph.owner, _LOGS, [])
+    return next((log for log in logs if graph in log.snapshots), logs[-1] if logs else None)
+
+
+def _keep(log: Log, graph: Any) -> None:
+    """Lets a live graph have the log, for as long as it lives: the log holds the graph, so no table could let go."""
+    others = (known for known in getattr(graph, _LOGS, ()) if not known.live or known.editor() is not None)
+    setattr(graph, _LOGS, [*others, log])
 
 
 class History(list[Event]):
@@ -210,6 +240,224 @@ def _cell(key: str, value: Any) -> str:
         return f"{value:.3f}"
     text = f"{value:,}" if isinstance(value, int) else str(value)
     return text if len(text) <= 90 else f"{text[:89]}…"
+
+
+class Holder(Protocol):
+    """What has the values of the variables, while plans come and go."""
+
+    def session(self) -> Any:
+        """A session with all values."""
+
+    def moved(self, before: Any, after: Any, names: Mapping[str, str]) -> None:
+        """Called when a plan has built a graph anew: variable of the new one -> variable of the old one."""
+
+
+class Timeline:
+    """The live graph of an editor as it is now, and the plans that made it so.
+
+    Args:
+        opened: what was opened.
+        snapshot: an earlier snapshot of it, if there is one: only what has been added since is read.
+        follows: see `Log`.
+
+    Attributes:
+        graph: the live graph of now.
+        log: what was done.
+    """
+
+    def __init__(
+        self, opened: Opened, snapshot: Graph | None = None, follows: tuple[Log, int, str] | None = None
+    ) -> None:
+        self.graph = opened.graph
+        size = len(self.graph.get_operations())
+        self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(self.graph), follows)
+        self.log.editor = weakref.ref(self)
+        self._snapshot = snapshot
+        self._left: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
+        self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
+        if opened.code:
+            _keep(self.log, self.graph)
+
+    @property
+    def events(self) -> list[Event]:
+        """The entries, oldest first."""
+        return self.log.events
+
+    @property
+    def snapshot(self) -> Graph:
+        """The graph as it is now, as an immutable value."""
+        from .tf.open.snapshot import snapshot
+
+        self._snapshot = current = snapshot(self.graph, self._snapshot, self.log.title)
+        self.log.snapshots.add(current)
+        return current
+
+    @property
+    def orphans(self) -> frozenset[str]:
+        """Names of ops left without a role."""
+        return frozenset(self.leftovers(self.graph))
+
+    def leftovers(self, graph: Any) -> dict[str, int]:
+        """Returns the orphans of a graph, each with the step that made it."""
+        found = dict(self._left.get(graph, {}))
+        for event in self.events:
+            if event.applied is not None and event.applied.graph is graph:
+                if event.before is not None:
+                    found |= event.carried
+                elif event.undone:
+                    found |= dict.fromkeys(event.applied.made.ops, event.number)
+        return found
+
+    def origin(self, op: Any) -> Origin:
+        """Returns where an op came from, as `Editor.provenance` does."""
+        from .tf.copy.provenance import known
+
+        name = op_name(getattr(op, "op", op))
+        self.snapshot.find(name, f"provenance({name!r})")
+        found = known(self.snapshot, self.graph).get(name)
+        left = self.leftovers(self.graph)
+        if found is None and name in left:
+            return Origin(name, "orphan", left[name])
+        return found or Origin(name)
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Calls a method after each apply, undo and redo, for as long as the object lives whose method it is."""
+        self._watchers.append(weakref.WeakMethod(changed))
+
+    @gc_paused()
+    def apply(self, plan: Plan, values: Holder, record: bool = True) -> Applied:
+        """Carries out a plan, all of it or nothing, as `Editor.apply` does; `values` hears of a graph built anew."""
+        from .tf.copy.append import carry_out
+        from .tf.copy.materialise import materialise
+        from .tf.copy.provenance import next_step, noted
+        from .tf.copy.rollback import Held
+        from .tf.run.progress import Phases, phase
+
+        self._refuse_foreign(plan)
+        bar = Phases("applying", 5)
+        faults = plan.check()
+        if faults:
+            raise faults[0].error(len(faults) - 1)
+        start, effect, before, previous = time.perf_counter(), plan.effect, self.graph, self._snapshot
+        held = Held(before)
+        try:
+            with bar:
+                made = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
+                self.graph = made.graph
+                phase("reading back")
+                wrong = self._read_back(plan, made)
+                if wrong:
+                    what = f"the result is not what was previewed: {wrong[0]}"
+                    raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
+                applied, number = Applied(effect, made.graph, made, values.session), next_step(before, self.events)
+                kept = noted(effect, before, made.graph, number) if record else b""
+                about: dict[str, Any] = {"record": kept}
+                if made.graph is not before:
+                    left = self.leftovers(before).items()
+                    about |= {"before": before, "carried": {op: n for op, n in left if op in effect.after.index}}
+                event = Event.of(number, applied, time.perf_counter() - start, **about)
+                if made.graph is not before:
+                    values.moved(before, made.graph, made.origins)
+                    if self.log.code:
+                        _keep(self.log, made.graph)
+            # From here on it is done: nothing may fail after this line.
+            self._add(event)
+        except BaseException as error:
+            self.graph, self._snapshot = before, previous
+            orphans = held.put_back(c.step.to for c in effect.copies)
+            if not orphans:
+                raise
+            self._leave(before, orphans, next_step(before, self.events))
+            late = late_failure(error, plan, orphans, self.snapshot)
+            if isinstance(error, Exception):
+                raise late from error
+            error.add_note(str(late))
+            raise
+        self._tell()
+        return applied
+
+    def undo(self) -> Event:
+        """Takes the last applied plan back, as `Editor.undo` does."""
+        from .tf.copy.append import withdraw
+
+        event = next((e for e in reversed(self.events) if not e.undone), None)
+        if event is None:
+            raise PlanError("undo()", "there is nothing to undo", "Apply a plan first")
+        return self._turn(event, event.before, withdraw)
+
+    def redo(self) -> Event:
+        """Does the plan that was undone last again, as `Editor.redo` does."""
+        from .tf.copy.append import restore
+
+        live = max((e.number for e in self.events if not e.undone), default=0)
+        event = next((e for e in self.events if e.undone and not e.dropped and e.number > live), None)
+        if event is None:
+            raise PlanError("redo()", "there is nothing to redo", "Undo a plan first")
+        return self._turn(event, event.applied.graph, restore)
+
+    def _turn(self, event: Event, other: Any, change: Callable[[Any, bytes], None]) -> Event:
+        """Undoes or redoes a plan: the `other` graph is the one of now, or the collections `change`."""
+        turns = event.turned()
+        if event.before is not None:
+            self.graph, self._snapshot = other, None
+        else:
+            if self._snapshot is not None:
+                self._snapshot = replace(self._snapshot)  # its variables and collections are read again
+            change(event.applied.made, event.record)
+        event.undone, event.turns = not event.undone, turns
+        self._tell()
+        return event
+
+    def _add(self, event: Event) -> None:
+        """Enters an applied plan; what was undone before can then no longer be done again."""
+        for old in [e for e in self.events if e.undone and not e.dropped]:
+            if old.before is None:
+                self._leave(old.applied.graph, old.applied.made.ops, old.number)
+            old.drop()
+        self.events.append(event)
+
+    def _leave(self, graph: Any, names: Iterable[str], step: int) -> None:
+        """Notes ops that stay in a graph as orphans."""
+        self._left[graph] = {**self._left.get(graph, {}), **dict.fromkeys(names, step)}
+
+    def _tell(self) -> None:
+        self._watchers = [watcher for watcher in self._watchers if watcher() is not None]
+        for watcher in self._watchers:
+            changed = watcher()
+            if changed is not None:
+                changed()
+
+    def _read_back(self, plan: Plan, made: Any) -> list[str]:
+        """Reads what was made, and returns where it is not what the plan predicted."""
+        from .tf.copy.append import differences
+        from .tf.open.snapshot import confirmed
+
+        nodes, made.nodes = made.nodes, ()
+        if plan.mode == "materialise":
+            self._snapshot = None
+        else:
+            found = confirmed(self.graph, plan.base, plan.after(), nodes, made.ops)
+            if found is not None:
+                self._snapshot = found
+                return []
+        return differences(plan.effect, self.snapshot)
+
+    def _refuse_foreign(self, plan: Plan) -> None:
+        if not isinstance(plan, Plan):
+            raise PlanError(f"apply({plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
+        if plan.base.owner is not self.graph:
+            raise PlanError(
+                "apply(plan)",
+                f"the plan was made for {plan.base.title}, not for this graph",
+                "Apply it to its own editor",
+            )
+        if plan.base.size != self.snapshot.size:
+            grown = self.snapshot.size - plan.base.size
+            raise StalePlanError(
+                "apply(plan)",
+                f"the graph has {counted(grown, 'ops')} more than when the plan was made",
+                "Make the plan again: run the cell that makes it",
+            )
 
 
 def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str], graph: Graph) -> PlanError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .editor import Editor
@@ -58,12 +59,5 @@ def open(
     from .tf.open.source import opened
 
     found = opened(thing, tags, signature, function, training)
-    editor = Editor(
-        found.graph, title or found.title, found.code, found.session, found.values, found.inputs, found.outputs,
-        lack=found.lack,
-    )  # fmt: skip
-    if any(found.ends):
-        editor.ends = found.ends
-    editor.served = found.served
-    editor.packed = found.packed
+    editor = Editor(replace(found, title=title) if title else found)
     return editor.inlined() if inline else editor

@@ -7,6 +7,7 @@ from typing import Any
 
 from .graph.graph import Graph
 from .graph.match.pattern import Pattern
+from .history import log_of
 from .plan.copied import Copied
 from .plan.effect import Effect
 from .plan.grafts import Piece, Tools
@@ -15,7 +16,10 @@ from .plan.plan import Fault, Plan
 
 def new_plan(graph: Graph) -> Plan:
     """Returns an empty plan for the graph of a snapshot."""
-    return Plan(graph, probe=_probe, picture=_picture, parts=_parts, notes=_notes, tools=_TOOLS, unproved=_unproved)
+    return Plan(
+        graph, probe=_probe, picture=_picture, parts=_parts, notes=_notes, tools=_TOOLS, unproved=_unproved,
+        opener=log_of,
+    )  # fmt: skip
 
 
 def _probe(effect: Effect) -> list[Fault]:

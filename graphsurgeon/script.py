@@ -12,7 +12,7 @@ from .applied import Applied
 from .errors import PlanError
 from .graph.graph import Graph
 from .graph.selection import Query, Selection
-from .history import Event, Log, moment
+from .history import Event, Log, log_of, moment
 from .plan.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
 from .plan.plan import CopyStep
 from .plan.rebuilding import RebuildStep
@@ -68,6 +68,7 @@ class _Script:
         self._sources = Sources()
         self._words: set[str] = set()
         self._event: Event | None = None
+        self._log: Log | None = None  # of what is being written
         self._main: Log | None = None
 
     def text(self, log: Log, snapshot: Graph) -> str:
@@ -129,7 +130,7 @@ class _Script:
                     "Give the plans alone, plan.to_code(), or begin again without that step",
                 )
             self._refuse_undone(log, event)
-            plan, self._event = event.applied.effect.plan, event
+            plan, self._event, self._log = event.applied.effect.plan, event, log
             added = _by_hand(log, done, plan.base) if done or not (log.live and log.size) else []
             if added:
                 self._lines.append(_told(added, f"before step {event.number}"))
@@ -139,7 +140,6 @@ class _Script:
             for step in plan.steps:  # sources first: what is done to them stands before this step
                 if isinstance(step, CopyStep):
                     self.of(step.selection.graph)
-                    self._event = event
             made, calls = plan_lines(plan, self, self._sources)
             functions = [line for text in self._sources.lines for line in text.split("\n")]
             self._sources.lines.clear()
@@ -171,7 +171,7 @@ class _Script:
     def of(self, graph: Graph) -> str:
         """Returns the variable that holds the editor of a graph."""
         assert self._event is not None
-        log = graph.log
+        log = self._log_of(graph)
         if log is None:
             raise PlanError(
                 _ASKED,
@@ -181,30 +181,47 @@ class _Script:
         for known, done, word in reversed(self._open):
             if known is log and self._event in done:
                 return word
-        event = self._event
+        event, own = self._event, self._log
         word = self._at(log, event.turns[0])
-        self._event = event
+        self._event, self._log = event, own
         return word
+
+    def _log_of(self, graph: Graph) -> Log | None:
+        """The log of a graph; of one that a step is done to, the log that has the step."""
+        own = self._event is not None and graph.owner is self._event.applied.effect.plan.base.owner
+        return self._log if own else log_of(graph)
 
     def query(self, selection: Selection) -> Query:
         """Returns how ops are selected; by their names where the query could find others now."""
-        log = selection.graph.log
+        log = self._log_of(selection.graph)
         if log is None or not log.events or _stable(selection.query):
             return selection.query
         return Query("names", tuple(selection.names))
 
     def values(self, step: CopyStep | RenameStep) -> str:
         """Returns where the values of a copy, or of what is renamed, come from."""
+        from .tf.values.givers import giver_of
+
         assert self._event is not None
         given, applied = step.values, self._event.applied
         source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.plan.base
-        held, giver = _held(step, applied), _giver(given, source)
+        held, again = _held(step, applied), self._giver(given, source)
         # Where tables are filled, only the editor knows how.
-        exact = bool(self.beside) and not getattr(given, "starters", ((), {}))[0]
-        if giver is not None and not exact and _gives_again(giver.log, given, held):
-            return self.of(giver)
+        editor = giver_of(given)
+        exact = bool(self.beside) and (editor is None or not editor.starters[0])
+        if again is not None and not exact and _gives_again(again[1], given, held):
+            return self.of(again[0])
         about = f"{{variable: array}}, the values of step {self._event.number}"
         return self._arrays(dict(given) if isinstance(given, Mapping) else held, "values", about)
+
+    def _giver(self, given: Any, source: Graph) -> tuple[Graph, Log] | None:
+        """The graph whose editor gives values: an editor was given, or a session that one has given or opened."""
+        snapshot = getattr(given, "snapshot", None)
+        graph = snapshot if isinstance(snapshot, Graph) else source
+        log = self._log_of(graph)
+        if log is None or not (graph is snapshot or given in log.sessions or given is log.session()):
+            return None
+        return graph, log
 
     def constants(self, step: CopyStep) -> str:
         """Returns the arrays that a copy takes for tensors."""
@@ -239,15 +256,6 @@ def _stable(query: Query) -> bool:
         keys = {key for key, _ in query.args}
         return bool(keys & {"inputs", "outputs", "name"}) and not any(c in text for text in texts for c in "*?[")
     return query.verb in ("or", "and", "minus", "ancestors") and all(map(_stable, query.over))
-
-
-def _giver(given: Any, source: Graph) -> Graph | None:
-    """The graph whose editor gives values: an editor was given, or a session that one has given or opened."""
-    snapshot = getattr(given, "snapshot", None)
-    if getattr(snapshot, "log", None) is not None:
-        return snapshot
-    log = source.log
-    return source if log is not None and (given in log.sessions or given is log.session()) else None
 
 
 def _gives_again(log: Log, given: Any, held: Mapping[str, Any]) -> bool:

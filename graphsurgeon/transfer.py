@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import PlanError, did_you_mean
 from .graph.reports import Transferred
-from .keeping import values_of
 from .words import counted, few
 
 if TYPE_CHECKING:
@@ -62,6 +61,7 @@ def transfer(
         >>> [float(value) for value in b.session().run(b.graph.get_collection("variables"))]
         [10.0, 11.0, 2.0]
     """
+    from .tf.values.givers import values_of
     from .tf.values.holders import side_of
 
     asked = "transfer(source, to" + (f", first={first!r})" if first is not None else ")")

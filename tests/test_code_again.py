@@ -271,7 +271,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "another session": lambda src: trained(tf1.Session(graph=src.graph)),
     "arrays": lambda src: arrays_for(src),
     "arrays of variables": lambda src: {f"{name}:0": value for name, value in arrays_for(src).items()},
-    "what is stored": lambda src: src.stored(),
+    "what is stored": lambda src: src.values.stored(),
 }
 FROM = {
     "meta": "gs.open(paths['net.meta'])",

@@ -100,7 +100,7 @@ def test_a_folder_whose_signature_is_not_clear_is_opened_as_it_lies(tmp_path):
     module = Two()
     tf.saved_model.save(module, str(tmp_path / "two"), signatures={"one": module.one, "two": module.two})
     tf.saved_model.save(module, str(tmp_path / "one"), signatures={"one": module.one})
-    assert gs.open(str(tmp_path / "two")).served is None
-    assert gs.open(str(tmp_path / "one")).served == (str(tmp_path / "one"), "one")
+    assert gs.open(str(tmp_path / "two")).opened.served is None
+    assert gs.open(str(tmp_path / "one")).opened.served == (str(tmp_path / "one"), "one")
     sup = gs.connect({"m": str(tmp_path / "one")}, inputs=iter(["m/a:0"]))
     assert sup.session().run("m/Identity:0", {"m_a:0": [1.0]}).tolist() == [2.0]

@@ -68,8 +68,6 @@ class Graph:
         outputs_of: op number -> TensorInfo of each of its outputs; None where nobody can say.
         title: what to call the graph in messages.
         state_of: reads its variables and collections, when they are first asked for.
-        opened_by: the Python that opens it again, where it came from a file.
-        log: what was done to it since, opaque to core.
         stamps: for each op what the live graph said of it, as bytes: the same while nobody changes the op. Empty
             where it was not read from a live graph.
 
@@ -89,8 +87,6 @@ class Graph:
     outputs_of: Callable[[int], Sequence[TensorInfo] | None] | None = None
     title: str = "graph"
     state_of: Callable[[], State] | None = None
-    opened_by: str | None = None
-    log: Any = None
     stamps: Sequence[bytes] = ()
 
     # -- making one ---------------------------------------------------------------------------
@@ -111,7 +107,7 @@ class Graph:
 
     def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
         """Returns a snapshot with these nodes added, and their stamps; this one stays as it is."""
-        keys = ("owner", "outputs_of", "title", "state_of", "opened_by", "log")
+        keys = ("owner", "outputs_of", "title", "state_of")
         about = {key: getattr(self, key) for key in keys}
         return type(self)._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
 

@@ -12,6 +12,7 @@ from ..editor import Editor
 from ..errors import StalePlanError
 from ..graph.collector import gc_paused
 from ..graph.graph import Graph as Snapshot
+from ..graph.opened import Opened
 from ..graph.selection import Query, Selection
 from ..tf import elements
 from ..tf.edit import rewire as rewiring
@@ -135,8 +136,8 @@ def _apply(
     same = info.graph is info.graph_
     with as_values():
         held = rewiring.journal(info.graph)
-        source = Editor(info.graph, "the source graph", snapshot=held.known())
-        destination = source if same else Editor(info.graph_, "the destination graph")
+        source = Editor(Opened(info.graph, "the source graph"), held.known())
+        destination = source if same else Editor(Opened(info.graph_, "the destination graph"))
         snapshot = source.snapshot
         held.keep(snapshot)
         selection = _selection(snapshot, info.sgv.ops)

@@ -91,6 +91,15 @@ def _needs(text: str) -> list[str]:
 IMPORTS = (("np.", "import numpy as np"), ("tf.", "import tensorflow as tf"))
 
 
+class Opener(Protocol):
+    """Knows how a graph was opened."""
+
+    code: str
+
+    def gives(self, graph: Graph) -> bool:
+        """Whether the code gives a graph as it is in a snapshot."""
+
+
 class Names(Protocol):
     """Says what the graphs, values and arrays of a plan are called in code."""
 
@@ -116,6 +125,7 @@ class _Names:
 
     def __init__(self, plan: Plan, sources: Sources) -> None:
         self._sources, self._by_owner = sources, dict[int, str]()
+        self._opener = plan.opener or (lambda graph: None)
         known = {id(g.owner): g for g in reversed(list(_graphs(plan)))}
         others = [g for key, g in reversed(known.items()) if key != id(plan.base.owner)]
         self.openings: list[str] = []
@@ -127,11 +137,12 @@ class _Names:
     def _open(self, word: str, graph: Graph, suffix: str) -> None:
         """Opens a graph again, where that gives what the plan was made for."""
         self._by_owner[id(graph.owner)] = word
-        if graph.log is not None and not graph.log.gives(graph):
+        opener = self._opener(graph)
+        if opener is not None and not opener.gives(graph):
             about = f"the editor of {graph.title!r}, with all that was done before: {word}.to_code() does it again"
             self._sources.parameters[word] = about
             return
-        made = opening(graph.opened_by or "gs.open(graph)", graph.title, self._sources, suffix)
+        made = opening("gs.open(graph)" if opener is None else opener.code, graph.title, self._sources, suffix)
         self.openings.append(f"{word} = {made}")
 
     def of(self, graph: Graph) -> str:

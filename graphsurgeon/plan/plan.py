@@ -24,6 +24,7 @@ from .steps import CopyStep as CopyStep
 from .steps import Fault as Fault
 
 if TYPE_CHECKING:
+    from .code import Opener
     from .copied import Copied
     from .effect import Effect
     from .preview import Preview
@@ -55,6 +56,7 @@ class Plan(Editing):
         notes: says what a copy takes along that is not in the snapshot, as functions; None where nobody can.
         unproved: says which variables a copy would get initial values of, though it was given values, and why.
         tools: builds subgraphs from Python functions; None where there is no TensorFlow.
+        opener: says how the graph of a snapshot was opened; None where nobody has opened it.
         parts: takes an object apart into the tensors it is made of, as a SparseTensor; None where none is known.
 
     Example:
@@ -73,6 +75,7 @@ class Plan(Editing):
     notes: Callable[[Copied], list[str]] | None = None
     tools: Tools | None = None
     unproved: Callable[[Copied], dict[str, str]] | None = None
+    opener: Callable[[Graph], Opener | None] | None = None
 
     def copy(
         self,

@@ -13,7 +13,6 @@ from ..errors import PlanError
 from ..graph.names import free_scope
 from ..graph.selection import Selection
 from ..graph.variables import VARIABLE_TYPES, VariableInfo
-from ..keeping import values_of
 from ..open import open
 from ..plan.plan import Plan, tensor_name
 from .replica import Replica
@@ -110,7 +109,7 @@ def duplicate(
         return _beside(editor, block, own, asked)
     handles: Any = {}
     if values is None and not isinstance(source, (Editor, Selection)):
-        handles = getattr(editor._values, "handles", dict)()
+        handles = editor.values.handles()
     return _apart(editor, block, own, values, graph, asked, handles)
 
 
@@ -158,13 +157,11 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
 
 def _running(editor: Editor, values: Any) -> Any:
     """The session in which the original runs, or arrays; None where nobody knows of any."""
-    if values is not None and not (isinstance(values, Editor) and not _has_values(values)):
+    from ..tf.values.givers import values_of
+
+    if values is not None and not (isinstance(values, Editor) and not values.values.given):
         return values_of(values)
-    return editor.values_session() if _has_values(editor) else None
-
-
-def _has_values(editor: Editor) -> bool:
-    return editor._session is not None or editor._values is not None
+    return editor.values.reader() if editor.values.given else None
 
 
 def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Replica:

@@ -25,7 +25,7 @@ def copy(stage: Stage, state: State, to: str | None = None, unmapped: str = "pla
         raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or pick boxes first")
     scope = to or free_scope(plan.after(), "copy")
     control = None if stage.same else "drop"
-    values = stage.source if stage.source.has_values else None
+    values = stage.source if stage.source.values.known else None
     plan = plan.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values)
     made = plan.effect.copies[-1:]
     more = sum(len(c.names) + len(c.placeholders) for c in made) - chosen.count

@@ -237,7 +237,7 @@ class Screen:
     def svg_of(self, unfolded: frozenset[str]) -> str:
         """Returns a static picture with just these scopes open; the screen stays as it is."""
         tree = self._stage.tree_of(self.state, self.source.snapshot)
-        return static_picture(tree, unfolded, self.direction, pinned(tree, self.source.ends))
+        return static_picture(tree, unfolded, self.direction, pinned(tree, self.source.opened.ends))
 
     def describe(self) -> str:
         """Returns the state in a few lines of text."""

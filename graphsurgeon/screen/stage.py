@@ -71,7 +71,7 @@ class Stage:
 
     def ends(self, state: State, pane: str) -> Known:
         """Returns the inputs and outputs that have boxes of their own in a pane."""
-        return ((), ()) if state.inside and pane == "source" else self.subject(pane).ends
+        return ((), ()) if state.inside and pane == "source" else self.subject(pane).opened.ends
 
     def draft(self, state: State) -> Plan:
         """Returns the plan being made, over the graphs as they are now: `settled` keeps it."""

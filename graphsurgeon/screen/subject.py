@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..graph.graph import Graph
+from ..graph.opened import Opened
 from ..graph.selection import Selection
 from ..plan.plan import Plan
 
@@ -41,11 +42,28 @@ class Facts(Protocol):
         """Refuses an attribute that the op type does not have, or another kind of value."""
 
 
+class Held(Protocol):
+    """The values of variables, as far as a screen needs them."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is anything that variables get values from."""
+
+
 class Subject(Protocol):
     """The editor of a graph, as far as a screen needs it; `graphsurgeon.Editor` is one."""
 
-    title: str
-    ends: tuple[tuple[str, ...], tuple[str, ...]]
+    @property
+    def title(self) -> str:
+        """What the graph is called."""
+
+    @property
+    def opened(self) -> Opened:
+        """What was opened: its inputs and outputs."""
+
+    @property
+    def values(self) -> Held:
+        """What variables hold."""
 
     @property
     def facts(self) -> Facts:
@@ -62,10 +80,6 @@ class Subject(Protocol):
     @property
     def history(self) -> Any:
         """The applied plans."""
-
-    @property
-    def has_values(self) -> bool:
-        """Whether there is anything that variables get values from."""
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Calls `changed` after each apply, undo and redo, for as long as whose method it is lives."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import graphsurgeon as gs
-from graphsurgeon.exporting import page_of
+from graphsurgeon.exports import page_of
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.packing import pack
 from graphsurgeon.view.scene import build

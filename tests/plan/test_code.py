@@ -133,8 +133,14 @@ def test_one_step_has_one_block_and_no_plan_has_none():
 
 
 def test_how_a_graph_was_opened():
-    g = net(opened_by="gs.open('net.pb')")
-    assert "ed = gs.open('net.pb')" in Plan(g).to_code()
+    class File:
+        code = "gs.open('net.pb')"
+        gives = staticmethod(lambda graph: graph is g)
+
+    g = net()
+    assert "ed = gs.open('net.pb')" in Plan(g, opener=lambda graph: File()).to_code()
+    grown = Plan(net(), opener=lambda graph: File()).to_code()
+    assert "# ed: set it before this runs; the editor of 'net', with all that was done before" in grown
     assert "values={'net/w': 0}" in Plan(g).copy(select(g), to="t", values={"net/w": 0}).to_code()
     long = Plan(g).copy(select(g), to="t", values={"net/w": np.zeros([101], np.float32)}).to_code()
     assert "# values: set it before this runs; {variable: array}: 'net/w' float32 (101,)\n" in long

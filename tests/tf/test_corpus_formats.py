@@ -79,7 +79,7 @@ def written(corpus: Any, id: str, folder: Path) -> tuple[list[dict[str, Any]], d
     tables = [holder for holder in fills if "Table" in graph.types[graph.index[holder]]]
     first = [name for holder in tables for name in fills[holder]]
     first += [op.name for op in ed.graph.get_collection("table_initializer")]
-    of_file, paths = ed.starters
+    of_file, paths = ed.values.starters
     ends = {f"in{i}": n for i, n in enumerate(feeds)}, {f"out{i}": n for i, n in enumerate(fetches)}
     wanted: dict[str, tuple[str, dict[str, Any]]] = {
         "graph_def": ("f.pb", {"outputs": list(fetches), "freeze": True, "device": "clear"}),

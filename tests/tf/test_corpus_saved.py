@@ -48,7 +48,7 @@ def test_a_meta_graph_and_its_checkpoint_give_the_golden(corpus, id, tmp_path):
     src.session(config=SOFT)
     report = src.save(tmp_path / "m.meta", device="clear")
     tables = [op.name for op in src.graph.get_collection("table_initializer")]
-    starters, feeds = src.starters
+    starters, feeds = src.values.starters
     with tf.Graph().as_default() as graph, tf1.Session(config=SOFT) as session:
         saver = tf1.train.import_meta_graph(str(tmp_path / "m.meta"))
         if saver is not None:
@@ -99,7 +99,7 @@ def test_frozen_it_gives_the_golden_or_says_why_not(corpus, id, tmp_path):
     src.save(tmp_path / "f.pb", outputs=list(fetches), freeze=True, device="clear", values=values)
     back = gs.open(tmp_path / "f.pb")
     assert not back.snapshot.state.variables
-    if src.starters[0] or any("Table" in kind for kind in src.snapshot.types):
+    if src.values.starters[0] or any("Table" in kind for kind in src.snapshot.types):
         return  # what fills them is no ancestor of the outputs: a GraphDef has no list of it
     with tf1.Session(graph=back.graph, config=SOFT) as session:
         corpus.compare(id, plain(corpus.golden(id), session))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from ..private.contexts import outside_contexts
 from ..private.graphs import all_collections, names_in_use
 from ..run.errors import words_of
 from ..run.progress import phase
+from ..values.givers import giver_of, source_of
 from ..values.variables import fetch, join_collection, same_entry
 from . import custom_gradients
 from .attachments import attach
@@ -76,13 +77,12 @@ class Made:
     starters: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
-def carry_out(effect: Effect, graph: TFGraph, resolve_values: Callable[[Any], Any]) -> Made:
+def carry_out(effect: Effect, graph: TFGraph) -> Made:
     """Adds the copies of an effect to a live graph.
 
     Args:
         effect: a faultless effect whose base is a snapshot of `graph`.
         graph: the destination `tf.Graph`.
-        resolve_values: turns the `values` of a step into a session or mapping (or None).
 
     Raises:
         StalePlanError: an op the plan touches has changed since it was made.
@@ -92,15 +92,15 @@ def carry_out(effect: Effect, graph: TFGraph, resolve_values: Callable[[Any], An
     if graph.finalized:
         raise PlanError("apply(plan)", "the graph is finalized", "Unfinalize it, or copy into another graph")
     with gc_paused(), outside_contexts(graph):
-        return _carry_out(effect, graph, resolve_values)
+        return _carry_out(effect, graph)
 
 
-def _carry_out(effect: Effect, graph: TFGraph, resolve_values: Callable[[Any], Any]) -> Made:
+def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     # 1. Everything that can fail, before anything changes.
     made = Made(graph)
     phase("reading values")
     for copied in effect.copies:
-        read_values(copied, made, resolve_values)
+        read_values(copied, made)
     phase("writing nodes")
     library = functions.library(effect.copies, graph)
     gradients = [custom_gradients.registered(copied) for copied in effect.copies]
@@ -153,14 +153,14 @@ def _scope_in_use(effect: Effect) -> str:
     return ""
 
 
-def read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any]) -> None:
+def read_values(copied: Copied, made: Made) -> None:
     """Notes what the variables and constants of a copy are to hold."""
     why = unproved_of(copied)
     made.untrained.update({v.name: why[v.was] for v in copied.variables if v.was in why})
     made.untrained.update({c.name: why[c.of] for c in copied.constants if c.of in why})
-    source = resolve_values(copied.step.values) if copied.step.values is not None else None
+    giver, source = giver_of(copied.step.values), source_of(copied.step.values)
     # An editor knows which of its variables nothing gives a value: their copies have none either.
-    void: frozenset[str] = getattr(copied.step.values, "void", frozenset())
+    void = frozenset[str]() if giver is None else giver.void
     wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in void]
     asked = f"copy(to={copied.step.to!r}, values=...)"
     cold = [(c.name, copied.source.state.variables[c.of]) for c in copied.constants if c.of]
@@ -174,7 +174,7 @@ def read_values(copied: Copied, made: Made, resolve_values: Callable[[Any], Any]
     later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
     values = fetch(source, asks, copied.source.owner, asked, later) if asks else {}
     made.frozen.update({name: values.pop(info.op) for name, info in cold})
-    starters, feeds = getattr(copied.step.values, "starters", ((), {}))
+    starters, feeds = ([], {}) if giver is None else giver.starters
     for name in starters:
         made.starters += [(op, _moved_feeds(copied, feeds)) for op in _copied_starters(copied, name)]
     for variable in copied.variables:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +18,11 @@ from ...plan.steps import INITIAL
 from .append import Made, carry_out, read_values
 
 
-def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
+def materialise(effect: Effect) -> Made:
     """Returns what a plan makes, in a new `tf.Graph` that also holds everything of the old one.
 
     Args:
         effect: a faultless effect; its base is copied whole, every name kept, with the edited inputs.
-        resolve_values: turns the `values` of a step into a session or mapping.
 
     Raises:
         PlanError: TensorFlow refuses the edited nodes; the old graph is as it was.
@@ -46,10 +44,10 @@ def materialise(effect: Effect, resolve_values: Callable[[Any], Any]) -> Made:
         replaced=effect.replaced,
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
-    made = carry_out(both, tf.Graph(), resolve_values)
+    made = carry_out(both, tf.Graph())
     # Variables of the base keep the values their session has: they are not the plan's to set.
     own = {v.name for c in effect.copies for v in c.variables}
-    own |= _revalued(effect, both.copies[0], made, resolve_values)
+    own |= _revalued(effect, both.copies[0], made)
     made.origins = _origins(effect)
     made.initial = [name for name in made.initial if name in own and name not in made.origins]
     made.infos = {name: info for name, info in made.infos.items() if name in own}
@@ -73,7 +71,7 @@ def _origins(effect: Effect) -> dict[str, str]:
     return {effect.renamed.get(name, name): name for name in stay}
 
 
-def _revalued(effect: Effect, whole: Copied, made: Made, resolve_values: Callable[[Any], Any]) -> set[str]:
+def _revalued(effect: Effect, whole: Copied, made: Made) -> set[str]:
     """Reads the values that a rename gives variables; returns what these are called now."""
     out: set[str] = set()
     starters = list(made.starters)
@@ -88,7 +86,7 @@ def _revalued(effect: Effect, whole: Copied, made: Made, resolve_values: Callabl
         for name in [v.name for v in mine]:
             made.initial = [known for known in made.initial if known != name]
             made.values.pop(name, None)
-        read_values(replace(whole, step=replace(whole.step, values=given), variables=mine), made, resolve_values)
+        read_values(replace(whole, step=replace(whole.step, values=given), variables=mine), made)
         out |= {v.name for v in mine}
     made.starters = starters  # tables are filled as before
     return out

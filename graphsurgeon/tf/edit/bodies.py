@@ -130,5 +130,5 @@ def _applied(plan: Plan, graph: TFGraph) -> Callable[[str], str]:
     """Carries out a copy in a graph; returns what gives the new name of an op or tensor."""
     if plan.effect.faults:
         raise plan.effect.faults[0].error()
-    carry_out(plan.effect, graph, lambda values: values)
+    carry_out(plan.effect, graph)
     return plan.effect.copies[0].renamed

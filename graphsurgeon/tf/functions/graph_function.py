@@ -331,7 +331,7 @@ def _table(base: Graph, number: int, asked: str) -> Any:
     )
     if plan.effect.faults:
         raise plan.effect.faults[0].error()
-    graph = carry_out(plan.effect, tf.Graph(), lambda values: values).graph
+    graph = carry_out(plan.effect, tf.Graph()).graph
     holder = graph.get_operation_by_name(name)
     types = holder.get_attr("key_dtype"), holder.get_attr("value_dtype")
     read = tf.raw_ops.LookupTableExportV2 if holder.outputs[0].dtype == tf.resource else tf.raw_ops.LookupTableExport
@@ -378,7 +378,7 @@ def _copied(base: Graph, part: _Part, args: Sequence[Any], held: dict[str, Any],
         )
         if plan.effect.faults:
             raise plan.effect.faults[0].error()
-        carry_out(plan.effect, graph, lambda values: values)
+        carry_out(plan.effect, graph)
         copied = plan.effect.copies[0]
         inside = np.flatnonzero(part.mask & (loops_of(base) >= 0)).tolist()
         mark_loop(graph.get_operation_by_name(copied.renamed(base.names[i])) for i in inside)

@@ -74,7 +74,7 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
         fault = plan.effect.faults[0]
         raise OpenError(asked, fault.wrong, fault.instead)
     values = OpenedValues(graph, taken.values, taken.handles)
-    carry_out(plan.effect, graph, lambda given: given)
+    carry_out(plan.effect, graph)
     copied = plan.effect.copies[0]
     moved = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     arguments = list(body.inputs)[: len(body.inputs) - len(concrete.captured_inputs)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ import tensorflow as tf
 from google.protobuf.message import Message
 
 from ...errors import OpenError, nearest
-from ...graph.live import TFGraph, TFSession
+from ...graph.live import TFGraph
+from ...graph.opened import Opened
 from ...words import counted, few
 from ..copy.imports import import_nodes
 from ..functions.library import adopt
@@ -32,36 +32,6 @@ _ACCEPTED = (
     "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, the path of a .pb, .pbtxt or .meta file "
     "or of a SavedModel folder, or a tf.function, Keras model or tf.Module"
 )
-
-
-@dataclass
-class Opened:
-    """What was opened.
-
-    Args:
-        graph: the live graph.
-        title: what to call it.
-        code: the Python that opens it again.
-        session: the session given, if one was.
-        values: where its variables' values come from, if anywhere.
-        inputs, outputs: of a function: argument or result -> name of its tensor.
-        ends: names of the tensors that all signatures of a file feed and fetch.
-        served: the folder of a SavedModel of TF2, and which of its signatures can be opened for its ops.
-        packed: of a function: makes of its results what it returns.
-        lack: why a variable has no value, where a file of values that belongs to the graph is not there.
-    """
-
-    graph: TFGraph
-    title: str
-    code: str
-    session: TFSession | None = None
-    values: Values | None = None
-    inputs: dict[str, str] = field(default_factory=dict)
-    outputs: dict[str, str] = field(default_factory=dict)
-    ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    served: tuple[str, str] | None = None
-    packed: Callable[[Sequence[Any]], Any] | None = None
-    lack: str = ""
 
 
 def opened(
@@ -136,12 +106,14 @@ def _from_path(path: Path, tags: Any) -> Opened:
         path = files.saved_model_file(folder, asked)
     proto = files.parse(files.read_bytes(path, asked), path, asked)
     out = _from_proto(proto, path, asked, tags)
-    out.title = (folder or path).name
     signature = _served(proto, tags, asked) if folder is not None else ""
-    out.served = (str(folder), signature) if signature else None
     shown = f"{str(folder or path)!r}"
-    out.code = f"gs.open({shown})" if tags is None else f"gs.open({shown}, tags={tags!r})"
-    return out
+    return replace(
+        out,
+        title=(folder or path).name,
+        code=f"gs.open({shown})" if tags is None else f"gs.open({shown}, tags={tags!r})",
+        served=(str(folder), signature) if signature else None,
+    )
 
 
 def _served(saved: Any, tags: Any, asked: str) -> str:

@@ -131,7 +131,7 @@ def exported(
             raise PlanError(asked, f"{error} needs a variable there, not a tensor", how) from error
     if faults:
         raise PlanError(asked, faults[0].wrong, faults[0].instead)
-    made = carry_out(plan.effect, tf.Graph(), lambda values: values)
+    made = carry_out(plan.effect, tf.Graph())
     copied = plan.effect.copies[0]
     moved = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     notes = [w for w in plan.effect.warnings if w.startswith("leak") or "dropped" in w]

@@ -14,6 +14,7 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFSession
 from ...graph.variables import VariableInfo
+from .givers import giver_of
 from .transfer import stream
 from .variables import closed_told, place_of, stands_alone, value_of, variable_infos
 
@@ -171,8 +172,9 @@ def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: 
         asked: the request, for messages.
     """
     names = {info.op for info in infos}
-    if hasattr(values, "untrained"):
-        found = values.untrained()
+    giver = giver_of(values)
+    if giver is not None:
+        found = giver.untrained()
     elif hasattr(values, "run") and getattr(values, "graph", None) is graph:
         found = dict.fromkeys(names - holding(values, infos, asked), "the session did not hold it") | untrained(values)
     elif isinstance(values, Mapping):

@@ -110,7 +110,7 @@ def test_what_a_saved_model_of_tf2_holds_by_now_goes_into_the_session_of_an_edit
 def test_a_variable_that_nothing_sets_any_more_is_named_and_not_lost_in_silence(tmp_path):
     ed, look, _ = saved_counter(tmp_path / "sm")
     first = ed.session()
-    restore = ed._values._saver.restore_op_name
+    restore = ed.opened.values._saver.restore_op_name
     ed.apply(ed.plan().remove(restore))
     with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "with values=..."):
         ed.session()

@@ -145,7 +145,7 @@ def test_the_widget_is_one_module_without_addresses():
 
 
 def test_a_picture_needs_no_widget():
-    picture = opened().picture(unfolded=["net/"])
+    picture = opened().to_svg(unfolded=["net/"])
     assert repr(picture) == "<Picture of a title: 6 ops>"
     data = picture._repr_mimebundle_()
     assert sorted(data) == ["image/svg+xml", "text/html", "text/plain"]

@@ -1,0 +1,120 @@
+"""Exports: the picture of a graph as SVG and as a page of its own, for people without a kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .errors import SurgeryError
+from .graph.graph import Graph
+from .words import counted
+
+THEMES = ("auto", "dark", "light")
+LARGEST = 5 << 20
+"""A page holds at most so many bytes of a graph, compressed."""
+_ATTRIBUTES = 3_000_000  # letters of attributes that a page holds
+
+
+class Picture(str):
+    """A picture as SVG text, which a notebook shows by itself, with no widget.
+
+    Args:
+        svg: the picture.
+        words: what it shows, in words.
+    """
+
+    words: str
+
+    def __new__(cls, svg: str, words: str) -> Picture:
+        """Returns the text with its words."""
+        made = super().__new__(cls, svg)
+        made.words = words
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Picture of {self.words}>"
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        from .screen.pane import picture_html
+
+        svg = str(self)
+        return {"image/svg+xml": svg, "text/html": picture_html(svg, self.words), "text/plain": self.words}
+
+
+def svg_of(screen: Any, unfolded: Iterable[str] | None = None) -> Picture:
+    """Returns the picture of what a screen shows, as `Editor.to_svg` does."""
+    svg = screen.svg() if unfolded is None else screen.svg_of(frozenset(unfolded))
+    return Picture(svg, f"{screen.source.title}: {counted(screen.source.snapshot.size, 'ops')}")
+
+
+def page_of(
+    graph: Graph,
+    unfolded: Iterable[str] = (),
+    marks: Mapping[int, str] | None = None,
+    theme: str = "auto",
+    direction: str = "auto",
+) -> str:
+    """Returns the page of a snapshot, as `Editor.to_html` does of an editor.
+
+    Args:
+        graph: the snapshot; its title is the page's.
+        unfolded: fold keys of what is open at first; what steps aside stays aside.
+        marks: op number -> orphan.
+        theme: auto, light or dark.
+        direction: TB, LR or auto.
+
+    Raises:
+        SurgeryError: there is no such theme.
+        LayoutError: there would be more than 400 boxes, or no layout engine is there.
+    """
+    from .view.layout import place
+    from .view.packing import ITEMS, pack
+    from .view.scene import build
+    from .view.svg import to_svg
+    from .view.tree import Tree
+    from .widget.page import document, squeezed
+
+    if theme not in THEMES:
+        known = ", ".join(repr(name) for name in THEMES)
+        raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {known}")
+    keys = frozenset(key for key in unfolded if not key.endswith("+"))
+    tree = Tree(graph)
+    first = place(build(tree, keys, marks), direction=direction).to_dict()
+    most = ITEMS
+    while True:
+        packed = pack(tree, keys, marks, most)
+        attributes, docs = _told(graph, packed)
+        data = {
+            "title": graph.title, "packed": packed, "first": first, "open": packed.pop("open"), "theme": theme,
+            "direction": direction, "attributes": attributes, "docs": docs,
+        }  # fmt: skip
+        if most < 200 or len(squeezed(json.dumps(data).encode())) <= LARGEST:
+            break
+        most //= 2
+    text = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(len(first['boxes']), 'boxes')}"
+    return document(data, svg=to_svg(first, title=graph.title), text=text)
+
+
+def _told(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
+    """Returns the attributes of the ops in a page by name, as far as there is room, and what their types do."""
+    from .tf.open.describe import attribute_text, documentation
+
+    attributes: dict[str, list[list[str]]] = {}
+    docs: dict[str, str] = {}
+    room = _ATTRIBUTES
+    for _, kind, name, *_ in packed["rows"]:
+        op = graph.index.get(name, -1)
+        if op < 0 or kind not in ("op", "variable"):
+            continue
+        docs.setdefault(graph.types[op], documentation(graph.types[op]))
+        node = graph.nodes[op]
+        rows = [["device", node.device]] if getattr(node, "device", "") else []
+        held = getattr(node, "attr", {})
+        rows += [[key, attribute_text(held[key])] for key in sorted(held) if key != "_output_shapes"]
+        room -= sum(len(key) + len(value) for key, value in rows)
+        if room < 0:
+            break
+        if rows:
+            attributes[name] = rows
+    return attributes, docs

@@ -1,0 +1,50 @@
+"""Opened: a live graph that was opened, and all that is known of it by then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .live import TFGraph, TFSession
+
+LIVE = ("gs.open(graph)", "gs.open(session)")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What was opened.
+
+    Args:
+        graph: the live graph.
+        title: what to call it.
+        code: the Python that opens it again; empty where nobody will ask for it.
+        session: the session given, if one was.
+        values: where its variables' values come from, if anywhere.
+        inputs, outputs: of a function: argument or result -> name of its tensor.
+        ends: names of the tensors that all signatures of a file feed and fetch; default: of the inputs and outputs.
+        served: the folder of a SavedModel of TF2, and which of its signatures can be opened for its ops.
+        packed: of a function: makes of its results what it returns.
+        lack: why a variable has no value, where a file of values that belongs to the graph is not there.
+    """
+
+    graph: TFGraph
+    title: str = "graph"
+    code: str = ""
+    session: TFSession | None = None
+    values: Any = None
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    served: tuple[str, str] | None = None
+    packed: Callable[[Sequence[Any]], Any] | None = None
+    lack: str = ""
+
+    def __post_init__(self) -> None:
+        if not any(self.ends):
+            object.__setattr__(self, "ends", (tuple(self.inputs.values()), tuple(self.outputs.values())))
+
+    @property
+    def live(self) -> bool:
+        """Whether it came from no file, but from a live graph or session."""
+        return self.code in LIVE
