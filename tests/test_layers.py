@@ -261,10 +261,10 @@ def graph_of_imports(paths: list[Path]) -> dict[str, set[str]]:
     return out
 
 
-@pytest.mark.parametrize("room", ["benchmarks", "graph_editor", "screen", "tf", "view", "widget"])
-def test_no_circle_of_imports(room):
-    folder = ROOT / room if room == "benchmarks" else PACKAGE / room
-    circle = shortest_circle(graph_of_imports(sorted(folder.rglob("*.py"))))
+@pytest.mark.parametrize("folder", [ROOT / "benchmarks", PACKAGE], ids=lambda folder: folder.name)
+def test_no_circle_of_imports(folder):
+    paths = [path for path in sorted(folder.rglob("*.py")) if path.parent.name not in ("graph", "match", "plan")]
+    circle = shortest_circle(graph_of_imports(paths))
     assert not circle, " -> ".join(circle)
 
 
