@@ -72,7 +72,7 @@ class Selection:
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> s = select(g, op="Neg")
-        >>> s.names, (s & select(g, name="b")).names, s.ancestors().count
+        >>> s.names, (s & select(g, name="b")).names, len(s.ancestors())
         (['b', 'c'], ['b'], 3)
     """
 
@@ -85,13 +85,8 @@ class Selection:
 
     # -- looking at it --------------------------------------------------------------------------
 
-    @property
-    def count(self) -> int:
-        """Number of ops."""
-        return int(np.count_nonzero(self.mask))
-
     def __len__(self) -> int:
-        return self.count
+        return int(np.count_nonzero(self.mask))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -106,7 +101,7 @@ class Selection:
         return self.graph.owner is other.graph.owner and self.names == other.names
 
     def __hash__(self) -> int:
-        return hash((id(self.graph.owner), self.count))
+        return hash((id(self.graph.owner), len(self)))
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -147,7 +142,7 @@ class Selection:
     def __repr__(self) -> str:
         kinds = few([f"{n} {kind}" for kind, n in self.types.items()], 4)
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"<Selection of {counted(self.count, 'ops')} in {self.graph.title}: {kinds or 'nothing'}{notes}>"
+        return f"<Selection of {counted(len(self), 'ops')} in {self.graph.title}: {kinds or 'nothing'}{notes}>"
 
     # -- making others --------------------------------------------------------------------------
 
@@ -189,12 +184,12 @@ class Selection:
         Raises:
             SelectionError: it has another number of ops; the message shows what it holds.
         """
-        if self.count != count:
+        if len(self) != count:
             kinds = few([f"{n} {kind}" for kind, n in self.types.items()], 6) or "nothing"
             raise SelectionError(
                 f"expect({count})",
-                f"the selection holds {counted(self.count, 'ops')} ({kinds})",
-                f"Narrow or widen it, or type expect({self.count})",
+                f"the selection holds {counted(len(self), 'ops')} ({kinds})",
+                f"Narrow or widen it, or type expect({len(self)})",
             )
         return self
 

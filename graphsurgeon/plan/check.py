@@ -95,7 +95,7 @@ def step_faults(
 
     asked, out = f"copy(to={step.to!r})", []
     graph = step.selection.graph
-    if not step.selection.count:
+    if not len(step.selection):
         out.append(Fault(asked, "the selection is empty", "Select at least one op"))
     if not same:
         for what, value in (("unmapped", step.unmapped), ("control", step.control)):

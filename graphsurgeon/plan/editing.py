@@ -250,7 +250,7 @@ class Editing(Grafting):
 def _text(things: Any) -> Any:
     """What was given, for a message."""
     if isinstance(things, Selection):
-        return counted(things.count, "ops")
+        return counted(len(things), "ops")
     # A tensor says that it can be iterated, and cannot.
     if isinstance(things, str) or hasattr(things, "name") or not isinstance(things, Iterable):
         return str(getattr(things, "name", things))

@@ -60,7 +60,7 @@ class CopyStep:
     def text(self) -> str:
         """The step in words."""
         place = f"{self.to}/" if self.to else "the top"
-        return f"copy {counted(self.selection.count, 'ops')} of {self.selection.graph.title} to {place}"
+        return f"copy {counted(len(self.selection), 'ops')} of {self.selection.graph.title} to {place}"
 
 
 @dataclass(frozen=True)

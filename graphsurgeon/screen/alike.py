@@ -42,15 +42,15 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     graph = stage.graph(state, "source")
     chosen = _selection(stage.tree_of(state, graph), names, "find_like")
     found = match(graph, stage.source.facts.pattern(chosen))
-    small = chosen.count <= _SMALL
+    small = len(chosen) <= _SMALL
     best, ops = found.nearest() if small else None, found.selection
     near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
     stage.draw(state, "source")
     boxes = hits_shown(graph, np.flatnonzero(ops.mask).tolist(), stage.panes["source"].scene)["boxes"]
     picked = _as_boxes(stage.tree_of(state, graph), ops, boxes)
     boxes = {name: count for name, count in boxes.items() if name not in picked}
-    state = pick(stage, state, picked, "set").saying(_told(found, ops.count, near or ("" if small else None)))
-    return state, {"count": len(found), "ops": ops.count, "boxes": boxes, "near": near}
+    state = pick(stage, state, picked, "set").saying(_told(found, len(ops), near or ("" if small else None)))
+    return state, {"count": len(found), "ops": len(ops), "boxes": boxes, "near": near}
 
 
 def replace(

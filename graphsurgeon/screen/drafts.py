@@ -21,16 +21,16 @@ def copy(stage: Stage, state: State, to: str | None = None, unmapped: str = "pla
     """Adds a copy of the region (or of what is picked) to the plan, under `to` or a free scope."""
     plan, region = stage.draft(state), stage.region(state)[0]
     chosen = stage.selection(state) if region is None else region
-    if not chosen.count:
+    if not chosen:
         raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or pick boxes first")
     scope = to or free_scope(plan.after(), "copy")
     control = None if stage.same else "drop"
     values = stage.source if stage.source.values.known else None
     plan = plan.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values)
     made = plan.effect.copies[-1:]
-    more = sum(len(c.names) + len(c.placeholders) for c in made) - chosen.count
+    more = sum(len(c.names) + len(c.placeholders) for c in made) - len(chosen)
     along = f", {more:,} more come along" if more > 0 else ""
-    return planned(stage, state, plan, f"{counted(chosen.count, 'ops')} will be copied to {scope}/{along}")
+    return planned(stage, state, plan, f"{counted(len(chosen), 'ops')} will be copied to {scope}/{along}")
 
 
 def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) -> State:

@@ -26,7 +26,7 @@ def pick(stage: Stage, state: State, names: list[str], mode: str = "set") -> Sta
     tree = stage.tree(state, "source")
     ops_of(tree, names, "pick")
     picked = picked_after(state.view.picked, names, mode)
-    count = selection_of(tree, picked).count
+    count = len(selection_of(tree, picked))
     return state.seen(picked=picked).saying(f"{counted(count, 'ops')} picked" if picked else "nothing picked")
 
 

@@ -48,7 +48,7 @@ def details_of(tree: Tree, name: str, facts: Facts) -> dict[str, Any]:
     inside = Selection(graph, mask, Query("select"))
     crossing = inside.boundary
     kinds = list(inside.types.items())
-    rows = [["ops", f"{inside.count:,}"], *([kind, f"{n:,}"] for kind, n in kinds[:_KINDS])]
+    rows = [["ops", f"{len(inside):,}"], *([kind, f"{n:,}"] for kind, n in kinds[:_KINDS])]
     if kinds[_KINDS:]:
         others = sum(n for _, n in kinds[_KINDS:])
         rows.append(["others", f"{others:,}, of {counted(len(kinds) - _KINDS, 'types')}"])

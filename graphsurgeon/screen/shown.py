@@ -50,7 +50,7 @@ def boundary_shown(
     }  # fmt: skip
     if region is not None:
         crossing = region.boundary
-        shown["ops"] = region.count
+        shown["ops"] = len(region)
         shown["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MOST]]
         shown["control_leaks"] = [
             {"tensor": b, "text": f"{a} must run after {b}"} for a, b in crossing.control_inputs[:_MOST]
@@ -67,7 +67,7 @@ def boundary_text(marks: Marks, region: Selection) -> str:
     """Returns the boundary in one line."""
     leaks = len(region.boundary.leaks)
     ends = f"{len(marks.inputs)} in, {len(marks.outputs)} out"
-    return f"Boundary: {ends}, {counted(region.count, 'ops')}, {counted(leaks, 'leaks')}"
+    return f"Boundary: {ends}, {counted(len(region), 'ops')}, {counted(leaks, 'leaks')}"
 
 
 def receipt(effect: Effect) -> str:

@@ -219,7 +219,7 @@ def test_copies_of_copies_in_one_plan():
     once = Plan(G).copy(select(G, scope="net"), to="t", unmapped="keep")
     later = select(once.after(), scope="t")
     plan = clean(once.copy(select(G, name="net/mm"), to="u", inputs={"x:0": "t/net/mm"}, unmapped="keep"))
-    assert later.count == 6
+    assert len(later) == 6
     assert edges(plan.after(), "u/") == {"u/net/mm": ["t/net/mm:0", "net/w/read:0"]}
 
 

@@ -38,7 +38,7 @@ def test_all_like_a_scope_are_picked_as_scopes():
     shown = screen.traits()
     assert shown["picked"] == ["blocka/", "blockb/", "blockc/"]
     assert shown["status"] == {"text": f"3 places like this, 6 ops · next best: {near}", "level": "info"}
-    assert screen.selection.count == 6
+    assert len(screen.selection) == 6
     assert not screen.draft.steps
 
 

@@ -173,7 +173,7 @@ def test_sparse_and_ragged_tensors_at_every_door():
         assert session.run(done[y]) == 11.0
         assert session.run(done[doubled]).to_list() == [[2.0], [4.0, 6.0]]
     assert done[sparse].values is other.values
-    assert src.select(outputs=doubled).count
+    assert src.select(outputs=doubled)
 
 
 def test_a_sparse_tensor_does_not_take_the_place_of_a_ragged_one():
