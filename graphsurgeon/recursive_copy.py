@@ -44,18 +44,14 @@ def copy_variable_to_graph(
 
     Args:
         org_instance: a `tf.Variable` of a TF1 graph, reference or resource.
-        to_graph: the `tf.Graph` that gets the copy.
-        namespace: name scope of the copy; empty for none.
-        copied_variables: name -> variable of copies made so far, a dict; the new one is added. Or a list of them.
+        to_graph, namespace, copied_variables, values: see `copy_to_graph`.
         scope: another name of `namespace`, that of `tf.contrib.copy_graph`.
-        values: a session of the source graph: the variable's current value becomes the initial value of the copy.
 
     Returns:
         the new `tf.Variable`, in the same collections (``C`` for the lists of variables, else ``namespace/C``).
 
     Raises:
-        PlanError: an argument is of a wrong kind, or the namespace holds something else of that name. Nothing is
-            changed then.
+        PlanError: as `copy_to_graph`.
 
     Example:
         >>> import tensorflow as tf
@@ -158,9 +154,8 @@ def copy_op_to_graph(
 
     Args:
         org_instance, to_graph, values, after: see `copy_to_graph`.
-        variables: the copies of variables made so far, an iterable, or a dict as for `copy_to_graph`; variables that
-            are needed and missing here are copied too.
-        scope: name scope of the copy; empty for none. It may also stand in the place of `variables`.
+        variables: its `copied_variables`, or any iterable of them; those that are needed and missing are copied too.
+        scope: its `namespace`; it may also stand in the place of `variables`.
 
     Returns:
         the copy of `org_instance`.
@@ -188,10 +183,7 @@ def get_copied(original: Any, graph: Any, copied_variables: Any = None, namespac
     """Returns the copy of an op, tensor or variable that `copy_to_graph` has made.
 
     Args:
-        original: the thing in the source graph.
-        graph: the graph that has the copy.
-        copied_variables: name -> variable of the copies, as filled by the copying functions; or a list of them.
-        namespace: the scope it was copied to.
+        original, graph, copied_variables, namespace: what `copy_to_graph` was given, and its `copied_variables` since.
 
     Raises:
         PlanError: an argument is of a wrong kind.
@@ -219,14 +211,10 @@ def get_copied_op(org_instance: Any, graph: Any, scope: str = "", variables: Any
     """Returns the copy of an op or tensor, as `get_copied`; name and arguments are those of `tf.contrib.copy_graph`.
 
     Args:
-        org_instance: the thing in the source graph.
-        graph: the graph that has the copy.
-        scope: the scope it was copied to.
-        variables: see `get_copied`.
+        org_instance, graph, scope, variables: what `copy_op_to_graph` was given.
 
     Raises:
-        PlanError: an argument is of a wrong kind.
-        SelectionError: there is no copy of it; the nearest names are proposed.
+        PlanError, SelectionError: as `get_copied`.
 
     Example:
         >>> import tensorflow as tf
