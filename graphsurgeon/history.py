@@ -13,7 +13,7 @@ from .applied import Applied
 from .errors import PlanError, StalePlanError, SurgeryError
 from .graph.collector import gc_paused
 from .graph.graph import Graph
-from .graph.names import free_scope
+from .graph.names import free_name
 from .graph.opened import Opened
 from .graph.provenance import Origin
 from .plan.plan import CopyStep, Plan, op_name
@@ -474,7 +474,8 @@ def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str], graph
         asked, wrong, instead = error.asked, error.wrong, f"{error.instead}. "
     count, one = counted(len(orphans), "ops"), len(orphans) == 1
     stay = f"{count}, {orphans[0]!r} first, stay{'s' * one} in {graph.title} as {'an orphan' if one else 'orphans'}"
-    scopes = [f"to={free_scope(graph, step.to)!r}" for step in plan.steps if isinstance(step, CopyStep) and step.to]
+    wishes = [step.to for step in plan.steps if isinstance(step, CopyStep) and step.to]
+    scopes = [f"to={free_name(wish, graph.taken)!r}" for wish in wishes]
     again = f"Make the plan again with {', '.join(scopes)}" if scopes else "Make the plan again under a scope"
     return PlanError(
         asked,

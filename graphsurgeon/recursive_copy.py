@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 from .errors import PlanError, SelectionError
 from .graph.downstream import downstream, writers_of
-from .graph.names import free_scope, under, valid_scope
+from .graph.names import free_name, under, valid_scope
 from .graph.selection import Query, Selection
 from .open import open
 from .plan.plan import op_name
@@ -416,7 +416,7 @@ def _carried_out(request: _Request, destination: Any, plan: Any, fresh: Selectio
     """Applies a plan; returns the names of the source ops that have a copy now."""
     faults, scope = plan.check(), request.scope
     if faults:
-        there, free = plan.base.index, free_scope(plan.base, scope or "copy")
+        there, free = plan.base.index, free_name(scope or "copy", plan.base.taken)
         taken = scope in there or any(under(scope, name) in there for name in fresh)
         how = f"Choose another namespace: {free!r} is free" if taken else faults[0].instead
         raise PlanError(request.asked, faults[0].wrong, how)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..editor import Editor
 from ..errors import PlanError
+from ..graph.names import free_name
 from ..graph.provenance import COLLECTION
 from ..open import open
 from ..summary import outputs_of
@@ -214,14 +215,14 @@ class Assembly:
         out: dict[str, str] = {}
         for name in sorted(graph.state.variables.keys() & set(piece.ops), key=len, reverse=True):
             parts = [op for op in graph.names if op == name or op.startswith(f"{name}/")]
-            new, number = name, 0
-            while any(taken == new or taken.startswith(f"{new}/") for taken in self._taken):
-                number += 1
-                new = f"{name}_{number}"
+            new = free_name(name, self._is_taken, as_tensorflow=True)
             for op in parts:
                 out.setdefault(op, new + op[len(name) :])
         self._taken.update(out.values())
         return out
+
+    def _is_taken(self, name: str) -> bool:
+        return any(taken == name or taken.startswith(f"{name}/") for taken in self._taken)
 
     def _free(self, kind: str) -> str:
         number = 1 + sum(name.startswith(f"{kind}_") for name in self._taken)

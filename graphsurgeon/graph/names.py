@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
-from .graph import Graph
-
 if TYPE_CHECKING:
-    from ..plan.workbench import Workbench
+    pass
 
 _SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\\-]*(/[A-Za-z0-9_.\\\->]+)*")
 
@@ -55,27 +54,26 @@ def valid_scope(scope: str) -> bool:
     return bool(_SCOPE.fullmatch(scope))
 
 
-def taken(graph: Graph | Workbench, scope: str) -> bool:
-    """Returns whether an op or a scope of this name is there already (case does not make a difference)."""
-    return graph.taken(scope)
+def free_name(wish: str, taken: Callable[[str], object], as_tensorflow: bool = False) -> str:
+    """Returns `wish`, or the first name with a number that is free: ``wish_2``; after ``wish_7`` it is ``wish_8``.
 
-
-def free_scope(graph: Graph | Workbench, wish: str) -> str:
-    """Returns `wish`, or the first of ``wish_2``, ``wish_3`` … that is free.
+    Args:
+        wish: the name that is best.
+        taken: says of a name whether it is not free, as `Graph.taken` does.
+        as_tensorflow: count as TensorFlow does, from 1 and behind a number that is there: ``wish_1``, ``wish_7_1``.
 
     Example:
-        >>> free_scope(Graph.of([("copy/a", "Const", [])]), "copy")
-        'copy_2'
+        >>> used = {"copy", "x_7"}
+        >>> [free_name(wish, used.__contains__) for wish in ("a", "copy", "x_7")]
+        ['a', 'copy_2', 'x_8']
+        >>> [free_name(wish, used.__contains__, as_tensorflow=True) for wish in ("a", "copy", "x_7")]
+        ['a', 'copy_1', 'x_7_1']
     """
-    if not taken(graph, wish):
-        return wish
-    stem, n = wish, 2
-    found = re.fullmatch(r"(.*)_(\d+)", wish)
+    stem, first = wish, 1 if as_tensorflow else 2
+    found = None if as_tensorflow else re.fullmatch(r"(.*)_(\d+)", wish)
     if found:
-        stem, n = found[1], int(found[2]) + 1
-    while taken(graph, f"{stem}_{n}"):
-        n += 1
-    return f"{stem}_{n}"
+        stem, first = found[1], int(found[2]) + 1
+    return next(name for name in chain([wish], (f"{stem}_{n}" for n in count(first))) if not taken(name))
 
 
 def placeholder_name(op: str, port: int, used: Container[str]) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 from ..tf import elements
 from . import util
 from .faults import WrongType
-from .naming import free_name
+from .naming import unique_name
 
 
 def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
     """Returns a placeholder for a tensor, one for all its uses."""
     if t not in info.placeholders:
-        name = free_name(info.graph_, util.placeholder_name(t, scope=info.scope_))
+        name = unique_name(info.graph_, util.placeholder_name(t, scope=info.scope_))
         info.placeholders[t] = elements.placeholder(info.graph_, t.dtype, t.shape, name)
     return info.placeholders[t]
 
@@ -71,7 +71,7 @@ def copy_op_handler(
                         "Give copy_shape by its name")  # fmt: skip
     new_inputs = list(new_inputs)
     places = {old.name: new.name for old, new in info.transformed_ops.items()} if elements.is_placed(op) else {}
-    name = free_name(info.graph_, info.new_name(op.name))
+    name = unique_name(info.graph_, info.new_name(op.name))
     if elements.is_placed(op):
         places[op.name] = name
     node = elements.copied_node(op, name, info.key, places)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
+from ..graph.names import free_name
 from ..tf import elements
 from . import util
 
 
-def free_name(graph: Any, name: str) -> str:
+def unique_name(graph: Any, name: str) -> str:
     """Returns a name, or the first of ``name_1``, ``name_2`` ... that no op or scope of a graph has."""
-    number, wish = 0, name
-    while elements.is_name_taken(graph, name):
-        number += 1
-        name = f"{wish}_{number}"
-    return name
+    return free_name(name, partial(elements.is_name_taken, graph), as_tensorflow=True)
 
 
 class Names(Mapping[str, str]):
@@ -39,10 +37,11 @@ class Names(Mapping[str, str]):
             self._known[op.name] = self._unique(info.new_name(op.name))
 
     def _unique(self, wish: str) -> str:
-        name, number = wish, 0
-        while name.lower() in self._given or not (self._fresh or not elements.is_name_taken(self._info.graph_, name)):
-            number += 1
-            name = f"{wish}_{number}"
+        def taken(name: str) -> bool:
+            there = not self._fresh and elements.is_name_taken(self._info.graph_, name)
+            return name.lower() in self._given or there
+
+        name = free_name(wish, taken, as_tensorflow=True)
         self._given.add(name.lower())
         return name
 

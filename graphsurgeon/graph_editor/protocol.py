@@ -11,7 +11,7 @@ from ..tf.edit import rewire as rewiring
 from . import reroute
 from .faults import WrongValue, as_values, tell
 from .info import TensorMap
-from .naming import free_name
+from .naming import unique_name
 
 
 def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> tuple[list[Any], list[Any]]:
@@ -39,7 +39,7 @@ def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> tuple[list
     info.given = given = TensorMap(replaced.items())
     waiting: list[tuple[Any, Any, Any]] = []
     ops = sorted(info.sgv.ops, key=elements.number_of)
-    first = free_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
+    first = unique_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
     info.key = info.scope_ if info.fresh and info.scope_ else f"{first}/"
     elements.adopt_functions(info.graph, info.graph_)
     for op in ops:
@@ -74,7 +74,7 @@ def _tensor(info: Any, transformer: Any, given: Any, waiting: list[Any], t: Any,
         if consumer.type in ("Merge", "RefMerge") and t is not consumer.inputs[0]:
             stand_in = _tensor(info, transformer, given, waiting, consumer.inputs[0], consumer)
         else:
-            stand_in = elements.placeholder(info.graph_, t.dtype, t.shape, free_name(
+            stand_in = elements.placeholder(info.graph_, t.dtype, t.shape, unique_name(
                 info.graph_, f"{info.scope_}geph_tmp__{t.op.name.rpartition('/')[2]}_{t.value_index}"))  # fmt: skip
         waiting.append((t, consumer, list(consumer.inputs)))
         return stand_in

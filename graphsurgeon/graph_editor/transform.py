@@ -18,7 +18,7 @@ from .handlers import (
     transform_op_if_inside_handler,
 )
 from .info import TensorMap, TmpInfo, TransformerInfo
-from .naming import free_name
+from .naming import unique_name
 from .trees import transform_tree
 
 __all__ = [
@@ -100,7 +100,7 @@ class Transformer:
         scope = dst_scope.rstrip("/")
         fresh = bool(scope) and not (reuse and elements.is_name_taken(dst_graph, scope))
         if fresh:
-            scope = free_name(dst_graph, scope)
+            scope = unique_name(dst_graph, scope)
         info: Any = TmpInfo(sgv, dst_graph, util.scope_finalize(scope), util.scope_finalize(src_scope))
         info.fresh = fresh
         if not sgv.ops:

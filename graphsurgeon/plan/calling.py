@@ -11,7 +11,7 @@ from ..errors import SurgeryError
 from ..graph.boundary import entering, leaving
 from ..graph.contexts import loops_of
 from ..graph.graph import Graph, Mask
-from ..graph.names import free_scope, valid_scope
+from ..graph.names import free_name, valid_scope
 from ..graph.selection import Selection
 from ..graph.traversal import backward
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
@@ -67,7 +67,7 @@ class CollapseStep(EditStep):
             return
         graph, size = effect.after, effect.plan.base.size
         if not valid_scope(self.name) or self.name.lower() in graph.lowered:
-            free = free_scope(graph, self.name if valid_scope(self.name) else "call")
+            free = free_name(self.name if valid_scope(self.name) else "call", graph.taken)
             fault(effect, self.asked, f"the name {self.name!r} is taken, or none", f"Type name={free!r}, which is free")
             return
         touched = {name for name, _, _ in effect.edits} | set(effect.changes)

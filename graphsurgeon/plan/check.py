@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import SelectionError, did_you_mean
 from ..graph.contexts import context_faults
 from ..graph.graph import Graph, Mask, TensorInfo
-from ..graph.names import free_scope, taken, under, valid_scope
+from ..graph.names import free_name, under, valid_scope
 from ..words import counted, few
 from .fitting import axis_text, bare, both_ways, fits, fitting, handle_clash, shapes_differ
 
@@ -45,7 +45,7 @@ def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
                 Fault(
                     asked,
                     f"{len(clash)} of the names are taken in {base.title}, {clash[0]!r} first",
-                    f"Copy under a scope: to={free_scope(base, 'copy')!r} is free",
+                    f"Copy under a scope: to={free_name('copy', base.taken)!r} is free",
                 )
             ]
         return []
@@ -57,8 +57,8 @@ def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
                 "Use letters, digits, '_', '.', '-' and '/' between parts",
             )
         ]
-    if taken(base, step.to):
-        free = free_scope(base, step.to)
+    if base.taken(step.to):
+        free = free_name(step.to, base.taken)
         return [Fault(asked, f"the name {step.to!r} is taken in {base.title}", f"Type to={free!r}, which is free")]
     return []
 

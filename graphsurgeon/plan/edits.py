@@ -272,15 +272,6 @@ def _consumers(graph: Graph, tensor: Tensor) -> list[tuple[int, int]]:
     return [(int(op), int(at - graph.data.ptr[op])) for op, at in zip(ops, hit, strict=True)]
 
 
-def free_name(graph: Graph | Workbench, wish: str) -> str:
-    """Returns a name that no op and no scope has."""
-    name, n = wish, 1
-    while graph.taken(name):
-        n += 1
-        name = f"{wish}_{n}"
-    return name
-
-
 def whose(tensor: str, only: tuple[str, ...] | None, but: tuple[str, ...]) -> str:
     """Returns in words which consumers of a tensor are meant."""
     if only is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import PlanError
 from ..graph.match.match import Match, Matches
 from ..graph.match.pattern import Pattern
+from ..graph.names import free_name
 from ..graph.selection import Selection
 from .calling import CollapseStep, InlineStep
 from .replacing import EXTERNAL, ReplaceStep, step_words
@@ -172,13 +173,9 @@ class Grafting:
 
     def _word(self, thing: Any, otherwise: str) -> str:
         """The name that code has for a function: its own, where no other function of the plan has it."""
-        wish = name = function_word(thing, otherwise) if callable(thing) else otherwise
+        wish = function_word(thing, otherwise) if callable(thing) else otherwise
         used = dict(pair for step in self.steps for pair in step_words(step))
-        n = 1
-        while name in used and used[name] is not thing:
-            n += 1
-            name = f"{wish}_{n}"
-        return name
+        return free_name(wish, lambda name: name in used and used[name] is not thing)
 
     def _ends(self, things: Any, asked: str) -> list[str]:
         several = [things] if isinstance(things, str) or hasattr(things, "name") else list(things)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import SurgeryError
 from ..graph.graph import Graph
+from ..graph.names import free_name
 from ..graph.selection import Query, Selection
 from .copied import Connection
 from .edits import fault
@@ -164,11 +165,12 @@ def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False) -> st
         >>> site_scope(g, "a", given), site_scope(g, "a", given), site_scope(g, "b", given)
         ('a', 'a_1', 'b_1')
     """
-    scopes = graph.scopes.index
-    name, n = wish, 0
-    while name.lower() in given or name in scopes or ((n or op) and name.lower() in graph.lowered):
-        n += 1
-        name = f"{wish}_{n}"
+
+    def taken(name: str) -> bool:
+        an_op = name.lower() in graph.lowered and (op or name != wish)
+        return name.lower() in given or name in graph.scopes.index or an_op
+
+    name = free_name(wish, taken, as_tensorflow=True)
     given.add(name.lower())
     return name
 

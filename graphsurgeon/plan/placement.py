@@ -10,7 +10,6 @@ import numpy as np
 from ..graph.boundary import Tensor, control_entering, entering
 from ..graph.graph import Mask, TensorInfo
 from ..graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
-from ..graph.names import taken as is_taken
 from ..graph.traversal import edge_rows
 from ..words import counted, few
 from .check import array_faults, mapping_faults, name_faults, namespace_faults, step_faults
@@ -142,7 +141,7 @@ def put_copy(effect: Effect, step: CopyStep) -> None:
         effect.faults += name_faults(step, base, [*names, *(p.name for p in placeholders)])
         if effect.faults:
             return
-        if not step.to or is_taken(base, step.to):  # an earlier copy there may have the same keys
+        if not step.to or base.taken(step.to):  # an earlier copy there may have the same keys
             key = f"{names[0]}/" if names else key
     place = np.full(graph.size, -1, np.int32)
     place[ops] = base.size + len(placeholders) + len(constants) + np.arange(len(ops), dtype=np.int32)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import did_you_mean
 from ..graph.graph import Graph
-from ..graph.names import free_scope, valid_scope
+from ..graph.names import free_name, valid_scope
 from ..graph.selection import Query, Selection
 from ..words import few
 from .edits import EditStep, fault, rewire, wait
@@ -112,7 +112,7 @@ class RenameStep(EditStep):
                 wrong = wrong or f"{bench.names[given[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
             if wrong:
                 wish = next(new for old, new in self.names if name == new or name.startswith(f"{new}/"))
-                free = free_scope(bench, wish) if valid_scope(wish) else "renamed"
+                free = free_name(wish, bench.taken) if valid_scope(wish) else "renamed"
                 way = f"Type another name, as {free!r}, which is free"
                 fault(effect, self.asked, wrong, f"{way}; or give both others at once: {{old: new, ...}}")
                 return True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..graph.graph import TensorInfo
-from ..graph.names import valid_scope
+from ..graph.names import free_name, valid_scope
 from ..words import few, one_or_all
 from .edits import (
     EditStep,
@@ -15,7 +15,6 @@ from .edits import (
     add_node,
     consumers_of,
     fault,
-    free_name,
     limits,
     numbers_of,
     reading,
@@ -128,7 +127,7 @@ class DetachStep(EditStep):
                     edges.setdefault(tensor, []).append((op, at))
         for tensor, readers in edges.items():
             info = graph.info(*tensor) or TensorInfo("float32", None)
-            name = free_name(graph, f"{graph.names[tensor[0]]}_{tensor[1]}_detached")
+            name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.taken)
             held = {"dtype": bare(info.dtype), "shape": info.shape}
             new = add_node(effect, NewNode(name, "Placeholder", (), held, TensorInfo(bare(info.dtype), info.shape)))
             rewire(effect, self.asked, [(op, at, (new, 0)) for op, at in readers], [])
@@ -208,7 +207,7 @@ class InsertStep(EditStep):
         for name in names:
             if not valid_scope(name) or graph.taken(name) or name.lower() in given:
                 wrong = f"the name {name!r} is taken, or none" if name else "the new op has no name"
-                fault(effect, self.asked, wrong, f"Type name={free_name(graph, 'inserted')!r}, which is free")
+                fault(effect, self.asked, wrong, f"Type name={free_name('inserted', graph.taken)!r}, which is free")
                 return []
             given.add(name.lower())
         return names

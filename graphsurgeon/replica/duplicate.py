@@ -10,7 +10,7 @@ from typing import Any
 from ..applied import Applied
 from ..editor import Editor
 from ..errors import PlanError
-from ..graph.names import free_scope
+from ..graph.names import free_name
 from ..graph.selection import Selection
 from ..graph.variables import VARIABLE_TYPES, VariableInfo
 from ..open import open
@@ -180,7 +180,7 @@ def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Re
         )
     if session is not None:
         refuse_missing(asked.device, session)
-    scope = free_scope(editor.snapshot, "replica") if asked.to is None else asked.to
+    scope = free_name("replica", editor.snapshot.taken) if asked.to is None else asked.to
     plan = editor.plan().copy(block, to=scope, **{**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"})
     if session is not None and not plan.check():
         refuse_empty(session, _read(plan), "duplicate(...)")

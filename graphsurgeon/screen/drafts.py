@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import LayoutError, PlanError
-from ..graph.names import free_scope
+from ..graph.names import free_name
 from ..plan.effect import Effect
 from ..plan.plan import Plan, op_name, tensor_name
 from ..words import counted
@@ -23,7 +23,7 @@ def copy(stage: Stage, state: State, to: str | None = None, unmapped: str = "pla
     chosen = stage.selection(state) if region is None else region
     if not chosen:
         raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or pick boxes first")
-    scope = to or free_scope(plan.after(), "copy")
+    scope = to or free_name("copy", plan.after().taken)
     control = None if stage.same else "drop"
     values = stage.source if stage.source.values.known else None
     plan = plan.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import PlanError
-from ..graph.names import free_scope
+from ..graph.names import free_name
 from ..graph.selection import Query, Selection
-from ..plan.edits import consumers_of, free_name
+from ..plan.edits import consumers_of
 from ..plan.plan import op_name, tensor_name
 from ..words import counted, few
 from .drafts import edited
@@ -55,7 +55,7 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
         on: the tensor.
         name: what to call it; None: a free name beside the op of the tensor.
     """
-    free = name or free_name(stage.graph(state, "destination"), f"{op_name(on)}_{op.lower()}")
+    free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.graph(state, "destination").taken)
     stage.destination.facts.check_inserted(op, free)
     return edited(
         stage, state, lambda plan: plan.insert(op, on=on, name=free), f"{free} will stand behind {tensor_name(on)}"
@@ -125,7 +125,7 @@ def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None 
     """
     ops, graph = _ops(stage, state, names, "collapse"), stage.graph(state, "destination")
     scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
-    free = name or free_name(graph, f"{scope or ops[0]}_call")
+    free = name or free_name(f"{scope or ops[0]}_call", graph.taken)
     return edited(
         stage, state, lambda plan: plan.collapse(scope or ops, name=free), f"{few(ops)} will be one call, {free}"
     )
@@ -162,7 +162,7 @@ def insert_copy(stage: Stage, state: State, names: Sequence[str], on: str, to: s
             wrong = f"{counted(len(ends), 'tensors')} {verb} what is copied" + (f": {few(ends)}" if ends else "")
             raise PlanError(asked, wrong, f"Pick ops that one tensor {verb}s")
     tensor = tensor_name(on)
-    scope = to or free_scope(plan.after(), "copy")
+    scope = to or free_name("copy", plan.after().taken)
     copied = plan.copy(chosen, to=scope, inputs={marks.inputs[0]: tensor}, unmapped="keep")
     graph = copied.after()
     readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
@@ -186,7 +186,7 @@ def forward_edits(
         until: ops to stop at; none: everything downstream.
         assign: ``leave`` ops that set state as they are, or ``copy`` them.
     """
-    scope = to or free_scope(stage.graph(state, "destination"), "edited")
+    scope = to or free_name("edited", stage.graph(state, "destination").taken)
     ends = list(until) or None
     text = f"the edits so far will be made on copies under {scope}/"
     return edited(stage, state, lambda plan: plan.forward(scope, until=ends, assign=assign), text)

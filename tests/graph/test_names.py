@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.names import COLLECTIONS_KEPT, VARIABLE_LISTS, free_scope, placeholder_name, taken, valid_scope
+from graphsurgeon.graph.names import COLLECTIONS_KEPT, VARIABLE_LISTS, free_name, placeholder_name, valid_scope
 
 
 @pytest.mark.parametrize("scope", ["a", "a/b", "A.b-c_d", "0a", ".a", "copy_2/x", "a/_b"])
@@ -21,17 +21,18 @@ def test_scopes_it_does_not(scope):
 def test_taken_by_op_or_scope_whatever_the_case():
     g = Graph.of([("Net/w/read", "Identity", []), ("copy", "NoOp", [])])
     for name in ("net", "NET", "net/W", "Net/w/read", "Copy"):
-        assert taken(g, name), name
+        assert g.taken(name), name
     for name in ("ne", "net/x", "copy/a", "read"):
-        assert not taken(g, name), name
+        assert not g.taken(name), name
 
 
 def test_a_free_one_is_proposed():
     g = Graph.of([("copy/a", "Const", []), ("copy_2/a", "Const", []), ("Copy_3", "Const", []), ("x_7", "Const", [])])
-    assert free_scope(g, "new") == "new"
-    assert free_scope(g, "copy") == "copy_4"
-    assert free_scope(g, "x_7") == "x_8"
-    assert free_scope(Graph.of([]), "copy") == "copy"
+    assert free_name("new", g.taken) == "new"
+    assert free_name("copy", g.taken) == "copy_4"
+    assert free_name("x_7", g.taken) == "x_8"
+    assert free_name("copy", Graph.of([]).taken) == "copy"
+    assert free_name("x_7", g.taken, as_tensorflow=True) == "x_7_1"
 
 
 def test_placeholders_take_the_name_of_what_they_stand_for():

@@ -6,6 +6,7 @@ import re
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import tensorflow as tf
 
 from ...errors import OpenError
 from ...graph.live import TFGraph, TFSession, TFTensor
+from ...graph.names import free_name
 from ..private.eager import eager, variable_data
 from ..private.functions import functions_of
 from ..values.checkpoints import array_of
@@ -147,15 +149,13 @@ class _Names:
         parts: list[str] = []
         for i, part in enumerate(wish.strip("/").split("/")):
             last = i == wish.strip("/").count("/")
-            name, n = part, 0
-            while self._clash("/".join([*parts, name]).lower(), last):
-                n += 1
-                name = f"{part}_{n}"
-            parts.append(name)
+            taken = partial(self._clash, parts, last)
+            parts.append(free_name(part, taken, as_tensorflow=True))
             self._given.add("/".join(parts).lower())
         return "/".join(parts)
 
-    def _clash(self, name: str, last: bool) -> bool:
+    def _clash(self, above: list[str], last: bool, leaf: str) -> bool:
+        name = "/".join([*above, leaf]).lower()
         if not last:
             return name in self._body
         return name in self._given or any(name + part.lower() in self._body for part in _PARTS)

@@ -15,6 +15,7 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
+from ...graph.names import free_name
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
@@ -199,11 +200,7 @@ def arguments(inputs: Any) -> dict[str, str]:
     for wish, tensor in zip(names, tensors, strict=True):
         plain = re.sub(r"\W", "_", str(wish).rpartition("/")[2] if not isinstance(inputs, Mapping) else str(wish))
         plain = f"arg_{plain}" if not plain.isidentifier() or keyword.iskeyword(plain) else plain
-        key, n = plain, 1
-        while key in out:
-            n += 1
-            key = f"{plain}_{n}"
-        out[key] = tensor
+        out[free_name(plain, out.__contains__)] = tensor
     return out
 
 

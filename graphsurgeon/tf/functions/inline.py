@@ -13,6 +13,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
+from ...graph.names import free_name
 from ...graph.selection import select
 from ...plan.plan import Plan, op_name
 from ..copy.append import Made
@@ -205,10 +206,11 @@ class Inlining:
         if flat and not any(leaf in self.names for leaf in leaves):
             scope = ""
         else:
-            scope, n = f"{wish}/", 0
-            while any(scope.lower() + leaf in self.names for leaf in leaves):
-                n += 1
-                scope = f"{wish}_{n}/"
+
+            def taken(name: str) -> bool:
+                return any(f"{name.lower()}/{leaf}" in self.names for leaf in leaves)
+
+            scope = free_name(wish, taken, as_tensorflow=True) + "/"
         self.names.update(scope.lower() + leaf for leaf in leaves)
         return scope
 
@@ -329,9 +331,6 @@ def _localise(node: Any, scope: str, inside: Mapping[str, Any]) -> None:
 
 def _free(wish: str, taken: set[str]) -> str:
     """A name that is not among `taken`, which are in lower case; it is put there."""
-    name, n = wish, 0
-    while name.lower() in taken:
-        n += 1
-        name = f"{wish}_{n}"
+    name = free_name(wish, lambda name: name.lower() in taken, as_tensorflow=True)
     taken.add(name.lower())
     return name

@@ -13,6 +13,7 @@ import tensorflow as tf
 from tensorflow.core.framework import function_pb2
 
 from ...graph.live import TFGraph
+from ...graph.names import free_name
 from ...graph.pairs import attribute_bytes
 from ...plan.copied import Copied
 from ...words import counted, few
@@ -312,10 +313,7 @@ def new_name(scope: str, name: str, taken: Container[str]) -> str:
         taken: function names of the destination.
     """
     wish = (re.sub(r"[^A-Za-z0-9_]", "_", scope) + "_" if scope else "copy_") + name
-    found, n = wish, 1
-    while found in taken or found in _given:
-        n += 1
-        found = f"{wish}_{n}"
+    found = free_name(wish, lambda name: name in taken or name in _given, as_tensorflow=True)
     _given.add(found)
     return found
 

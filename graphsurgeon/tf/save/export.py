@@ -12,6 +12,7 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFTensor, TFVariable
+from ...graph.names import free_name
 from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward
 from ...graph.variables import VariableInfo
@@ -181,12 +182,8 @@ def named(things: Any) -> dict[str, str]:
         return {str(key): tensor_name(tensor) for key, tensor in things.items()}
     out: dict[str, str] = {}
     for tensor in map(tensor_name, things if isinstance(things, (list, tuple)) else [things]):
-        leaf = key = tensor.partition(":")[0].rpartition("/")[2]
-        n = 1
-        while key in out:
-            n += 1
-            key = f"{leaf}_{n}"
-        out[key] = tensor
+        leaf = tensor.partition(":")[0].rpartition("/")[2]
+        out[free_name(leaf, out.__contains__)] = tensor
     return out
 
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.graph import shape_text
 from ...graph.live import TFGraph, TFSession
+from ...graph.names import free_name
 from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
 from ..private.eager import eager, keras_layers
@@ -97,12 +98,9 @@ class EagerSide(Side):
         pairs = _keras(thing) if keras else [("", v) for v in thing.variables]
         plain = {id(v): str(getattr(v, "path", v.name)).removesuffix(":0") for _, v in pairs}
         for layer, variable in pairs:
-            name, n = plain[id(variable)], 1
             if id(variable) in {id(v) for v in self._held.values()}:
                 continue  # a layer may be in a model twice
-            while name in self._held:
-                n += 1
-                name = f"{plain[id(variable)]}_{n}"
+            name = free_name(plain[id(variable)], self._held.__contains__)
             self._held[name] = variable
             where = layer if keras else name.rpartition("/")[0]
             dims = tf.TensorShape(variable.shape)
