@@ -269,7 +269,7 @@ def test_bug_12_what_becomes_a_placeholder_is_said(kind):
     graph, x, _y, _w = net(kind)
     other = tf.Graph()
     sgv = ge.make_view([op for op in graph.get_operations() if op.type in ("MatMul", "AddV2")])
-    with pytest.warns(ge.GraphEditorWarning, match="from outside became placeholders: .*ead"):
+    with pytest.warns(ge.GraphEditorWarning, match="in the place of 1 tensor from outside: .*ead"):
         ge.copy(sgv.remap_inputs([x]), other, dst_scope="copy")
 
 
