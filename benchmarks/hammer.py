@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -153,7 +153,9 @@ def hammer(place: str, resource: bool, more: Callable[[Seen], bool], targets: Ma
         def again(work: Callable[[], None]) -> None:
             try:
                 while not stop.is_set():
-                    work()
+                    # A worker gives a run back that reached it twice; who trains on a cluster asks again.
+                    with suppress(tf.errors.AbortedError):
+                        work()
             except BaseException as error:
                 failed.append(error)
                 stop.set()
