@@ -125,7 +125,7 @@ def _in_lab(browser: Any, files: dict[str, Path], folder: Path) -> tuple[dict[st
             picture.locator(".gs-box").first.wait_for()
             page.evaluate(PAINTED)
             picture.locator(".gs-box").first.click()
-            picture.locator(".gs-box.gs-picked").wait_for()
+            picture.locator(".gs-box.gs-selected").wait_for()
             took[size] = time.perf_counter() - start
             unfold += _unfoldings(page, picture)
         notebook.close()

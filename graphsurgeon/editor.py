@@ -705,7 +705,7 @@ class Editor:
             return GraphWidget(self.screen)
 
     def paint(
-        self, values: Mapping[Any, float] | str, name: str = "value", how: str = "auto", scale: str = "auto"
+        self, values: Mapping[Any, float] | str, name: str = "value", reduce: str = "auto", scale: str = "auto"
     ) -> Editor:
         """Colours the picture; returns this editor, so that the last line of a cell shows it.
 
@@ -713,8 +713,8 @@ class Editor:
             values: a number for ops, by name or object; or ``family``, ``device``, ``scope``, ``dtype`` or
                 ``structure``.
             name: what the numbers are, with their unit, as ``"ms"``.
-            how: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a folded scope; ``auto``: the sum,
-                or ``max`` where sums of many small numbers would hide the op with the largest one.
+            reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a folded scope; ``auto``: the
+                sum, or ``max`` where sums of many small numbers would hide the op with the largest one.
             scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
                 colour of its own, and so has what is not finite; the legend says all of it.
 
@@ -724,7 +724,7 @@ class Editor:
         if isinstance(values, str):
             self.screen.paint(values)
         else:
-            self.screen.paint(values=values, name=name, how=how, scale=scale)
+            self.screen.paint(values=values, name=name, reduce=reduce, scale=scale)
         return self
 
     def to_svg(self, unfolded: Iterable[str] | None = None) -> Picture:
@@ -734,7 +734,7 @@ class Editor:
         everywhere but in a trusted notebook that JupyterLab opens again: there it asks for the kernel that made it.
 
         Args:
-            unfolded: the scopes to open, as ``["net/", "net/block1/"]``; default: as on screen, with what is picked
+            unfolded: the scopes to open, as ``["net/", "net/block1/"]``; default: as on screen, with what is selected
                 and marked there.
 
         Raises:

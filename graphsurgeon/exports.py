@@ -59,7 +59,7 @@ def page_of(
 
     Args:
         graph: the snapshot; its title is the page's.
-        unfolded: fold keys of what is open at first; what steps aside stays aside.
+        unfolded: fold keys of what is open at first; hidden helpers stay hidden.
         marks: op number -> orphan.
         theme: auto, light or dark.
         direction: TB, LR or auto.

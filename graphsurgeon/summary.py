@@ -9,7 +9,7 @@ import numpy as np
 from .graph.graph import Graph, Mask
 from .graph.traversal import forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
-from .view.asides import training_ops
+from .view.helpers import training_ops
 from .words import counted
 
 _QUIET = (

@@ -71,7 +71,7 @@ def test_selecting_with_objects_and_tests():
 def test_the_selection_without_a_widget():
     ed = gs.open(tiny())
     assert len(ed.selection) == 0
-    ed.screen.pick(["y"])
+    ed.screen.select(["y"])
     assert ed.selection.names == ["y"]
     assert len(ed.draft) == 0
 

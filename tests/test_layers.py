@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.circles import shortest_circle
+from tests.cycles import shortest_cycle
 from tests.needs import ROOT
 
 PACKAGE = ROOT / "graphsurgeon"
@@ -262,13 +262,13 @@ def graph_of_imports(paths: list[Path]) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("folder", [ROOT / "benchmarks", PACKAGE], ids=lambda folder: folder.name)
-def test_no_circle_of_imports(folder):
+def test_no_cycle_of_imports(folder):
     paths = [path for path in sorted(folder.rglob("*.py")) if path.parent.name not in ("graph", "match", "plan")]
-    circle = shortest_circle(graph_of_imports(paths))
-    assert not circle, " -> ".join(circle)
+    cycle = shortest_cycle(graph_of_imports(paths))
+    assert not cycle, " -> ".join(cycle)
 
 
-def test_the_shortest_circle_is_found():
-    assert shortest_circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+def test_the_shortest_cycle_is_found():
+    assert shortest_cycle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
     ring = {"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"a", "c"}}
-    assert shortest_circle(ring) == ["c", "d", "c"]
+    assert shortest_cycle(ring) == ["c", "d", "c"]

@@ -15,7 +15,7 @@ _TABLE = re.compile(r"^\|.*?\|$(?:\n^\|.*\|$)*", re.MULTILINE)
 _PAGE = """# All verbs of the screen
 
 Each gesture is a method of `ed.screen`, and each method is a message of the page:
-`widget.simulate("pick", names=["a"])` sends what a click on the box `a` sends.
+`widget.simulate("select", names=["a"])` sends what a click on the box `a` sends.
 
 """
 

@@ -1,4 +1,4 @@
-"""Alike: all places of a graph that look like what is picked: found, and replaced, by hand."""
+"""Alike: all places of a graph that look like what is selected: found, and replaced, by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..view.items import ops_named
 from ..view.tree import Tree
 from ..words import counted, few
 from .drafts import edited
-from .folds import pick
+from .folds import select
 from .marks import ops_of
 from .shown import hits_shown
 from .stage import Stage
@@ -25,7 +25,7 @@ _SMALL = 100
 
 
 def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, dict[str, Any]]:
-    """Finds all places of the source that look like some boxes together, and picks them.
+    """Finds all places of the source that look like some boxes together, and selects them.
 
     Args:
         names: boxes of the source pane. Their ops, with the edges between them, are what is looked for: the types
@@ -33,7 +33,7 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
 
     Returns:
         how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many of them each box holds that is
-        not picked itself, and in ``near`` what comes nearest to one more: at least half of the ops fit. It is
+        not selected itself, and in ``near`` what comes nearest to one more: at least half of the ops fit. It is
         looked for where there are up to 100.
 
     Raises:
@@ -47,9 +47,9 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
     stage.draw(state, "source")
     boxes = hits_shown(graph, np.flatnonzero(ops.mask).tolist(), stage.panes["source"].scene)["boxes"]
-    picked = _as_boxes(stage.tree_of(state, graph), ops, boxes)
-    boxes = {name: count for name, count in boxes.items() if name not in picked}
-    state = pick(stage, state, picked, "set").saying(_told(found, len(ops), near or ("" if small else None)))
+    selected = _as_boxes(stage.tree_of(state, graph), ops, boxes)
+    boxes = {name: count for name, count in boxes.items() if name not in selected}
+    state = select(stage, state, selected, "set").saying(_told(found, len(ops), near or ("" if small else None)))
     return state, {"count": len(found), "ops": len(ops), "boxes": boxes, "near": near}
 
 

@@ -29,10 +29,10 @@ def clear_boundary(stage: Stage, state: State) -> State:
     return _marked(stage, state, Marks())
 
 
-def boundary_of_picked(stage: Stage, state: State) -> State:
-    """Marks the tensors that enter and leave what is picked."""
-    if not state.view.picked:
-        raise SelectionError("boundary_of_picked()", "nothing is picked", "Click a box first")
+def boundary_of_selection(stage: Stage, state: State) -> State:
+    """Marks the tensors that enter and leave what is selected."""
+    if not state.view.selected:
+        raise SelectionError("boundary_of_selection()", "nothing is selected", "Click a box first")
     return _marked(stage, state, Marks.around(stage.selection(state)))
 
 

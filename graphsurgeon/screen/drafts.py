@@ -18,19 +18,19 @@ from .state import State
 
 
 def copy(stage: Stage, state: State, to: str | None = None, unmapped: str = "placeholder") -> State:
-    """Adds a copy of the region (or of what is picked) to the plan, under `to` or a free scope."""
+    """Adds a copy of the region (or of what is selected) to the plan, under `to` or a free scope."""
     plan, region = stage.draft(state), stage.region(state)[0]
     chosen = stage.selection(state) if region is None else region
     if not chosen:
-        raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or pick boxes first")
+        raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or select boxes first")
     scope = to or free_name("copy", plan.after().taken)
     control = None if stage.same else "drop"
     values = stage.source if stage.source.values.known else None
     plan = plan.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values)
     made = plan.effect.copies[-1:]
     more = sum(len(c.names) + len(c.placeholders) for c in made) - len(chosen)
-    along = f", {more:,} more come along" if more > 0 else ""
-    return planned(stage, state, plan, f"{counted(len(chosen), 'ops')} will be copied to {scope}/{along}")
+    also = f", {more:,} more are also copied" if more > 0 else ""
+    return planned(stage, state, plan, f"{counted(len(chosen), 'ops')} will be copied to {scope}/{also}")
 
 
 def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) -> State:
@@ -88,13 +88,13 @@ def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
 
 
 def _at_copies(stage: Stage, state: State, effect: Effect, shown: frozenset[str]) -> State:
-    """Opens the source pane at what was copied into it, as the preview showed it, and picks it."""
+    """Opens the source pane at what was copied into it, as the preview showed it, and selects it."""
     scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
     if not stage.same or not scopes:
         return state
     state = stage.settled(state)
     keys = keys_at(stage.tree_of(state, stage.source.snapshot), scopes, shown)
-    state = state.seen(picked=scopes)
+    state = state.seen(selected=scopes)
     there = state.seen(unfolded=(state.view.unfolded or frozenset()) | keys)
     try:
         stage.draw(there, "source")

@@ -160,7 +160,7 @@ def insert_copy(stage: Stage, state: State, names: Sequence[str], on: str, to: s
     for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
         if len(ends) != 1:
             wrong = f"{counted(len(ends), 'tensors')} {verb} what is copied" + (f": {few(ends)}" if ends else "")
-            raise PlanError(asked, wrong, f"Pick ops that one tensor {verb}s")
+            raise PlanError(asked, wrong, f"Select ops that one tensor {verb}s")
     tensor = tensor_name(on)
     scope = to or free_name("copy", plan.after().taken)
     copied = plan.copy(chosen, to=scope, inputs={marks.inputs[0]: tensor}, unmapped="keep")

@@ -1,4 +1,4 @@
-"""Folds: what is picked, what is open, and how far: the verbs that move about in a picture."""
+"""Folds: what is selected, what is open, and how far: the verbs that move about in a picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..view.scene import MOST
 from ..words import counted
 from .facts import numbers
 from .inspector import details_of, reasons
-from .marks import ops_of, picked_after, selection_of
+from .marks import ops_of, selected_after, selection_of
 from .pane import keys_above
 from .places import leaving
 from .shown import hits_shown
@@ -21,13 +21,13 @@ from .stage import Stage
 from .state import State
 
 
-def pick(stage: Stage, state: State, names: list[str], mode: str = "set") -> State:
-    """Picks boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``."""
+def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> State:
+    """Selects boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``."""
     tree = stage.tree(state, "source")
-    ops_of(tree, names, "pick")
-    picked = picked_after(state.view.picked, names, mode)
-    count = len(selection_of(tree, picked))
-    return state.seen(picked=picked).saying(f"{counted(count, 'ops')} picked" if picked else "nothing picked")
+    ops_of(tree, names, "select")
+    selected = selected_after(state.view.selected, names, mode)
+    count = len(selection_of(tree, selected))
+    return state.seen(selected=selected).saying(f"{counted(count, 'ops')} selected" if selected else "nothing selected")
 
 
 def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
@@ -64,14 +64,14 @@ def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
 
 
 def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State:
-    """Unfolds what hides an op or scope, and picks it."""
+    """Unfolds what hides an op or scope, and selects it."""
     tree = stage.tree(state, pane)
     op = tree.graph.index.get(op_name(name))
     if op is None and ops_named(tree, name) is None:
         tree.graph.find(name, f"reveal({name!r})")
     keys = keys_above(tree, name) if op is None else keys_to(tree, op)
     state = stage.fold(leaving(state, pane), pane, lambda open_keys: open_keys | set(keys))
-    return pick(stage, state, [name]) if pane == "source" else state
+    return select(stage, state, [name]) if pane == "source" else state
 
 
 def outline_open(stage: Stage, state: State, name: str) -> State:

@@ -29,7 +29,7 @@ def details_of(tree: Tree, name: str, facts: Facts) -> dict[str, Any]:
     """Returns title, rows, inputs, outputs, control inputs, consumers and documentation of a box, and more for an op.
 
     Args:
-        tree: the graph, with what steps aside.
+        tree: the graph, with its hidden helpers.
         name: an op, a scope with a slash at the end, or a series key.
         facts: what there is to know of ops.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import LayoutError, SelectionError, did_you_mean
 from ..plan.plan import op_name
-from ..view.asides import KINDS, Filters
+from ..view.helpers import KINDS, Filters
 from ..view.paint import Paint
 from ..words import counted
 from .stage import Stage
@@ -17,13 +17,13 @@ from .state import State
 TRAINING = ("away", "beside", "scopes")
 
 
-def show_aside(stage: Stage, state: State, kind: str, on: bool = True) -> State:
-    """Draws helpers of one kind (constants, variables, ...) as any other op, or lets them step aside again."""
+def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> State:
+    """Draws helpers of one kind (constants, variables, ...) as any other op, or hides them again."""
     if kind not in KINDS[1:]:
         known = ", ".join(sorted(KINDS[1:]))
-        raise SelectionError(f"show_aside({kind!r})", "nothing steps aside as that", f"Choose one of {known}")
+        raise SelectionError(f"show_helpers({kind!r})", "no helpers are of that kind", f"Choose one of {known}")
     shown = state.filters.shown | {kind} if on else state.filters.shown - {kind}
-    said = f"{kind} {'are drawn' if on else 'step aside'}"
+    said = f"{kind} {'are drawn' if on else 'are hidden'}"
     return _filtered(stage, state, replace(state.filters, shown=shown), said)
 
 
@@ -59,8 +59,8 @@ def _filtered(stage: Stage, state: State, filters: Filters, said: str) -> State:
     scene = stage.draw(state, "source")
     if stage.panes["destination"].placed is not None and (stage.draft(state).steps or not stage.same):
         stage.draw(state, "destination")
-    hidden = sum(scene["stats"]["aside"].values())
-    return state.saying(f"{said}: {counted(len(scene['boxes']), 'boxes')}, {counted(hidden, 'things')} aside")
+    hidden = sum(scene["stats"]["hidden"].values())
+    return state.saying(f"{said}: {counted(len(scene['boxes']), 'boxes')}, {counted(hidden, 'hidden helpers')}")
 
 
 def paint(
@@ -69,7 +69,7 @@ def paint(
     by: str = "family",
     values: Mapping[Any, float] | None = None,
     name: str = "value",
-    how: str = "auto",
+    reduce: str = "auto",
     scale: str = "auto",
 ) -> State:
     """Colours the boxes.
@@ -79,14 +79,14 @@ def paint(
             to be alike) or ``values``.
         values: a number for ops, by name or object: a time, a size, a norm of a gradient.
         name: what the numbers are, with their unit.
-        how: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
+        reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
             ``max`` where sums of many small numbers would hide the op with the largest one.
         scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
             colour of its own, and so has what is not finite.
     """
     graph, numbers = stage.graph(state, "source"), {}
     if values is not None and not isinstance(values, Mapping):
-        raise LayoutError(f"paint({values!r})", "that is no mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
+        raise LayoutError(f"paint({values!r})", "that is not a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
     for key, value in (values or {}).items():
         try:
             float(value)
@@ -94,7 +94,7 @@ def paint(
             wrong = f"{value!r} is not a number"
             raise LayoutError(f"paint({{{op_name(key)!r}: ...}})", wrong, "Give one number for an op") from None
         numbers[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = float(value)
-    state = state.but(paint=Paint("values" if values is not None else by, numbers, name, how, scale), faded=())
+    state = state.but(paint=Paint("values" if values is not None else by, numbers, name, reduce, scale), faded=())
     said = f"coloured by {name if values is not None else by}"
     if state.paint.by == "structure" and not stage.draw(state, "source")["legend"]["items"]:
         said = "no two scopes of this picture are alike inside: unfold one to see what is repeated in it"

@@ -1,4 +1,4 @@
-"""Marks: what is picked and which boundary tensors are marked on screen, as values."""
+"""Marks: what is selected and which boundary tensors are marked on screen, as values."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class Marks:
         return cls(tuple(t for t in crossing.inputs if given(t)), outputs or crossing.outputs)
 
 
-def picked_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple[str, ...]:
-    """Returns what is picked after a pick; `mode` is ``set``, ``add`` or ``toggle``.
+def selected_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple[str, ...]:
+    """Returns what is selected after a selection; `mode` is ``set``, ``add`` or ``toggle``.
 
     Example:
-        >>> picked_after(("a", "b"), ["b", "c"], "toggle")
+        >>> selected_after(("a", "b"), ["b", "c"], "toggle")
         ('a', 'c')
     """
     kept = {"set": [], "add": list(old)}.get(mode, [n for n in old if n not in names])

@@ -26,7 +26,7 @@ def leaving(state: State, pane: str = "source") -> State:
 
 
 def back(stage: Stage, state: State) -> State:
-    """Goes to where the source picture was before: what was unfolded, and what was picked."""
+    """Goes to where the source picture was before: what was unfolded, and what was selected."""
     return _stepped(stage, state, "back", "forward", "there is nothing before this", "Unfold or reveal something")
 
 
@@ -36,7 +36,7 @@ def forward(stage: Stage, state: State) -> State:
 
 
 def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[float] = ()) -> tuple[State, str]:
-    """Keeps what is unfolded and picked under a name, and returns the name.
+    """Keeps what is unfolded and selected under a name, and returns the name.
 
     Args:
         name: what to call it; a view of that name is replaced. By default ``view 1`` and so on.
@@ -45,7 +45,7 @@ def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[
     saved = dict(state.saved)
     free = next(f"view {i}" for i in range(1, len(saved) + 2) if f"view {i}" not in saved)
     called = (name or "").strip() or free
-    saved[called] = Place(state.view.place.unfolded, state.view.picked, tuple(at))
+    saved[called] = Place(state.view.place.unfolded, state.view.selected, tuple(at))
     return _keeping(state, saved).saying(f"saved as {called!r}"), called
 
 
@@ -84,7 +84,7 @@ def look_inside(stage: Stage, state: State, name: str, function: str | None = No
         raise SelectionError(
             f"look_inside({name!r})",
             f"an op of type {graph.types[number]} calls no function of the graph",
-            "Pick a call op",
+            "Select a call op",
         )
     if function is None and len(called) > 1:
         choices = " or ".join(f"function={f!r}" for f in called)
@@ -132,5 +132,5 @@ def _keeping(state: State, saved: dict[str, Place]) -> State:
 
 def _go(stage: Stage, state: State, place: Place) -> State:
     tree = stage.tree(state, "source")
-    picked = tuple(name for name in place.picked if ops_named(tree, name) is not None)
-    return stage.fold(state.seen(picked=picked), "source", lambda _: place.unfolded)
+    selected = tuple(name for name in place.selected if ops_named(tree, name) is not None)
+    return stage.fold(state.seen(selected=selected), "source", lambda _: place.unfolded)

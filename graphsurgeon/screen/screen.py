@@ -26,7 +26,7 @@ from .verbs import VERBS
 
 
 class Screen:
-    """The state behind a widget: two panes, what is picked, the boundary, the plan being made.
+    """The state behind a widget: two panes, what is selected, the boundary, the plan being made.
 
     Its verbs are those of `graphsurgeon.screen.verbs.VERBS`, each a method: it makes the next `state` of the last.
 
@@ -66,9 +66,9 @@ class Screen:
 
     @property
     def selection(self) -> Selection:
-        """The ops of all boxes that are picked; the region, where a boundary is marked and nothing is picked.
+        """The ops of all selected boxes; the region, where a boundary is marked and nothing is selected.
 
-        While the inside of a function is shown: what is picked in the graph around, for names mean other ops inside.
+        While the inside of a function is shown: what is selected in the graph around, for names mean other ops inside.
         """
         return self._stage.selection(self.state)
 
@@ -199,7 +199,7 @@ class Screen:
                 "source": stage.graph(state, "source").title if state.inside else self.source.title,
                 "destination": self.destination.title + (" after the plan" if draft.steps else ""),
             },
-            "picked": list(state.view.picked),
+            "selected": list(state.view.selected),
             "boundary": boundary_shown(
                 self.source.snapshot,
                 state.marks,
@@ -231,8 +231,8 @@ class Screen:
         if scene is None:
             return words(shown["titles"][pane], shown["status"]["text"])
         boundary = shown["boundary"] if pane == "source" else None
-        picked = shown["picked"] if pane == "source" else ()
-        return to_svg(scene, picked=picked, boundary=boundary, title=shown["titles"][pane])
+        selected = shown["selected"] if pane == "source" else ()
+        return to_svg(scene, selected=selected, boundary=boundary, title=shown["titles"][pane])
 
     def svg_of(self, unfolded: frozenset[str]) -> str:
         """Returns a static picture with just these scopes open; the screen stays as it is."""

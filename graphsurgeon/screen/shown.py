@@ -57,7 +57,7 @@ def boundary_shown(
         ]
         shown["variables"] = len(crossing.variables)
         if scene is not None:
-            at = np.where(scene.op_box >= 0, scene.op_box, scene.aside_box)[region.mask]
+            at = np.where(scene.op_box >= 0, scene.op_box, scene.helped_box)[region.mask]
             boxes, counts = np.unique(at[at >= 0], return_counts=True)
             shown["boxes"] = {scene.boxes[b].name: int(n) for b, n in zip(boxes.tolist(), counts.tolist(), strict=True)}
     return shown
@@ -130,7 +130,7 @@ def plan_shown(plan: Plan, redo: int, history: Sequence[Any], applied: str) -> d
         "redo": redo or int(gone[-1:] == [True] and not plan.steps),
         "undo": bool(plan.steps) or not all(gone),
         "mode": plan.mode,
-        "along": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MOST],
+        "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MOST],
         "faults": [{"asked": f.asked, "wrong": f.wrong, "instead": f.instead} for f in faults],
         "warnings": list(effect.warnings),
         "counts": preview.counts,
@@ -188,7 +188,7 @@ def hits_shown(graph: Graph, ops: list[int], scene: Scene | None) -> dict[str, A
     found = np.asarray(ops, np.int64)
     at = np.full(len(ops), -1, np.int64)
     if scene is not None:
-        at = np.where(scene.op_box[found] >= 0, scene.op_box[found], scene.aside_box[found])
+        at = np.where(scene.op_box[found] >= 0, scene.op_box[found], scene.helped_box[found])
     first = [
         {
             "name": graph.names[op], "label": graph.names[op].rpartition("/")[2], "op": graph.types[op],

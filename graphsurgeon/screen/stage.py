@@ -99,15 +99,15 @@ class Stage:
             return None, f"{error.wrong}. {error.instead}"
 
     def selection(self, state: State) -> Selection:
-        """Returns the ops of all boxes that are picked; the region, where a boundary is marked and nothing is picked.
+        """Returns the ops of all selected boxes; the region, where a boundary is marked and nothing is selected.
 
-        While the inside of a function is shown: what is picked in the graph around, for names mean other ops inside.
+        While the inside of a function is shown: what is selected in the graph around, for names mean other ops inside.
         """
-        picked = state.inside[0].around.picked if state.inside else state.view.picked
+        selected = state.inside[0].around.selected if state.inside else state.view.selected
         region = self.region(state)[0]
-        if not picked and region is not None:
+        if not selected and region is not None:
             return region
-        return selection_of(self.tree_of(state, self.source.snapshot), picked)
+        return selection_of(self.tree_of(state, self.source.snapshot), selected)
 
     def settled(self, state: State) -> State:
         """Returns the state with what follows from it and the graphs: the plan as it is now, and first pictures."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph.graph import Graph
 from ..plan.plan import Plan
-from ..view.asides import Filters
+from ..view.helpers import Filters
 from ..view.paint import Paint
 from .marks import Marks
 
@@ -18,10 +18,10 @@ BUDGET = 200
 
 @dataclass(frozen=True)
 class Place:
-    """Where one has been: what is unfolded and picked, and where the page looks: x, y and scale, or nothing."""
+    """Where one has been: what is unfolded and selected, and where the page looks: x, y and scale, or nothing."""
 
     unfolded: frozenset[str]
-    picked: tuple[str, ...] = ()
+    selected: tuple[str, ...] = ()
     at: tuple[float, ...] = ()
 
 
@@ -31,13 +31,13 @@ class View:
 
     Args:
         unfolded: fold keys that are open; None: those of a first picture.
-        picked: names of boxes.
+        selected: names of boxes.
         rows: names of the open rows of the outline.
         back, forward: where one has been, and where one went back from.
     """
 
     unfolded: frozenset[str] | None = None
-    picked: tuple[str, ...] = ()
+    selected: tuple[str, ...] = ()
     rows: frozenset[str] = frozenset()
     back: tuple[Place, ...] = ()
     forward: tuple[Place, ...] = ()
@@ -45,7 +45,7 @@ class View:
     @property
     def place(self) -> Place:
         """Where one is."""
-        return Place(self.unfolded or frozenset(), self.picked)
+        return Place(self.unfolded or frozenset(), self.selected)
 
 
 @dataclass(frozen=True, eq=False)

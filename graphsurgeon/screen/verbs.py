@@ -85,8 +85,8 @@ class Verb:
         """How it is called.
 
         Example:
-            >>> VERBS["pick"].usage
-            "pick(names, mode='set')"
+            >>> VERBS["select"].usage
+            "select(names, mode='set')"
         """
         parts = [arg.name if arg.default is REQUIRED else f"{arg.name}={arg.default!r}" for arg in self.args]
         return f"{self.name}({', '.join(parts)})"
@@ -194,8 +194,8 @@ def _edit(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", an
 
 
 _ALL = (
-    # what is picked and unfolded
-    _look("pick", "pick boxes", _names, Arg("mode", MODE, "set"), gesture="click a box", key="Space"),
+    # what is selected and unfolded
+    _look("select", "select boxes", _names, Arg("mode", MODE, "set"), gesture="click a box", key="Space"),
     _look("unfold", "open a scope or series", _name, _pane, gesture="double click a scope", key="Enter"),
     _look("fold", "close a scope or series", _name, _pane, gesture="double click its frame", key="Enter"),
     _look("fold_all", "go back to the first picture", _pane, gesture="button"),
@@ -205,7 +205,7 @@ _ALL = (
     _look("details", "say all there is to know of a box", _name, _pane, gesture="click a box", answers="Details"),
     _look("find", "find ops that fit a query", Arg("query", TEXT), gesture="search field", key="/", answers="Found"),
     Verb(
-        "find_like", "find and pick all that looks like some boxes", (_names,), "menu", "e",
+        "find_like", "find and select all that looks like some boxes", (_names,), "menu", "e",
         looks=True, outside=True, answers="Alike",
     ),
     _look("value", "fetch what a constant or variable holds", _name, gesture="button", answers="Numbers"),
@@ -224,7 +224,7 @@ _ALL = (
     _look("set_direction", "draw top to bottom or left to right", Arg("direction", DIRECTION), gesture="button"),
     _look("set_depth", "open all scopes down to a depth", Arg("depth", COUNT), _pane, gesture="menu", key="s"),
     _look("set_budget", "allow so many boxes", Arg("boxes", COUNT), gesture="menu", key="s"),
-    _look("show_aside", "draw helpers of one kind, or not", Arg("kind", TEXT), Arg("on", YES_OR_NO, True),
+    _look("show_helpers", "draw helpers of one kind, or not", Arg("kind", TEXT), Arg("on", YES_OR_NO, True),
           gesture="menu", key="s"),
     _look("hide_ops", "put ops of some types away", Arg("types", NAMES), gesture="menu", key="s"),
     _look("set_training", "show gradients and updates in scopes, beside, or not", Arg("how", TRAINING),
@@ -236,10 +236,10 @@ _ALL = (
     _edit("mark_output", "mark a boundary output", _tensor, gesture="menu", key="o"),
     _edit("unmark", "take a tensor out of the boundary", _tensor, gesture="button"),
     _edit("clear_boundary", "take all tensors out of the boundary", gesture="button"),
-    _edit("boundary_of_picked", "mark what enters and leaves what is picked", gesture="menu", key="Shift+B"),
+    _edit("boundary_of_selection", "mark what enters and leaves what is selected", gesture="menu", key="Shift+B"),
     _edit("add_leak", "make a leak a boundary input", _tensor, gesture="button"),
     # the plan
-    _edit("copy", "copy the region, or what is picked", _scope, Arg("unmapped", UNMAPPED, "placeholder"),
+    _edit("copy", "copy the region, or what is selected", _scope, Arg("unmapped", UNMAPPED, "placeholder"),
           gesture="menu", key="c"),
     _edit("connect", "let an input of an op read a tensor", _tensor, _to, Arg("input", COUNT, 0),
           gesture="menu", key="m, then m"),
@@ -283,13 +283,13 @@ KEYS = (
     Key("right", ("ArrowRight",)),
     Key("first", ("Home",), "Home, End", "first and last box"),
     Key("last", ("End",)),
-    Key("pick", (" ",), "Space, click", "pick a box", "pick"),
-    Key("toggle", ("Ctrl+ ",), "Ctrl+Space, Ctrl+click", "add it or take it away; Shift+drag picks by a frame", "pick"),
+    Key("select", (" ",), "Space, click", "select a box", "select"),
+    Key("toggle", ("Ctrl+ ",), "Ctrl+Space, Ctrl+click", "add or remove it; Shift+drag selects by a frame", "select"),
     Key("open", ("Enter",), "Enter, double click", "unfold a box, fold an open group", "unfold"),
     Key("input", ("i",), "i", "mark the op's output as a boundary input", "mark_input"),
     Key("output", ("o",), "o", "mark the op's output as a boundary output", "mark_output"),
     Key("boundary", ("b",), "b", "go to the boundary: region and leaks"),
-    Key("around", ("Shift+B",), "Shift+B", "make the boundary of what is picked", "boundary_of_picked"),
+    Key("around", ("Shift+B",), "Shift+B", "make the boundary of what is selected", "boundary_of_selection"),
     Key("copy", ("c",), "c", "copy the region", "copy"),
     Key("connect", ("m",), "m, then m", "connect: first the tensor, then the op that shall read it", "connect"),
     Key("reroute", ("r",), "r, then r", "reroute: first the tensor, then the one its readers shall read", "reroute"),

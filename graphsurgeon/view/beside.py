@@ -6,7 +6,7 @@ import re
 
 from ..graph.graph import Ints
 from ..words import counted
-from .asides import TRAINING
+from .helpers import TRAINING
 from .item import Item
 from .shapes import Box, Edge
 from .tree import Tree
@@ -15,7 +15,7 @@ _ROOT = re.compile(r"gradients?(_\d+)?")
 
 
 def put_beside(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) -> None:
-    """Adds a box ``∇ name`` for each box whose ops have gradients; what belongs to no box stays aside."""
+    """Adds a box ``∇ name`` for each box whose ops have gradients; what belongs to no box stays hidden."""
     graph = tree.graph
     scopes = graph.scopes
     roots = [name for name in scopes.names[1:] if _ROOT.fullmatch(name.rpartition("/")[2])]
@@ -27,7 +27,7 @@ def put_beside(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) ->
             if scope is None or box.kind not in ("op", "scope"):
                 continue
             ops = tree.ops_below(scope)
-            ops = ops[(op_box[ops] < before) & (tree.asides.kind[ops] == TRAINING)]
+            ops = ops[(op_box[ops] < before) & (tree.helpers.kind[ops] == TRAINING)]
             if not len(ops):
                 continue
             name = f"{scopes.names[scope]}/"

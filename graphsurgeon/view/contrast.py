@@ -153,8 +153,8 @@ def _mark_boxes(scene: Scene, marks: Mapping[int, str], told: Mapping[int, str])
         if at >= 0:
             inside.setdefault(at, Counter())[state] += 1
             last[at] = op
-        elif int(scene.aside_box[op]) >= 0:
-            beside.setdefault(int(scene.aside_box[op]), Counter())[state] += 1
+        elif int(scene.helped_box[op]) >= 0:
+            beside.setdefault(int(scene.helped_box[op]), Counter())[state] += 1
     for at, box in enumerate(scene.boxes):
         mine, near = inside.get(at, Counter()), beside.get(at, Counter())
         if mine or near:
@@ -171,7 +171,7 @@ def _mark_box(box: Box, mine: Counter[str], near: Counter[str], told: str) -> No
     elif told and mine:
         said.append(told)
     elif near and not whole:
-        said.append(f"{_counts(near)} aside")
+        said.append(f"{_counts(near)} hidden")
     if said:
         box.sub = " · ".join([box.sub, *said])
         box.detail = " · ".join([box.detail, *said])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import graphviz
 
 
-_LONGEST = 1000  # letters of a name; Graphviz reads no strings of any length
+_LONGEST = 1000  # characters of a name; Graphviz reads no strings of any length
 
 
 def quoted(text: str) -> Any:
@@ -39,7 +39,7 @@ def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digrap
     Nodes are called b0, b1, ... in reading order; labels and tooltips hold the names.
 
     Args:
-        tree: the graph, with what steps aside.
+        tree: the graph, with its hidden helpers.
         unfolded: fold keys of what is open, see `graphsurgeon.view.scene.build`.
 
     Raises:

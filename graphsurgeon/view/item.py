@@ -21,7 +21,7 @@ class Item:
         alike: whether the members of a series are of one kind.
         first: number of the first op in it.
         leaf: what it is called among its siblings.
-        holds: what a fold that is no scope says of its members.
+        holds: what a fold that is not a scope says of its members.
     """
 
     kind: str

@@ -61,7 +61,7 @@ def keys_to(tree: Tree, op: int) -> list[str]:
     keys: list[str] = []
     item = tree.root
     while True:
-        everything = bool(tree.asides.kind[op])
+        everything = bool(tree.helpers.kind[op])
         below = tree.inside(item) or tree.inside(item, True)
         inner = next((i for i in below if op in _numbers(tree, i)), None)
         if inner is None and everything:

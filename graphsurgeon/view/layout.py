@@ -57,7 +57,7 @@ class PlacedScene:
                     "id": b.id, "kind": b.kind, "name": b.name, "label": b.label, "sub": b.sub,
                     "count": b.count,
                     "family": b.family, "x": b.x, "y": b.y, "w": b.w, "h": b.h, "state": b.state,
-                    "outputs": b.outputs, "aside": dict(b.aside), "detail": b.detail,
+                    "outputs": b.outputs, "hidden": dict(b.hidden), "detail": b.detail,
                     **({"lines": b.lines} if len(b.lines) > 1 else {}),
                 }
                 for b in self.boxes
@@ -198,7 +198,7 @@ def _placed(scene: Scene, sketch: Sketch, found: dict[str, Any], degraded: str) 
     def at(x: float, y: float) -> tuple[float, float]:
         return round(x - left + MARGIN, 1), round(top - y + MARGIN, 1)
 
-    boxes, groups = [replace(b, aside=dict(b.aside)) for b in scene.boxes], []
+    boxes, groups = [replace(b, hidden=dict(b.hidden)) for b in scene.boxes], []
     number: dict[int, int] = {}
     frames: dict[int, tuple[float, float, float, float]] = {}
     for thing in found.get("objects", []):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .asides import behind
+from .helpers import behind
 from .item import Item
 from .tree import Tree
 

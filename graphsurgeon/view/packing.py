@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..graph.graph import Graph, Ints
-from .asides import KINDS, behind
+from .families import WORDS
+from .helpers import KINDS, behind
 from .item import Item
 from .scene import boxed, plain
 from .sketch import size_of
@@ -29,14 +30,14 @@ class Packed:
 
     Args:
         rows: one for each box: parent, kind, name, label, second line, ops inside, family, outputs, width, flags.
-        asides: one for each thing that steps aside at a level: parent, thing, kind.
-        row_of: for each op the row it is drawn in; for an op that steps aside, -1 minus the place in `asides`.
+        helpers: one for each thing that is hidden at a level: parent, thing, kind.
+        row_of: for each op the row it is drawn in; for an op that is hidden, -1 minus the place in `helpers`.
         shut: number of boxes that have more inside than the page holds.
         open: names of the boxes that are open at first.
     """
 
     rows: list[list[Any]] = field(default_factory=list)
-    asides: list[list[int]] = field(default_factory=list)
+    helpers: list[list[int]] = field(default_factory=list)
     row_of: Ints = field(default_factory=lambda: np.empty(0, np.int32))
     shut: int = 0
     open: list[str] = field(default_factory=list)
@@ -48,15 +49,15 @@ def pack(
     """Returns all that a page needs to draw a graph and to unfold it: plain JSON values.
 
     Args:
-        tree: the graph, with what steps aside.
+        tree: the graph, with its hidden helpers.
         unfolded: fold keys of what is open at first.
         marks: op number -> orphan and the like.
         most: at most so many boxes, those of the upper levels first.
 
     Returns:
-        ``rows`` (boxes, parents first), ``open`` (names of those open at first), ``asides``, ``tensors`` with
-        ``reads``, ``controls`` with ``waits``, ``kinds`` of what steps aside, and ``shut``, the number of boxes whose
-        inside is left out.
+        ``rows`` (boxes, parents first), ``open`` (names of those open at first), ``helpers``, ``tensors`` with
+        ``reads``, ``controls`` with ``waits``, ``kinds`` of what is hidden, the words of ``families``, and ``shut``,
+        the number of boxes whose inside is left out.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
@@ -77,8 +78,9 @@ def pack(
         "open": found.open,
         "ops": graph.size,
         "rows": found.rows,
-        "asides": found.asides,
+        "helpers": found.helpers,
         "kinds": list(KINDS),
+        "families": WORDS,
         "tensors": tensors,
         "reads": reads,
         "controls": controls,
@@ -123,7 +125,7 @@ def _boxes(tree: Tree, most: int, keys: frozenset[str]) -> Packed:
         out.row_of[held] = -1
         for child in below:
             add(child, at)
-    _set_aside(tree, out, owner)
+    _hide(tree, out, owner)
     return out
 
 
@@ -138,14 +140,14 @@ def _mark(graph: Graph, out: Packed, marks: Mapping[int, str]) -> None:
         row.append(next(iter(states)) if len(states) == 1 else "")
 
 
-def _set_aside(tree: Tree, out: Packed, owner: Ints) -> None:
-    """Gives each op without a box of its own a place among what steps aside in its fold."""
-    asides, known = tree.asides, {}
+def _hide(tree: Tree, out: Packed, owner: Ints) -> None:
+    """Gives each op without a box of its own a place among what is hidden in its fold."""
+    helpers, known = tree.helpers, {}
     for op in np.flatnonzero(out.row_of < 0).tolist():
-        key = int(owner[op]), int(asides.thing[op])
+        key = int(owner[op]), int(helpers.thing[op])
         if key not in known:
-            known[key] = len(out.asides)
-            out.asides.append([key[0], key[1], int(asides.kind[key[1]] or asides.kind[op])])
+            known[key] = len(out.helpers)
+            out.helpers.append([key[0], key[1], int(helpers.kind[key[1]] or helpers.kind[op])])
         out.row_of[op] = -1 - known[key]
 
 

@@ -22,7 +22,7 @@ from .tree import Tree
 
 WAYS = ("device", "dtype", "family", "scope", "structure", "values")
 """What boxes can be coloured by."""
-SUMS = ("auto", "max", "mean", "sum")
+REDUCTIONS = ("auto", "max", "mean", "sum")
 """How the numbers of the ops in a fold become one: ``auto`` is the sum, or where that would hide the op with the
 largest number among folds of many small ones, the largest."""
 SCALES = ("auto", "linear", "log")
@@ -35,7 +35,7 @@ GREY = "#8A93A0"
 STEPS = ("#3B4CC0", "#4F8BC9", "#43A58C", "#C9A227", "#C8452F")
 """Colours of numbers, from the smallest to the largest."""
 ZERO, ODD = "#C9CDD3", "#B5179E"
-"""Colours of zero, and of what is no finite number."""
+"""Colours of zero, and of what is not a finite number."""
 _WIDE = 1000.0
 
 
@@ -47,22 +47,22 @@ class Paint:
         by: one of `WAYS`.
         values: for ``values``: op name -> number; names that are not in a graph count for nothing.
         name: what the numbers are, with their unit.
-        how: one of `SUMS`.
+        reduce: one of `REDUCTIONS`.
         scale: one of `SCALES`.
     """
 
     by: str = "family"
     values: Mapping[str, float] = field(default_factory=dict)
     name: str = "value"
-    how: str = "auto"
+    reduce: str = "auto"
     scale: str = "auto"
 
     def __post_init__(self) -> None:
-        for word, known, given in (("by", WAYS, self.by), ("how", SUMS, self.how), ("scale", SCALES, self.scale)):
+        for word, known in (("by", WAYS), ("reduce", REDUCTIONS), ("scale", SCALES)):
+            given = getattr(self, word)
             if given not in known:
-                raise LayoutError(
-                    f"paint({word}={given!r})", f"{given!r} is no such way", f"Choose one of {', '.join(known)}"
-                )
+                wrong = f"{given!r} is not a value of {word}"
+                raise LayoutError(f"paint({word}={given!r})", wrong, f"Choose one of {', '.join(known)}")
 
 
 Legend = list[dict[str, Any]]
@@ -76,7 +76,7 @@ def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -
 
     Args:
         scene: what was laid out.
-        tree: its graph, with what steps aside.
+        tree: its graph, with its hidden helpers.
         placed: what `PlacedScene.to_dict` returned.
         paint: what to colour by.
 
@@ -230,11 +230,11 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
         op = graph.index.get(name)
         if op is None:
             continue
-        at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.aside_box[op])
+        at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.helped_box[op])
         if at >= 0:
             held[at].append(float(value))
-    how = paint.how if paint.how != "auto" else _how(held, paint.scale)
-    totals = [_total(values, how) if values else None for values in held]
+    reduce = paint.reduce if paint.reduce != "auto" else _reduction(held, paint.scale)
+    totals = [_total(values, reduce) if values else None for values in held]
     known = [t for t in totals if t is not None and math.isfinite(t)]
     scale = _Scale.of([t for t in known if t], paint.scale)
 
@@ -243,7 +243,7 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
         if total is None:
             found.append({"key": "c10", "colour": "", "bars": [], "told": ""})
             continue
-        of = f" ({how} of {len(values)})" if len(values) > 1 and how != "sum" else ""
+        of = f" ({reduce} of {len(values)})" if len(values) > 1 and reduce != "sum" else ""
         told = f"{figure(total, 4)} {paint.name}{of}"
         if not math.isfinite(total):
             found.append({"key": "odd", "colour": ODD, "bars": [[ODD, 1.0]], "told": told})
@@ -263,11 +263,12 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
     if any(t is None for t in totals):
         items.append({"key": "c10", "text": "no value", "colour": GREY})
     folds = any(len(values) > 1 for values in held)
-    words = [paint.name, f"{how} in each fold" if folds and how != "sum" else "", "log scale" if scale.tiny else ""]
+    folded = f"{reduce} in each fold" if folds and reduce != "sum" else ""
+    words = [paint.name, folded, "log scale" if scale.tiny else ""]
     return found, items, ", ".join(filter(None, words))
 
 
-def _how(held: Sequence[Sequence[float]], wish: str) -> str:
+def _reduction(held: Sequence[Sequence[float]], wish: str) -> str:
     """The sum; or the largest, where the box of the op with the largest number would have one of the lowest colours."""
     sizes = [max(map(abs, filter(math.isfinite, values)), default=0.0) for values in held]
     sums = [abs(_total([v for v in values if math.isfinite(v)], "sum")) for values in held]
@@ -279,14 +280,14 @@ def _how(held: Sequence[Sequence[float]], wish: str) -> str:
     return "max" if hidden else "sum"
 
 
-def _total(values: Sequence[float], how: str) -> float:
+def _total(values: Sequence[float], reduce: str) -> float:
     """One number for many; ``max`` is the one that is furthest from zero. What is not finite is not lost in it."""
     odd = [value for value in values if not math.isfinite(value)]
     if odd:
         return odd[0]
-    if how == "max":
+    if reduce == "max":
         return max(values, key=abs)
-    return math.fsum(values) / (len(values) if how == "mean" else 1)
+    return math.fsum(values) / (len(values) if reduce == "mean" else 1)
 
 
 def figure(value: float, digits: int = 3) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 from ..errors import LayoutError
 from ..graph.graph import Graph, Ints, shape_text
 from ..words import counted
-from .asides import KINDS
 from .beside import put_beside, without_far
 from .dtypes import DTYPES
 from .families import family
+from .helpers import KINDS
 from .item import Item
 from .opening import first_unfolded
 from .shapes import Box, Edge, Group
@@ -32,7 +32,7 @@ MOST = 400
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What a picture shows. `op_box` and `aside_box` give the place in `boxes` of each op, or -1."""
+    """What a picture shows. `op_box` and `helped_box` give the place in `boxes` of each op, or -1."""
 
     rev: str
     boxes: list[Box]
@@ -40,11 +40,11 @@ class Scene:
     edges: list[Edge]
     stats: dict[str, Any]
     op_box: Ints
-    aside_box: Ints
+    helped_box: Ints
 
 
 def box_of(scene: Scene, op: int) -> str | None:
-    """Returns the id of the box that shows op number `op`; for an op set aside, of the box it helps.
+    """Returns the id of the box that shows op number `op`; for a hidden op, of the box it helps.
 
     Example:
         >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])
@@ -53,7 +53,7 @@ def box_of(scene: Scene, op: int) -> str | None:
     """
     at = int(scene.op_box[op])
     if at < 0:
-        at = int(scene.aside_box[op])
+        at = int(scene.helped_box[op])
     return scene.boxes[at].id if at >= 0 else None
 
 
@@ -69,7 +69,7 @@ def build(
     Args:
         tree: the graph as a person wants to see it: ``Tree(graph, filters)``.
         unfolded: keys of what is open: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
-            ``"a/b/+"`` what steps aside in that scope (``"+"`` at the root).
+            ``"a/b/+"`` what is hidden in that scope (``"+"`` at the root).
         marks: op number -> new, orphan, removed, changed or conflict.
         budget: number of boxes that still reads well; more are counted in ``stats["over budget"]``.
         pins: ops that have a box of their own also where the scope around them is folded.
@@ -91,27 +91,27 @@ def build(
     _pin(tree, pins, boxes, groups, items, op_box)
     if tree.filters.training == "beside":
         put_beside(tree, boxes, items, op_box)
-    aside_box, aside = _set_aside(tree, boxes, op_box)
-    edges, hidden = wires(graph, boxes, op_box)
+    helped_box, hidden = _hide(tree, boxes, op_box)
+    edges, undrawn = wires(graph, boxes, op_box)
     hush(boxes, items, edges)
     if tree.filters.training == "beside":
         edges, far = without_far(boxes, edges)
-        aside |= {"edges of gradients": far} if far else {}
-    if hidden:
-        aside["control edges"] = hidden
+        hidden |= {"edges of gradients": far} if far else {}
+    if undrawn:
+        hidden["control edges"] = undrawn
     if marks:
         mark(marks, boxes, groups, edges, op_box)
     for box in boxes:
         box.detail = _detail(box)
     stats: dict[str, Any] = {
-        "ops": graph.size, "boxes": len(boxes), "edges": len(edges), "aside": aside, "degraded": "",
+        "ops": graph.size, "boxes": len(boxes), "edges": len(edges), "hidden": hidden, "degraded": "",
     }  # fmt: skip
     if len(boxes) > budget:
         stats["over budget"] = len(boxes) - budget
     told = [graph.fingerprint, str(tree.filters), *sorted(keys)]
     told += [f"{k}={v}" for k, v in sorted((marks or {}).items())]
     rev = hashlib.blake2b("\n".join(told).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-    return Scene(rev, boxes, groups, edges, stats, op_box, aside_box)
+    return Scene(rev, boxes, groups, edges, stats, op_box, helped_box)
 
 
 def _pin(
@@ -219,7 +219,7 @@ def _holding(tree: Tree, item: Item) -> str:
     """Says what a section of a long list holds: its most frequent op types."""
     kinds, _, number = tree.graph.kinds
     ops = tree.ops_of(item)
-    counts = np.bincount(number[ops[tree.asides.kind[ops] == 0]], minlength=len(kinds))
+    counts = np.bincount(number[ops[tree.helpers.kind[ops] == 0]], minlength=len(kinds))
     telling = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
     most = sorted(telling, key=lambda k: family(kinds[k]) in ("shape", "state", "control", "other"))[:2]
     left = len(ops) - int(sum(counts[k] for k in most))
@@ -247,37 +247,37 @@ def _variable(graph: Graph, op: int) -> str:
 
 
 def _detail(box: Box) -> str:
-    helped = ", ".join(counted(n, kind) for kind, n in box.aside.items())
+    helped = ", ".join(counted(n, kind) for kind, n in box.hidden.items())
     return " · ".join(part for part in (elide(box.name, 400), box.sub, f"with {helped}" if helped else "") if part)
 
 
-def _set_aside(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, int]]:
+def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, int]]:
     """Counts what is not drawn, in all and at each box it helps."""
-    graph, asides = tree.graph, tree.asides
+    graph, helpers = tree.graph, tree.helpers
     away = op_box < 0
-    aside_box = np.full(graph.size, -1, np.int32)
-    things = asides.thing[away]
+    helped_box = np.full(graph.size, -1, np.int32)
+    things = helpers.thing[away]
     lone, first = np.unique(things, return_index=True)
-    kinds = asides.kind[np.flatnonzero(away)[first]]
+    kinds = helpers.kind[np.flatnonzero(away)[first]]
     counts = np.bincount(kinds, minlength=len(KINDS))
     totals = {KINDS[k]: int(counts[k]) for k in range(1, len(KINDS)) if counts[k]}
     if not len(lone):
-        return aside_box, totals
+        return helped_box, totals
     readers = np.repeat(np.arange(graph.size, dtype=np.int32), np.diff(graph.data.ptr))
     makers = graph.data.node
     out = away[makers] & ~away[readers]
     back = ~away[makers] & away[readers]
     helper = np.concatenate([makers[out], readers[back]])
     box = np.concatenate([op_box[readers[out]], op_box[makers[back]]])
-    pairs = np.unique(asides.thing[helper].astype(np.int64) * len(boxes) + box)
+    pairs = np.unique(helpers.thing[helper].astype(np.int64) * len(boxes) + box)
     thing, at = pairs // len(boxes), pairs % len(boxes)
     of_thing = np.full(graph.size, -1, np.int32)
     of_thing[thing[::-1]] = at[::-1]
-    aside_box[away] = of_thing[things]
+    helped_box[away] = of_thing[things]
     kind_of = np.zeros(graph.size, np.int8)
     kind_of[lone] = kinds
     sums = np.zeros((len(boxes), len(KINDS)), np.int64)
     np.add.at(sums, (at, kind_of[thing]), 1)
     for i in np.flatnonzero(sums.any(axis=1)).tolist():
-        boxes[i].aside = {KINDS[k]: int(sums[i, k]) for k in range(1, len(KINDS)) if sums[i, k]}
-    return aside_box, totals
+        boxes[i].hidden = {KINDS[k]: int(sums[i, k]) for k in range(1, len(KINDS)) if sums[i, k]}
+    return helped_box, totals

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph.graph import Ints
-from .asides import behind
+from .helpers import behind
 from .item import Item
 from .text import elide
 

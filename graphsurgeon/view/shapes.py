@@ -21,7 +21,7 @@ class Box:
     group: int = -1
     state: str = ""
     outputs: int = 0
-    aside: dict[str, int] = field(default_factory=dict)
+    hidden: dict[str, int] = field(default_factory=dict)
     detail: str = ""
     beside: str = ""
     x: float = 0.0

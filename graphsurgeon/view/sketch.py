@@ -38,15 +38,15 @@ class Sketch:
 
 
 def second_line(box: Box) -> tuple[str, str]:
-    """Returns the two parts of the second line of a box: what it is, and how many things it set aside."""
-    aside = sum(box.aside.values())
-    return box.sub, f"{aside:,} aside" if aside else ""
+    """Returns the two parts of the second line of a box: what it is, and how many things it hides."""
+    hidden = sum(box.hidden.values())
+    return box.sub, f"{hidden:,} hidden" if hidden else ""
 
 
 def size_of(box: Box) -> tuple[float, float]:
     """Returns width and height of a box, px: as wide as its words need."""
-    sub, aside = second_line(box)
-    second = width(sub, SUB) + (width(aside, SUB) + 10 if aside else 0)
+    sub, hidden = second_line(box)
+    second = width(sub, SUB) + (width(hidden, SUB) + 10 if hidden else 0)
     sign = 12 if box.kind in ("scope", "series", "variable") else 0
     lines = box.lines
     words = max(*(width(line, LABEL, bold=True) + sign for line in lines), second)
@@ -88,10 +88,10 @@ def draw(scene: Scene, sketch: Sketch) -> str:
             out.append("}")
             continue
         if g >= 0:
-            # room for the heading without fonts or data: fixed-pitch letters, 0.6 em each
-            letters = max(1, math.ceil((width(scene.groups[g].label, HEADING, bold=True) + 34) / (0.6 * HEADING)))
+            # room for the heading without fonts or data: fixed-pitch characters, 0.6 em each
+            characters = max(1, math.ceil((width(scene.groups[g].label, HEADING, bold=True) + 34) / (0.6 * HEADING)))
             out.append(
-                f'subgraph cluster_{g} {{ graph [label="{"M" * letters}" fontname=Courier fontsize=12 '
+                f'subgraph cluster_{g} {{ graph [label="{"M" * characters}" fontname=Courier fontsize=12 '
                 "labeljust=l margin=10];"
             )
             stack.append(("close", g))

@@ -15,7 +15,7 @@ from .text import FONT, LABEL, LEADING, SUB, clean, elide, measured, width
 
 PLAIN = "#8A93A0"
 PAPER, INK, QUIET, LINE, FAINT = "#FFFFFF", "#1C2430", "#5D6875", "#8B96A3", "#B9C2CC"
-INPUT, OUTPUT, PICKED = "#0072B2", "#B36B00", "#1F6FEB"
+INPUT, OUTPUT, SELECTED = "#0072B2", "#B36B00", "#1F6FEB"
 STATES: dict[str, tuple[str, str]] = {
     "new": ("#00795A", "5 3"),
     "orphan": ("#6E6E6E", "2 3"),
@@ -44,7 +44,7 @@ def escape(text: str) -> str:
 def to_svg(
     scene: Mapping[str, Any],
     *,
-    picked: Iterable[str] = (),
+    selected: Iterable[str] = (),
     boundary: Mapping[str, Any] | None = None,
     title: str = "",
     legend: Iterable[tuple[str, str]] = (),
@@ -53,7 +53,7 @@ def to_svg(
 
     Args:
         scene: what `PlacedScene.to_dict` returned.
-        picked: names of boxes to highlight.
+        selected: names of boxes to highlight.
         boundary: ``{"inputs": [{"tensor": ...}], "outputs": [...], "boxes": {box name: ops inside}}``.
         title: what the picture is of; read aloud and shown as tooltip.
         legend: (state, words), shown below the picture, each with the sign of its state.
@@ -71,7 +71,7 @@ def to_svg(
     w = max(w, wide)
     h = float(scene["h"]) + tall + (FOOT if foot else 0) + (FOOT + 2 if signs else 0)
     title = title or f"graph of {counted(len(scene['boxes']), 'boxes')} and {counted(len(scene['edges']), 'edges')}"
-    chosen = set(picked)
+    chosen = set(selected)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{w:g}" height="{h:g}" viewBox="0 0 {w:g} {h:g}" '
         'role="img" '
@@ -232,7 +232,7 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> st
     fading = ' opacity="0.22"' if faded else ""
     out = [f"<g{fading}><title>{escape((b['detail'] or b['name']) + told)}</title>"]
     if chosen:
-        out.append(_rect(x - 4, y - 4, w + 8, h + 8, radius + 4, fill="none", stroke=PICKED, stroke_width="3"))
+        out.append(_rect(x - 4, y - 4, w + 8, h + 8, radius + 4, fill="none", stroke=SELECTED, stroke_width="3"))
     if b["state"] == "conflict":
         out.append(_rect(x - 3, y - 3, w + 6, h + 6, radius + 3, fill="none", stroke=colour))
     if b["kind"] == "series":
@@ -241,14 +241,14 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> st
     out.append(_rect(x, y, w, h, radius, fill=ink.fill, stroke=colour, stroke_width=wide, **dashed))
     if in_region:
         out.append(_rect(x, y, w, h, radius, fill=INPUT, fill_opacity="0.1"))
-    aside = sum(b["aside"].values())
+    hidden = sum(b["hidden"].values())
     middle, weight = x + w / 2, "500" if b["kind"] == "op" else "600"
     lines = b.get("lines") or [b["label"]]
     for i, line in enumerate(lines):
         out.append(_text(middle, y + 17 + LEADING * i, line, text_anchor="middle", font_weight=weight, fill=ink.text))
-    more = f" · {aside:,} aside" if aside else ""
+    more = f" · {hidden:,} hidden" if hidden else ""
     out.append(_text(middle, y + h - 8, b["sub"] + more, SUB, text_anchor="middle", fill=QUIET))
-    if aside:
+    if hidden:
         out.append(
             f'<path d="M{x:g},{y + h / 2:g}h-7" stroke="{ink.line}" stroke-width="1.1"/>'
             f'<circle cx="{x - 9:g}" cy="{y + h / 2:g}" r="2.2" fill="{PAPER}" stroke="{ink.line}"/>'
@@ -358,10 +358,10 @@ def _holder(scene: Mapping[str, Any], op: str) -> Mapping[str, Any] | None:
 def _foot(scene: Mapping[str, Any]) -> str:
     """Says what is not drawn: nothing is hidden without a count."""
     stats = scene.get("stats") or {}
-    aside = ", ".join(counted(n, kind) for kind, n in stats.get("aside", {}).items())
+    hidden = ", ".join(counted(n, kind) for kind, n in stats.get("hidden", {}).items())
     parts = [f"{counted(stats['ops'], 'ops')} in {counted(stats['boxes'], 'boxes')}"] if "ops" in stats else []
-    if aside:
-        parts.append(f"aside: {aside}")
+    if hidden:
+        parts.append(f"hidden: {hidden}")
     if stats.get("degraded"):
         parts.append(str(stats["degraded"]))
     return " · ".join(parts)

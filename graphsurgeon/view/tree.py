@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..graph.graph import Graph, Ints
 from . import series
-from .asides import SMALL, TRAINING, VARIABLES, Asides, Filters, filtered
+from .helpers import SMALL, TRAINING, VARIABLES, Filters, Helpers, filtered
 from .item import Item
 
 _Number = TypeVar("_Number", np.int64, np.uint64)
@@ -38,25 +38,25 @@ class Tree:
     _made: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
 
     @cached_property
-    def asides(self) -> Asides:
-        """Which ops step aside."""
-        found = Asides.of(self.graph)
+    def helpers(self) -> Helpers:
+        """Which ops are hidden."""
+        found = Helpers.of(self.graph)
         return found if self.filters == Filters() else filtered(found, self.graph, self.filters)
 
     @cached_property
     def core(self) -> NDArray[np.int64]:
-        """Number of ops in each scope that do not step aside, all levels below included."""
-        drawn = self.asides.kind == 0
+        """Number of ops in each scope that are not hidden, all levels below included."""
+        drawn = self.helpers.kind == 0
         return self._summed(drawn.astype(np.int64))
 
     @cached_property
     def drawable(self) -> NDArray[np.int64]:
         """Number of ops in each scope that nobody has put away, all levels below included."""
-        return self._summed((self.asides.kind < TRAINING).astype(np.int64))
+        return self._summed((self.helpers.kind < TRAINING).astype(np.int64))
 
     @cached_property
     def shown_whole(self) -> bool:
-        """Whether the graph is so small that nothing steps aside."""
+        """Whether the graph is so small that nothing is hidden."""
         return self.graph.size <= SMALL or (self.graph.size <= FEW and int(self.core[0]) < FEWEST)
 
     @cached_property
@@ -120,7 +120,7 @@ class Tree:
         return np.concatenate(parts) if parts else np.empty(0, np.int32)
 
     def core_of(self, item: Item) -> int:
-        """Returns how many ops of an item do not step aside."""
+        """Returns how many ops of an item are not hidden."""
         return sum(int(self.core[one.tops[0]]) if one.tops else 1 for one in item.flat())
 
     @cached_property
@@ -133,7 +133,7 @@ class Tree:
 
         Args:
             item: a scope, series or variable.
-            everything: also what steps aside by default.
+            everything: also what is hidden by default.
         """
         if item.members:
             return list(item.members)
@@ -152,7 +152,7 @@ class Tree:
 
     def _plain(self, scope: int, bare: bool, everything: bool) -> list[Item]:
         graph, scopes = self.graph, self.graph.scopes
-        shown = self.asides.kind < TRAINING if bare else self.asides.kind == 0
+        shown = self.helpers.kind < TRAINING if bare else self.helpers.kind == 0
         items = []
         for op in scopes.ops[scope]:
             if everything or shown[op]:
@@ -171,7 +171,7 @@ class Tree:
         first, keys, at = int(self.ops_below(top).min()), [scopes.names[top] + "/"], top
         above = len(scopes.names[int(scopes.parents[top])]) + 1 if scopes.parents[top] > 0 else 0
         leaf = scopes.names[top][above:]
-        kind = self.asides.kind
+        kind = self.helpers.kind
         own = graph.index.get(scopes.names[top], -1)
         if own >= 0 and graph.types[own] in VARIABLES and (core[top] == 0 or "variables" in self.filters.shown):
             return Item("variable", graph.names[own], leaf, own, (top,), top, tuple(keys), first=first, leaf=leaf)

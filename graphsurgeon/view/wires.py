@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..graph.graph import Graph, Ints
-from .asides import behind
+from .helpers import behind
 from .item import Item
 from .shapes import Box, Edge
 

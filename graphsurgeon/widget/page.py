@@ -87,7 +87,7 @@ def document(data: dict[str, Any], *, svg: str, text: str) -> str:
 
 
 def squeezed(data: bytes) -> str:
-    """Returns bytes compressed and written in letters; the same bytes give the same text."""
+    """Returns bytes compressed and written as text; the same bytes give the same text."""
     return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
 
 

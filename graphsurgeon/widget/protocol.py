@@ -52,7 +52,7 @@ def parse(message: object) -> Request:
         ProtocolError: it is not a message of this version, names no verb, or has wrong arguments.
 
     Example:
-        >>> parse({"v": 1, "id": 7, "verb": "pick", "args": {"names": ["a/b"]}}).args
+        >>> parse({"v": 1, "id": 7, "verb": "select", "args": {"names": ["a/b"]}}).args
         {'names': ['a/b'], 'mode': 'set'}
     """
     if not isinstance(message, dict):

@@ -20,7 +20,7 @@ from .protocol import VERSION, Request, answer, parse, parts, refusal
 from .turns import Turns
 
 _STATIC = Path(__file__).parent / "static"
-_SHOWN = ("scenes", "titles", "picked", "boundary", "plan", "status", "outline", "views", "look", "theme")
+_SHOWN = ("scenes", "titles", "selected", "boundary", "plan", "status", "outline", "views", "look", "theme")
 
 
 class Screen(Protocol):
@@ -74,7 +74,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     protocol = _shown(traitlets.Int(VERSION))
     scenes = _shown(traitlets.Dict())
     titles = _shown(traitlets.Dict())
-    picked = _shown(traitlets.List())
+    selected = _shown(traitlets.List())
     boundary = _shown(traitlets.Dict())
     plan = _shown(traitlets.Dict())
     status = _shown(traitlets.Dict())
@@ -120,7 +120,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         """Does what the page does for `verb`, through the same handler, and returns the answer.
 
         Example:
-            >>> widget.simulate("pick", names=["conv0"], mode="set")        # doctest: +SKIP
+            >>> widget.simulate("select", names=["conv0"], mode="set")        # doctest: +SKIP
             {'v': 1, 'id': 1, 'ok': True, 'result': None}
         """
         message = {"v": VERSION, "id": 1, "verb": verb, "args": args}

@@ -87,12 +87,12 @@ def test_edits_of_several_ops_by_hand_by_method_and_by_code(page: Any, lab: Any)
     box(page, "blocka/").wait_for()
     fit(page)
 
-    # all like it: found, picked, then replaced
+    # all like it: found, selected, then replaced
     box(page, "blocka/").click(button="right")
     shot(page, "wide-menu")
     page.get_by_role("menuitem", name="Find all like this").click()
     said(page, "3 places like this, 6 ops")
-    page.wait_for_function("document.querySelectorAll('.gs-pane-source .gs-picked').length === 3")
+    page.wait_for_function("document.querySelectorAll('.gs-pane-source .gs-selected').length === 3")
     shot(page, "wide-found")
     choose(page, "blocka/", "Replace all like this by", "wide-edits-of-a-scope")
     page.get_by_role("textbox", name="Op type").fill("Softplus")
@@ -118,7 +118,7 @@ def test_edits_of_several_ops_by_hand_by_method_and_by_code(page: Any, lab: Any)
     said(page, "what waits for before will wait for other")
 
     box(page, "side/").click()
-    choose(page, "first", "Insert a copy of what is picked")
+    choose(page, "first", "Insert a copy of what is selected")
     answer(page, Scope_of_the_copy="again")
     said(page, "a copy of side/cos, side/sin will stand behind first:0")
     shot(page, "wide-plan")

@@ -15,7 +15,7 @@ RESTART = "() => window.jupyterapp.shell.currentWidget.context.sessionContext.se
 def test_a_dead_kernel_leaves_the_picture_and_a_sentence(page: Any, lab: Any) -> None:
     opened = open_notebook(page, lab, CELLS)
     box(page, "x").click()
-    said(page, "1 op picked")
+    said(page, "1 op selected")
     page.errors.clear()
     page.evaluate(RESTART)
     box(page, "y").click()
@@ -34,7 +34,7 @@ def test_a_dead_kernel_leaves_the_picture_and_a_sentence(page: Any, lab: Any) ->
     opened.client.wait_for_ready(timeout=240)
     opened.run_all()
     box(page, "x").click()
-    said(page, "1 op picked")
+    said(page, "1 op selected")
     page.errors.clear()
     opened.close()
 
@@ -46,7 +46,7 @@ def test_a_kernel_that_does_not_answer_is_said_to(page: Any, lab: Any) -> None:
     lab.api(f"kernels/{opened.kernel}/restart", "POST")  # behind the notebook's back: nobody tells the page
     box(page, "x").click()
     said(page, "The kernel has not answered for 10 s: it runs a cell, or it is gone. The picture stays as it is.")
-    assert page.locator(".gs-box.gs-picked").count() == 1
+    assert page.locator(".gs-box.gs-selected").count() == 1
     page.errors.clear()
     opened.close()
 

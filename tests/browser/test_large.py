@@ -17,14 +17,14 @@ def test_a_picture_to_click_and_silent_looking(page: Any, lab: Any, corpus: Any)
     path = str(corpus.path("slim_resnet152_16tower_train"))
     notebook = open_notebook(page, lab, [f"{IMPORTS}\ned = gs.open({path!r})\ned"])
     page.locator(".gs-box").first.click()
-    page.locator(".gs-box.gs-picked").wait_for()
+    page.locator(".gs-box.gs-selected").wait_for()
     page.locator(".gs-inspect-list").first.wait_for()
     assert 8 <= page.locator(".gs-box").count() <= 60
     assert notebook.ask("ed.snapshot.size > 40_000")
     shot(page, "large")
 
     traffic.settle()
-    assert set(traffic.asked) == {"pick", "details"}
+    assert set(traffic.asked) == {"select", "details"}
     traffic.asked.clear()
     at = page.locator(".gs-pane-source .gs-root")
     seen = {at.get_attribute("transform")}
@@ -49,7 +49,7 @@ def test_a_picture_to_click_and_silent_looking(page: Any, lab: Any, corpus: Any)
     painted(page)
     # what is asked next is the first that the kernel hears
     page.locator(".gs-box").last.click()
-    page.locator(".gs-box.gs-picked").last.wait_for()
+    page.locator(".gs-box.gs-selected").last.wait_for()
     until(lambda: painted(page) or traffic.asked)
-    assert traffic.asked[0] == "pick", f"looking around asked the kernel: {traffic.asked}"
+    assert traffic.asked[0] == "select", f"looking around asked the kernel: {traffic.asked}"
     notebook.close()

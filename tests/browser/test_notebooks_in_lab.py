@@ -70,7 +70,7 @@ def click_and_unfold(page: Any, cell: Any) -> None:
     cell.get_by_role("button", name="Fit the picture").click()
     name = seen(cell)[0]
     named(cell, name).click()
-    named(cell, name, ".gs-picked").wait_for()
+    named(cell, name, ".gs-selected").wait_for()
     title = cell.locator(".gs-inspector h3")
     title.filter(has_text=name.rstrip("/").rpartition("/")[2]).wait_for()
     cell.locator(".gs-inspect-list").first.wait_for()

@@ -20,9 +20,9 @@ SMALL, MIDDLE, LARGEST = "dl4j_lenet_frozen", "slim_resnet_v2_50_train", "slim_r
 UNFOLDED = (SMALL, "kws_ds_cnn_s", "sci_inceptionv3", MIDDLE)
 EDGES = """() => {
   const scene = graphsurgeon.get("scenes").source, name = new Map(scene.boxes.map(b => [b.id, b.name]));
-  return [scene.boxes.map(b => [b.name, b.kind, b.label, b.sub, b.aside]),
+  return [scene.boxes.map(b => [b.name, b.kind, b.label, b.sub, b.hidden]),
           scene.edges.map(e => [name.get(e.from), name.get(e.to), e.n, e.control, !!e.quiet, e.tensors]),
-          scene.stats.aside];
+          scene.stats.hidden];
 }"""
 
 
@@ -100,14 +100,14 @@ def test_it_unfolds_to_the_boxes_and_edges_of_the_kernel(shows, corpus, id):
         scene = build(Tree(graph), keys)
         names = {b.id: b.name for b in scene.boxes}
         ours = (
-            [[b.name, b.kind, b.label, b.sub, b.aside] for b in scene.boxes],
+            [[b.name, b.kind, b.label, b.sub, b.hidden] for b in scene.boxes],
             [[names[e.source], names[e.target], e.n, e.control, e.quiet, e.tensors] for e in scene.edges],
-            scene.stats["aside"],
+            scene.stats["hidden"],
         )
-        boxes, edges, aside = page.evaluate(EDGES)
+        boxes, edges, hidden = page.evaluate(EDGES)
         assert boxes == ours[0]
         assert sorted(map(str, edges)) == sorted(map(str, ours[1]))
-        assert aside == ours[2]
+        assert hidden == ours[2]
         folds = [b.name for b in scene.boxes if b.kind in ("scope", "series")]
         if not folds:
             break
@@ -167,9 +167,9 @@ def test_search_reveals_and_counts_what_is_inside(shows):
     page.wait_for_selector(".gs-hit-chip")
     assert page.locator(".gs-hit-chip").all_text_contents() == ["4 inside"]
     page.keyboard.press("Enter")
-    page.wait_for_selector('.gs-item.gs-picked[data-name="net/one/opb"]')
+    page.wait_for_selector('.gs-item.gs-selected[data-name="net/one/opb"]')
     assert page.locator(".gs-inspector").inner_text().count("Exp")
-    assert page.locator('.gs-entry.gs-picked[title="net/one/opb"]').is_visible()
+    assert page.locator('.gs-entry.gs-selected[title="net/one/opb"]').is_visible()
 
 
 def test_back_forward_views_producers_and_consumers_by_keys(shows):

@@ -64,7 +64,7 @@ def test_the_keyboard_stays_in_the_widget_where_its_button_goes(page: Any) -> No
     page.keyboard.type("op:Relu")
     page.locator(".gs-hit").wait_for()
     page.keyboard.press("Enter")
-    page.locator(".gs-picked[data-name='Relu']").wait_for()
+    page.locator(".gs-selected[data-name='Relu']").wait_for()
     page.get_by_role("button", name="Back", exact=True).press("Enter")
     box(page, call).wait_for()
     assert page.evaluate(focus) == "gs-canvas"

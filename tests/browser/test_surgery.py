@@ -75,7 +75,7 @@ def test_copy_a_block_by_hand(page: Any, lab: Any, corpus: Any) -> None:
     # one graph: its own pane shows the copy now, where the preview was
     assert page.locator(".gs-pane-destination").is_hidden()
     assert inside(page, "source", "copy/" + OUTPUT)
-    assert page.locator(".gs-pane-source .gs-picked").count() == 1
+    assert page.locator(".gs-pane-source .gs-selected").count() == 1
     assert until(lambda: notebook.ask("len(ed.history)") == 1)
     assert notebook.ask("len(ed.graph.get_operations())") > before
     shot(page, "5_applied")

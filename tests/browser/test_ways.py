@@ -66,7 +66,7 @@ def test_gestures_methods_and_code(page: Any, lab: Any) -> None:
     # apply, then undo and redo of what was applied
     apply(page)
     assert page.locator(".gs-pane-destination").is_hidden()
-    assert box(page, "copy/").evaluate("g => g.classList.contains('gs-picked')")
+    assert box(page, "copy/").evaluate("g => g.classList.contains('gs-selected')")
     assert notebook.ask("list(hands.selection.names) == [n for n in hands.selection.graph.names if n[:5] == 'copy/']")
     page.keyboard.press("Control+z")
     said(page, "undone:")

@@ -1,4 +1,4 @@
-"""All alike, by hand: found and picked, the nearest miss said, and replaced by an op or a function."""
+"""All alike, by hand: found and selected, the nearest miss said, and replaced by an op or a function."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def blocks(count=3):
     return screen
 
 
-def test_all_like_a_scope_are_picked_as_scopes():
+def test_all_like_a_scope_are_selected_as_scopes():
     screen = blocks()
     found = screen.find_like(["blocka/"])
     assert json.loads(json.dumps(found)) == found
     near = "1 of 2 ops fits, and the search stopped at 'blocka/act': 'tail' (Exp) is no Relu"
     assert found == {"count": 3, "ops": 6, "boxes": {}, "near": near}
     shown = screen.traits()
-    assert shown["picked"] == ["blocka/", "blockb/", "blockc/"]
+    assert shown["selected"] == ["blocka/", "blockb/", "blockc/"]
     assert shown["status"] == {"text": f"3 places like this, 6 ops · next best: {near}", "level": "info"}
     assert len(screen.selection) == 6
     assert not screen.draft.steps
@@ -48,7 +48,7 @@ def test_a_box_that_holds_more_says_how_many():
     found = screen.find_like(["blocka/act"])
     assert (found["count"], found["near"]) == (3, "")
     assert found["boxes"] == {"blockb/": 1, "blockc/": 1}
-    assert set(screen.traits()["picked"]) == {"blocka/act", "blockb/act", "blockc/act"}
+    assert set(screen.traits()["selected"]) == {"blocka/act", "blockb/act", "blockc/act"}
     assert screen.traits()["status"]["text"] == "3 places like this, 3 ops · nothing else comes near"
 
 

@@ -101,7 +101,7 @@ def test_gradients_and_updates_in_one_step():
     assert "gradients/" in names(screen)
     screen.set_training("away")
     assert not any(n.startswith("gradients/") for n in names(screen))
-    assert scene(screen)["stats"]["aside"]["training ops"] > 10
+    assert scene(screen)["stats"]["hidden"]["training ops"] > 10
     assert "gradients and updates are put away" in screen.traits()["status"]["text"]
     screen.set_training("beside")
     assert any(b["label"].startswith("∇") for b in scene(screen)["boxes"])
@@ -123,21 +123,21 @@ def test_what_is_put_away_is_still_found_and_revealed():
 
 def test_helpers_and_types():
     screen = trained().screen
-    aside = scene(screen)["stats"]["aside"]["constants"]
-    screen.show_aside("constants")
-    assert "constants" not in scene(screen)["stats"]["aside"]
-    screen.show_aside("constants", False)
-    assert scene(screen)["stats"]["aside"]["constants"] == aside
+    hidden = scene(screen)["stats"]["hidden"]["constants"]
+    screen.show_helpers("constants")
+    assert "constants" not in scene(screen)["stats"]["hidden"]
+    screen.show_helpers("constants", False)
+    assert scene(screen)["stats"]["hidden"]["constants"] == hidden
     screen.set_depth(1)
     assert "layera/relu" in names(screen)
     screen.hide_ops(["Relu"])
     assert "layera/relu" not in names(screen)
-    assert scene(screen)["stats"]["aside"]["hidden ops"] == 3
+    assert scene(screen)["stats"]["hidden"]["hidden ops"] == 3
     screen.hide_ops([])
     assert "layera/relu" in names(screen)
     assert screen.traits()["look"]["hidden"] == []
-    with refuses(SelectionError, "show_aside('weights'): nothing steps aside as that", "constants, hidden ops"):
-        screen.show_aside("weights")
+    with refuses(SelectionError, "show_helpers('weights'): no helpers are of that kind", "constants, hidden ops"):
+        screen.show_helpers("weights")
     with refuses(SelectionError, "hide_ops(['Rleu']): graph has no op of that type", "Did you mean 'Relu'"):
         screen.hide_ops(["Rleu"])
 
@@ -176,7 +176,7 @@ def test_numbers_from_python():
     for odd in ("3 ms", None, np.ones(3)):
         with refuses(LayoutError, "paint({'layera/mm': ...}): ", "is not a number", "Give one number for an op"):
             ed.paint({"layera/mm": odd}, "ms")
-    with refuses(LayoutError, "paint([1, 2]): that is no mapping", "Give {'conv1/Conv2D': 3.2}: op -> number"):
+    with refuses(LayoutError, "paint([1, 2]): that is not a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number"):
         ed.paint([1, 2])
 
 
@@ -216,11 +216,11 @@ def test_a_call_is_looked_into_and_left():
     with refuses(SelectionError, "leave(): no function is open", "look_inside(name)"):
         screen.leave()
     wrong = "look_inside('x'): an op of type Placeholder calls no function of the graph"
-    with refuses(SelectionError, wrong, "Pick a call op"):
+    with refuses(SelectionError, wrong, "Select a call op"):
         screen.look_inside("x")
 
 
-def test_inside_a_function_picks_places_and_rows_are_its_own():
+def test_inside_a_function_selects_places_and_rows_are_its_own():
     graph = tf.Graph()
 
     @tf.function
@@ -237,14 +237,14 @@ def test_inside_a_function_picks_places_and_rows_are_its_own():
     ed = gs.open(graph)
     screen, call = ed.screen, next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if "Call" in t)
     screen.unfold("deep/")
-    screen.pick([call])
+    screen.select([call])
     screen.save_view("outside")
     rows = screen.traits()["outline"]
     screen.look_inside(call)
     shown = screen.traits()
-    assert (shown["picked"], shown["views"]) == ([], {"back": 0, "forward": 0, "saved": []})
-    screen.pick(["deep/", "same"])
-    assert screen.traits()["status"]["text"] == "4 ops picked"
+    assert (shown["selected"], shown["views"]) == ([], {"back": 0, "forward": 0, "saved": []})
+    screen.select(["deep/", "same"])
+    assert screen.traits()["status"]["text"] == "4 ops selected"
     assert ed.selection.names == [call]  # never an op outside that has the name of one inside
     assert screen.details("same")["python"] == ""
     screen.fold("deep/")
@@ -255,7 +255,7 @@ def test_inside_a_function_picks_places_and_rows_are_its_own():
     assert "deep/" in names(screen)
     screen.leave()
     shown = screen.traits()
-    assert (shown["picked"], shown["views"]) == ([call], {"back": 1, "forward": 0, "saved": ["outside"]})
+    assert (shown["selected"], shown["views"]) == ([call], {"back": 1, "forward": 0, "saved": ["outside"]})
     assert shown["outline"] == rows
     screen.look_inside(call)
     assert screen.traits()["views"]["saved"] == ["inside"]
@@ -309,7 +309,7 @@ def test_inside_a_function_nothing_can_be_operated_on():
             continue
         refused.append(verb)
     assert {"mark_input", "copy", "connect", "remove", "apply", "undo"} <= set(refused)
-    assert not {"pick", "unfold", "find", "details", "leave", "paint"} & set(refused)
+    assert not {"select", "unfold", "find", "details", "leave", "paint"} & set(refused)
     with refuses(SelectionError, "copy: the screen shows the inside of function", "can only be looked at", "leave()"):
         ed.screen.guard("copy")
     answer = widget.simulate("mark_input", tensor="a:0")

@@ -34,7 +34,7 @@ def boxes(screen):
     return {box["name"] for box in screen.traits()["scenes"]["source"]["boxes"]}
 
 
-def test_back_and_forward_give_the_picture_and_the_picks_again(screen):
+def test_back_and_forward_give_the_picture_and_the_selects_again(screen):
     first = boxes(screen)
     screen.unfold("a/in/")
     opened = boxes(screen)
@@ -43,12 +43,12 @@ def test_back_and_forward_give_the_picture_and_the_picks_again(screen):
     assert screen.traits()["views"] == {"back": 2, "forward": 0, "saved": []}
     screen.back()
     assert boxes(screen) == opened
-    assert screen.traits()["picked"] == []
+    assert screen.traits()["selected"] == []
     screen.back()
     assert boxes(screen) == first
     screen.forward()
     screen.forward()
-    assert screen.traits()["picked"] == ["b/in/op3"]
+    assert screen.traits()["selected"] == ["b/in/op3"]
     assert screen.traits()["views"] == {"back": 2, "forward": 0, "saved": []}
 
 
@@ -71,10 +71,10 @@ def test_a_view_is_saved_shown_and_forgotten(screen):
     assert screen.save_view() == "view 1"
     seen = boxes(screen)
     screen.fold("a/in/")
-    screen.pick([])
+    screen.select([])
     assert screen.show_view("head") == [1, 2.5, 0.75]
     assert boxes(screen) == seen
-    assert screen.traits()["picked"] == ["a/in/op2"]
+    assert screen.traits()["selected"] == ["a/in/op2"]
     assert screen.traits()["views"]["saved"] == ["head", "view 1"]
     screen.forget_view("head")
     assert list(screen.views) == ["view 1"]

@@ -107,7 +107,7 @@ def test_a_copy_of_boxes_goes_between_a_tensor_and_its_readers():
 
 def test_a_copy_of_boxes_that_cannot_be_inserted():
     screen = opened()
-    with refuses(PlanError, "insert_copy(x, in/b): 0 tensors enter what is copied", "Pick ops that one tensor enters"):
+    with refuses(PlanError, "insert_copy(x, in/b): 0 tensors enter what is copied", "Select ops that one tensor"):
         screen.insert_copy(["x", "in/b"], "d")
     with refuses(PlanError, "insert_copy(in/b, e): 2 tensors leave what is copied: ", "in/b:0, e:0", "leaves"):
         screen.insert_copy(["in/b", "e"], "d")

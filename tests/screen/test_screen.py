@@ -60,24 +60,24 @@ def test_marks_around_leave_out_constants_and_variables():
     assert Marks.around(select(g, name=["net/mm", "net/drop"])) == Marks(("x:0", "rate:0"), ("net/mm:0", "net/drop:0"))
 
 
-# -- picking and folding ------------------------------------------------------------------------------
+# -- selecting and folding ------------------------------------------------------------------------------
 
 
 def test_pick():
     _, ed, screen = opened()
-    screen.pick(["net/"])
+    screen.select(["net/"])
     assert ed.selection == ed.select(scope="net")
-    screen.pick(["loss"], mode="add")
+    screen.select(["loss"], mode="add")
     assert ed.selection == ed.select(scope="net") | ed.select(name="loss")
-    screen.pick(["net/", "x"], mode="toggle")
+    screen.select(["net/", "x"], mode="toggle")
     assert set(ed.selection.names) == {"loss", "x"}
-    assert traits(screen)["picked"] == ["loss", "x"]
-    assert traits(screen)["status"]["text"] == "2 ops picked"
-    screen.pick([])
+    assert traits(screen)["selected"] == ["loss", "x"]
+    assert traits(screen)["status"]["text"] == "2 ops selected"
+    screen.select([])
     assert not ed.selection
-    assert traits(screen)["status"]["text"] == "nothing picked"
-    with refuses(SelectionError, "pick('losss'): there is nothing of that name", "Did you mean 'loss'"):
-        screen.pick(["losss"])
+    assert traits(screen)["status"]["text"] == "nothing selected"
+    with refuses(SelectionError, "select('losss'): there is nothing of that name", "Did you mean 'loss'"):
+        screen.select(["losss"])
 
 
 def test_unfold_and_fold():
@@ -118,7 +118,7 @@ def test_reveal_shows_and_picks():
     assert ed.selection.names == [deep]
     assert deep in {b["name"] for b in traits(screen)["scenes"]["source"]["boxes"]}
     screen.reveal("net/w/")
-    assert "net/w/read" not in traits(screen)["picked"]
+    assert "net/w/read" not in traits(screen)["selected"]
     with refuses(SelectionError, "reveal('nowhere'): no op is called 'nowhere'"):
         screen.reveal("nowhere")
 
@@ -191,13 +191,13 @@ def test_leaks_and_what_does_not_connect():
         screen.mark_input("nix")
 
 
-def test_boundary_of_what_is_picked():
+def test_boundary_of_what_is_selected():
     ed = gs.open(tiny())
     screen = ed.screen
-    with refuses(SelectionError, "boundary_of_picked(): nothing is picked", "Click a box first"):
-        screen.boundary_of_picked()
-    screen.pick(["y"])
-    screen.boundary_of_picked()
+    with refuses(SelectionError, "boundary_of_selection(): nothing is selected", "Click a box first"):
+        screen.boundary_of_selection()
+    screen.select(["y"])
+    screen.boundary_of_selection()
     assert screen.region == ed.select(inputs="x:0", outputs="y:0")
 
 
@@ -248,10 +248,10 @@ def test_copy_apply_undo_redo():
 def test_redo_goes_back_the_way_undo_came():
     ed = gs.open(tiny())
     screen = ed.screen
-    screen.pick(["y"])
+    screen.select(["y"])
     screen.copy("one")
     screen.apply()
-    screen.pick(["y"])
+    screen.select(["y"])
     screen.copy("two")
     screen.undo()
     screen.undo()
@@ -268,7 +268,7 @@ def test_redo_goes_back_the_way_undo_came():
 def test_redo_leaves_the_graph_under_a_plan_alone():
     ed = gs.open(tiny())
     screen = ed.screen
-    screen.pick(["y"])
+    screen.select(["y"])
     screen.copy("one")
     screen.apply()
     screen.undo()
@@ -282,12 +282,12 @@ def test_redo_leaves_the_graph_under_a_plan_alone():
     assert [s.to for s in ed.draft.steps] == ["two"]
 
 
-def test_copy_of_what_is_picked_under_a_free_scope():
+def test_copy_of_what_is_selected_under_a_free_scope():
     ed = gs.open(tiny())
     screen = ed.screen
-    with refuses(PlanError, "copy(): there is nothing to copy", "Mark boundary tensors, or pick boxes first"):
+    with refuses(PlanError, "copy(): there is nothing to copy", "Mark boundary tensors, or select boxes first"):
         screen.copy()
-    screen.pick(["y"])
+    screen.select(["y"])
     screen.copy()
     screen.copy(unmapped="keep")
     assert [s.to for s in ed.draft.steps] == ["copy", "copy_2"]
@@ -302,7 +302,7 @@ def test_faults_are_shown_and_nothing_is_applied():
     screen = ed.screen
     with refuses(PlanError, "apply(): the plan is empty", "Copy a region or connect a tensor first"):
         screen.apply()
-    screen.pick(["y"])
+    screen.select(["y"])
     screen.copy("z")
     shown = traits(screen)
     assert shown["status"] == {"text": "copy(to='z'): the name 'z' is taken in graph", "level": "error"}
@@ -319,7 +319,7 @@ def test_faults_are_shown_and_nothing_is_applied():
 
 def test_a_plan_outlives_growth_of_the_graph():
     ed = gs.open(tiny())
-    ed.screen.pick(["y"])
+    ed.screen.select(["y"])
     ed.screen.copy("t")
     with ed.graph.as_default():
         tf.no_op()
@@ -373,7 +373,7 @@ def test_copying_there_drops_control_edges_and_says_so():
             tf.square(x, name="y")
     src, dst = gs.open(graph), gs.open(tf.Graph())
     dst.view(src)
-    dst.screen.pick(["y"])
+    dst.screen.select(["y"])
     dst.screen.copy("t")
     shown = traits(dst.screen)
     assert shown["plan"]["faults"] == []
@@ -389,7 +389,7 @@ def test_every_change_is_told():
     told = []
     screen.on_change(lambda: told.append(len(told)))
     for verb, args in [
-        ("pick", (["net/"],)), ("boundary_of_picked", ()), ("mark_input", ("x",)), ("mark_output", ("loss",)),
+        ("select", (["net/"],)), ("boundary_of_selection", ()), ("mark_input", ("x",)), ("mark_output", ("loss",)),
         ("unmark", ("x",)), ("clear_boundary", ()), ("copy", ("t",)), ("undo", ()), ("redo", ()), ("apply", ()),
         ("fold_all", ()), ("outline_open", ("net/",)), ("set_direction", ("TB",)), ("cancel", ()),
     ]:  # fmt: skip
@@ -408,7 +408,7 @@ def test_traits_are_json_whatever_the_names():
     ed = gs.open(g)
     assert json.dumps(ed.screen.traits())
     assert set(traits(ed.screen)) == {
-        "scenes", "titles", "picked", "boundary", "plan", "status", "outline", "views", "look", "theme",
+        "scenes", "titles", "selected", "boundary", "plan", "status", "outline", "views", "look", "theme",
     }  # fmt: skip
 
 
@@ -568,7 +568,7 @@ def test_a_copy_says_how_much_comes_along():
     screen.copy("one")
     made = screen.draft.preview().counts["ops"]
     assert made > chosen > 1
-    said = f"{chosen} ops will be copied to one/, {made - chosen} more come along"
+    said = f"{chosen} ops will be copied to one/, {made - chosen} more are also copied"
     assert screen.traits()["status"]["text"].startswith(said)
 
 
@@ -581,7 +581,7 @@ def test_ops_that_code_adds_are_in_the_next_picture_beside_the_region():
     screen.mark_output("d")
     with screen.source.graph.as_default():
         tf.negative(screen.source.graph.get_tensor_by_name("d:0"), name="more")
-    screen.pick(["e"])
+    screen.select(["e"])
     shown = traits(screen)
     assert "more" in [b["name"] for b in shown["scenes"]["source"]["boxes"]]
     assert shown["boundary"]["boxes"] == {"in/b": 1, "in/c": 1, "d": 1}
@@ -619,7 +619,7 @@ def test_a_plan_stays_good_when_code_changes_the_graph_it_copies_from():
 
 def test_a_plan_whose_ops_are_gone_says_so():
     screen = row_of_ops()
-    screen.pick(["d"])
+    screen.select(["d"])
     screen.copy("copy")
     screen.destination.apply(screen.destination.plan().remove("d"))
     assert [fault.asked for fault in screen.draft.check()] == ["copy(to='copy')"]
@@ -666,7 +666,7 @@ def test_the_code_of_a_plan_names_the_editor_that_gives_values_whatever_its_grap
     m = model("resource")
     source, home = gs.open(m.session, title="net"), gs.open(tf.Graph())
     screen = Screen(home, source)
-    screen.pick(["net/y"])
+    screen.select(["net/y"])
     screen.copy("copy")
     source.apply(source.plan().rename("net/y", to="net/other"))
     assert "values=src2" in traits(screen)["plan"]["code"]

@@ -78,10 +78,11 @@ def test_what_an_argument_of_another_kind_is_told():
     screen = gs.open(tiny()).screen
     with refuses(SelectionError, "unfold(name=['x']): ['x'] is not a text", "Call it as unfold(name, pane='source')"):
         screen.unfold(["x"])
-    with refuses(SelectionError, "pick(names='x'): 'x' is not a list of texts", "Call it as pick(names, mode='set')"):
-        screen.pick("x")
-    with refuses(SelectionError, "pick(mode='sett'): 'sett' is not one of 'add', 'set', 'toggle'", "Call it as pick("):
-        screen.pick(["x"], "sett")
+    usage = "Call it as select(names, mode='set')"
+    with refuses(SelectionError, "select(names='x'): 'x' is not a list of texts", usage):
+        screen.select("x")
+    with refuses(SelectionError, "select(mode='sett'): 'sett' is not one of 'add', 'set', 'toggle'", usage):
+        screen.select(["x"], "sett")
     with refuses(SelectionError, "fold_all(pane='left'): 'left' is not one of 'destination', 'source'", "fold_all("):
         screen.fold_all("left")
     with refuses(PlanError, "reroute(old=3): 3 is not a text", "Call it as reroute(old, to)"):
@@ -96,9 +97,9 @@ def test_objects_stand_for_their_names_and_any_several_for_a_list():
     graph = tiny()
     screen = gs.open(graph).screen
     op = graph.get_operations()[0]
-    screen.pick((op,))
+    screen.select((op,))
     assert screen.selection.names == [op.name]
-    screen.pick(name for name in [op.name])
+    screen.select(name for name in [op.name])
     assert screen.selection.names == [op.name]
     assert screen.details(op) == screen.details(op.name)
     screen.set_budget(np.int64(300))

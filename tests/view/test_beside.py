@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.asides import KINDS, Filters, training_ops
+from graphsurgeon.view.helpers import KINDS, Filters, training_ops
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
@@ -47,8 +47,8 @@ def test_gradients_are_put_away_and_counted():
     names = [b.name for b in scene.boxes]
     assert "gradients/" not in names
     assert "a/" in names
-    assert scene.stats["aside"]["training ops"] == int(training_ops(graph).sum())
-    assert "training ops" in next(b for b in scene.boxes if b.name == "a/").aside
+    assert scene.stats["hidden"]["training ops"] == int(training_ops(graph).sum())
+    assert "training ops" in next(b for b in scene.boxes if b.name == "a/").hidden
     assert [b.name for b in shown(graph, Filters()).boxes] == [b.name for b in before.boxes]
 
 
@@ -60,7 +60,7 @@ def test_gradients_stand_beside_their_ops():
     assert at["gradients/a/mm_grad/"].beside == at["a/mm"].id
     assert at["gradients/b/"].count == 2
     assert at["gradients/b/"].beside == at["b/"].id
-    assert scene.stats["aside"]["training ops"] == 3  # Fill and two updates belong to no op
+    assert scene.stats["hidden"]["training ops"] == 3  # Fill and two updates belong to no op
     picture = place(scene)
     placed = {b.name: b for b in picture.boxes}
     for back, forward in (("gradients/a/mm_grad/", "a/mm"), ("gradients/b/", "b/")):
@@ -72,7 +72,7 @@ def test_every_op_is_drawn_or_counted_whatever_is_put_away():
     graph = trained()
     for filters in (Filters(training="away"), Filters(training="beside"), Filters(hidden=frozenset({"Relu", "Tile"}))):
         scene = shown(graph, filters)
-        told = sum(n for kind, n in scene.stats["aside"].items() if kind in KINDS)
+        told = sum(n for kind, n in scene.stats["hidden"].items() if kind in KINDS)
         assert int((scene.op_box >= 0).sum()) + told == graph.size
 
 
@@ -80,7 +80,7 @@ def test_hidden_types_go_and_come_back():
     graph = trained()
     scene = shown(graph, Filters(hidden=frozenset({"Tile"})))
     assert all(b.sub != "Tile" for b in scene.boxes)
-    assert scene.stats["aside"]["hidden ops"] == 4
+    assert scene.stats["hidden"]["hidden ops"] == 4
     assert sum(b.sub == "Tile" for b in shown(graph, Filters()).boxes) == 4
 
 
@@ -90,7 +90,7 @@ def test_helpers_are_called_back_by_kind():
     scene = shown(graph, Filters(shown=frozenset({"variables"})), {"densea/"})
     (variable,) = [b for b in scene.boxes if b.kind == "variable"]
     assert variable.name == "densea/w"
-    assert "variables" not in scene.stats["aside"]
+    assert "variables" not in scene.stats["hidden"]
 
 
 def test_two_views_of_one_graph_have_filters_of_their_own():

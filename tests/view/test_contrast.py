@@ -75,7 +75,7 @@ def test_a_scope_that_is_wholly_new_stays_folded_or_has_a_marked_frame():
     assert frames.get("t/", boxes(small).get("t/", ("",))[0]) == "new"
 
 
-def test_what_steps_aside_is_counted_where_it_helps():
+def test_what_is_hidden_is_counted_where_it_helps():
     def net(constant: str) -> Graph:
         extra = [(f"o{i}", "Neg", [f"o{i - 1}" if i else "y"]) for i in range(45)]
         return Graph.of([("x", "Placeholder", []), (constant, "Const", []), ("y", "Add", ["x", constant]), *extra])

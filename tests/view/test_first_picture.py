@@ -42,8 +42,8 @@ def sure_ends(corpus, id, graph, known):
     feeds, fetches = corpus.golden(id)
     names = {n.partition(":")[0] for n in feeds}
     read = {graph.names[i] for i in graph.data.node.tolist()}
-    asides = Tree(graph).asides.kind
-    ends = {n for n in {t.partition(":")[0] for t in fetches} - read if asides[graph.index[n]] == 0}
+    helpers = Tree(graph).helpers.kind
+    ends = {n for n in {t.partition(":")[0] for t in fetches} - read if helpers[graph.index[n]] == 0}
     # what checks or trains is no output of the model, even where a test of somebody's fetches it
     ends = {n for n in ends if not re.search("gradients/|assert", n, re.I)}
     return (names if len(names) <= MOST else set()) | (ends if len(ends) <= MOST else set())
@@ -57,7 +57,7 @@ def test_first_picture(corpus, read, id):
     cost = lines(lambda: scenes.append(build(tree, first_unfolded(tree, pins), pins=pins)))
     (scene,) = scenes
     picture = place(scene, timeout=200)
-    core = int((tree.asides.kind == 0).sum())
+    core = int((tree.helpers.kind == 0).sum())
     boxes = {b.id: b for b in picture.boxes}
     assert cost < 200 * graph.size + 100_000
     assert picture.stats["degraded"] == ""

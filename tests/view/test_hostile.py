@@ -57,7 +57,8 @@ def test_name(name):
         dot = draw(scene, Sketch())
         assert re.fullmatch(r'[\sA-Za-z0-9_.,;={}\[\]">-]*', dot)
         assert len(dot) < 5000
-        svg = to_svg(place(scene).to_dict(), picked=[name], title=name, boundary={"inputs": [{"tensor": f"{name}:0"}]})
+        boundary = {"inputs": [{"tensor": f"{name}:0"}]}
+        svg = to_svg(place(scene).to_dict(), selected=[name], title=name, boundary=boundary)
         assert len(svg) < 1_000_000
         root = ET.fromstring(svg)
         assert {e.tag.rpartition("}")[2] for e in root.iter()} <= ELEMENTS

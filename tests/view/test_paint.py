@@ -146,8 +146,8 @@ def test_a_logarithmic_scale_of_both_signs_is_in_order_and_its_legend_is_true():
 def test_what_is_not_finite_is_seen_in_any_fold():
     graph = Graph.of([("s/a", "Neg", []), ("s/b", "Neg", []), ("t", "Neg", []), ("u", "Neg", [])])
     values = {"s/a": 1.0, "s/b": float("nan"), "t": float("-inf"), "u": 4.0}
-    for how in ("auto", "max", "mean", "sum"):
-        shown = colours(values, graph, how=how)
+    for reduce in ("auto", "max", "mean", "sum"):
+        shown = colours(values, graph, reduce=reduce)
         assert (shown["keys"]["s/"], shown["keys"]["t"], shown["keys"]["u"]) == ("odd", "odd", "c0")
         assert shown["entries"]["odd"] == ("not finite", ODD)
         assert "NaN ms" in shown["svg"]
@@ -162,21 +162,21 @@ def test_a_single_hit_is_not_hidden_by_sums_of_many_small_numbers():
     assert (shown["keys"]["one/"], shown["keys"]["many/"]) == ("c4", "c0")
     assert shown["title"] == "ms, max in each fold"
     assert "1 ms (max of 3)" in shown["svg"]
-    summed = colours(values, graph, how="sum")
+    summed = colours(values, graph, reduce="sum")
     assert (summed["keys"]["one/"], summed["keys"]["many/"], summed["title"]) == ("c0", "c4", "ms")
     assert colours(values | {"one/0": 5.0}, graph)["title"] == "ms"  # seen in the sums as well
     away = colours(values | {"one/0": 2.0, "one/1": -2.0}, graph)  # a sum of zero
     assert away["title"] == "ms, max in each fold"
-    below = colours({"one/0": -3.0, "one/1": 1.0, "t": 1.0}, graph, how="max")
+    below = colours({"one/0": -3.0, "one/1": 1.0, "t": 1.0}, graph, reduce="max")
     assert below["keys"]["one/"] == "c0"
 
 
 @pytest.mark.parametrize(
-    ("how", "told"), [("sum", "6 ms"), ("auto", "6 ms"), ("max", "3 ms (max of 3)"), ("mean", "2 ms (mean of 3)")]
+    ("reduce", "told"), [("sum", "6 ms"), ("auto", "6 ms"), ("max", "3 ms (max of 3)"), ("mean", "2 ms (mean of 3)")]
 )
-def test_numbers_of_a_fold_become_one(how, told):
+def test_numbers_of_a_fold_become_one(reduce, told):
     graph = Graph.of([("s/a", "Neg", []), ("s/b", "Neg", []), ("s/c", "Neg", []), ("t", "Neg", [])])
-    paint = Paint("values", {"s/a": 1.0, "s/b": 2.0, "s/c": 3.0}, "ms", how)
+    paint = Paint("values", {"s/a": 1.0, "s/b": 2.0, "s/c": 3.0}, "ms", reduce)
     assert by_name(picture(graph, paint))["s/"]["told"] == told
 
 
@@ -228,9 +228,11 @@ def test_hostile_devices_are_text():
 
 
 def test_ways_that_there_are_not():
-    with refuses(LayoutError, "paint(by='colour'): 'colour' is no such way", "device, dtype, family, scope, structure"):
+    with refuses(
+        LayoutError, "paint(by='colour'): 'colour' is not a value of by", "device, dtype, family, scope, structure"
+    ):
         Paint("colour")
-    with refuses(LayoutError, "paint(how='median'): 'median' is no such way", "auto, max, mean, sum"):
+    with refuses(LayoutError, "paint(reduce='median'): 'median' is not a value of reduce", "auto, max, mean, sum"):
         Paint("values", {}, "ms", "median")
-    with refuses(LayoutError, "paint(scale='cubic'): 'cubic' is no such way", "auto, linear, log"):
+    with refuses(LayoutError, "paint(scale='cubic'): 'cubic' is not a value of scale", "auto, linear, log"):
         Paint("values", {}, "ms", scale="cubic")

@@ -24,15 +24,15 @@ def test_folded_network():
     assert boxes(scene) == ["x", "densea/", "denseb/", "densec/", "gradients/"]
     assert boxes(scene, "sub") == ["Placeholder", "7 ops", "7 ops", "7 ops", "2 ops"]
     assert scene.stats["ops"] == 28
-    assert scene.stats["aside"] == {"saving ops": 3, "no-ops": 1}
+    assert scene.stats["hidden"] == {"saving ops": 3, "no-ops": 1}
 
 
-def test_helpers_step_aside_and_are_counted_where_they_help():
+def test_helpers_are_hidden_and_are_counted_where_they_help():
     scene = build(Tree(network()), {"densea/"})
     assert boxes(scene)[1:3] == ["densea/MatMul", "densea/Reshape"]
-    assert scene.boxes[1].aside == {"variables": 1}
-    assert scene.boxes[2].aside == {"constants": 1}
-    assert scene.stats["aside"] == {"constants": 1, "variables": 1, "saving ops": 3, "no-ops": 1}
+    assert scene.boxes[1].hidden == {"variables": 1}
+    assert scene.boxes[2].hidden == {"constants": 1}
+    assert scene.stats["hidden"] == {"constants": 1, "variables": 1, "saving ops": 3, "no-ops": 1}
     assert "with 1 variable" in scene.boxes[1].detail
 
 
@@ -41,15 +41,15 @@ def test_every_op_is_in_a_box_or_counted():
     for unfolded in (set(), {"densea/"}, {"densea/", "denseb/", "gradients/"}, {"densea/", "densea/+", "+"}):
         scene = build(Tree(graph), unfolded)
         shown = int((scene.op_box >= 0).sum())
-        things = sum(scene.stats["aside"].values()) - scene.stats["aside"].get("control edges", 0)
+        things = sum(scene.stats["hidden"].values()) - scene.stats["hidden"].get("control edges", 0)
         hidden = np.flatnonzero(scene.op_box < 0)
-        from graphsurgeon.view.asides import Asides
+        from graphsurgeon.view.helpers import Helpers
 
-        assert things == len(set(Asides.of(graph).thing[hidden].tolist()))
+        assert things == len(set(Helpers.of(graph).thing[hidden].tolist()))
         assert shown + len(hidden) == graph.size
 
 
-def test_plus_shows_what_stepped_aside():
+def test_plus_shows_what_is_hidden():
     scene = build(Tree(network()), {"densea/+"})
     assert "densea/shape" in boxes(scene)
     variable = next(b for b in scene.boxes if b.kind == "variable")
@@ -68,7 +68,7 @@ def test_variable_tells_dtype_and_shape():
 def test_small_graphs_are_shown_whole():
     scene = build(Tree(Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Add", ["a", "b"])])))
     assert boxes(scene) == ["a", "b", "c"]
-    assert scene.stats["aside"] == {}
+    assert scene.stats["hidden"] == {}
 
 
 def test_a_graph_of_constants_only_shows_them():
@@ -78,7 +78,7 @@ def test_a_graph_of_constants_only_shows_them():
 
 def test_a_scope_of_helpers_only_shows_them_when_unfolded():
     scene = build(Tree(network()), {"save/"})
-    assert "save/SaveV2" not in boxes(scene)  # it steps aside as a whole ...
+    assert "save/SaveV2" not in boxes(scene)  # it is hidden as a whole ...
     scene = build(Tree(network()), {"+", "save/"})
     assert {"save/Const", "save/SaveV2", "save/control"} <= set(boxes(scene))  # ... unless asked for
 
@@ -88,7 +88,7 @@ def test_scope_with_one_op_is_drawn_as_that_op():
     graph = Graph.of(ops + [(f"y{i}q", "Neg", ["a/Relu"]) for i in range(12)])
     relu = build(Tree(graph)).boxes[1]
     assert (relu.kind, relu.name, relu.label, relu.sub) == ("op", "a/Relu", "a/Relu", "Relu")
-    assert relu.aside == {"constants": 1}
+    assert relu.hidden == {"constants": 1}
 
 
 def test_scope_in_scope_opens_at_once():
@@ -186,7 +186,7 @@ def test_meta_edges_count_tensors_once():
     (edge,) = build(Tree(graph)).edges
     assert (edge.n, edge.label, edge.control) == (3, "×3", False)
     assert edge.tensors == ["a/x:0", "a/x:1", "a/y:0"]
-    assert build(Tree(graph)).stats["aside"] == {"control edges": 1}
+    assert build(Tree(graph)).stats["hidden"] == {"control edges": 1}
 
 
 def test_one_tensor_tells_dtype_and_shape():
@@ -202,7 +202,7 @@ def test_control_edges_are_drawn_where_alone_and_few():
     assert found["a", "b"].tensors == ["^a"]
     assert not found["a", "c"].control
     many = build(Tree(Graph.of([("a", "Foo", []), *((f"b{i}q", "Foo", ["^a"]) for i in range(10))])))
-    assert (len(many.edges), many.stats["aside"]) == (4, {"control edges": 6})
+    assert (len(many.edges), many.stats["hidden"]) == (4, {"control edges": 6})
 
 
 def test_states_of_boxes():

@@ -25,8 +25,8 @@ def texts(svg):
 
 def test_labels_and_counts_are_there():
     said = texts(picture(network(), {"densea/"}))
-    assert {"MatMul", "MatMul · 1 aside", "denseb", "7 ops", "densea", "x", "Placeholder"} <= set(said)
-    assert said[-1] == "28 ops in 6 boxes · aside: 1 constant, 1 variable, 3 saving ops, 1 no-op"
+    assert {"MatMul", "MatMul · 1 hidden", "denseb", "7 ops", "densea", "x", "Placeholder"} <= set(said)
+    assert said[-1] == "28 ops in 6 boxes · hidden: 1 constant, 1 variable, 3 saving ops, 1 no-op"
 
 
 def test_it_is_read_aloud():
@@ -72,8 +72,8 @@ def test_states_have_a_colour_and_a_sign(state, sign, dash):
         assert svg.count("<rect") == plain.count("<rect") + 1
 
 
-def test_picked_boxes_have_a_ring():
-    plain, svg = picture(chain(3)), picture(chain(3), picked=["op_b1x"])
+def test_selected_boxes_have_a_ring():
+    plain, svg = picture(chain(3)), picture(chain(3), selected=["op_b1x"])
     assert svg.count("<rect") == plain.count("<rect") + 1
 
 

@@ -68,7 +68,7 @@ def draw(graph: dict[str, Any], unfolded: set[str], direction: str, new: set[str
         sub = "4 \u00d7 2 ops" if key == SERIES else f"{len(members)} ops" if folded else kind
         box = {
             "id": f"b{len(boxes)}", "name": key, "label": label, "sub": sub,
-            "count": len(members), "aside": {}, "detail": "",
+            "count": len(members), "hidden": {}, "detail": "",
             "kind": "series" if key == SERIES else "scope" if folded else "variable" if kind == "VariableV2" else "op",
             "family": "scope" if folded else FAMILY.get(kind, "other"), "state": "new" if members[0] in new else "",
             "outputs": 0 if folded else outputs_of(kind), "x": 0.0, "y": 0.0,
@@ -132,7 +132,7 @@ def draw(graph: dict[str, Any], unfolded: set[str], direction: str, new: set[str
         "rev": f"{direction}:{sorted(unfolded)}:{len(graph)}", "w": w, "h": h, "direction": direction,
         "boxes": list(boxes.values()), "groups": groups, "edges": list(edges.values()),
         "stats": {
-            "ops": len(graph), "boxes": len(boxes), "edges": len(edges), "aside": {"constants": 3}, "degraded": "",
+            "ops": len(graph), "boxes": len(boxes), "edges": len(edges), "hidden": {"constants": 3}, "degraded": "",
         },
         "roots": [],
     }  # fmt: skip

@@ -65,7 +65,7 @@ class FakeScreen:
         self.opened: set[str] = set()
         self.past: list[set[str]] = []
         self.views: dict[str, Any] = {}
-        self.picked: list[str] = []
+        self.selected: list[str] = []
         self.inputs: list[str] = []
         self.outputs: list[str] = []
         self.policies = {"*": "copy"}
@@ -87,7 +87,7 @@ class FakeScreen:
 
     def only_looks(self, verb: str) -> bool:
         """As of a real one, in short."""
-        return verb in ("pick", "unfold", "fold", "details", "find")
+        return verb in ("select", "unfold", "fold", "details", "find")
 
     def turn(self) -> AbstractContextManager[object]:
         """One verb at a time."""
@@ -116,7 +116,7 @@ class FakeScreen:
         return {
             "scenes": {"source": draw(self.ops, self.unfolded["source"], self.direction), "destination": scene},
             "titles": {"source": "inception.pb", "destination": "destination after the plan"},
-            "picked": list(self.picked),
+            "selected": list(self.selected),
             "boundary": self._boundary(),
             "plan": self._plan(copies),
             "status": dict(self.status),
@@ -137,13 +137,13 @@ class FakeScreen:
 
     # verbs
 
-    def pick(self, names: list[str], mode: str) -> None:
-        old = [] if mode == "set" else self.picked
+    def select(self, names: list[str], mode: str) -> None:
+        old = [] if mode == "set" else self.selected
         if mode == "toggle":
-            self.picked = [n for n in old if n not in names] + [n for n in names if n not in old]
+            self.selected = [n for n in old if n not in names] + [n for n in names if n not in old]
         else:
-            self.picked = list(dict.fromkeys([*old, *names]))
-        self._changed("pick", names=names, mode=mode)
+            self.selected = list(dict.fromkeys([*old, *names]))
+        self._changed("select", names=names, mode=mode)
 
     def unfold(self, pane: str, name: str) -> None:
         self.unfolded[pane].add(name)
@@ -195,11 +195,11 @@ class FakeScreen:
         self.inputs, self.outputs = [], []
         self._changed("clear_boundary")
 
-    def boundary_of_picked(self) -> None:
-        inside = {n for n in self.ops if any(n == p or holds(p, n) for p in self.picked)}
+    def boundary_of_selection(self) -> None:
+        inside = {n for n in self.ops if any(n == p or holds(p, n) for p in self.selected)}
         self.inputs = sorted({t for n in inside for t in self.ops[n][1] if op_of(t) not in inside})
         self.outputs = sorted({t for n, (_, i) in self.ops.items() if n not in inside for t in i if op_of(t) in inside})
-        self._changed("boundary_of_picked")
+        self._changed("boundary_of_selection")
 
     def add_leak(self, tensor: str) -> None:
         self.inputs.append(tensor)
@@ -254,9 +254,9 @@ class FakeScreen:
 
     def find_like(self, names: list[str]) -> dict[str, Any]:
         kind = self.ops[names[0]][0]
-        self.picked = [n for n, (k, _) in self.ops.items() if k == kind]
+        self.selected = [n for n, (k, _) in self.ops.items() if k == kind]
         self._changed("find_like", names=names)
-        boxes = dict.fromkeys(self.picked, 1)
+        boxes = dict.fromkeys(self.selected, 1)
         return {"count": len(boxes), "ops": len(boxes), "boxes": boxes, "near": ""}
 
     def reveal(self, pane: str, name: str) -> None:
@@ -266,7 +266,7 @@ class FakeScreen:
             self.unfolded[pane].add(head + "/")
         if holds(SERIES, name):
             self.unfolded[pane].add(SERIES)
-        self.picked = [name]
+        self.selected = [name]
         self._changed("reveal", pane=pane, name=name)
 
     def outline_open(self, name: str) -> None:
@@ -283,8 +283,8 @@ class FakeScreen:
     def set_budget(self, boxes: int) -> None:
         self._changed("set_budget", boxes=boxes)
 
-    def show_aside(self, kind: str, on: bool) -> None:
-        self._changed("show_aside", kind=kind, on=on)
+    def show_helpers(self, kind: str, on: bool) -> None:
+        self._changed("show_helpers", kind=kind, on=on)
 
     def hide_ops(self, types: list[str]) -> None:
         self._changed("hide_ops", types=types)

@@ -102,4 +102,4 @@ class WidgetPage:
         return self.page.evaluate(_RUN_AXE)
 
 
-_SHOWN = ("scenes", "titles", "look", "picked", "boundary", "plan", "status", "outline", "views", "theme")
+_SHOWN = ("scenes", "titles", "look", "selected", "boundary", "plan", "status", "outline", "views", "theme")

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from tests.circles import shortest_circle
+from tests.cycles import shortest_cycle
 from tests.needs import ROOT, need
 
 FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
@@ -51,15 +51,15 @@ def test_source(path):
     assert not banned, banned
 
 
-def test_no_circle_of_imports():
+def test_no_cycle_of_imports():
     source = FRONTEND / "src"
     files = {path.relative_to(source).with_suffix("").as_posix(): path for path in source.rglob("*.ts")}
     read = {
         name: {posixpath.normpath(f"{name}/../{end}") for end in _IMPORT.findall(path.read_text())}
         for name, path in files.items()
     }
-    circle = shortest_circle({name: found & set(files) for name, found in read.items()})
-    assert not circle, " -> ".join(circle)
+    cycle = shortest_cycle({name: found & set(files) for name, found in read.items()})
+    assert not cycle, " -> ".join(cycle)
 
 
 @pytest.mark.parametrize("name", ["widget.js", "page.js", "widget.css"])
@@ -72,7 +72,7 @@ def test_bundle_reaches_nothing_outside(name):
 
 def test_bundle_is_small():
     # it is sent with every widget and saved in every notebook
-    assert sum((STATIC / name).stat().st_size for name in ("widget.js", "widget.css")) < 110_000
+    assert sum((STATIC / name).stat().st_size for name in ("widget.js", "widget.css")) < 105_000
 
 
 def test_the_lock_file_names_no_registry():

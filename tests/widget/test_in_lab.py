@@ -22,7 +22,7 @@ def test_round_trip(page, server):
     page.wait_for_selector(".gs-box")
     page.locator('.gs-box[aria-label^="split"]').click()
     page.wait_for_selector(".gs-inspector h3")
-    assert opened.ask("w.picked") == ["split"]
+    assert opened.ask("w.selected") == ["split"]
     for key in ("i", "ArrowDown", "ArrowLeft", "ArrowRight", "x", "d", "d", "0"):
         page.keyboard.press(key)
     page.wait_for_selector(".gs-chip-in")
@@ -32,8 +32,8 @@ def test_round_trip(page, server):
     assert page.locator(".jp-Dialog").count() == 0
     page.locator('.gs-box[aria-label*="mixed/"]').dblclick()
     page.wait_for_selector('.gs-group[aria-label*="mixed/"]')
-    opened.run("screen.pick(['images'], 'set')")
-    page.wait_for_selector('.gs-box.gs-picked[aria-label^="images"]')
+    opened.run("screen.select(['images'], 'set')")
+    page.wait_for_selector('.gs-box.gs-selected[aria-label^="images"]')
     opened.close()
 
 

@@ -21,16 +21,16 @@ def marked(screen=None):
     return screen
 
 
-def test_click_picks_and_inspects(widget_page):
+def test_click_selects_and_inspects(widget_page):
     shown = widget_page()
     shown.item("softmax2").click()
     shown.settle()
     assert shown.sent == [
-        ("pick", {"names": ["softmax2"], "mode": "set"}),
+        ("select", {"names": ["softmax2"], "mode": "set"}),
         ("details", {"pane": "source", "name": "softmax2"}),
     ]
     assert shown.page.locator(".gs-inspector h3").inner_text() == "softmax2"
-    assert shown.widget._screen.picked == ["softmax2"]
+    assert shown.widget._screen.selected == ["softmax2"]
 
 
 def test_highlight_is_there_before_any_answer(widget_page):
@@ -39,7 +39,7 @@ def test_highlight_is_there_before_any_answer(widget_page):
         """() => new Promise(done => {
           const box = document.querySelector('.gs-item[aria-label^="softmax2"]');
           box.dispatchEvent(new MouseEvent("click", {bubbles: true}));
-          requestAnimationFrame(() => done([box.classList.contains("gs-picked"), box.getAttribute("aria-selected")]));
+          requestAnimationFrame(() => done([box.classList.contains("gs-selected"), box.getAttribute("aria-selected")]));
         })"""
     )
     assert lit == [True, "true"]
@@ -50,11 +50,11 @@ def test_ctrl_click_toggles(widget_page):
     shown.item("softmax2").click()
     shown.item("images").click(modifiers=["Control"])
     shown.settle()
-    assert shown.widget._screen.picked == ["softmax2", "images"]
-    assert shown.page.locator(".gs-box.gs-picked").count() == 2
+    assert shown.widget._screen.selected == ["softmax2", "images"]
+    assert shown.page.locator(".gs-box.gs-selected").count() == 2
     shown.item("images").click(modifiers=["Control"])
     shown.settle()
-    assert shown.widget._screen.picked == ["softmax2"]
+    assert shown.widget._screen.selected == ["softmax2"]
 
 
 def test_pan_and_zoom_send_nothing(widget_page):
@@ -89,7 +89,7 @@ def test_plain_wheel_is_left_to_the_notebook(widget_page):
     assert before == shown.page.evaluate("() => document.querySelector('.gs-root').getAttribute('transform')")
 
 
-def test_shift_drag_picks_what_the_frame_touches(widget_page):
+def test_shift_drag_selects_what_the_frame_touches(widget_page):
     shown = widget_page()
     a, b = shown.page.evaluate(BOX % "images"), shown.page.evaluate(BOX % "keep_prob")
     mouse = shown.page.mouse
@@ -99,8 +99,8 @@ def test_shift_drag_picks_what_the_frame_touches(widget_page):
     mouse.move(b["x"] + b["width"] + 8, b["y"] + b["height"] + 6, steps=5)
     mouse.up()
     shown.page.keyboard.up("Shift")
-    shown.settle("pick")
-    assert set(shown.widget._screen.picked) == {"images", "keep_prob"}
+    shown.settle("select")
+    assert set(shown.widget._screen.selected) == {"images", "keep_prob"}
 
 
 def test_double_click_unfolds_in_place_and_folds_again(widget_page):
@@ -451,9 +451,9 @@ def test_a_pick_scrolls_the_outline_and_never_the_notebook(widget_page):
     )
     row = shown.page.locator('.gs-entry[title="opch"]')
     before = row.bounding_box()["y"]
-    shown.widget.simulate("pick", names=["opch"])  # as Python does, or another view of the same screen
+    shown.widget.simulate("select", names=["opch"])  # as Python does, or another view of the same screen
     shown.push()
-    shown.page.locator('.gs-entry.gs-picked[title="opch"]').wait_for()
+    shown.page.locator('.gs-entry.gs-selected[title="opch"]').wait_for()
     assert shown.page.evaluate("() => window.scrollY") == 200
     area = shown.page.locator(".gs-outline").bounding_box()
     assert row.bounding_box()["y"] + 10 < area["y"] + area["height"] < before
@@ -487,13 +487,13 @@ def test_two_views_of_one_widget_are_in_step_and_closing_one_leaves_the_other(wi
     shown.page.locator("main >> nth=1 >> .gs-box").first.wait_for()
     assert shown.page.evaluate(listeners) == [2 * n for n in alone]
     shown.item("softmax2").click()
-    shown.page.locator("main >> nth=1 >> .gs-box.gs-picked[data-name='softmax2']").wait_for()
+    shown.page.locator("main >> nth=1 >> .gs-box.gs-selected[data-name='softmax2']").wait_for()
     shown.page.evaluate("closeSecond()")
     assert shown.page.evaluate(listeners) == alone
     assert shown.page.evaluate("second.childElementCount") == 0
     shown.item("images").click()
     shown.settle()
-    assert shown.widget._screen.picked == ["images"]
+    assert shown.widget._screen.selected == ["images"]
 
 
 def test_name_and_python_of_an_op_are_copied(widget_page):

@@ -40,10 +40,10 @@ def test_the_first_state_is_the_screens(widget, screen):
 
 
 def test_a_message_is_done_and_answered(widget, screen):
-    say(widget, v=1, id=4, verb="pick", args={"names": ["images"], "mode": "set"})
-    assert screen.calls == [("pick", {"names": ["images"], "mode": "set"})]
+    say(widget, v=1, id=4, verb="select", args={"names": ["images"], "mode": "set"})
+    assert screen.calls == [("select", {"names": ["images"], "mode": "set"})]
     assert widget.told == [{"v": 1, "id": 4, "ok": True, "result": None}]
-    assert widget.picked == ["images"]
+    assert widget.selected == ["images"]
 
 
 def test_simulate_is_the_same_handler(widget, screen):
@@ -131,12 +131,12 @@ def test_changes_from_a_thread_while_the_screen_holds_its_lock(screen):
     thread.start()
     for i in range(50):
         with lock:
-            screen.pick([f"op{i}"], "set")
+            screen.select([f"op{i}"], "set")
     thread.join(60)
     assert not thread.is_alive()
     until(lambda: not widget._pushing and not widget._stale)
     assert widget.status["text"] == "layout 49"
-    assert widget.picked == ["op49"]
+    assert widget.selected == ["op49"]
 
 
 def test_the_bundle_has_a_picture_for_every_viewer(widget, screen):

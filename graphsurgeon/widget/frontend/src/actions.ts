@@ -9,11 +9,11 @@ import type { Popup } from "./popup";
 import type { Search } from "./search";
 import { edgeTitle } from "./shapes";
 import type { StatusBar } from "./statusbar";
-import type { Store, TwoPicks } from "./store";
+import type { Store, TwoEnds } from "./store";
 import type { Mode, PaneName, Unmapped, Verbs } from "./table";
 import type { Box, Edge, Group, Model } from "./types";
 
-type Second = Exclude<TwoPicks, "connect">;
+type Second = Exclude<TwoEnds, "connect">;
 
 export const SECOND: Record<
   Second,
@@ -42,12 +42,12 @@ export interface Parts {
 }
 
 export class Actions {
-  private asked = 0;
+  #asked = 0;
 
   constructor(readonly p: Parts) {}
 
-  get picked(): Record<PaneName, ReadonlySet<string>> {
-    return this.p.store.now.picked;
+  get selected(): Record<PaneName, ReadonlySet<string>> {
+    return this.p.store.now.selected;
   }
 
   /** The pane that keys mean. */
@@ -61,8 +61,8 @@ export class Actions {
     return here ? "" : `Edits are made in ${this.p.model.get("titles").destination}, at the right.`;
   }
 
-  /** Something else is picked than what was looked for. */
-  private forget(): void {
+  /** Something else is selected than what was looked for. */
+  #forget(): void {
     if (!this.p.store.now.alike) return;
     this.p.panes.source.drawing.found({});
     this.p.store.set({ alike: null });
@@ -88,47 +88,47 @@ export class Actions {
   /** Sends a verb that nobody waits for. */
   readonly ask = <V extends keyof Verbs>(verb: V, args: Verbs[V]): void => void this.send(verb, args);
 
-  /** Takes Python's picks, unless picks of ours are on their way. */
+  /** Takes Python's selections, unless selections of ours are on their way. */
   adopt(first = false): void {
-    if (this.p.api.pending("pick")) return;
-    const old = this.picked.source,
-      now = new Set(this.p.model.get("picked"));
-    this.p.store.pick("source", now);
+    if (this.p.api.pending("select")) return;
+    const old = this.selected.source,
+      now = new Set(this.p.model.get("selected"));
+    this.p.store.select("source", now);
     if (first || (old.size === now.size && [...now].every(n => old.has(n)))) return;
     void this.inspect(this.p.panes.source);
-    // what Python picks is shown; its scene may come with the same message
+    // what Python selects is shown; its scene may come with the same message
     if (now.size) queueMicrotask(() => this.p.panes.source.lookAt([...now]));
   }
 
-  pick(pane: Pane, names: string[], mode: Mode): void {
-    const old = this.picked[pane.name],
+  select(pane: Pane, names: string[], mode: Mode): void {
+    const old = this.selected[pane.name],
       next = new Set(mode === "set" ? [] : old);
     for (const name of names) {
       if (mode === "toggle" && next.has(name)) next.delete(name);
       else next.add(name);
     }
     const same = next.size === old.size && [...next].every(n => old.has(n));
-    this.forget();
-    this.p.store.pick(pane.name, next, { edge: null });
-    if (!same && pane.name === "source") void this.send("pick", { names, mode }).then(() => this.adopt());
+    this.#forget();
+    this.p.store.select(pane.name, next, { edge: null });
+    if (!same && pane.name === "source") void this.send("select", { names, mode }).then(() => this.adopt());
     void this.inspect(pane);
   }
 
-  /** Shows in the inspector what is picked. */
+  /** Shows in the inspector what is selected. */
   async inspect(pane: Pane): Promise<void> {
-    const names = [...this.picked[pane.name]],
+    const names = [...this.selected[pane.name]],
       name = names[0];
-    const asked = ++this.asked;
+    const asked = ++this.#asked;
     if (name === undefined) return this.p.inspector.nothing();
     if (names.length > 1) return this.p.inspector.several(names);
     this.p.inspector.waiting(name);
     const details = await this.send("details", { pane: pane.name, name });
-    if (details && asked === this.asked) this.p.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
+    if (details && asked === this.#asked) this.p.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
   }
 
   showEdge(pane: Pane, edge: Edge): void {
-    this.asked++;
-    this.p.store.pick(pane.name, pane.name === "source" ? this.picked.source : [], { edge });
+    this.#asked++;
+    this.p.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
     const [from, to] = [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!.label);
     this.p.inspector.edge(
       edgeTitle(edge),
@@ -156,20 +156,16 @@ export class Actions {
     const { edge } = this.p.store.now;
     if (edge) return edge.tensors[0] ?? null;
     const of = pane.current?.of;
-    if (!of) this.p.status.say("Pick an op first.", "warn");
+    if (!of) this.p.status.say("Select an op first.", "warn");
     else if (isFold(of))
       this.p.status.say(
-        `'${of.name.slice(0, 80)}' is a scope: unfold it (Enter) and pick an op, or press Shift+B for the boundary of what is picked.`,
+        `'${of.name.slice(0, 80)}' is a scope: unfold it (Enter) and select an op, or press Shift+B for the boundary of what is selected.`,
         "warn",
       );
     else if ("outputs" in of && of.kind === "op" && of.outputs === 0)
       this.p.status.say(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
     else return this.p.inspector.tensorOf(of.name);
     return null;
-  }
-
-  mark(tensor: string, as: "input" | "output"): void {
-    this.ask(as === "input" ? "mark_input" : "mark_output", { tensor });
   }
 
   async copy(to: string | null, unmapped: Unmapped): Promise<void> {
@@ -182,15 +178,15 @@ export class Actions {
     return this.p.inspector.tensorOf(op);
   }
 
-  /** What a pick of two means: an op where it is about order, else a tensor. */
-  private end(pane: Pane, verb: TwoPicks): string | null {
+  /** What a choice of two means: an op where it is about order, else a tensor. */
+  #end(pane: Pane, verb: TwoEnds): string | null {
     const of = pane.current?.of;
     return verb !== "connect" && SECOND[verb].order && of && !isFold(of) ? of.name : this.tensor(pane);
   }
 
-  /** Takes the first of two picks. */
-  arm(pane: Pane, verb: TwoPicks): void {
-    const tensor = this.end(pane, verb),
+  /** Takes the first of two ends. */
+  arm(pane: Pane, verb: TwoEnds): void {
+    const tensor = this.#end(pane, verb),
       box = pane.current?.of.name;
     if (!tensor || box === undefined) return;
     const no = verb === "connect" ? "" : this.refusal(pane);
@@ -200,12 +196,12 @@ export class Actions {
     this.p.status.say(`${verb === "connect" ? "Connect " : ""}${tensor.slice(0, 80)}: ${ask}; Esc gives up.`);
   }
 
-  /** Takes the second pick of an edit. */
+  /** Takes the second end of an edit. */
   second(pane: Pane): void {
     const { armed } = this.p.store.now,
       no = this.refusal(pane);
     if (!armed || armed.verb === "connect") return;
-    const tensor = no ? null : this.end(pane, armed.verb);
+    const tensor = no ? null : this.#end(pane, armed.verb);
     if (!tensor) return no ? this.p.status.say(no, "warn") : undefined;
     this.p.store.set({ armed: null });
     if (armed.verb === "reroute") this.ask("reroute", { old: armed.tensor, to: tensor });
@@ -219,7 +215,7 @@ export class Actions {
     if (!this.p.store.now.armed) return this.arm(pane, "connect");
     const of = pane.current?.of;
     if (!of || isFold(of))
-      return this.p.status.say("The second m needs an op: unfold the scope (Enter) and pick the op that shall read the tensor.", "warn");
+      return this.p.status.say("The second m needs an op: unfold the scope (Enter) and select the op that shall read the tensor.", "warn");
     const details = await this.send("details", { pane: pane.name, name: of.name });
     const { armed } = this.p.store.now;
     if (!details || !armed) return;
@@ -228,7 +224,7 @@ export class Actions {
       this.p.store.set({ armed: null });
       this.ask("connect", { tensor, to: of.name, input });
     };
-    if (!details.inputs.length) this.p.status.say(`'${of.name.slice(0, 80)}' has no inputs: pick another op.`, "warn");
+    if (!details.inputs.length) this.p.status.say(`'${of.name.slice(0, 80)}' has no inputs: select another op.`, "warn");
     else if (details.inputs.length === 1) join(0);
     else
       this.p.popup.choose(
@@ -254,12 +250,12 @@ export class Actions {
     );
   }
 
-  /** Esc takes back the nearest thing: a connection begun, a layout that runs, then the picks. */
+  /** Esc takes back the nearest thing: a connection begun, a layout that runs, then the selections. */
   escape(pane: Pane): void {
     if (this.p.store.now.armed) {
       this.p.store.set({ armed: null });
       this.p.status.say("Given up: nothing changed.");
     } else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) this.ask("cancel", {});
-    else this.pick(pane, [], "set");
+    else this.select(pane, [], "set");
   }
 }

@@ -5,6 +5,9 @@ import type { ErrorParts, Model } from "./types";
 
 export type Result<V extends keyof Verbs> = V extends keyof Results ? Results[V] : unknown;
 
+/** Sends a verb that nobody waits for. */
+export type Ask = <V extends keyof Verbs>(verb: V, args: Verbs[V]) => void;
+
 export const VERSION = 1;
 
 // how the notebook's widget manager says that no kernel is behind a model any more
@@ -32,60 +35,62 @@ interface Waiting {
 }
 
 export class Api {
-  private waiting = new Map<number, Waiting>();
+  #waiting = new Map<number, Waiting>();
   // answers reach every view of a model: two views must not use the same numbers
-  private next = Math.floor(Math.random() * 2 ** 30) * 2 ** 20 + 1;
+  #next = Math.floor(Math.random() * 2 ** 30) * 2 ** 20 + 1;
 
-  private gone = false;
+  #gone = false;
+  readonly #model: Model;
+  readonly #changed: () => void;
+  readonly #lost: (text: string) => void;
 
   /** `lost` is called when the kernel is gone; `changed` is called whenever the number of unanswered requests changes. */
-  constructor(
-    private model: Model,
-    private changed: () => void = () => {},
-    private lost: (text: string) => void = () => {},
-  ) {
-    model.on("msg:custom", this.receive);
-    for (const event of GONE) model.on(event, this.leave);
+  constructor(model: Model, changed: () => void = () => {}, lost: (text: string) => void = () => {}) {
+    this.#model = model;
+    this.#changed = changed;
+    this.#lost = lost;
+    model.on("msg:custom", this.#receive);
+    for (const event of GONE) model.on(event, this.#leave);
   }
 
   /** Asks Python for `verb`; rejects with Refused. */
   call<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> {
-    const id = this.next++;
-    if (this.gone) return Promise.reject(new Refused({ asked: verb, ...NOBODY }));
+    const id = this.#next++;
+    if (this.#gone) return Promise.reject(new Refused({ asked: verb, ...NOBODY }));
     return new Promise((done, failed) => {
-      this.waiting.set(id, { done, failed, verb });
-      this.model.send({ v: VERSION, id, verb, args });
-      this.changed();
+      this.#waiting.set(id, { done, failed, verb });
+      this.#model.send({ v: VERSION, id, verb, args });
+      this.#changed();
     });
   }
 
   /** Unanswered requests, of one verb or of all. */
   pending(verb?: keyof Verbs): number {
-    if (!verb) return this.waiting.size;
-    return [...this.waiting.values()].filter(w => w.verb === verb).length;
+    if (!verb) return this.#waiting.size;
+    return [...this.#waiting.values()].filter(w => w.verb === verb).length;
   }
 
   close(): void {
-    this.model.off("msg:custom", this.receive);
-    for (const event of GONE) this.model.off(event, this.leave);
-    this.waiting.clear();
+    this.#model.off("msg:custom", this.#receive);
+    for (const event of GONE) this.#model.off(event, this.#leave);
+    this.#waiting.clear();
   }
 
   /** The kernel was ended or started anew: who waits is told, and nobody waits any more. */
-  private leave = (): void => {
-    this.gone = true;
-    for (const { failed, verb } of this.waiting.values()) failed(new Refused({ asked: verb, ...NOBODY }));
-    this.waiting.clear();
-    this.changed();
-    this.lost(`${NOBODY.wrong[0]!.toUpperCase()}${NOBODY.wrong.slice(1)}. ${NOBODY.instead}.`);
+  #leave = (): void => {
+    this.#gone = true;
+    for (const { failed, verb } of this.#waiting.values()) failed(new Refused({ asked: verb, ...NOBODY }));
+    this.#waiting.clear();
+    this.#changed();
+    this.#lost(`${NOBODY.wrong[0]!.toUpperCase()}${NOBODY.wrong.slice(1)}. ${NOBODY.instead}.`);
   };
 
-  private receive = (message: any): void => {
+  #receive = (message: any): void => {
     if (!message || message.v !== VERSION) return;
-    const waiting = this.waiting.get(message.id);
+    const waiting = this.#waiting.get(message.id);
     if (!waiting) return;
-    this.waiting.delete(message.id);
-    this.changed();
+    this.#waiting.delete(message.id);
+    this.#changed();
     if (message.ok) waiting.done(message.result);
     else waiting.failed(new Refused(message.error));
   };

@@ -1,6 +1,6 @@
 // Puts the parts of the screen together and keeps them in step with the model.
-import { Api } from "./api";
-import { besides, count, h } from "./dom";
+import { Api, type Ask } from "./api";
+import { besides, count, h, handled, hasFocus } from "./dom";
 import { Hands } from "./hands";
 import { Inspector } from "./inspector";
 import { actionOf } from "./keys";
@@ -31,20 +31,25 @@ export function mount(model: Model, host: HTMLElement): () => void {
   let inside = "",
     sidesChosen = false,
     width = 0;
-  const store = new Store();
+  const store = new Store(),
+    ask: Ask = (verb, args) => acts.ask(verb, args);
 
   const status = new StatusBar(
-    () => acts.ask("cancel", {}),
+    () => ask("cancel", {}),
     keys => acts.fade(keys),
   );
   const api = new Api(
     model,
-    () => status.pending(api.pending()),
+    () => {
+      const n = api.pending();
+      root.toggleAttribute("data-waits", n > 0);
+      status.pending(n);
+    },
     text => status.say(text, "warn"),
   );
   const popup = new Popup(root);
   const events: PaneEvents = {
-    picked: (pane, names, mode) => acts.pick(pane, names, mode),
+    selected: (pane, names, mode) => acts.select(pane, names, mode),
     opened: (pane, item) => acts.open(pane, item),
     edge: (pane, edge) => acts.showEdge(pane, edge),
     menu: (pane, item, x, y) => hands.menu(pane, item.of, { x, y }),
@@ -54,34 +59,25 @@ export function mount(model: Model, host: HTMLElement): () => void {
     focused: pane => activate(pane.name),
   };
   const panes = { source: new Pane("source", events), destination: new Pane("destination", events) };
-  const inspector = new Inspector(id, {
-    marked: (tensor, as) => acts.mark(tensor, as),
-    unmarked: tensor => acts.ask("unmark", { tensor }),
+  const inspector = new Inspector(id, ask, {
     revealed: name => acts.reveal(store.now.active, name),
     // their buttons go with what they lead away from: the keyboard must not go with them
     inside: (name, fn) => {
-      acts.ask("look_inside", { name, function: fn });
+      ask("look_inside", { name, function: fn });
       focusPane();
     },
     asked: name => acts.send("value", { name }),
-    around: () => acts.ask("boundary_of_picked", {}),
     said: text => status.say(text),
   });
-  const plan = new PlanBar(id, {
+  const plan = new PlanBar(id, ask, {
     copied: (to, unmapped) => void acts.copy(to, unmapped),
-    undone: () => acts.ask("undo", {}),
-    redone: () => acts.ask("redo", {}),
     applied: () => acts.apply(),
-    unmarked: tensor => acts.ask("unmark", { tensor }),
-    leakAdded: tensor => acts.ask("add_leak", { tensor }),
-    policySet: (step, variable, policy) => acts.ask("set_policy", { step, variable, policy }),
-    cleared: () => acts.ask("clear_boundary", {}),
     said: text => status.say(text),
   });
   const outline = new Outline({
-    toggled: row => acts.ask(row.open ? "outline_close" : "outline_open", { name: row.name }),
+    toggled: row => ask(row.open ? "outline_close" : "outline_open", { name: row.name }),
     revealed: row => acts.reveal("source", row.name, false),
-    picked: (row, mode) => acts.pick(panes.source, [row.name], mode),
+    selected: (row, mode) => acts.select(panes.source, [row.name], mode),
   });
   const search = new Search(
     id,
@@ -94,17 +90,17 @@ export function mount(model: Model, host: HTMLElement): () => void {
     {
       does: action => hands.do(action),
       views: at => hands.going.menu(panes.source, at),
-      foldAll: () => acts.ask("fold_all", { pane: store.now.active }),
-      turn: direction => acts.ask("set_direction", { direction }),
       outline: () => sides({ outline: !store.now.sides.outline }, true),
       inspector: () => sides({ inspector: !store.now.sides.inspector }, true),
       seen: at => hands.seen.menu(store.now.active, at),
       colours: at => hands.seen.colours(at),
       leave: () => {
-        acts.ask("leave", {});
+        ask("leave", {});
         focusPane();
       },
     },
+    ask,
+    () => ask("fold_all", { pane: store.now.active }),
     search.element,
   );
   const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
@@ -134,11 +130,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (item) pane.focus(item, false);
   }
 
-  /** Picks, marks and the start of a connection: all that changes without a new scene. */
+  /** Selections, marks and the start of a connection: all that changes without a new scene. */
   function highlight(): void {
-    const { picked, armed, edge, faded } = store.now;
+    const { selected, armed, edge, faded } = store.now;
     for (const pane of [panes.source, panes.destination]) {
-      pane.drawing.pick(picked[pane.name]);
+      pane.drawing.select(selected[pane.name]);
       pane.drawing.mark(pane.name === "source" && !inside ? model.get("boundary") : null, armed?.pane === pane.name ? armed.box : null);
       pane.drawing.lightEdge(edge);
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
@@ -146,11 +142,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
     }
     const b = model.get("boundary");
     panes.source.cared = [
-      ...picked.source,
+      ...selected.source,
       ...Object.keys(b.boxes),
       ...[...b.inputs, ...b.outputs].map(t => t.tensor.replace(/:\d+$/, "")),
     ];
-    outline.pick(picked.source);
+    outline.select(selected.source);
   }
 
   function tabs(): void {
@@ -163,7 +159,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
         h(
           "button",
           {
-            type: "button",
             class: "gs-tab",
             "aria-pressed": String(active === name),
             on: {
@@ -209,16 +204,16 @@ export function mount(model: Model, host: HTMLElement): () => void {
       store.set({ active: "destination" });
     if (!destination && store.now.active === "destination") store.set({ active: "source" });
     const other = panes[store.now.active === "source" ? "destination" : "source"].element;
-    const lost = (!destination || (width && width < NARROW)) && other.contains(document.activeElement);
+    const lost = (!destination || (width && width < NARROW)) && hasFocus(other);
     tabs();
     room();
     panes.source.update(source ?? null, titles.source ?? "");
     panes.destination.update(destination ?? null, titles.destination ?? "");
     const stats = source?.stats;
-    const aside = Object.entries(stats?.aside ?? {})
+    const hidden = Object.entries(stats?.hidden ?? {})
       .filter(([, n]) => n)
       .map(([what, n]) => besides(n, what));
-    const figures = stats ? [count(stats.ops, "op"), ...aside, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
+    const figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     top.update(titles.source ?? "", figures, source?.direction ?? "TB", model.get("look")?.inside ?? []);
     status.colours([source, destination]);
     highlight();
@@ -231,26 +226,23 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (root.querySelector(":disabled:focus")) focusPane();
   }
 
-  const listen: [keyof State, () => void][] = [
-    ["scenes", draw],
-    ["titles", draw],
-    ["look", draw],
-    ["picked", () => acts.adopt()],
-    [
-      "boundary",
-      () => {
-        highlight();
-        inspector.update(model.get("boundary"));
-        planned();
-      },
-    ],
-    ["plan", planned],
-    ["status", () => status.update(model.get("status"))],
-    ["outline", () => outline.update(model.get("outline").rows, acts.picked.source)],
-    ["views", () => top.places(model.get("views"))],
-    ["theme", () => theme.update()],
-  ];
-  for (const [name, call] of listen) model.on(`change:${name}`, call);
+  const changed: Partial<Record<keyof State, () => void>> = {
+    scenes: draw,
+    titles: draw,
+    look: draw,
+    selected: () => acts.adopt(),
+    boundary: () => {
+      highlight();
+      inspector.update(model.get("boundary"));
+      planned();
+    },
+    plan: planned,
+    status: () => status.update(model.get("status")),
+    outline: () => outline.update(model.get("outline").rows ?? [], acts.selected.source),
+    views: () => top.places(model.get("views")),
+    theme: () => theme.update(),
+  };
+  for (const [name, call] of Object.entries(changed)) model.on(`change:${name}`, call);
 
   root.addEventListener("keydown", e => {
     const target = e.target as HTMLElement,
@@ -259,9 +251,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (!action || (typing && action !== "escape" && action !== "apply")) return;
     // buttons and links keep their own Enter, Space and arrows
     const inDrawing = !!target.closest(".gs-canvas");
-    if (!inDrawing && ["open", "pick", "toggle", "up", "down", "left", "right", "first", "last", "menu"].includes(action)) return;
-    e.preventDefault();
-    e.stopPropagation();
+    if (!inDrawing && ["open", "select", "toggle", "up", "down", "left", "right", "first", "last", "menu"].includes(action)) return;
+    handled(e);
     if (typing && action === "escape") focusPane();
     else hands.do(action, e.key);
   });
@@ -282,16 +273,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
   for (const element of [root, panes.source.canvas, panes.destination.canvas]) size?.observe(element);
 
   sides();
-  outline.update(model.get("outline").rows ?? [], acts.picked.source);
-  plan.update(model.get("boundary"), model.get("plan"));
-  inspector.update(model.get("boundary"));
-  status.update(model.get("status"));
-  top.places(model.get("views"));
-  draw();
+  for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) changed[name]!();
   acts.adopt(true);
 
   return () => {
-    for (const [name, call] of listen) model.off(`change:${name}`, call);
+    for (const [name, call] of Object.entries(changed)) model.off(`change:${name}`, call);
     size?.disconnect();
     theme.stop();
     search.stop();

@@ -5,6 +5,9 @@ const FOCUSABLE = new Set(["button", "input", "select", "textarea", "summary"]);
 const UNPRINTABLE =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
+/** Most characters of what is shown when something is pointed at, or read aloud. */
+const MOST = 300;
+
 type Child = Node | string | null | undefined | false;
 
 export interface Props {
@@ -21,6 +24,8 @@ export function clean(text: string): string {
 /** An HTML element with attributes, listeners and children; strings become text nodes. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
+  // never the button that sends a form of the notebook's page
+  if (tag === "button") element.setAttribute("type", "button");
   set(element, props);
   if (FOCUSABLE.has(tag) || "tabindex" in props) element.setAttribute("data-lm-suppress-shortcuts", "true");
   fill(element, ...children);
@@ -44,20 +49,31 @@ function set(element: Element, props: Props): void {
   for (const [name, value] of Object.entries(props)) {
     if (name === "on") for (const [event, call] of Object.entries(value as object)) element.addEventListener(event, call as EventListener);
     else if (value !== undefined && value !== null && value !== false) {
-      element.setAttribute(name, value === true ? "" : clean(String(value)));
+      // a name can be as long as a file: what is only shown or read aloud is cut
+      const text = value === true ? "" : clean(String(value));
+      element.setAttribute(name, name === "title" || name === "aria-label" ? text.slice(0, MOST) : text);
     }
   }
 }
 
+export interface ButtonProps extends Props {
+  icon?: SVGElement;
+  text?: string;
+  label?: string;
+  kind?: string;
+}
+
+/** A line of text to fill in. */
+export function field(props: Props): HTMLInputElement {
+  return h("input", { type: "text", spellcheck: "false", autocomplete: "off", ...props });
+}
+
 /** A button with an icon, a text, or both; `label` is its name where it shows only an icon. */
-export function button(
-  props: { icon?: SVGElement; text?: string; label?: string; kind?: string; press: (event: MouseEvent) => void } & Props,
-): HTMLButtonElement {
+export function button(props: ButtonProps & { press: () => void }): HTMLButtonElement {
   const { icon, text, label, kind, press, class: cls, ...rest } = props;
   return h(
     "button",
     {
-      type: "button",
       class: ["gs-button", kind && `gs-${kind}`, !text && "gs-icon-only", cls].filter(Boolean).join(" "),
       "aria-label": text ? undefined : label,
       title: label,
@@ -69,6 +85,22 @@ export function button(
   );
 }
 
+/** A paragraph that explains. */
+export function muted(...children: Child[]): HTMLElement {
+  return h("p", { class: "gs-muted" }, ...children);
+}
+
+/** Whether the keyboard is in an element. */
+export function hasFocus(element: Element): boolean {
+  return element.contains(document.activeElement);
+}
+
+/** Nobody else does anything about an event. */
+export function handled(event: Event): void {
+  event.preventDefault();
+  event.stopPropagation();
+}
+
 /** Scrolls a list so that an entry of it is in sight; the page around the list stays where it is. */
 export function bring(entry: Element, list: Element): void {
   const a = list.getBoundingClientRect(),
@@ -77,22 +109,37 @@ export function bring(entry: Element, list: Element): void {
   else if (b.bottom > a.bottom) list.scrollTop += Math.min(b.bottom - a.bottom, b.top - a.top);
 }
 
+/** "1,200". */
+export function figure(n: number): string {
+  return n.toLocaleString("en");
+}
+
 /** "1 op", "2 ops". */
 export function count(n: number, one: string, many = one + "s"): string {
-  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+  return `${figure(n)} ${n === 1 ? one : many}`;
 }
 
-/** "1 constant aside", "2 constants aside". */
+/** "1 constant hidden", "2 constants hidden". */
 export function besides(n: number, what: string): string {
-  return `${count(n, what.replace(/ies\b/, "y").replace(/s\b/, ""), what)} aside`;
+  return `${count(n, what.replace(/ies\b/, "y").replace(/s\b/, ""), what)} hidden`;
 }
 
-/** Copies to the clipboard; false where the page may not. */
-export async function toClipboard(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
+/** A button that copies `text` to the clipboard and says so, or that the page may not. */
+export function copyButton(props: ButtonProps, text: string, done: string, say: (text: string) => void): HTMLButtonElement {
+  return button({
+    ...props,
+    press: async () => {
+      try {
+        await navigator.clipboard.writeText(text);
+        say(done);
+      } catch {
+        say("This page may not write to the clipboard.");
+      }
+    },
+  });
+}
+
+/** Gives an element the keyboard; nothing scrolls. */
+export function focus(element: HTMLElement | SVGElement | null | undefined): void {
+  element?.focus({ preventScroll: true });
 }

@@ -8,41 +8,44 @@ import type { Box, Group } from "./types";
 type Second = keyof typeof SECOND;
 
 export class Edits {
-  private readonly p: Parts;
+  readonly #p: Parts;
 
-  constructor(private acts: Actions) {
-    this.p = acts.p;
+  readonly #acts: Actions;
+
+  constructor(acts: Actions) {
+    this.#acts = acts;
+    this.#p = acts.p;
   }
 
-  /** What is picked in a pane if the box is part of it, else the box alone. */
-  private names(pane: Pane, of: Box | Group): string[] {
-    const picked = this.acts.picked[pane.name];
-    return picked.has(of.name) ? [...picked] : [of.name];
+  /** What is selected in a pane if the box is part of it, else the box alone. */
+  #names(pane: Pane, of: Box | Group): string[] {
+    const selected = this.#acts.selected[pane.name];
+    return selected.has(of.name) ? [...selected] : [of.name];
   }
 
-  /** What more is looked for of: once it was looked for, it is still what was picked then, not all that was found. */
-  private alike(pane: Pane, of: Box | Group): string[] {
-    const found = pane.name === "source" && this.acts.picked.source.has(of.name) ? this.p.store.now.alike : null;
-    return found ?? this.names(pane, of);
+  /** What more is looked for of: once it was looked for, it is still what was selected then, not all that was found. */
+  #alike(pane: Pane, of: Box | Group): string[] {
+    const found = pane.name === "source" && this.#acts.selected.source.has(of.name) ? this.#p.store.now.alike : null;
+    return found ?? this.#names(pane, of);
   }
 
-  /** Picks all places that look like what is picked, and shows how many ops of them other boxes hold. */
+  /** Selects all places that look like what is selected, and shows how many ops of them other boxes hold. */
   async like(pane: Pane, of: Box | Group): Promise<void> {
-    const names = this.alike(pane, of),
-      found = await this.acts.send("find_like", { names });
+    const names = this.#alike(pane, of),
+      found = await this.#acts.send("find_like", { names });
     if (!found) return;
-    this.p.store.set({ alike: names });
-    this.p.panes.source.drawing.found(found.boxes);
+    this.#p.store.set({ alike: names });
+    this.#p.panes.source.drawing.found(found.boxes);
   }
 
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
-    const no = this.acts.refusal(pane);
-    if (no) return this.p.status.say(no, "warn");
-    const names = this.names(pane, of);
+    const no = this.#acts.refusal(pane);
+    if (no) return this.#p.status.say(no, "warn");
+    const names = this.#names(pane, of);
     const folds = names.filter(name => /[/\]]$/.test(name));
-    const go = () => this.acts.ask("remove", { names, stitch });
+    const go = () => this.#acts.ask("remove", { names, stitch });
     if (folds.length)
-      this.p.popup.confirm(
+      this.#p.popup.confirm(
         `Take out all of ${folds.join(", ").slice(0, 120)}?`,
         ["It is a step of the plan: Ctrl+Z takes it back."],
         "Take out",
@@ -52,17 +55,17 @@ export class Edits {
   }
 
   menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
-    const no = this.acts.refusal(pane);
-    if (no) return this.p.status.say(no, "warn");
+    const no = this.#acts.refusal(pane);
+    if (no) return this.#p.status.say(no, "warn");
     const fold = isFold(of),
-      names = this.names(pane, of),
-      { acts } = this,
+      names = this.#names(pane, of),
+      acts = this.#acts,
       { ask } = acts,
-      { popup, model } = this.p,
-      picked = [...acts.picked[pane.name]];
+      { popup, model } = this.#p,
+      selected = [...acts.selected[pane.name]];
     const type = "kind" in of && !fold ? of.sub.split(" \u00b7 ")[0]! : "",
       whole = of.name.replace(/\/$/, "");
-    const like = this.alike(pane, of),
+    const like = this.#alike(pane, of),
       plan = model.get("plan"),
       all = names.length > 1 ? `all ${names.length}` : "it";
     const two = (verb: Second): Choice | false =>
@@ -79,21 +82,21 @@ export class Edits {
               "Insert an op behind it",
               [
                 { name: "op", label: "Op type, of one input", value: "Identity" },
-                { name: "name", label: "Name", value: "", hint: "a free one" },
+                { name: "name", label: "Name", hint: "a free one" },
               ],
               "Insert",
               v => ask("insert", { op: v.op!, on: acts.tensorOf(of.name), name: v.name || null }),
             ),
         },
         !fold && {
-          text: "Insert a copy of what is picked \u2026",
-          off: !picked.length || picked.includes(of.name),
+          text: "Insert a copy of what is selected \u2026",
+          off: !selected.length || selected.includes(of.name),
           run: () =>
             popup.ask(
-              `Insert a copy of ${some(picked)} behind it`,
-              [{ name: "to", label: "Scope of the copy", value: "", hint: "a free one" }],
+              `Insert a copy of ${some(selected)} behind it`,
+              [{ name: "to", label: "Scope of the copy", hint: "a free one" }],
               "Insert",
-              v => ask("insert_copy", { names: picked, on: acts.tensorOf(of.name), to: v.to || null }),
+              v => ask("insert_copy", { names: selected, on: acts.tensorOf(of.name), to: v.to || null }),
             ),
         },
         {
@@ -101,7 +104,7 @@ export class Edits {
           run: () => ask("detach", { names, side: "outputs" }),
         },
       ],
-      [names.length > 1 ? `All ${names.length} picked` : fold ? "The scope itself" : "The op itself"]: [
+      [names.length > 1 ? `All ${names.length} selected` : fold ? "The scope itself" : "The op itself"]: [
         { text: `Take ${all} out`, key: "Shift+Del", run: () => this.remove(pane, of, false) },
         { text: `Take ${all} out and stitch`, key: "Del", run: () => this.remove(pane, of, true) },
         { text: `Feed ${all} by placeholders`, run: () => ask("detach", { names, side: "inputs" }) },
@@ -126,8 +129,8 @@ export class Edits {
             popup.ask(
               "Set an attribute",
               [
-                { name: "name", label: "Attribute", value: "" },
-                { name: "value", label: "Value, as Python", value: "", hint: "None clears one that begins with _" },
+                { name: "name", label: "Attribute" },
+                { name: "value", label: "Value, as Python", hint: "None clears one that begins with _" },
               ],
               "Set",
               v => ask("set_attr", { names, name: v.name!, value: v.value! }),
@@ -143,11 +146,8 @@ export class Edits {
         {
           text: `Collapse ${all} into a function \u2026`,
           run: () =>
-            popup.ask(
-              `Collapse ${some(names)} into one call`,
-              [{ name: "name", label: "Name", value: "", hint: "a free one" }],
-              "Collapse",
-              v => ask("collapse", { names, name: v.name || null }),
+            popup.ask(`Collapse ${some(names)} into one call`, [{ name: "name", label: "Name", hint: "a free one" }], "Collapse", v =>
+              ask("collapse", { names, name: v.name || null }),
             ),
         },
         type.endsWith("PartitionedCall") && { text: "Inline the call", run: () => ask("inline", { names: [of.name] }) },
@@ -157,7 +157,7 @@ export class Edits {
             popup.ask(
               `Replace all like ${some(like)} by`,
               [
-                { name: "by", label: "Op type", value: "", hint: "of as many inputs, as Softplus" },
+                { name: "by", label: "Op type", hint: "of as many inputs, as Softplus" },
                 {
                   name: "external",
                   label: "If others read inside",
@@ -181,8 +181,8 @@ export class Edits {
             popup.ask(
               "Make the edits so far on copies",
               [
-                { name: "to", label: "Scope of the copies", value: "", hint: "a free one" },
-                { name: "until", label: "Up to the op", value: "", hint: "all downstream" },
+                { name: "to", label: "Scope of the copies", hint: "a free one" },
+                { name: "until", label: "Up to the op", hint: "all downstream" },
                 {
                   name: "assign",
                   label: "Ops that set state",

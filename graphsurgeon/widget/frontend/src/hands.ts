@@ -5,156 +5,127 @@ import { below, Going } from "./going";
 import type { Pane } from "./pane";
 import { isFold, neighbour, type Step } from "./places";
 import { Seen } from "./seen";
-import type { Action } from "./table";
+import type { Item } from "./scene";
+import type { Action, Mode } from "./table";
 import type { Box, Group } from "./types";
+
+/** Does something in the pane that keys mean, with the item that they mean. */
+type Deed = (pane: Pane, item: Item | null, key: string) => unknown;
 
 export class Hands {
   readonly acts: Actions;
-  private readonly edits: Edits;
+  readonly #edits: Edits;
   readonly going: Going;
   readonly seen: Seen;
+  readonly #does: Record<Action, Deed>;
 
   constructor(parts: Parts) {
     this.acts = new Actions(parts);
-    this.edits = new Edits(this.acts);
+    this.#edits = new Edits(this.acts);
     this.going = new Going(this.acts);
     this.seen = new Seen(this.acts);
+    this.#does = this.#table();
   }
 
-  /** Does the action of a key; false when it has nothing to do here. */
-  do(action: Action, key = ""): boolean {
+  /** Does the action of a key. */
+  do(action: Action, key = ""): void {
     const { p } = this.acts,
       { acts } = this,
       pane = acts.pane,
       item = pane.current,
-      scene = pane.scene;
-    const { armed } = p.store.now;
-    if (
-      armed &&
-      armed.verb !== "connect" &&
-      ["open", "reroute", "connect"].includes(action) &&
-      item &&
-      !(action === "open" && isFold(item.of))
-    ) {
-      acts.second(pane);
-      return true;
-    }
-    switch (action) {
-      case "up":
-      case "down":
-      case "left":
-      case "right": {
-        const next = scene && item && neighbour(scene, item.of, action as Step);
+      { armed } = p.store.now;
+    const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && isFold(item.of));
+    if (armed && armed.verb !== "connect" && item && second) acts.second(pane);
+    else this.#does[action](pane, item, key);
+  }
+
+  /** What each action does. */
+  #table(): Record<Action, Deed> {
+    const { acts } = this,
+      { p } = acts;
+    const go =
+      (step: Step): Deed =>
+      (pane, item) => {
+        const next = pane.scene && item && neighbour(pane.scene, item.of, step);
         const found = next && pane.drawing.named(next.name);
         if (found) pane.focus(found);
-        break;
-      }
-      case "first":
-      case "last": {
-        const list = [...pane.drawing.root.querySelectorAll<SVGGElement>(".gs-layer-boxes > .gs-item")];
-        const found = pane.drawing.at(list[action === "first" ? 0 : list.length - 1] ?? null);
+      };
+    const end =
+      (at: number): Deed =>
+      pane => {
+        const found = pane.drawing.at([...pane.drawing.root.querySelectorAll(".gs-layer-boxes > .gs-item")].at(at) ?? null);
         if (found && "g" in found) pane.focus(found);
-        break;
-      }
-      case "pick":
-        if (item) acts.pick(pane, [item.of.name], "set");
-        break;
-      case "toggle":
-        if (item) acts.pick(pane, [item.of.name], "toggle");
-        break;
-      case "open":
-        if (item) {
-          if (isFold(item.of)) acts.open(pane, item.of);
-          else acts.pick(pane, [item.of.name], "set");
-        }
-        break;
-      case "input":
-      case "output": {
+      };
+    const select =
+      (mode: Mode): Deed =>
+      (pane, item) =>
+        item && acts.select(pane, [item.of.name], mode);
+    const mark =
+      (verb: "mark_input" | "mark_output"): Deed =>
+      pane => {
         const tensor = acts.tensor(pane);
-        if (tensor) acts.mark(tensor, action);
-        break;
-      }
-      case "boundary":
-        p.plan.focusSummary();
-        break;
-      case "around":
-        acts.ask("boundary_of_picked", {});
-        break;
-      case "copy":
-        p.plan.copy();
-        break;
-      case "connect":
-        void acts.connect(pane);
-        break;
-      case "reroute":
-        acts.arm(pane, "reroute");
-        break;
-      case "remove":
-      case "stitch":
-        if (item) this.edits.remove(pane, item.of, action === "stitch");
-        break;
-      case "edit":
-        if (item) this.edits.menu(pane, item.of, below(pane)!);
-        break;
-      case "undo":
-        acts.ask("undo", {});
-        break;
-      case "redo":
-        acts.ask("redo", {});
-        break;
-      case "apply":
-        acts.apply();
-        break;
-      case "search":
-        p.search.focus();
-        break;
-      case "seen":
-        this.seen.menu(pane.name);
-        break;
-      case "train":
-        this.seen.train();
-        break;
-      case "fit":
-        pane.fit();
-        break;
-      case "in":
-        pane.zoom(1.25);
-        break;
-      case "out":
-        pane.zoom(1 / 1.25);
-        break;
-      case "actual":
-        pane.zoom(1 / pane.view.k);
-        break;
-      case "menu":
-        if (item) this.menu(pane, item.of, below(pane)!);
-        break;
-      case "producer":
-      case "consumer":
-        void this.going.along(pane, action);
-        break;
-      case "back":
-      case "forward":
-        this.going.step(p.panes.source, action);
-        break;
-      case "views":
-        this.going.menu(p.panes.source);
-        break;
-      case "view":
-        this.going.numbered(p.panes.source, +key);
-        break;
-      case "map":
-        pane.map.wanted = !pane.map.wanted;
-        pane.map.look();
-        break;
-      case "escape":
-        acts.escape(pane);
-        break;
-      case "help":
-        p.popup.help();
-        break;
-    }
-    return true;
+        if (tensor) acts.ask(verb, { tensor });
+      };
+    const remove =
+      (stitch: boolean): Deed =>
+      (pane, item) =>
+        item && this.#edits.remove(pane, item.of, stitch);
+    const along =
+      (way: "producer" | "consumer"): Deed =>
+      pane =>
+        void this.going.along(pane, way);
+    const step =
+      (way: "back" | "forward"): Deed =>
+      () =>
+        this.going.step(p.panes.source, way);
+    const zoom =
+      (factor: number): Deed =>
+      pane =>
+        pane.zoom(factor);
+    return {
+      up: go("up"),
+      down: go("down"),
+      left: go("left"),
+      right: go("right"),
+      first: end(0),
+      last: end(-1),
+      select: select("set"),
+      toggle: select("toggle"),
+      open: (pane, item) => item && (isFold(item.of) ? acts.open(pane, item.of) : acts.select(pane, [item.of.name], "set")),
+      input: mark("mark_input"),
+      output: mark("mark_output"),
+      boundary: () => p.plan.focusSummary(),
+      around: () => acts.ask("boundary_of_selection", {}),
+      copy: () => p.plan.copy(),
+      connect: pane => void acts.connect(pane),
+      reroute: pane => acts.arm(pane, "reroute"),
+      remove: remove(false),
+      stitch: remove(true),
+      edit: (pane, item) => item && this.#edits.menu(pane, item.of, below(pane)!),
+      undo: () => acts.ask("undo", {}),
+      redo: () => acts.ask("redo", {}),
+      apply: () => acts.apply(),
+      search: () => p.search.focus(),
+      seen: pane => this.seen.menu(pane.name),
+      train: () => this.seen.train(),
+      fit: pane => pane.fit(),
+      in: zoom(1.25),
+      out: zoom(1 / 1.25),
+      actual: pane => pane.zoom(1 / pane.view.k),
+      menu: (pane, item) => item && this.menu(pane, item.of, below(pane)!),
+      producer: along("producer"),
+      consumer: along("consumer"),
+      back: step("back"),
+      forward: step("forward"),
+      views: () => this.going.menu(p.panes.source),
+      view: (_pane, _item, key) => this.going.numbered(p.panes.source, +key),
+      map: ({ map }) => {
+        map.wanted = !map.wanted;
+        map.look();
+      },
+      escape: pane => acts.escape(pane),
+      help: () => p.popup.help(),
+    };
   }
 
   menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
@@ -165,14 +136,14 @@ export class Hands {
       act = (action: Action) => () => void this.do(action);
     const choices = [
       fold && { text: "kind" in of ? "Unfold" : "Fold", key: "Enter", run: () => acts.open(pane, of) },
-      { text: "Pick", key: "Space", run: act("pick") },
+      { text: "Select", key: "Space", run: act("select") },
       !fold && { text: "Mark as boundary input", key: "i", run: act("input") },
       !fold && { text: "Mark as boundary output", key: "o", run: act("output") },
       pane.name === "source" && {
-        text: "Boundary of what is picked",
+        text: "Boundary of what is selected",
         key: "Shift+B",
         run: () => {
-          if (!acts.picked.source.size) acts.pick(pane, [of.name], "set");
+          if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
           this.do("around");
         },
       },
@@ -181,9 +152,9 @@ export class Hands {
         (armed && armed.verb !== "connect"
           ? { text: "Take this op", key: "Enter", run: act("open") }
           : { text: armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") }),
-      pane.name === "source" && { text: "Find all like this", run: () => void this.edits.like(pane, of) },
+      pane.name === "source" && { text: "Find all like this", run: () => void this.#edits.like(pane, of) },
       ...this.seen.of(of),
-      { text: "Edit \u2026", key: "e", run: () => this.edits.menu(pane, of, at), off: !!acts.refusal(pane) },
+      { text: "Edit \u2026", key: "e", run: () => this.#edits.menu(pane, of, at), off: !!acts.refusal(pane) },
     ];
     popup.choose(
       of.label || of.name,

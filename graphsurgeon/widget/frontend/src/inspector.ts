@@ -1,14 +1,12 @@
-// The inspector at the right: what is picked, its tensors, and their mark buttons.
-import { button, count, fill, h, s, toClipboard } from "./dom";
+// The inspector at the right: what is selected, its tensors, and their mark buttons.
+import { button, copyButton, count, figure, fill, focus, h, hasFocus, muted, s } from "./dom";
+import type { Ask } from "./api";
 import { icon } from "./icons";
 import { opOf } from "./places";
 import type { Boundary, Details, Histogram, TensorText } from "./types";
 
 export interface InspectorEvents {
-  marked(tensor: string, as: "input" | "output"): void;
-  unmarked(tensor: string): void;
   revealed(name: string): void;
-  around(): void;
   said(text: string): void;
   inside(name: string, fn: string): void;
   asked(name: string): Promise<{ rows: [string, string][]; histogram: Histogram | null } | null>;
@@ -17,152 +15,151 @@ export interface InspectorEvents {
 const MOST = 60;
 
 export class Inspector {
-  private readonly body = h("div", { class: "gs-inspect-body" });
-  readonly element = h("aside", { class: "gs-inspector", "aria-label": "Inspector" }, this.body);
-  private chosen = new Map<string, string>();
-  private scope = "";
-  private again: (() => void) | null = null;
-  private boundary: Boundary | null = null;
+  readonly #body = h("div", { class: "gs-inspect-body" });
+  readonly element = h("aside", { class: "gs-inspector", "aria-label": "Inspector" }, this.#body);
+  #chosen = new Map<string, string>();
+  #scope = "";
+  #again: (() => void) | null = null;
+  #boundary: Boundary | null = null;
 
-  constructor(
-    private id: string,
-    private events: InspectorEvents,
-  ) {
+  readonly #id: string;
+  readonly #ask: Ask;
+  readonly #events: InspectorEvents;
+
+  constructor(id: string, ask: Ask, events: InspectorEvents) {
+    this.#id = id;
+    this.#ask = ask;
+    this.#events = events;
     this.nothing();
   }
 
   /** The tensor that i and o mark for an op: the one chosen here, or its first output. */
   tensorOf(op: string): string {
-    return this.chosen.get(op) ?? `${op}:0`;
+    return this.#chosen.get(op) ?? `${op}:0`;
   }
 
   update(boundary: Boundary): void {
-    this.boundary = boundary;
-    this.again?.();
+    this.#boundary = boundary;
+    this.#again?.();
   }
 
   nothing(): void {
-    this.put(() => [h("p", { class: "gs-muted" }, "Pick an op to see its type, its attributes and its tensors.")]);
+    this.#put(() => [muted("Select an op to see its type, its attributes and its tensors.")]);
   }
 
   waiting(name: string): void {
-    this.put(() => [this.heading(name, ""), h("p", { class: "gs-muted" }, "\u2026")]);
+    this.#put(() => [this.#heading(name, ""), muted("\u2026")]);
   }
 
   several(names: string[]): void {
-    this.scope = "";
-    this.put(() => [
-      h("h3", { class: "gs-inspect-title" }, `${names.length} picked`),
-      h("div", { class: "gs-row" }, button({ text: "Boundary of these", press: () => this.events.around(), title: "Shift+B" })),
-      this.list(
+    this.#scope = "";
+    this.#put(() => [
+      h("h3", { class: "gs-inspect-title" }, `${names.length} selected`),
+      h(
+        "div",
+        { class: "gs-row" },
+        button({ text: "Boundary of these", press: () => this.#ask("boundary_of_selection", {}), title: "Shift+B" }),
+      ),
+      this.#list(
         "",
-        names.map(n => this.link(n)),
+        names.map(n => this.#link(n)),
       ),
     ]);
   }
 
   edge(title: string, way: string, tensors: TensorText[], more: number): void {
-    this.scope = "";
-    this.put(() => [
+    this.#scope = "";
+    this.#put(() => [
       h("h3", { class: "gs-inspect-title" }, title),
       h("p", { class: "gs-doc" }, way),
-      this.list(
+      this.#list(
         "",
-        tensors.map(t => this.tensor(t)),
+        tensors.map(t => this.#tensor(t)),
       ),
-      more > 0 && h("p", { class: "gs-muted" }, `and ${more} more`),
+      more > 0 && muted(`and ${more} more`),
     ]);
   }
 
   show(name: string, d: Details, isOp: boolean): void {
-    this.scope = isOp ? name.slice(0, name.lastIndexOf("/") + 1) : name;
-    this.put(() => [
-      this.heading(name, d.title),
+    this.#scope = isOp ? name.slice(0, name.lastIndexOf("/") + 1) : name;
+    this.#put(() => [
+      this.#heading(name, d.title),
       d.doc && h("p", { class: "gs-doc" }, d.doc),
       facts(d.rows),
       histogram(d.histogram),
-      d.value ? this.valueOf(name) : null,
-      this.list(
+      d.value ? this.#valueOf(name) : null,
+      this.#list(
         "Functions",
         (d.functions ?? []).map(f =>
-          button({ text: `Look inside ${f}`, title: f, kind: "small", press: () => this.events.inside(name, f) }),
+          button({ text: `Look inside ${f}`, title: f, kind: "small", press: () => this.#events.inside(name, f) }),
         ),
       ),
-      this.list(
+      this.#list(
         isOp ? "Outputs" : "Leaves by",
-        d.outputs.map(t => this.tensor(t, isOp ? name : "", d.outputs.length > 1)),
+        d.outputs.map(t => this.#tensor(t, isOp ? name : "", d.outputs.length > 1)),
         d.totals?.outputs,
       ),
-      this.list(
+      this.#list(
         isOp ? "Inputs" : "Enters by",
-        d.inputs.map(t => this.tensor(t)),
+        d.inputs.map(t => this.#tensor(t)),
         d.totals?.inputs,
       ),
-      this.list(
+      this.#list(
         "Control inputs",
-        d.control_inputs.map(n => this.link(n)),
+        d.control_inputs.map(n => this.#link(n)),
         d.totals?.control_inputs,
       ),
-      this.list(
+      this.#list(
         "Consumers",
-        d.consumers.map(n => this.link(n)),
+        d.consumers.map(n => this.#link(n)),
         d.totals?.consumers,
       ),
       !!d.python &&
         h(
           "div",
           { class: "gs-row" },
-          button({
-            text: "Copy as Python",
-            kind: "small",
-            title: d.python.slice(0, 300),
-            press: async () =>
-              this.events.said(
-                (await toClipboard(d.python!)) ? `Copied: ${d.python!.slice(0, 80)}` : "This page may not write to the clipboard.",
-              ),
-          }),
+          copyButton(
+            { text: "Copy as Python", kind: "small", title: d.python },
+            d.python,
+            `Copied: ${d.python.slice(0, 80)}`,
+            this.#events.said,
+          ),
         ),
     ]);
   }
 
   /** A value is fetched when somebody asks for it, never by itself. */
-  private valueOf(name: string): HTMLElement {
+  #valueOf(name: string): HTMLElement {
     const place = h("div", { class: "gs-value", tabindex: -1 });
     place.append(
       button({
         text: "Fetch the value",
         kind: "small",
         press: async () => {
-          const found = await this.events.asked(name);
+          const found = await this.#events.asked(name);
           if (!found) return;
           fill(place, facts(found.rows), histogram(found.histogram));
-          place.focus({ preventScroll: true });
+          focus(place);
         },
       }),
     );
     return place;
   }
 
-  private put(make: () => (Node | false | string | null)[]): void {
-    this.again = () => {
+  #put(make: () => (Node | false | string | null)[]): void {
+    this.#again = () => {
       // a mark button that was pressed is made anew: the focus goes to its successor
-      const old = this.body.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.focus : undefined;
-      fill(this.body, ...make());
-      if (old)
-        [...this.body.querySelectorAll<HTMLElement>("[data-focus]")].find(e => e.dataset.focus === old)?.focus({ preventScroll: true });
+      const old = hasFocus(this.#body) ? (document.activeElement as HTMLElement).dataset.focus : undefined;
+      fill(this.#body, ...make());
+      if (old) focus([...this.#body.querySelectorAll<HTMLElement>("[data-focus]")].find(e => e.dataset.focus === old));
     };
-    this.again();
+    this.#again();
   }
 
-  private heading(name: string, title: string): HTMLElement {
+  #heading(name: string, title: string): HTMLElement {
     const leaf = name.replace(/\/$/, "").split("/").pop() ?? name,
       path = name.slice(0, name.length - leaf.length).replace(/^\/$/, "");
-    const copy = button({
-      icon: icon("copy"),
-      label: "Copy the name",
-      kind: "quiet",
-      press: async () => this.events.said((await toClipboard(name)) ? "Name copied." : "This page may not write to the clipboard."),
-    });
+    const copy = copyButton({ icon: icon("copy"), label: "Copy the name", kind: "quiet" }, name, "Name copied.", this.#events.said);
     return h(
       "header",
       { class: "gs-inspect-head" },
@@ -178,18 +175,18 @@ export class Inspector {
   }
 
   /** A name without the scopes that it shares with what is shown. */
-  private short(name: string): string {
-    const at = this.scope.length;
-    return at && name.startsWith(this.scope) && name.length > at ? `\u2026/${name.slice(at)}` : name;
+  #short(name: string): string {
+    const at = this.#scope.length;
+    return at && name.startsWith(this.#scope) && name.length > at ? `\u2026/${name.slice(at)}` : name;
   }
 
-  private list(title: string, items: HTMLElement[], total = items.length): HTMLElement | null {
+  #list(title: string, items: HTMLElement[], total = items.length): HTMLElement | null {
     if (!items.length) return null;
     const rest = total - Math.min(items.length, MOST);
     return h(
       "section",
       { class: "gs-inspect-list" },
-      title && h("h4", {}, title, h("span", { class: "gs-n" }, total.toLocaleString("en"))),
+      title && h("h4", {}, title, h("span", { class: "gs-n" }, figure(total))),
       h(
         "ul",
         {},
@@ -199,62 +196,57 @@ export class Inspector {
     );
   }
 
-  private link(name: string): HTMLElement {
-    return h(
-      "button",
-      { type: "button", class: "gs-link", title: name.slice(0, 300), on: { click: () => this.events.revealed(name) } },
-      this.short(name),
-    );
+  #link(name: string): HTMLElement {
+    return h("button", { class: "gs-link", title: name, on: { click: () => this.#events.revealed(name) } }, this.#short(name));
   }
 
   /** One tensor; of the op's own outputs the number says enough, and where there are several one is chosen for i and o. */
-  private tensor(t: TensorText, op = "", choice = false): HTMLElement {
+  #tensor(t: TensorText, op = "", choice = false): HTMLElement {
     const index = /:(\d+)$/.exec(t.tensor)?.[1] ?? "0",
       isControl = t.tensor.startsWith("^");
     const own = op && t.tensor.startsWith(op + ":");
     const name =
       own && !choice
-        ? h("span", { class: "gs-tensor-name", title: t.tensor.slice(0, 300) }, `:${index}`)
+        ? h("span", { class: "gs-tensor-name", title: t.tensor }, `:${index}`)
         : own
           ? h(
               "label",
               { class: "gs-tensor-name" },
               h("input", {
                 type: "radio",
-                name: this.id + "-output",
+                name: this.#id + "-output",
                 checked: this.tensorOf(op) === t.tensor,
-                on: { change: () => this.chosen.set(op, t.tensor) },
+                on: { change: () => this.#chosen.set(op, t.tensor) },
               }),
               `:${index}`,
             )
           : h(
               "button",
               {
-                type: "button",
                 class: "gs-link gs-tensor-name",
-                title: t.tensor.slice(0, 300),
-                on: { click: () => this.events.revealed(opOf(t.tensor)) },
+                title: t.tensor,
+                on: { click: () => this.#events.revealed(opOf(t.tensor)) },
               },
-              this.short(t.tensor),
+              this.#short(t.tensor),
             );
     return h(
       "div",
       { class: "gs-tensor" },
       name,
       t.text && h("span", { class: "gs-tensor-text" }, t.text),
-      !isControl && h("span", { class: "gs-tensor-marks" }, this.mark(t.tensor, "input"), this.mark(t.tensor, "output")),
+      !isControl && h("span", { class: "gs-tensor-marks" }, this.#mark(t.tensor, "input"), this.#mark(t.tensor, "output")),
     );
   }
 
-  private mark(tensor: string, as: "input" | "output"): HTMLElement {
-    const on = (as === "input" ? this.boundary?.inputs : this.boundary?.outputs)?.some(t => t.tensor === tensor) ?? false;
+  #mark(tensor: string, as: "input" | "output"): HTMLElement {
+    const on = (as === "input" ? this.#boundary?.inputs : this.#boundary?.outputs)?.some(t => t.tensor === tensor) ?? false;
     return button({
       icon: icon(as),
       kind: as === "input" ? "mark-in" : "mark-out",
-      label: `Boundary ${as} ${tensor}`.slice(0, 300),
+      label: `Boundary ${as} ${tensor}`,
       "aria-pressed": String(on),
-      "data-focus": `${as} ${tensor}`.slice(0, 300),
-      press: () => (on ? this.events.unmarked(tensor) : this.events.marked(tensor, as)),
+      "data-focus": `${as} ${tensor}`,
+      press: () => this.#ask(on ? "unmark" : `mark_${as}`, { tensor }),
     });
   }
 }

@@ -1,5 +1,5 @@
 // What is marked on the boxes of a scene: boundary tensors, leaks, the region, and what stands in their labels.
-import { besides } from "./dom";
+import { besides, figure } from "./dom";
 import { placeOf, opOf } from "./places";
 import type { Boundary, Box, Group, Mark, Scene } from "./types";
 
@@ -76,7 +76,7 @@ export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: C
   if ("kind" in item) {
     if (item.kind !== "op") said.push(item.kind);
     said.push(`${neighbours[0]} in, ${neighbours[1]} out`);
-    for (const [what, n] of Object.entries(item.aside ?? {})) said.push(besides(n, what));
+    for (const [what, n] of Object.entries(item.hidden ?? {})) said.push(besides(n, what));
     if (item.paint?.told) said.push(item.paint.told);
   } else said.push("open scope");
   if (marks?.inputs.length) said.push("boundary input");
@@ -93,10 +93,10 @@ export function isPart(marks: BoxMarks, item: Box | Group): boolean {
 
 /** How much of a fold is in the region: "3/8 ops". */
 export function share(inside: number, item: Box | Group): string {
-  return `${inside.toLocaleString("en")}/${item.count.toLocaleString("en")} ops`;
+  return `${figure(inside)}/${figure(item.count)} ops`;
 }
 
 /** The second part of a group's heading. */
 export function count(group: Group): string {
-  return `${group.count.toLocaleString("en")} op${group.count === 1 ? "" : "s"}`;
+  return `${figure(group.count)} op${group.count === 1 ? "" : "s"}`;
 }

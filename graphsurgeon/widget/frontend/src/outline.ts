@@ -1,5 +1,5 @@
 // The outline: the tree of scopes at the left, for finding one's way and for screen readers.
-import { bring, fill, h } from "./dom";
+import { bring, figure, fill, h, handled, hasFocus } from "./dom";
 import { icon } from "./icons";
 import type { Mode } from "./table";
 import type { Row } from "./types";
@@ -7,43 +7,46 @@ import type { Row } from "./types";
 export interface OutlineEvents {
   toggled(row: Row): void;
   revealed(row: Row): void;
-  picked(row: Row, mode: Mode): void;
+  selected(row: Row, mode: Mode): void;
 }
 
 export class Outline {
-  private readonly tree = h("div", { class: "gs-tree", role: "tree", "aria-label": "Outline of scopes", "aria-multiselectable": "true" });
-  readonly element = h("nav", { class: "gs-outline", "aria-label": "Outline" }, h("h3", { class: "gs-side-title" }, "Outline"), this.tree);
-  private rows: { row: Row; element: HTMLElement }[] = [];
-  private active = "";
+  readonly #tree = h("div", { class: "gs-tree", role: "tree", "aria-label": "Outline of scopes", "aria-multiselectable": "true" });
+  readonly element = h("nav", { class: "gs-outline", "aria-label": "Outline" }, h("h3", { class: "gs-side-title" }, "Outline"), this.#tree);
+  #rows: { row: Row; element: HTMLElement }[] = [];
+  #active = "";
 
-  constructor(private events: OutlineEvents) {
-    this.tree.addEventListener("keydown", e => this.key(e));
-    this.tree.addEventListener("focusin", e => {
-      const found = this.rows.find(r => r.element === e.target);
-      if (found) this.rove(found.row.name);
+  readonly #events: OutlineEvents;
+
+  constructor(events: OutlineEvents) {
+    this.#events = events;
+    this.#tree.addEventListener("keydown", e => this.#key(e));
+    this.#tree.addEventListener("focusin", e => {
+      const found = this.#rows.find(r => r.element === e.target);
+      if (found) this.#rove(found.row.name);
     });
   }
 
-  update(rows: Row[], picked: ReadonlySet<string>): void {
-    const had = this.tree.contains(document.activeElement);
-    this.rows = rows.map(row => ({ row, element: this.line(row) }));
-    fill(this.tree, ...this.rows.map(r => r.element));
-    if (!rows.some(r => r.name === this.active)) this.active = rows[0]?.name ?? "";
-    this.rove(this.active, had);
-    this.pick(picked);
+  update(rows: Row[], selected: ReadonlySet<string>): void {
+    const had = hasFocus(this.#tree);
+    this.#rows = rows.map(row => ({ row, element: this.#line(row) }));
+    fill(this.#tree, ...this.#rows.map(r => r.element));
+    if (!rows.some(r => r.name === this.#active)) this.#active = rows[0]?.name ?? "";
+    this.#rove(this.#active, had);
+    this.select(selected);
   }
 
-  pick(picked: ReadonlySet<string>): void {
-    for (const { row, element } of this.rows) {
-      element.classList.toggle("gs-picked", picked.has(row.name));
-      element.setAttribute("aria-selected", String(picked.has(row.name)));
+  select(selected: ReadonlySet<string>): void {
+    for (const { row, element } of this.#rows) {
+      element.classList.toggle("gs-selected", selected.has(row.name));
+      element.setAttribute("aria-selected", String(selected.has(row.name)));
     }
-    // what is picked in the picture is in sight here, too
-    const first = this.rows.find(r => picked.has(r.row.name))?.element;
-    if (first && !this.tree.contains(document.activeElement)) bring(first, this.element);
+    // what is selected in the picture is in sight here, too
+    const first = this.#rows.find(r => selected.has(r.row.name))?.element;
+    if (first && !hasFocus(this.#tree)) bring(first, this.element);
   }
 
-  private line(row: Row): HTMLElement {
+  #line(row: Row): HTMLElement {
     const folds = row.kind !== "op" && row.kind !== "variable";
     const twist = h(
       "span",
@@ -53,14 +56,14 @@ export class Outline {
           click: (e: Event) => {
             if (folds) {
               e.stopPropagation();
-              this.events.toggled(row);
+              this.#events.toggled(row);
             }
           },
         },
       },
       folds && icon(row.open ? "open" : "closed"),
     );
-    const n = folds ? row.count.toLocaleString("en") : "";
+    const n = folds ? figure(row.count) : "";
     return h(
       "div",
       {
@@ -69,16 +72,16 @@ export class Outline {
         tabindex: -1,
         "aria-level": row.depth + 1,
         "aria-expanded": folds ? String(row.open) : undefined,
-        title: row.name.slice(0, 300),
+        title: row.name,
         style: `--gs-level:${Math.min(row.depth, 12)}`,
         on: {
           click: (e: MouseEvent) => {
-            this.rove(row.name, true);
-            if (e.ctrlKey || e.metaKey) this.events.picked(row, "toggle");
-            else this.events.revealed(row);
+            this.#rove(row.name, true);
+            if (e.ctrlKey || e.metaKey) this.#events.selected(row, "toggle");
+            else this.#events.revealed(row);
           },
           dblclick: () => {
-            if (folds) this.events.toggled(row);
+            if (folds) this.#events.toggled(row);
           },
         },
       },
@@ -89,26 +92,26 @@ export class Outline {
     );
   }
 
-  private rove(name: string, focus = false): void {
-    this.active = name;
-    for (const { row, element } of this.rows) {
+  #rove(name: string, focus = false): void {
+    this.#active = name;
+    for (const { row, element } of this.#rows) {
       const on = row.name === name;
       element.tabIndex = on ? 0 : -1;
       if (on && focus && document.activeElement !== element) element.focus({ preventScroll: false });
     }
   }
 
-  private key(e: KeyboardEvent): void {
-    const at = this.rows.findIndex(r => r.row.name === this.active),
-      row = this.rows[at]?.row;
+  #key(e: KeyboardEvent): void {
+    const at = this.#rows.findIndex(r => r.row.name === this.#active),
+      row = this.#rows[at]?.row;
     if (!row || e.ctrlKey || e.metaKey || e.altKey) return;
     const folds = row.kind !== "op" && row.kind !== "variable";
     const go = (to: number) => {
-      const r = this.rows[Math.max(0, Math.min(this.rows.length - 1, to))];
-      if (r) this.rove(r.row.name, true);
+      const r = this.#rows[Math.max(0, Math.min(this.#rows.length - 1, to))];
+      if (r) this.#rove(r.row.name, true);
     };
     const parent = () => {
-      for (let i = at - 1; i >= 0; i--) if (this.rows[i]!.row.depth < row.depth) return i;
+      for (let i = at - 1; i >= 0; i--) if (this.#rows[i]!.row.depth < row.depth) return i;
       return at;
     };
     switch (e.key) {
@@ -122,26 +125,25 @@ export class Outline {
         go(0);
         break;
       case "End":
-        go(this.rows.length - 1);
+        go(this.#rows.length - 1);
         break;
       case "ArrowRight":
-        if (folds && !row.open) this.events.toggled(row);
+        if (folds && !row.open) this.#events.toggled(row);
         else if (folds) go(at + 1);
         break;
       case "ArrowLeft":
-        if (folds && row.open) this.events.toggled(row);
+        if (folds && row.open) this.#events.toggled(row);
         else go(parent());
         break;
       case "Enter":
-        this.events.revealed(row);
+        this.#events.revealed(row);
         break;
       case " ":
-        this.events.picked(row, "set");
+        this.#events.selected(row, "set");
         break;
       default:
         return;
     }
-    e.preventDefault();
-    e.stopPropagation();
+    handled(e);
   }
 }

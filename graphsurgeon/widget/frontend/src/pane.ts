@@ -1,5 +1,5 @@
 // One pane: a drawing, its view, and the mouse. It decides nothing: it tells its owner what was pointed at.
-import { fill, h, s } from "./dom";
+import { fill, focus, h, handled, hasFocus, s } from "./dom";
 import { around, fresh, isFold, nearest, overlap } from "./places";
 import { Minimap } from "./minimap";
 import { Drawing, type Item } from "./scene";
@@ -8,7 +8,7 @@ import type { Box, Edge, Group, Rect, Scene } from "./types";
 import { View } from "./view";
 
 export interface PaneEvents {
-  picked(pane: Pane, names: string[], mode: Mode): void;
+  selected(pane: Pane, names: string[], mode: Mode): void;
   opened(pane: Pane, item: Box | Group): void;
   edge(pane: Pane, edge: Edge): void;
   menu(pane: Pane, item: Item, x: number, y: number): void;
@@ -20,39 +20,42 @@ const STILL = 4;
 
 export class Pane {
   readonly drawing = new Drawing();
-  readonly view = new View(() => this.looked());
+  readonly view = new View(() => this.#looked());
   readonly svg = s("svg", { class: "gs-svg", role: "tree", "aria-multiselectable": "true" });
   readonly element: HTMLElement;
-  private readonly title = h("div", { class: "gs-pane-title" });
-  private readonly empty = h("div", { class: "gs-empty" });
-  private readonly band = h("div", { class: "gs-band", hidden: true });
+  readonly #title = h("div", { class: "gs-pane-title" });
+  readonly #empty = h("div", { class: "gs-empty" });
+  readonly #band = h("div", { class: "gs-band", hidden: true });
   readonly canvas: HTMLElement;
   readonly map: Minimap;
   /** Where one looked, by scene. */
-  private looks = new Map<string, [number, number, number]>();
-  private returning = false;
-  private crossed = false;
-  private active: string | null = null;
-  private anchor: string | null = null;
-  private goal: { name: string; focus: boolean } | null = null;
+  #looks = new Map<string, [number, number, number]>();
+  #returning = false;
+  #crossed = false;
+  #active: string | null = null;
+  #anchor: string | null = null;
+  #goal: { name: string; focus: boolean } | null = null;
   /** What shall come to the middle as soon as the pane has a size. */
-  private framed: Rect | null = null;
-  private sought: string[] = [];
+  #framed: Rect | null = null;
+  #sought: string[] = [];
   /** Names that stay in sight when the pane changes its width. */
   cared: string[] = [];
-  private shown = false;
-  private width = 0;
-  private height = 0;
+  #shown = false;
+  #width = 0;
+  #height = 0;
+
+  readonly #events: PaneEvents;
 
   constructor(
     readonly name: PaneName,
-    private events: PaneEvents,
+    events: PaneEvents,
   ) {
+    this.#events = events;
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
-    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.empty, this.band, this.map.element);
-    this.element = h("section", { class: `gs-pane gs-pane-${name}`, "aria-label": name }, this.title, this.canvas);
-    this.listen();
+    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.#empty, this.#band, this.map.element);
+    this.element = h("section", { class: `gs-pane gs-pane-${name}`, "aria-label": name }, this.#title, this.canvas);
+    this.#listen();
   }
 
   get scene(): Scene | null {
@@ -64,57 +67,57 @@ export class Pane {
 
   /** Shows a scene; what was clicked, or else what is in the middle, stays where it is on screen. */
   update(scene: Scene | null, title: string): void {
-    fill(this.title, title);
-    this.title.title = title.slice(0, 300);
+    fill(this.#title, title);
+    this.#title.title = title.slice(0, 300);
     this.svg.setAttribute("aria-label", `${this.name} graph ${title}`.slice(0, 300));
     this.element.classList.toggle("gs-nothing", !scene?.boxes.length);
     const none = this.name === "source" ? "There is no picture: the last line says why. The outline shows what is in the graph." : "";
-    fill(this.empty, !scene ? none : scene.boxes.length ? "" : "This graph has no ops.");
+    fill(this.#empty, !scene ? none : scene.boxes.length ? "" : "This graph has no ops.");
     if (!scene) {
       // the next scene is looked at anew
       this.drawing.scene = null;
-      this.shown = false;
+      this.#shown = false;
       return;
     }
-    const had = this.svg.contains(document.activeElement);
-    const still = this.drawing.scene ? this.holdOn(scene) : null;
+    const had = hasFocus(this.svg);
+    const still = this.drawing.scene ? this.#holdOn(scene) : null;
     const old = this.drawing.scene,
-      back = (this.returning || this.crossed) && old !== scene ? this.looks.get(scene.rev + scene.direction) : undefined;
+      back = (this.#returning || this.#crossed) && old !== scene ? this.#looks.get(scene.rev + scene.direction) : undefined;
     if (old && old !== scene) {
-      this.looks.set(old.rev + old.direction, [this.view.x, this.view.y, this.view.k]);
-      if (this.crossed && !back) this.shown = false;
-      this.returning = this.crossed = false;
+      this.#looks.set(old.rev + old.direction, [this.view.x, this.view.y, this.view.k]);
+      if (this.#crossed && !back) this.#shown = false;
+      this.#returning = this.#crossed = false;
     }
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
     if (back) this.view.put(...back);
-    else if (added) this.framed = added;
+    else if (added) this.#framed = added;
     else if (still) {
       const to = this.drawing.named(still.name)!.of;
       this.view.pan((still.x - to.x) * this.view.k, (still.y - to.y) * this.view.k);
     }
     // a picture that has shrunk out of sight is looked at anew; what was folded by hand stays in its place
-    if (this.width && old && !back && !this.anchor && !scene.boxes.some(box => this.view.sees(box, this.width, this.height)))
-      this.shown = false;
-    this.anchor = null;
+    if (this.#width && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#width, this.#height)))
+      this.#shown = false;
+    this.#anchor = null;
     // a box that was unfolded is a group now, and the other way round: the focus stays on it
-    const other = this.active && (this.active.startsWith("b:") ? "g:" : "b:") + this.active.slice(2);
-    const next = [this.active, other, this.drawing.items.keys().next().value].find(k => k && this.drawing.items.has(k));
-    this.rove(next ?? null, had);
+    const other = this.#active && (this.#active.startsWith("b:") ? "g:" : "b:") + this.#active.slice(2);
+    const next = [this.#active, other, this.drawing.items.keys().next().value].find(k => k && this.drawing.items.has(k));
+    this.#rove(next ?? null, had);
     this.resized();
     this.arrive();
-    this.seek();
+    this.#seek();
     this.map.draw(scene);
   }
 
   /** Whether the next scene is looked at as it was left. */
   remember(yes: boolean): void {
-    this.returning = yes;
+    this.#returning = yes;
   }
 
   /** The next scene is of another graph: looked at anew, or as it was left. */
   elsewhere(): void {
-    this.crossed = true;
+    this.#crossed = true;
   }
 
   /** Looks from a place that was saved. */
@@ -125,41 +128,41 @@ export class Pane {
 
   /** Goes to `name` as soon as a scene shows it. */
   goTo(name: string, focus: boolean): void {
-    this.goal = { name, focus };
+    this.#goal = { name, focus };
   }
 
   /** Looks whether the goal is there now. */
   arrive(): void {
-    const item = this.goal && this.drawing.named(this.goal.name);
-    if (!this.goal || !item) return;
+    const item = this.#goal && this.drawing.named(this.#goal.name);
+    if (!this.#goal || !item) return;
     // what one goes to can be read there
-    if (this.goal.focus && this.view.k < 0.5) this.zoom(0.75 / this.view.k);
-    this.focus(item, true, this.goal.focus);
-    this.goal = null;
+    if (this.#goal.focus && this.view.k < 0.5) this.zoom(0.75 / this.view.k);
+    this.focus(item, true, this.#goal.focus);
+    this.#goal = null;
   }
 
   /** Takes the first look once the pane has a size; later keeps the middle in the middle. */
   resized(): void {
     const [w, hh] = this.size;
     if (!this.scene || !w || !hh) return;
-    const seen = this.shown
-      ? (this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of && this.view.sees(of, this.width, this.height)) as Rect[])
+    const seen = this.#shown
+      ? (this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of && this.view.sees(of, this.#width, this.#height)) as Rect[])
       : [];
-    if (!this.shown) this.view.first(this.scene, w, hh);
-    else if (w !== this.width || hh !== this.height) {
-      this.view.pan((w - this.width) / 2, (hh - this.height) / 2);
-      this.within(around(seen));
+    if (!this.#shown) this.view.first(this.scene, w, hh);
+    else if (w !== this.#width || hh !== this.#height) {
+      this.view.pan((w - this.#width) / 2, (hh - this.#height) / 2);
+      this.#within(around(seen));
     }
-    if (this.framed) this.view.frame(this.framed, w, hh);
-    this.framed = null;
-    this.shown = true;
-    this.width = w;
-    this.height = hh;
+    if (this.#framed) this.view.frame(this.#framed, w, hh);
+    this.#framed = null;
+    this.#shown = true;
+    this.#width = w;
+    this.#height = hh;
     this.map.look();
   }
 
   /** Pans as little as shows `r`, and zooms out no further than to 75 % for it. */
-  private within(r: Rect | null): void {
+  #within(r: Rect | null): void {
     if (!r) return;
     const [w, hh] = this.size,
       k = Math.min(1, (w - 40) / r.w, (hh - 40) / r.h);
@@ -169,25 +172,25 @@ export class Pane {
 
   /** Brings these into sight as soon as a scene shows them; the focus stays where it is. */
   lookAt(names: string[]): void {
-    this.sought = names;
-    this.seek();
+    this.#sought = names;
+    this.#seek();
   }
 
-  private seek(): void {
-    const there = this.sought.map(name => this.drawing.named(name)?.of).filter(of => !!of) as Rect[];
-    if (!this.scene || !this.shown || !there.length) return;
-    this.sought = [];
-    this.within(around(there));
+  #seek(): void {
+    const there = this.#sought.map(name => this.drawing.named(name)?.of).filter(of => !!of) as Rect[];
+    if (!this.scene || !this.#shown || !there.length) return;
+    this.#sought = [];
+    this.#within(around(there));
   }
 
   /** The item that keys act on. */
   get current(): Item | null {
-    return (this.active && this.drawing.items.get(this.active)) || null;
+    return (this.#active && this.drawing.items.get(this.#active)) || null;
   }
 
   /** Makes `item` the one that Tab stops at, and focuses it when asked. */
   focus(item: Item, show = true, keyboard = true): void {
-    this.rove(item.key, keyboard);
+    this.#rove(item.key, keyboard);
     if (show) {
       const of = item.of,
         r = "kind" in of ? of : { ...of, h: Math.min(of.h, 60) },
@@ -201,7 +204,7 @@ export class Pane {
 
   /** Remembers that `name` shall not move when the next scene comes. */
   keep(name: string): void {
-    this.anchor = name;
+    this.#anchor = name;
   }
 
   fit(): void {
@@ -211,13 +214,13 @@ export class Pane {
     this.view.zoom(factor, this.size[0] / 2, this.size[1] / 2);
   }
 
-  private rove(key: string | null, focus: boolean): void {
+  #rove(key: string | null, keyboard: boolean): void {
     for (const [k, item] of this.drawing.items) item.g.setAttribute("tabindex", k === key ? "0" : "-1");
-    this.active = key;
-    if (focus && key) this.drawing.items.get(key)?.g.focus({ preventScroll: true });
+    this.#active = key;
+    if (keyboard && key) focus(this.drawing.items.get(key)?.g);
   }
 
-  private holdOn(next: Scene): { name: string; x: number; y: number } | null {
+  #holdOn(next: Scene): { name: string; x: number; y: number } | null {
     const names = new Set([...next.boxes, ...next.groups].map(b => b.name));
     const at = (name: string | null | undefined) => {
       const item = name != null && names.has(name) ? this.drawing.named(name) : undefined;
@@ -226,18 +229,18 @@ export class Pane {
     const [w, hh] = this.size,
       [x, y] = this.view.toScene(w / 2, hh / 2);
     const common = [...this.drawing.items.values()].map(i => i.of).filter(of => "kind" in of && names.has(of.name));
-    return at(this.anchor) ?? at(nearest({ x, y, w: 0, h: 0 }, common)?.name);
+    return at(this.#anchor) ?? at(nearest({ x, y, w: 0, h: 0 }, common)?.name);
   }
 
-  private looked(): void {
+  #looked(): void {
     const { x, y, k } = this.view;
     this.drawing.root.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${k.toFixed(4)})`);
     this.svg.classList.toggle("gs-far", k < 0.3);
     this.map?.look();
-    this.events.looked(this);
+    this.#events.looked(this);
   }
 
-  private listen(): void {
+  #listen(): void {
     let from: { x: number; y: number; band: boolean; mode: Mode; id: number } | null = null,
       last = { x: 0, y: 0 },
       moved = false;
@@ -250,8 +253,8 @@ export class Pane {
       from = { x: e.clientX, y: e.clientY, band: e.shiftKey, mode: e.ctrlKey || e.metaKey ? "add" : "set", id: e.pointerId };
       last = { x: e.clientX, y: e.clientY };
       moved = false;
-      this.goal = null;
-      this.sought = [];
+      this.#goal = null;
+      this.#sought = [];
     });
     this.canvas.addEventListener("pointermove", e => {
       if (!from) return;
@@ -259,23 +262,23 @@ export class Pane {
       if (!moved) this.canvas.setPointerCapture?.(from.id);
       moved = true;
       this.canvas.classList.toggle("gs-panning", !from.band);
-      if (from.band) this.drawBand(from, e);
+      if (from.band) this.#drawBand(from, e);
       else this.view.pan(e.clientX - last.x, e.clientY - last.y);
       last = { x: e.clientX, y: e.clientY };
     });
     const end = (e: PointerEvent) => {
       if (from && moved && from.band && e.type === "pointerup") {
-        const a = this.toScene(from.x, from.y),
-          b = this.toScene(e.clientX, e.clientY);
+        const a = this.#toScene(from.x, from.y),
+          b = this.#toScene(e.clientX, e.clientY);
         const r: Rect = { x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), w: Math.abs(a[0] - b[0]), h: Math.abs(a[1] - b[1]) };
-        this.events.picked(
+        this.#events.selected(
           this,
           (this.scene?.boxes ?? []).filter(box => overlap(r, box)).map(box => box.name),
           from.mode,
         );
       }
       from = null;
-      this.band.hidden = true;
+      this.#band.hidden = true;
       this.canvas.classList.remove("gs-panning");
     };
     this.canvas.addEventListener("pointerup", end);
@@ -287,26 +290,25 @@ export class Pane {
       }
       const found = this.drawing.at(e.target);
       if (found && "g" in found) {
-        this.rove(found.key, true);
-        this.events.picked(this, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : "set");
-      } else if (found) this.events.edge(this, found);
+        this.#rove(found.key, true);
+        this.#events.selected(this, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : "set");
+      } else if (found) this.#events.edge(this, found);
       else {
-        this.current?.g.focus({ preventScroll: true });
-        this.events.picked(this, [], "set");
+        focus(this.current?.g);
+        this.#events.selected(this, [], "set");
       }
     });
     this.canvas.addEventListener("dblclick", e => {
       const found = this.drawing.at(e.target);
-      if (found && "g" in found && isFold(found.of)) this.events.opened(this, found.of);
+      if (found && "g" in found && isFold(found.of)) this.#events.opened(this, found.of);
     });
     this.canvas.addEventListener("contextmenu", e => {
       const found = this.drawing.at(e.target);
       if (!found || !("g" in found)) return;
-      e.preventDefault();
       // notebooks open a menu of their own further up
-      e.stopPropagation();
-      this.rove(found.key, true);
-      this.events.menu(this, found, e.clientX, e.clientY);
+      handled(e);
+      this.#rove(found.key, true);
+      this.#events.menu(this, found, e.clientX, e.clientY);
     });
     this.canvas.addEventListener(
       "wheel",
@@ -320,20 +322,20 @@ export class Pane {
     // on the HTML element: a focus listener on an <svg> makes it a tab stop of its own
     this.canvas.addEventListener("focusin", e => {
       const found = this.drawing.at(e.target);
-      if (found && "g" in found && found.key !== this.active) this.rove(found.key, false);
-      this.events.focused(this);
+      if (found && "g" in found && found.key !== this.#active) this.#rove(found.key, false);
+      this.#events.focused(this);
     });
   }
 
-  private toScene(clientX: number, clientY: number): [number, number] {
+  #toScene(clientX: number, clientY: number): [number, number] {
     const r = this.canvas.getBoundingClientRect();
     return this.view.toScene(clientX - r.left, clientY - r.top);
   }
 
-  private drawBand(from: { x: number; y: number }, e: PointerEvent): void {
+  #drawBand(from: { x: number; y: number }, e: PointerEvent): void {
     const r = this.canvas.getBoundingClientRect(),
-      style = this.band.style;
-    this.band.hidden = false;
+      style = this.#band.style;
+    this.#band.hidden = false;
     style.left = `${Math.min(from.x, e.clientX) - r.left}px`;
     style.top = `${Math.min(from.y, e.clientY) - r.top}px`;
     style.width = `${Math.abs(from.x - e.clientX)}px`;

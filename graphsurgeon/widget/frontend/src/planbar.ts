@@ -1,18 +1,14 @@
 // The bar at the bottom: the boundary and the copy on its first line, the plan on its second, the details of both below.
-import { button, count, fill, h, toClipboard } from "./dom";
+import { button, copyButton, count, field, figure, fill, h, handled, hasFocus } from "./dom";
+import type { Ask } from "./api";
 import { icon } from "./icons";
-import { type PolicyEvents, problems, tables } from "./plantabs";
+import { problems, tables } from "./plantabs";
 import type { Unmapped } from "./table";
 import type { Boundary, Plan } from "./types";
 
-export interface PlanEvents extends PolicyEvents {
+export interface PlanEvents {
   copied(to: string | null, unmapped: Unmapped): void;
-  undone(): void;
-  redone(): void;
   applied(): void;
-  unmarked(tensor: string): void;
-  leakAdded(tensor: string): void;
-  cleared(): void;
   said(text: string): void;
 }
 
@@ -25,16 +21,13 @@ interface Tab {
 }
 
 export class PlanBar {
-  private readonly summary = h("div", { class: "gs-summary", tabindex: -1, role: "group", "aria-label": "Boundary" });
-  private readonly scope = h("input", {
-    type: "text",
+  readonly #summary = h("div", { class: "gs-summary", tabindex: -1, role: "group", "aria-label": "Boundary" });
+  readonly #scope = field({
     class: "gs-copy-to",
     placeholder: "free scope",
     "aria-label": "Scope to copy to",
-    spellcheck: "false",
-    autocomplete: "off",
   });
-  private readonly unmapped = h(
+  readonly #unmapped = h(
     "select",
     { class: "gs-select", "aria-label": "Inputs of the region that nothing is mapped to" },
     ...(
@@ -46,71 +39,74 @@ export class PlanBar {
       ] as const
     ).map(([value, text]) => h("option", { value }, text)),
   );
-  private readonly copyButton = button({ text: "Copy", label: "Copy the region (c)", press: () => this.copy() });
-  private readonly tabs = h("div", { class: "gs-tabs", role: "tablist", "aria-label": "Plan" });
-  private readonly undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", press: () => this.events.undone() });
-  private readonly redo = button({ icon: icon("redo"), label: "Redo (Ctrl+Shift+Z)", kind: "quiet", press: () => this.events.redone() });
-  private readonly applyButton = button({
+  readonly #copyButton = button({ text: "Copy", label: "Copy the region (c)", press: () => this.copy() });
+  readonly #tabs = h("div", { class: "gs-tabs", role: "tablist", "aria-label": "Plan" });
+  readonly #undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", press: () => this.#ask("undo", {}) });
+  readonly #redo = button({ icon: icon("redo"), label: "Redo (Ctrl+Shift+Z)", kind: "quiet", press: () => this.#ask("redo", {}) });
+  readonly #applyButton = button({
     text: "Apply",
     kind: "primary",
     label: "Apply the plan (Ctrl+Enter)",
-    press: () => this.events.applied(),
+    press: () => this.#events.applied(),
   });
-  private readonly panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
-  private readonly copying: HTMLElement;
+  readonly #panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
+  readonly #copying: HTMLElement;
   readonly element: HTMLElement;
-  private open = "";
-  private list: Tab[] = [];
-  private faults = 0;
-  private shown = "";
+  #open = "";
+  #list: Tab[] = [];
+  #faults = 0;
+  #shown = "";
 
-  constructor(
-    private id: string,
-    private events: PlanEvents,
-  ) {
-    this.panel.id = `${id}-panel`;
-    this.copying = h(
+  readonly #id: string;
+  readonly #ask: Ask;
+  readonly #events: PlanEvents;
+
+  constructor(id: string, ask: Ask, events: PlanEvents) {
+    this.#id = id;
+    this.#ask = ask;
+    this.#events = events;
+    this.#panel.id = `${id}-panel`;
+    this.#copying = h(
       "div",
       { class: "gs-copying" },
       h("span", { class: "gs-word" }, "Copy to"),
-      this.scope,
+      this.#scope,
       h("span", { class: "gs-word" }, "unmapped inputs"),
-      this.unmapped,
-      this.copyButton,
+      this.#unmapped,
+      this.#copyButton,
     );
     this.element = h(
       "section",
       { class: "gs-plan", "aria-label": "Plan" },
-      h("div", { class: "gs-plan-row" }, this.summary, this.copying),
-      h("div", { class: "gs-plan-row" }, this.tabs, h("div", { class: "gs-row" }, this.undo, this.redo, this.applyButton)),
-      this.panel,
+      h("div", { class: "gs-plan-row" }, this.#summary, this.#copying),
+      h("div", { class: "gs-plan-row" }, this.#tabs, h("div", { class: "gs-row" }, this.#undo, this.#redo, this.#applyButton)),
+      this.#panel,
     );
-    this.scope.addEventListener("keydown", e => {
+    this.#scope.addEventListener("keydown", e => {
       if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) {
-        e.preventDefault();
-        e.stopPropagation();
+        handled(e);
         this.copy();
       }
     });
-    this.tabs.addEventListener("keydown", e => this.key(e));
+    this.#tabs.addEventListener("keydown", e => this.#key(e));
   }
 
   update(boundary: Boundary, plan: Plan): void {
-    this.summarise(boundary);
+    this.#summarise(boundary);
     const empty = !plan.steps.length;
-    this.copying.hidden = !boundary.ops;
-    this.applyButton.disabled = !plan.ready;
-    this.undo.disabled = plan.undo === false;
-    this.redo.disabled = !plan.redo;
+    this.#copying.hidden = !boundary.ops;
+    this.#applyButton.disabled = !plan.ready;
+    this.#undo.disabled = plan.undo === false;
+    this.#redo.disabled = !plan.redo;
     const faults = plan.faults.length,
       warnings = plan.warnings.length;
-    this.list = [
+    this.#list = [
       {
         id: "boundary",
         text: "Boundary",
         n: boundary.inputs.length + boundary.outputs.length,
         warn: boundary.leaks.length > 0,
-        body: () => tables.boundary(boundary, this.events),
+        body: () => tables.boundary(boundary, this.#ask),
       },
       ...(faults || warnings
         ? [
@@ -119,26 +115,26 @@ export class PlanBar {
               text: faults ? "Faults" : "Warnings",
               n: faults || warnings,
               warn: true,
-              body: () => problems(plan, this.events.undone),
+              body: () => problems(plan, this.#ask),
             },
           ]
         : []),
       { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan) },
-      { id: "variables", text: "Variables", n: plan.variables.length, body: () => tables.variables(plan, this.events) },
+      { id: "variables", text: "Variables", n: plan.variables.length, body: () => tables.variables(plan, this.#ask) },
       { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan) },
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
-      { id: "code", text: "Code", n: 0, body: () => this.code(plan.code) },
+      { id: "code", text: "Code", n: 0, body: () => this.#code(plan.code) },
     ].filter(t => t.id === "boundary" || t.id === "problems" || !empty) as Tab[];
     // what went wrong is shown at once, not only counted
-    if (faults && !this.faults) this.open = "problems";
-    this.faults = faults;
-    this.draw();
+    if (faults && !this.#faults) this.#open = "problems";
+    this.#faults = faults;
+    this.#draw();
   }
 
   /** Opens a tab of the panel; the plan's faults open by themselves when a step brought them. */
   show(id: string, focus = false): void {
-    this.open = id;
-    this.draw();
+    this.#open = id;
+    this.#draw();
     if (focus) this.element.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]')?.focus();
   }
 
@@ -147,24 +143,24 @@ export class PlanBar {
   }
 
   copy(): void {
-    this.events.copied(this.scope.value.trim() || null, this.unmapped.value as Unmapped);
+    this.#events.copied(this.#scope.value.trim() || null, this.#unmapped.value as Unmapped);
   }
 
-  private summarise(b: Boundary): void {
-    const had = this.summary.contains(document.activeElement);
-    this.summed(b);
-    if (had) this.summary.focus();
+  #summarise(b: Boundary): void {
+    const had = hasFocus(this.#summary);
+    this.#summed(b);
+    if (had) this.#summary.focus();
   }
 
-  private summed(b: Boundary): void {
+  #summed(b: Boundary): void {
     const marked = b.inputs.length + b.outputs.length > 0;
     if (!marked && !b.ops) {
       fill(
-        this.summary,
+        this.#summary,
         h(
           "span",
           { class: "gs-muted" },
-          "Pick an op, then ",
+          "Select an op, then ",
           h("kbd", {}, "i"),
           " marks its output as an input of the boundary, ",
           h("kbd", {}, "o"),
@@ -174,7 +170,7 @@ export class PlanBar {
       return;
     }
     fill(
-      this.summary,
+      this.#summary,
       h("span", { class: "gs-tag gs-tag-in" }, `\u25b7 ${b.inputs.length} in`),
       h("span", { class: "gs-tag gs-tag-out" }, `\u25c1 ${b.outputs.length} out`),
       h("span", { class: "gs-figure" }, count(b.ops, "op")),
@@ -182,93 +178,84 @@ export class PlanBar {
       (b.leaks.length > 0 || b.control_leaks.length > 0) &&
         h(
           "button",
-          { type: "button", class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } },
+          { class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } },
           `\u26a0 ${count(b.leaks.length + b.control_leaks.length, "leak")}`,
         ),
       b.problem && h("span", { class: "gs-problem", title: b.problem }, b.problem),
-      button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.events.cleared() }),
+      button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.#ask("clear_boundary", {}) }),
     );
   }
 
-  private draw(): void {
-    const had = this.tabs.contains(document.activeElement),
-      was = this.shown,
-      held = controls(this.panel).indexOf(document.activeElement as HTMLElement);
+  #draw(): void {
+    const had = hasFocus(this.#tabs),
+      was = this.#shown,
+      held = controls(this.#panel).indexOf(document.activeElement as HTMLElement);
     const label = nameOf(document.activeElement);
-    if (this.open && !this.list.some(t => t.id === this.open)) this.open = "";
-    const stop = this.open || this.list[0]?.id;
+    if (this.#open && !this.#list.some(t => t.id === this.#open)) this.#open = "";
+    const stop = this.#open || this.#list[0]?.id;
     fill(
-      this.tabs,
-      ...this.list.map(t => {
-        const on = t.id === this.open;
+      this.#tabs,
+      ...this.#list.map(t => {
+        const on = t.id === this.#open;
         return h(
           "button",
           {
-            type: "button",
             role: "tab",
             class: `gs-tab${t.warn ? " gs-warn" : ""}`,
-            id: `${this.id}-tab-${t.id}`,
+            id: `${this.#id}-tab-${t.id}`,
             "aria-selected": String(on),
-            "aria-controls": on ? this.panel.id : undefined,
+            "aria-controls": on ? this.#panel.id : undefined,
             tabindex: t.id === stop ? 0 : -1,
             "data-tab": t.id,
             on: {
               click: () => {
-                this.open = on ? "" : t.id;
-                this.draw();
-                this.refocus(t.id);
+                this.#open = on ? "" : t.id;
+                this.#draw();
+                this.#refocus(t.id);
               },
             },
           },
           t.warn && icon("warn"),
           t.text,
-          t.n > 0 && h("span", { class: "gs-n" }, t.n.toLocaleString("en")),
+          t.n > 0 && h("span", { class: "gs-n" }, figure(t.n)),
         );
       }),
     );
-    if (had) this.refocus(stop ?? "");
-    const tab = this.list.find(t => t.id === this.open);
-    this.panel.hidden = !tab;
-    if (tab) this.panel.setAttribute("aria-labelledby", `${this.id}-tab-${tab.id}`);
-    else this.panel.removeAttribute("aria-labelledby");
-    fill(this.panel, tab?.body());
-    this.shown = this.open;
+    if (had) this.#refocus(stop ?? "");
+    const tab = this.#list.find(t => t.id === this.#open);
+    this.#panel.hidden = !tab;
+    if (tab) this.#panel.setAttribute("aria-labelledby", `${this.#id}-tab-${tab.id}`);
+    else this.#panel.removeAttribute("aria-labelledby");
+    fill(this.#panel, tab?.body());
+    this.#shown = this.#open;
     // what was pressed is gone: the keyboard goes to its like, never to the notebook
     if (held < 0) return;
-    const now = was === this.open ? controls(this.panel) : [];
-    if (tab) (now.find(e => nameOf(e) === label) ?? now[Math.min(held, now.length - 1)] ?? this.panel).focus();
-    else this.refocus(stop ?? "");
+    const now = was === this.#open ? controls(this.#panel) : [];
+    if (tab) (now.find(e => nameOf(e) === label) ?? now[Math.min(held, now.length - 1)] ?? this.#panel).focus();
+    else this.#refocus(stop ?? "");
   }
 
-  private refocus(id: string): void {
-    [...this.tabs.children]
+  #refocus(id: string): void {
+    [...this.#tabs.children]
       .map(e => e as HTMLElement)
       .find(e => e.dataset.tab === id)
       ?.focus();
   }
 
-  private key(e: KeyboardEvent): void {
-    const tabs = [...this.tabs.children] as HTMLElement[],
+  #key(e: KeyboardEvent): void {
+    const tabs = [...this.#tabs.children] as HTMLElement[],
       at = tabs.indexOf(document.activeElement as HTMLElement);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[e.key];
     if (to === undefined || at < 0) return;
-    e.preventDefault();
-    e.stopPropagation();
+    handled(e);
     tabs[(to + tabs.length) % tabs.length]!.focus();
   }
 
-  private code(text: string): HTMLElement {
+  #code(text: string): HTMLElement {
     return h(
       "div",
       { class: "gs-code" },
-      button({
-        icon: icon("copy"),
-        text: "Copy code",
-        press: async () =>
-          this.events.said(
-            (await toClipboard(text)) ? "Code copied." : "This page may not write to the clipboard: mark the code and copy it by hand.",
-          ),
-      }),
+      copyButton({ icon: icon("copy"), text: "Copy code" }, text, "Code copied.", this.#events.said),
       h("pre", { tabindex: 0, role: "region", "aria-label": "Python code of the plan" }, text),
     );
   }

@@ -1,15 +1,8 @@
 // The details below the plan bar: tables of the boundary and of what the plan does.
-import { button, count, h } from "./dom";
+import { button, count, figure, h, muted } from "./dom";
+import type { Ask } from "./api";
 import type { Policy } from "./table";
 import type { Boundary, Plan, TensorText } from "./types";
-
-export interface PolicyEvents {
-  policySet(step: number, variable: string, policy: Policy): void;
-}
-interface BoundaryEvents {
-  unmarked(tensor: string): void;
-  leakAdded(tensor: string): void;
-}
 
 const POLICIES: Record<Policy, string> = {
   copy: "copy: its own, with the current value",
@@ -24,8 +17,8 @@ const MODES = {
 };
 
 export const tables = {
-  boundary(b: Boundary, events: BoundaryEvents): HTMLElement {
-    if (!b.inputs.length && !b.outputs.length && !b.leaks.length && !b.control_leaks.length) return none("No tensor is marked.");
+  boundary(b: Boundary, ask: Ask): HTMLElement {
+    if (!b.inputs.length && !b.outputs.length && !b.leaks.length && !b.control_leaks.length) return muted("No tensor is marked.");
     const rows = (list: TensorText[], kind: "in" | "out" | "leak", sign: string, act?: (t: string) => Node) =>
       list.map((t, i) =>
         h(
@@ -38,9 +31,9 @@ export const tables = {
         ),
       );
     const drop = (t: string) =>
-      button({ text: "Unmark", kind: "small", "aria-label": `Unmark ${t}`.slice(0, 300), press: () => events.unmarked(t) });
+      button({ text: "Unmark", kind: "small", "aria-label": `Unmark ${t}`, press: () => ask("unmark", { tensor: t }) });
     const add = (t: string) =>
-      button({ text: "Add as input", kind: "small", "aria-label": `Add as input ${t}`.slice(0, 300), press: () => events.leakAdded(t) });
+      button({ text: "Add as input", kind: "small", "aria-label": `Add as input ${t}`, press: () => ask("add_leak", { tensor: t }) });
     return h(
       "ul",
       { class: "gs-rows" },
@@ -67,23 +60,28 @@ export const tables = {
       "div",
       {},
       h("ol", { class: "gs-steps" }, ...plan.steps.map(s => h("li", {}, s.text))),
-      ...(plan.along ?? []).map(a => h("p", { class: "gs-muted" }, `Came along: ${a}`)),
-      h("p", { class: "gs-muted" }, sum),
-      h("p", { class: "gs-muted" }, MODES[plan.mode ?? "append"]),
+      ...(plan.also_copied ?? []).map(a => muted(`Also copied: ${a}`)),
+      muted(sum),
+      muted(MODES[plan.mode ?? "append"]),
     );
   },
 
-  variables(plan: Plan, events: PolicyEvents): HTMLElement {
-    if (!plan.variables.length) return none("The plan touches no variables.");
+  variables(plan: Plan, ask: Ask): HTMLElement {
+    if (!plan.variables.length) return muted("The plan touches no variables.");
     const rows = plan.variables.map(v => [
       v.name,
       v.was,
       `${v.dtype} ${v.shape}`,
-      choice(v.policy, `What becomes of ${v.was}`, p => events.policySet(v.step, v.was, p)),
+      choice(v.policy, `What becomes of ${v.was}`, p => ask("set_policy", { step: v.step, variable: v.was, policy: p })),
       v.values,
     ]);
     const steps = [...new Set(plan.variables.map(v => v.step))];
-    const all = choice("", "What becomes of all variables", p => steps.forEach(step => events.policySet(step, "*", p)), "choose \u2026");
+    const all = choice(
+      "",
+      "What becomes of all variables",
+      p => steps.forEach(step => ask("set_policy", { step, variable: "*", policy: p })),
+      "choose \u2026",
+    );
     return h(
       "div",
       {},
@@ -93,18 +91,18 @@ export const tables = {
   },
 
   names(plan: Plan): HTMLElement {
-    if (!plan.new.length) return none("The plan makes no new ops.");
+    if (!plan.new.length) return muted("The plan makes no new ops.");
     const rest = plan.counts.ops - plan.new.length;
     const made = table(
       ["New", "Was", "Op"],
       plan.new.map(n => [n.name, n.was, n.op]),
     );
-    return rest > 0 ? h("div", {}, made, h("p", { class: "gs-muted" }, `and ${rest.toLocaleString("en")} more`)) : made;
+    return rest > 0 ? h("div", {}, made, muted(`and ${figure(rest)} more`)) : made;
   },
 
   connections(plan: Plan): HTMLElement {
     if (!plan.connections.length)
-      return none("The plan connects nothing: pick a tensor, press m, pick the op that shall read it, press m again.");
+      return muted("The plan connects nothing: select a tensor, press m, select the op that shall read it, press m again.");
     return table(
       ["Tensor", "Will be read by", "In the place of"],
       plan.connections.map(c => [c.from, c.text.split(" \u2192 ").pop() ?? c.to, c.was ?? ""]),
@@ -119,7 +117,7 @@ function choice(now: string, label: string, chosen: (policy: Policy) => void, he
     "select",
     {
       class: "gs-select",
-      "aria-label": label.slice(0, 300),
+      "aria-label": label,
       on: { change: (e: Event) => chosen((e.target as HTMLSelectElement).value as Policy) },
     },
     ...other,
@@ -133,7 +131,7 @@ function rest(t: TensorText): string {
 }
 
 /** Faults and warnings, each with what to do instead. */
-export function problems(plan: Plan, back: () => void): HTMLElement {
+export function problems(plan: Plan, ask: Ask): HTMLElement {
   return h(
     "ul",
     { class: "gs-rows gs-problems" },
@@ -143,7 +141,7 @@ export function problems(plan: Plan, back: () => void): HTMLElement {
         {},
         h("span", { class: "gs-tag gs-tag-fault" }, "\u2715 fault"),
         h("div", {}, h("div", {}, h("b", {}, f.asked), ": ", f.wrong), h("div", { class: "gs-muted" }, f.instead)),
-        i === plan.faults.length - 1 && button({ text: "Take the last step back", kind: "small", press: back }),
+        i === plan.faults.length - 1 && button({ text: "Take the last step back", kind: "small", press: () => ask("undo", {}) }),
       ),
     ),
     ...plan.warnings.map(w => h("li", {}, h("span", { class: "gs-tag gs-tag-leak" }, "\u26a0 warning"), h("div", {}, w))),
@@ -157,8 +155,4 @@ function table(heads: string[], rows: (string | Node)[][]): HTMLElement {
     h("thead", {}, h("tr", {}, ...heads.map(t => (t ? h("th", { scope: "col" }, t) : h("td", {}))))),
     h("tbody", {}, ...rows.map(r => h("tr", {}, ...r.map((c, i) => h("td", i > 1 ? { class: "gs-short" } : {}, c))))),
   );
-}
-
-function none(text: string): HTMLElement {
-  return h("p", { class: "gs-muted" }, text);
 }

@@ -1,11 +1,11 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
-import { button, h } from "./dom";
+import { button, field, focus, h, hasFocus } from "./dom";
 import { KEYS } from "./table";
 
 export interface Field {
   name: string;
   label: string;
-  value: string;
+  value?: string;
   hint?: string | undefined;
   /** what can be chosen, and the words for it */ options?: [string, string][];
 }
@@ -21,10 +21,13 @@ export interface Choice {
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
 export class Popup {
   readonly layer = h("div", { class: "gs-popups" });
-  private back: Element | null = null;
-  private shut: (() => void) | null = null;
+  #back: Element | null = null;
+  #shut: (() => void) | null = null;
 
-  constructor(private host: HTMLElement) {
+  readonly #host: HTMLElement;
+
+  constructor(host: HTMLElement) {
+    this.#host = host;
     host.addEventListener(
       "pointerdown",
       e => {
@@ -40,11 +43,11 @@ export class Popup {
 
   close(restore = true): void {
     if (!this.open) return;
-    const inside = this.layer.contains(document.activeElement);
+    const inside = hasFocus(this.layer);
     this.layer.replaceChildren();
-    const shut = this.shut;
-    this.shut = null;
-    if (restore && inside) (this.back as HTMLElement | null)?.focus({ preventScroll: true });
+    const shut = this.#shut;
+    this.#shut = null;
+    if (restore && inside) focus(this.#back as HTMLElement | null);
     shut?.();
   }
 
@@ -54,7 +57,6 @@ export class Popup {
       h(
         "button",
         {
-          type: "button",
           role: c.on === undefined ? "menuitem" : "menuitemcheckbox",
           "aria-checked": c.on === undefined ? undefined : String(c.on),
           class: "gs-choice",
@@ -73,31 +75,17 @@ export class Popup {
     );
     const menu = h(
       "div",
-      { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => this.walk(e, items) } },
+      { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => this.#walk(e, items) } },
       h("div", { class: "gs-popup-title", role: "presentation" }, title),
       ...grouped(choices, items),
     );
-    this.show(menu, items.find(i => !i.disabled) ?? menu, at);
+    this.#show(menu, items.find(i => !i.disabled) ?? menu, at);
   }
 
   /** A question with two answers. */
   confirm(text: string, lines: string[], yes: string, run: () => void): void {
-    const go = button({
-      text: yes,
-      kind: "primary",
-      press: () => {
-        this.close();
-        run();
-      },
-    });
-    const box = h(
-      "div",
-      { class: "gs-popup gs-dialog", role: "alertdialog", "aria-modal": "true", "aria-label": text },
-      h("div", { class: "gs-popup-title" }, text),
-      h("ul", {}, ...lines.map(l => h("li", {}, l))),
-      h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), go),
-    );
-    this.show(box, go);
+    const list = h("ul", {}, ...lines.map(l => h("li", {}, l)));
+    this.#dialog("alertdialog", text, [list], yes, run);
   }
 
   /** A question with fields to fill in; Enter answers it. */
@@ -109,42 +97,51 @@ export class Popup {
             { class: "gs-field", "aria-label": f.label },
             ...f.options.map(([value, text]) => h("option", { value, selected: value === f.value }, text)),
           )
-        : h("input", {
-            type: "text",
+        : field({
             class: "gs-field",
             value: f.value,
             placeholder: f.hint,
             "aria-label": f.label,
-            spellcheck: "false",
-            autocomplete: "off",
           }),
     );
-    const go = () => {
-      const values = Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]));
-      this.close();
-      run(values);
-    };
-    const box = h(
-      "div",
-      { class: "gs-popup gs-dialog", role: "dialog", "aria-modal": "true", "aria-label": title },
-      h("div", { class: "gs-popup-title" }, title),
-      ...fields.map((f, i) => h("label", { class: "gs-asked" }, h("span", {}, f.label), inputs[i]!)),
-      h(
-        "div",
-        { class: "gs-row gs-end" },
-        button({ text: "Cancel", press: () => this.close() }),
-        button({ text: yes, kind: "primary", press: go }),
-      ),
+    const rows = fields.map((f, i) => h("label", { class: "gs-asked" }, h("span", {}, f.label), inputs[i]!));
+    const answer = this.#dialog(
+      "dialog",
+      title,
+      rows,
+      yes,
+      () => run(Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]))),
+      inputs[0],
     );
     for (const input of inputs)
       (input as HTMLElement).addEventListener("keydown", e => {
         if (e.key === "Enter") {
           e.preventDefault();
-          go();
+          answer.click();
         }
       });
-    this.show(box, inputs[0] ?? box);
     if (inputs[0] instanceof HTMLInputElement) inputs[0].select();
+  }
+
+  /** Asks, and does `run` when the answer is `yes`; returns the button that says so, which is what keys mean if `first` is not. */
+  #dialog(role: string, title: string, body: Node[], yes: string, run: () => void, first?: HTMLElement): HTMLElement {
+    const answer = button({
+      text: yes,
+      kind: "primary",
+      press: () => {
+        this.close();
+        run();
+      },
+    });
+    const box = h(
+      "div",
+      { class: "gs-popup gs-dialog", role, "aria-modal": "true", "aria-label": title },
+      h("div", { class: "gs-popup-title" }, title),
+      ...body,
+      h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), answer),
+    );
+    this.#show(box, first ?? answer);
+    return answer;
   }
 
   /** The keys. */
@@ -173,7 +170,7 @@ export class Popup {
       h("div", { class: "gs-popup-title" }, "Signs"),
       h("dl", { class: "gs-keys" }, ...signs, ...states),
     );
-    this.show(
+    this.#show(
       h(
         "div",
         { class: "gs-popup gs-dialog gs-help", role: "dialog", "aria-modal": "true", "aria-label": "Keys and signs" },
@@ -185,12 +182,12 @@ export class Popup {
     );
   }
 
-  private show(element: HTMLElement, focus: HTMLElement, at?: { x: number; y: number }): void {
-    if (!this.open) this.back = document.activeElement;
+  #show(element: HTMLElement, first: HTMLElement, at?: { x: number; y: number }): void {
+    if (!this.open) this.#back = document.activeElement;
     this.layer.replaceChildren(element);
     this.layer.classList.toggle("gs-behind", element.classList.contains("gs-dialog"));
     if (at) {
-      const r = this.host.getBoundingClientRect();
+      const r = this.#host.getBoundingClientRect();
       element.classList.add("gs-at");
       element.style.left = `${Math.max(4, Math.min(at.x - r.left, r.width - element.offsetWidth - 8))}px`;
       element.style.top = `${Math.max(4, Math.min(at.y - r.top, r.height - element.offsetHeight - 8))}px`;
@@ -199,14 +196,14 @@ export class Popup {
       if (e.key === "Escape") {
         e.preventDefault();
         this.close();
-      } else if (e.key === "Tab") this.trap(e, element);
+      } else if (e.key === "Tab") this.#trap(e, element);
       // no key reaches the drawing behind
       e.stopPropagation();
     });
-    focus.focus({ preventScroll: true });
+    focus(first);
   }
 
-  private walk(e: KeyboardEvent, items: HTMLButtonElement[]): void {
+  #walk(e: KeyboardEvent, items: HTMLButtonElement[]): void {
     const live = items.filter(i => !i.disabled),
       at = live.indexOf(document.activeElement as HTMLButtonElement);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: live.length - 1 }[e.key];
@@ -215,7 +212,7 @@ export class Popup {
     live[(to + live.length) % live.length]!.focus();
   }
 
-  private trap(e: KeyboardEvent, element: HTMLElement): void {
+  #trap(e: KeyboardEvent, element: HTMLElement): void {
     const stops = [...element.querySelectorAll<HTMLElement>("button:not([disabled]), input, select, [tabindex='0']")];
     const first = stops[0],
       last = stops[stops.length - 1];

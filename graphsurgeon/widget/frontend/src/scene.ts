@@ -1,5 +1,5 @@
 // Draws a scene into a <g>. Elements are kept by name from one scene to the next, so that focus and looks stay.
-import { clean, s } from "./dom";
+import { clean, hasFocus, s } from "./dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "./marks";
 import { isFold } from "./places";
 import { drawBox, drawChips, drawEdge, drawEdgeLabel, drawFound, drawGroup, drawShare, headingOf, isQuiet, safeColour } from "./shapes";
@@ -16,11 +16,11 @@ export class Drawing {
   readonly root = s("g", { class: "gs-root", role: "presentation" });
   readonly items = new Map<string, Item>();
   scene: Scene | null = null;
-  private byElement = new WeakMap<Element, Item | Edge>();
-  private edges: { g: SVGGElement; label: SVGElement | null; of: Edge }[] = [];
-  private marks = new Map<string, BoxMarks>();
-  private ends = new Map<string, [number, number]>();
-  private layers = Object.fromEntries(
+  #byElement = new WeakMap<Element, Item | Edge>();
+  #edges: { g: SVGGElement; label: SVGElement | null; of: Edge }[] = [];
+  #marks = new Map<string, BoxMarks>();
+  #ends = new Map<string, [number, number]>();
+  #layers = Object.fromEntries(
     ["groups", "hull", "edges", "heads", "boxes", "labels", "found"].map(name => [
       name,
       s("g", { class: `gs-layer-${name}`, role: "presentation" }),
@@ -28,27 +28,27 @@ export class Drawing {
   ) as Record<"groups" | "hull" | "edges" | "heads" | "boxes" | "labels" | "found", SVGGElement>;
 
   constructor() {
-    for (const layer of [this.layers.hull, this.layers.edges, this.layers.heads, this.layers.labels, this.layers.found])
+    for (const layer of [this.#layers.hull, this.#layers.edges, this.#layers.heads, this.#layers.labels, this.#layers.found])
       layer.setAttribute("aria-hidden", "true");
     // the order of view/svg.py
     this.root.append(
-      this.layers.groups,
-      this.layers.hull,
-      this.layers.edges,
-      this.layers.heads,
-      this.layers.boxes,
-      this.layers.labels,
-      this.layers.found,
+      this.#layers.groups,
+      this.#layers.hull,
+      this.#layers.edges,
+      this.#layers.heads,
+      this.#layers.boxes,
+      this.#layers.labels,
+      this.#layers.found,
     );
   }
 
-  /** Replaces the scene. Marks and picks are put on by the next calls of `mark` and `pick`. */
+  /** Replaces the scene. Marks and selects are put on by the next calls of `mark` and `select`. */
   draw(scene: Scene): void {
     this.scene = scene;
-    this.ends.clear();
+    this.#ends.clear();
     for (const e of scene.edges) {
-      this.end(e.from)[1] += e.n;
-      this.end(e.to)[0] += e.n;
+      this.#end(e.from)[1] += e.n;
+      this.#end(e.to)[0] += e.n;
     }
     const seen = new Set<string>();
     const put = (key: string, of: Box | Group, layer: SVGGElement) => {
@@ -61,7 +61,7 @@ export class Drawing {
         this.items.set(key, item);
       }
       item.of = of;
-      this.byElement.set(item.g, item);
+      this.#byElement.set(item.g, item);
       const drawn = JSON.stringify({ ...of, x: 0, y: 0 });
       if (drawn !== item.drawn) {
         if ("kind" in of) drawBox(item.g, of);
@@ -76,17 +76,17 @@ export class Drawing {
       // re-appending a focused element would blur it: only what is out of place moves
       if (item.g.parentNode !== layer) layer.append(item.g);
     };
-    for (const group of [...scene.groups].sort((a, b) => a.depth - b.depth)) put("g:" + group.name, group, this.layers.groups);
-    for (const box of scene.boxes) put("b:" + box.name, box, this.layers.boxes);
+    for (const group of [...scene.groups].sort((a, b) => a.depth - b.depth)) put("g:" + group.name, group, this.#layers.groups);
+    for (const box of scene.boxes) put("b:" + box.name, box, this.#layers.boxes);
     for (const [key, item] of this.items)
       if (!seen.has(key)) {
         item.g.remove();
         this.items.delete(key);
       }
-    this.order(scene);
-    this.drawEdges(scene);
+    this.#order(scene);
+    this.#drawEdges(scene);
     // headings once more, over the edges that enter a frame there
-    this.layers.heads.replaceChildren(
+    this.#layers.heads.replaceChildren(
       ...scene.groups.map(of => {
         const g = s("g", { class: classOf(of).replace("gs-item ", ""), transform: `translate(${of.x},${of.y})` });
         g.append(headingOf(of));
@@ -98,9 +98,9 @@ export class Drawing {
   /** Shows the boundary, and the box a connection starts from. */
   mark(boundary: Boundary | null, armed: string | null = null): void {
     if (!this.scene) return;
-    this.marks = marksOf(this.scene, boundary);
+    this.#marks = marksOf(this.scene, boundary);
     for (const item of this.items.values()) {
-      const marks = this.marks.get(item.of.name),
+      const marks = this.#marks.get(item.of.name),
         chips = chipsOf(marks, item.of.name === armed);
       const list = item.g.classList;
       list.toggle("gs-in", !!marks?.inputs.length);
@@ -116,22 +116,22 @@ export class Drawing {
       list.toggle("gs-part", part);
       if (part) item.g.append(" ", drawShare(marks.region, item.of));
       if (chips.length) item.g.append(drawChips(chips, item.of));
-      const ends = "kind" in item.of ? this.end(item.of.id) : ([0, 0] as [number, number]);
+      const ends = "kind" in item.of ? this.#end(item.of.id) : ([0, 0] as [number, number]);
       item.g.setAttribute("aria-label", clean(labelOf(item.of, marks, chips, ends)).slice(0, 2000));
     }
-    this.hull(this.scene);
+    this.#hull(this.scene);
   }
 
-  /** Highlights the picked boxes; called at once on a click, before Python hears of it. */
-  pick(names: ReadonlySet<string>): void {
-    const picked = new Set([...names].map(name => this.named(name)));
+  /** Highlights the selected boxes; called at once on a click, before Python hears of it. */
+  select(names: ReadonlySet<string>): void {
+    const selected = new Set([...names].map(name => this.named(name)));
     for (const item of this.items.values()) {
-      const on = picked.has(item);
-      item.g.classList.toggle("gs-picked", on);
+      const on = selected.has(item);
+      item.g.classList.toggle("gs-selected", on);
       item.g.setAttribute("aria-selected", String(on));
     }
-    for (const { g, of } of this.edges) {
-      g.classList.toggle("gs-lit", this.idPicked(of.from, names) || this.idPicked(of.to, names));
+    for (const { g, of } of this.#edges) {
+      g.classList.toggle("gs-lit", this.#idSelected(of.from, names) || this.#idSelected(of.to, names));
     }
   }
 
@@ -145,7 +145,7 @@ export class Drawing {
       if (on) ids.add(item.of.id);
       item.g.classList.toggle("gs-faded", on);
     }
-    for (const { g, label, of } of this.edges) {
+    for (const { g, label, of } of this.#edges) {
       const on = ids.has(of.from) || ids.has(of.to);
       g.classList.toggle("gs-faded", on);
       label?.classList.toggle("gs-faded", on);
@@ -155,7 +155,7 @@ export class Drawing {
   /** The box, group or edge an event happened on; of a group only its heading counts. */
   at(target: EventTarget | null): Item | Edge | null {
     for (let e = target as Element | null; e && e !== this.root; e = e.parentElement) {
-      const found = this.byElement.get(e);
+      const found = this.#byElement.get(e);
       if (!found) continue;
       if ("g" in found && !("kind" in found.of) && !(target as Element).closest(".gs-head, .gs-heading, .gs-chips") && target !== found.g)
         return null;
@@ -180,25 +180,25 @@ export class Drawing {
       item.g.classList.toggle("gs-hit-box", n > 0);
       if (n && "kind" in item.of && isFold(item.of)) chips.push(drawFound(n, item.of));
     }
-    this.layers.found.replaceChildren(...chips);
+    this.#layers.found.replaceChildren(...chips);
   }
 
   lightEdge(edge: Edge | null): void {
-    for (const { g, of } of this.edges) g.classList.toggle("gs-chosen", of === edge);
+    for (const { g, of } of this.#edges) g.classList.toggle("gs-chosen", of === edge);
   }
 
   /** Marks the new edges that join what is copied to what is there, or that the plan connects. */
   join(connected: ReadonlySet<string>): void {
     const fresh = new Set(this.scene?.boxes.filter(b => b.state === "new").map(b => b.id));
-    for (const { g, label, of } of this.edges) {
+    for (const { g, label, of } of this.#edges) {
       const joins = of.state === "new" && (!fresh.has(of.from) || !fresh.has(of.to) || of.tensors.some(t => connected.has(t)));
       g.classList.toggle("gs-joins", joins);
       label?.classList.toggle("gs-joins", joins);
     }
   }
 
-  private drawEdges(scene: Scene): void {
-    this.edges = [...scene.edges]
+  #drawEdges(scene: Scene): void {
+    this.#edges = [...scene.edges]
       .sort((a, b) => Number(isQuiet(b)) - Number(isQuiet(a)))
       .map(of => {
         const g = s("g", {
@@ -207,45 +207,45 @@ export class Drawing {
             .join(" "),
         });
         drawEdge(g, of);
-        this.byElement.set(g, of);
+        this.#byElement.set(g, of);
         const label = of.label ? drawEdgeLabel(of) : null;
-        if (label) this.byElement.set(label, of);
+        if (label) this.#byElement.set(label, of);
         return { g, label, of };
       });
-    this.layers.edges.replaceChildren(...this.edges.map(e => e.g));
-    this.layers.labels.replaceChildren(...this.edges.flatMap(e => e.label ?? []));
+    this.#layers.edges.replaceChildren(...this.#edges.map(e => e.g));
+    this.#layers.labels.replaceChildren(...this.#edges.flatMap(e => e.label ?? []));
   }
 
   /** One soft shape around all boxes of the region and the edges between them. */
-  private hull(scene: Scene): void {
-    const inside = scene.boxes.filter(b => this.marks.get(b.name)?.region);
+  #hull(scene: Scene): void {
+    const inside = scene.boxes.filter(b => this.#marks.get(b.name)?.region);
     const ids = new Set(inside.map(b => b.id));
-    this.layers.hull.replaceChildren(
+    this.#layers.hull.replaceChildren(
       ...scene.edges.filter(e => ids.has(e.from) && ids.has(e.to) && !e.control).map(e => s("path", { d: e.d })),
       ...inside.map(b => s("rect", { x: b.x - 9, y: b.y - 9, width: b.w + 18, height: b.h + 18, rx: 13 })),
     );
   }
 
   /** Reading order is document order: screen readers and Tab follow it. */
-  private order(scene: Scene): void {
+  #order(scene: Scene): void {
     for (const [layer, list] of [
-      [this.layers.boxes, scene.boxes],
-      [this.layers.groups, scene.groups],
+      [this.#layers.boxes, scene.boxes],
+      [this.#layers.groups, scene.groups],
     ] as const) {
-      if (layer.contains(document.activeElement)) continue;
+      if (hasFocus(layer)) continue;
       const sorted = [...list].sort((a, b) => ("depth" in a && "depth" in b ? a.depth - b.depth : 0) || a.y - b.y || a.x - b.x);
       const wanted = sorted.map(b => this.items.get(("kind" in b ? "b:" : "g:") + b.name)!.g);
       if (wanted.some((g, i) => layer.children[i] !== g)) layer.append(...wanted);
     }
   }
 
-  private end(id: string): [number, number] {
-    let e = this.ends.get(id);
-    if (!e) this.ends.set(id, (e = [0, 0]));
+  #end(id: string): [number, number] {
+    let e = this.#ends.get(id);
+    if (!e) this.#ends.set(id, (e = [0, 0]));
     return e;
   }
 
-  private idPicked(id: string, names: ReadonlySet<string>): boolean {
+  #idSelected(id: string, names: ReadonlySet<string>): boolean {
     const box = this.scene?.boxes.find(b => b.id === id);
     return !!box && names.has(box.name);
   }

@@ -1,4 +1,5 @@
 // What is shown and in which colours: the two menus of the top bar, and what a box's menu adds to them.
+import { figure } from "./dom";
 import type { Actions, Parts } from "./actions";
 import { isFold } from "./places";
 import type { Choice } from "./popup";
@@ -25,56 +26,59 @@ const DEPTHS = [1, 2, 3],
 const NONE: Look = { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: USUAL, inside: [] };
 
 export class Seen {
-  private readonly p: Parts;
+  readonly #p: Parts;
 
-  constructor(private acts: Actions) {
-    this.p = acts.p;
+  readonly #acts: Actions;
+
+  constructor(acts: Actions) {
+    this.#acts = acts;
+    this.#p = acts.p;
   }
 
   get look(): Look {
-    return this.p.model.get("look") ?? NONE;
+    return this.#p.model.get("look") ?? NONE;
   }
 
-  /** How deep, what steps aside, what is hidden. */
+  /** How deep, which helpers and which op types are hidden. */
   menu(pane: PaneName, at?: { x: number; y: number }): void {
     const look = this.look,
-      aside = this.scene?.stats.aside ?? {};
+      hidden = this.#scene?.stats.hidden ?? {};
     const choices: Choice[] = [
-      { text: "Fold all scopes", run: () => this.acts.ask("set_depth", { depth: 0, pane }) },
-      ...DEPTHS.map(depth => ({ text: `Unfold to depth ${depth}`, run: () => this.acts.ask("set_depth", { depth, pane }) })),
+      { text: "Fold all scopes", run: () => this.#acts.ask("set_depth", { depth: 0, pane }) },
+      ...DEPTHS.map(depth => ({ text: `Unfold to depth ${depth}`, run: () => this.#acts.ask("set_depth", { depth, pane }) })),
       ...TRAINING.map(([how, text]) => ({
         text,
         key: how === "away" ? "g" : undefined,
         on: look.training === how,
         run: () => this.train(how),
       })),
-      ...HELPERS.filter(kind => aside[kind] || look.shown.includes(kind)).map(kind => {
+      ...HELPERS.filter(kind => hidden[kind] || look.shown.includes(kind)).map(kind => {
         const on = look.shown.includes(kind);
         return {
-          text: `Draw ${kind}${on ? "" : ` (${aside[kind]!.toLocaleString("en-US")} aside)`}`,
+          text: `Draw ${kind}${on ? "" : ` (${figure(hidden[kind]!)} hidden)`}`,
           on,
-          run: () => this.acts.ask("show_aside", { kind, on: !on }),
+          run: () => this.#acts.ask("show_helpers", { kind, on: !on }),
         };
       }),
       ...look.hidden.map(kind => ({
         text: `Show ${kind} again`,
-        run: () => this.acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
+        run: () => this.#acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
       })),
       {
         text: `Allow ${MOST} boxes`,
         on: look.budget > USUAL,
-        run: () => this.acts.ask("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
+        run: () => this.#acts.ask("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
       },
     ];
-    this.p.popup.choose("What is shown", choices, at);
+    this.#p.popup.choose("What is shown", choices, at);
   }
 
   colours(at?: { x: number; y: number }): void {
     const { by, name } = this.look;
-    this.p.popup.choose(
+    this.#p.popup.choose(
       "Colour by",
       [
-        ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => this.acts.ask("paint", { by: way }) })),
+        ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => this.#acts.ask("paint", { by: way }) })),
         ...(by === "values" ? [{ text: name, on: true, run: () => {} }] : []),
       ],
       at,
@@ -83,17 +87,17 @@ export class Seen {
 
   /** Puts gradients away, or back into their scopes: one step. */
   train(how: Training = this.look.training === "scopes" ? "away" : "scopes"): void {
-    this.acts.ask("set_training", { how });
+    this.#acts.ask("set_training", { how });
   }
 
   /** What a box's own menu has of this. */
   of(of: Box | Group): Choice[] {
     if (isFold(of) || !("kind" in of)) return [];
     const type = of.sub.split(" \u00b7 ")[0]!;
-    return [{ text: `Hide all ops of type ${type}`, run: () => this.acts.ask("hide_ops", { types: [...this.look.hidden, type] }) }];
+    return [{ text: `Hide all ops of type ${type}`, run: () => this.#acts.ask("hide_ops", { types: [...this.look.hidden, type] }) }];
   }
 
-  private get scene(): Scene | null {
-    return this.p.model.get("scenes").source;
+  get #scene(): Scene | null {
+    return this.#p.model.get("scenes").source;
   }
 }

@@ -1,5 +1,5 @@
 // Draws one box, one group heading, one edge, into an element that is kept.
-import { clean, s } from "./dom";
+import { clean, figure, s } from "./dom";
 import { type Chip, count, share, SIGN } from "./marks";
 import { fitted, LABEL, LEADING, measure, SUB } from "./text";
 import type { Box, Edge, Group } from "./types";
@@ -19,7 +19,7 @@ export function drawBox(g: SVGGElement, b: Box): void {
     parts.push(s("rect", { class: "gs-second", x: 3, y: 3, width: b.w - 6, height: b.h - 6, rx: Math.max(2, round - 3) }));
   const middle = b.h / 2,
     lines = b.lines ?? [b.label],
-    aside = Object.values(b.aside).reduce((n, m) => n + m, 0);
+    hidden = Object.values(b.hidden).reduce((n, m) => n + m, 0);
   lines.forEach((line, i) => {
     if (i) parts.push(space());
     parts.push(
@@ -30,10 +30,10 @@ export function drawBox(g: SVGGElement, b: Box): void {
       ),
     );
   });
-  const sub = b.sub + (aside ? ` \u00b7 ${aside.toLocaleString("en-US")} aside` : "");
+  const sub = b.sub + (hidden ? ` \u00b7 ${figure(hidden)} hidden` : "");
   if (b.sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: b.h - 9, ...fitted(sub, SUB) }, sub));
-  // a stub keeps the link to what steps aside
-  if (aside)
+  // a stub keeps the link to what is hidden
+  if (hidden)
     parts.push(s("path", { class: "gs-stub", d: `M0,${middle}h-7` }), s("circle", { class: "gs-stub", cx: -9, cy: middle, r: 2.2 }));
   let at = 7;
   for (const [colour, share] of b.paint?.bars ?? []) {
@@ -89,7 +89,7 @@ function badge(x: number, y: number, state: Box["state"]): SVGGElement {
 
 /** How many of what was searched are inside a folded box. */
 export function drawFound(n: number, b: Box): SVGGElement {
-  const text = `${n.toLocaleString("en")} inside`,
+  const text = `${figure(n)} inside`,
     w = (measure(text, SUB, true) ?? 60) + 12;
   const g = s("g", { class: "gs-hit-chip", "aria-hidden": "true", transform: `translate(${b.x + b.w - w + 8},${b.y - 9})` });
   g.append(s("rect", { width: w, height: CHIP, rx: CHIP / 2 }), s("text", { x: w / 2, y: 12 }, text));

@@ -9,7 +9,7 @@ export type Policy = "copy" | "freeze" | "initial" | "share";
 
 /** Verb -> its arguments. */
 export interface Verbs {
-  pick: { names: string[]; mode: Mode };
+  select: { names: string[]; mode: Mode };
   unfold: { name: string; pane: PaneName };
   fold: { name: string; pane: PaneName };
   fold_all: { pane: PaneName };
@@ -31,7 +31,7 @@ export interface Verbs {
   set_direction: { direction: "LR" | "TB" | "auto" };
   set_depth: { depth: number; pane: PaneName };
   set_budget: { boxes: number };
-  show_aside: { kind: string; on: boolean };
+  show_helpers: { kind: string; on: boolean };
   hide_ops: { types: string[] };
   set_training: { how: Training };
   paint: { by: ColourBy };
@@ -40,7 +40,7 @@ export interface Verbs {
   mark_output: { tensor: string };
   unmark: { tensor: string };
   clear_boundary: Record<string, never>;
-  boundary_of_picked: Record<string, never>;
+  boundary_of_selection: Record<string, never>;
   add_leak: { tensor: string };
   copy: { to: string | null; unmapped: Unmapped };
   connect: { tensor: string; to: string; input: number };
@@ -68,7 +68,7 @@ export interface Verbs {
 }
 
 export type Action =
-  | "down" | "up" | "left" | "right" | "first" | "last" | "pick" | "toggle" | "open" | "input" | "output" | "boundary"
+  | "down" | "up" | "left" | "right" | "first" | "last" | "select" | "toggle" | "open" | "input" | "output" | "boundary"
   | "around" | "copy" | "connect" | "reroute" | "stitch" | "remove" | "edit" | "undo" | "redo" | "apply" | "search"
   | "seen" | "train" | "fit" | "in" | "out" | "actual" | "producer" | "consumer" | "back" | "forward" | "views"
   | "view" | "map" | "menu" | "escape" | "help";
@@ -81,13 +81,13 @@ export const KEYS: [Action, string[], string?, string?][] = [
   ["right", ["ArrowRight"]],
   ["first", ["Home"], "Home, End", "first and last box"],
   ["last", ["End"]],
-  ["pick", [" "], "Space, click", "pick a box"],
-  ["toggle", ["Ctrl+ "], "Ctrl+Space, Ctrl+click", "add it or take it away; Shift+drag picks by a frame"],
+  ["select", [" "], "Space, click", "select a box"],
+  ["toggle", ["Ctrl+ "], "Ctrl+Space, Ctrl+click", "add or remove it; Shift+drag selects by a frame"],
   ["open", ["Enter"], "Enter, double click", "unfold a box, fold an open group"],
   ["input", ["i"], "i", "mark the op's output as a boundary input"],
   ["output", ["o"], "o", "mark the op's output as a boundary output"],
   ["boundary", ["b"], "b", "go to the boundary: region and leaks"],
-  ["around", ["Shift+B"], "Shift+B", "make the boundary of what is picked"],
+  ["around", ["Shift+B"], "Shift+B", "make the boundary of what is selected"],
   ["copy", ["c"], "c", "copy the region"],
   ["connect", ["m"], "m, then m", "connect: first the tensor, then the op that shall read it"],
   ["reroute", ["r"], "r, then r", "reroute: first the tensor, then the one its readers shall read"],

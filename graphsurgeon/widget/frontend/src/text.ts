@@ -49,19 +49,19 @@ const LINE = 30;
 
 /** A label as one line, or as two where it is long and has a place to break: `broken` of view/text.py. */
 export function broken(label: string): string[] {
-  const letters = [...label],
-    middle = letters.length / 2;
-  if (letters.length <= LINE) return [label];
+  const chars = [...label],
+    middle = chars.length / 2;
+  if (chars.length <= LINE) return [label];
   for (const sign of ["/", "\u2026 ", " ", "_"]) {
     const wide = [...sign].length,
       places: number[] = [];
-    for (let i = wide; i <= letters.length; i++) {
-      if (letters.slice(i - wide, i).join("") === sign && i / letters.length >= 0.25 && i / letters.length <= 0.75) places.push(i);
+    for (let i = wide; i <= chars.length; i++) {
+      if (chars.slice(i - wide, i).join("") === sign && i / chars.length >= 0.25 && i / chars.length <= 0.75) places.push(i);
     }
     if (!places.length) continue;
     const at = places.reduce((best, i) => (Math.abs(i - middle) < Math.abs(best - middle) ? i : best));
-    return [letters.slice(0, at).join("").trimEnd(), letters.slice(at).join("").trimStart()];
+    return [chars.slice(0, at).join("").trimEnd(), chars.slice(at).join("").trimStart()];
   }
   const half = middle % 1 === 0.5 && Math.floor(middle) % 2 === 0 ? Math.floor(middle) : Math.round(middle);
-  return [letters.slice(0, half).join(""), letters.slice(half).join("")];
+  return [chars.slice(0, half).join(""), chars.slice(half).join("")];
 }

@@ -23,7 +23,7 @@ export interface Box extends Rect {
   family: string;
   state: Mark;
   outputs: number;
-  aside: Record<string, number>;
+  hidden: Record<string, number>;
   detail: string;
   /** The label where it stands on two lines. */
   lines?: string[];
@@ -90,7 +90,7 @@ export interface Scene {
   boxes: Box[];
   groups: Group[];
   edges: Edge[];
-  stats: { ops: number; boxes: number; edges: number; aside: Record<string, number>; degraded: string };
+  stats: { ops: number; boxes: number; edges: number; hidden: Record<string, number>; degraded: string };
   legend?: Legend;
 }
 
@@ -127,7 +127,7 @@ export interface Plan {
   variables: { step: number; name: string; was: string; dtype: string; shape: string; policy: string; values: string }[];
   connections: { from: string; to: string; text: string; was?: string }[];
   mode?: "append" | "materialise";
-  along?: string[];
+  also_copied?: string[];
   code: string;
   ready: boolean;
   applied: string;
@@ -153,7 +153,7 @@ export interface State {
   protocol: number;
   scenes: { source: Scene | null; destination: Scene | null };
   titles: { source: string; destination: string };
-  picked: string[];
+  selected: string[];
   boundary: Boundary;
   plan: Plan;
   status: Status;

@@ -11,12 +11,16 @@ export class View {
   x = 0;
   y = 0;
   k = 1;
-  constructor(private changed: () => void) {}
+  readonly #changed: () => void;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
 
   /** The first look: full size when it fits, else as large as fits, but never too small to read; then the beginning is in sight. */
   first(scene: Scene, width: number, height: number): void {
     const k = Math.max(FIRST_LEAST, Math.min(1, fitting(scene, width, height)));
-    this.centre(scene, width, height, k);
+    this.#centre(scene, width, height, k);
     const depth = (r: Rect) => centre(r)[scene.direction === "LR" ? 0 : 1],
       least = Math.min(...scene.boxes.map(depth));
     const start = nearest(
@@ -34,7 +38,7 @@ export class View {
       room = MARGIN * 2;
     this.x = (w + room > width ? MARGIN : (width - w) / 2) - r.x * k;
     this.y = (hh + room > height ? MARGIN : (height - hh) / 2) - r.y * k;
-    this.changed();
+    this.#changed();
   }
 
   /** Whether any of `r` is in sight. */
@@ -45,17 +49,17 @@ export class View {
 
   /** The whole scene in the pane. */
   fit(scene: Scene, width: number, height: number): void {
-    this.centre(scene, width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
+    this.#centre(scene, width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
   }
 
-  private centre(scene: Scene, width: number, height: number, k: number): void {
+  #centre(scene: Scene, width: number, height: number, k: number): void {
     const w = scene.w * k,
       hh = scene.h * k;
     const along = scene.direction === "LR";
     this.k = k;
     this.x = along && w > width ? MARGIN : (width - w) / 2;
     this.y = !along && hh > height ? MARGIN : (height - hh) / 2;
-    this.changed();
+    this.#changed();
   }
 
   /** Looks from here. */
@@ -63,13 +67,13 @@ export class View {
     this.k = Math.max(LEAST, Math.min(MOST, k));
     this.x = x;
     this.y = y;
-    this.changed();
+    this.#changed();
   }
 
   pan(dx: number, dy: number): void {
     this.x += dx;
     this.y += dy;
-    this.changed();
+    this.#changed();
   }
 
   /** Zooms by a factor around a point of the pane, which stays where it is. */
@@ -78,7 +82,7 @@ export class View {
     this.x = px - ((px - this.x) / this.k) * k;
     this.y = py - ((py - this.y) / this.k) * k;
     this.k = k;
-    this.changed();
+    this.#changed();
   }
 
   /** Pans as little as shows `r` whole, or its top left corner where it is too large. */

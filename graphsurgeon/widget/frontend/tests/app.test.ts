@@ -25,30 +25,30 @@ afterEach(() => {
 
 test("a click highlights at once, then tells Python", () => {
   click(item("a"));
-  expect(item("a").classList.contains("gs-picked")).toBe(true);
+  expect(item("a").classList.contains("gs-selected")).toBe(true);
   expect(model.verbs).toEqual([
-    ["pick", { names: ["a"], mode: "set" }],
+    ["select", { names: ["a"], mode: "set" }],
     ["details", { pane: "source", name: "a" }],
   ]);
 });
 
-test("Python's picks win once our own are answered", async () => {
+test("Python's selections win once our own are answered", async () => {
   click(item("a"));
-  model.put({ picked: [] });
-  expect(item("a").classList.contains("gs-picked")).toBe(true);
-  model.put({ picked: ["b"] });
-  model.answer("pick");
+  model.put({ selected: [] });
+  expect(item("a").classList.contains("gs-selected")).toBe(true);
+  model.put({ selected: ["b"] });
+  model.answer("select");
   await settled();
-  expect(item("a").classList.contains("gs-picked")).toBe(false);
-  expect(item("b").classList.contains("gs-picked")).toBe(true);
+  expect(item("a").classList.contains("gs-selected")).toBe(false);
+  expect(item("b").classList.contains("gs-selected")).toBe(true);
 });
 
-test("a pick that is refused is taken back and said", async () => {
+test("a selection that is refused is taken back and said", async () => {
   click(item("a"));
-  model.emit("msg:custom", { v: 1, id: model.sent[0].id, ok: false, error: { asked: "pick", wrong: "no", instead: "yes" } });
+  model.emit("msg:custom", { v: 1, id: model.sent[0].id, ok: false, error: { asked: "select", wrong: "no", instead: "yes" } });
   await settled();
-  expect(item("a").classList.contains("gs-picked")).toBe(false);
-  expect(host.querySelector(".gs-status-text")!.textContent).toBe("pick: no. yes.");
+  expect(item("a").classList.contains("gs-selected")).toBe(false);
+  expect(host.querySelector(".gs-status-text")!.textContent).toBe("select: no. yes.");
 });
 
 test("i, o and Enter on what has the focus", () => {
@@ -112,7 +112,7 @@ test("m twice connects; Esc gives up", async () => {
   expect(model.verbs.at(-1)).toEqual(["connect", { tensor: "a:0", to: "b", input: 0 }]);
 });
 
-test("r twice reroutes; what needs no second pick is in the menu of edits", () => {
+test("r twice reroutes; what needs no second end is in the menu of edits", () => {
   item("a").focus();
   key(item("a"), "r");
   expect(item("a").classList.contains("gs-armed")).toBe(true);
@@ -160,12 +160,12 @@ test("the edits stand under headings, and each is reached by the arrow keys", ()
     key(document.activeElement!, "ArrowDown");
   }
   expect(document.activeElement).toBe(live[0]);
-  // no plan, no picks: nothing to carry out, nothing to copy; no call, nothing to inline
+  // no plan, no selections: nothing to carry out, nothing to copy; no call, nothing to inline
   expect(
     menu()
       .filter(c => (c as HTMLButtonElement).disabled)
       .map(c => c.textContent),
-  ).toEqual(["Insert a copy of what is picked \u2026", "Make its edits on copies \u2026"]);
+  ).toEqual(["Insert a copy of what is selected \u2026", "Make its edits on copies \u2026"]);
   expect(choice("Inline")).toBe(undefined);
 });
 
@@ -203,16 +203,16 @@ test("an op without outputs can be waited for and made to wait", () => {
   expect(model.verbs.at(-1)).toEqual(["add_control", { op: "b", after: "n" }]);
 });
 
-test("all like it: found, then replaced by what was picked, not by all that was found", async () => {
+test("all like it: found, then replaced by what was selected, not by all that was found", async () => {
   start({ scenes: { source: scene([box("a"), box("b"), box("s/")]), destination: null } });
   click(item("a"));
   item("a").focus();
   key(item("a"), "F10", { shiftKey: true });
   click(choice("Find all like this"));
   expect(model.verbs.at(-1)).toEqual(["find_like", { names: ["a"] }]);
-  model.answer("pick");
+  model.answer("select");
   model.answer("find_like", { count: 2, ops: 2, boxes: { "s/": 1 }, near: "" });
-  model.put({ picked: ["a", "b"] });
+  model.put({ selected: ["a", "b"] });
   await settled();
   expect(item("s/").classList.contains("gs-hit-box")).toBe(true);
   edit("a", "Replace all like this by");
@@ -221,7 +221,7 @@ test("all like it: found, then replaced by what was picked, not by all that was 
   fields()[1]!.value = "keep";
   key(fields()[0]!, "Enter");
   expect(model.verbs.at(-1)).toEqual(["replace", { names: ["a"], by: "Softplus", external: "keep" }]);
-  // a pick of one's own ends that
+  // a selection of one's own ends that
   click(item("b"));
   expect(item("s/").classList.contains("gs-hit-box")).toBe(false);
   edit("b", "Replace all like this by");
@@ -230,7 +230,7 @@ test("all like it: found, then replaced by what was picked, not by all that was 
   expect(model.verbs.at(-1)).toEqual(["replace", { names: ["b"], by: "Elu", external: "refuse" }]);
 });
 
-test("what is picked is inserted elsewhere as a copy; the edits so far go on copies", () => {
+test("what is selected is inserted elsewhere as a copy; the edits so far go on copies", () => {
   start({ scenes: { source: scene([box("a"), box("b")]), destination: null }, plan: { ...NO_PLAN, steps: [{ text: "bypass a" }] } });
   click(item("a"));
   edit("b", "Insert a copy");
@@ -313,9 +313,9 @@ test("a reveal goes to the box when its scene comes, even after the answer", asy
   click(host.querySelector(".gs-entry")!);
   model.answer("reveal");
   await settled();
-  model.put({ scenes: { source: scene([box("a"), box("s/x", { label: "x" })]), destination: null }, picked: ["s/x"] });
+  model.put({ scenes: { source: scene([box("a"), box("s/x", { label: "x" })]), destination: null }, selected: ["s/x"] });
   expect(item("x").getAttribute("tabindex")).toBe("0");
-  expect(item("x").classList.contains("gs-picked")).toBe(true);
+  expect(item("x").classList.contains("gs-selected")).toBe(true);
   expect(model.verbs.at(-1)).toEqual(["details", { pane: "source", name: "s/x" }]);
 });
 

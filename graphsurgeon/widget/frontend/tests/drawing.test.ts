@@ -83,10 +83,10 @@ test("each state has a class and a second sign", () => {
   for (const item of d.items.values()) expect(item.g.getAttribute("aria-label")).toMatch(/^\S/);
 });
 
-test("picking lights the box and its edges", () => {
+test("selecting lights the box and its edges", () => {
   const d = new Drawing();
   d.draw(scene([box("a"), box("b"), box("c")], [edge("a", "b"), edge("b", "c")]));
-  d.pick(new Set(["a"]));
+  d.select(new Set(["a"]));
   expect(d.named("a")!.g.getAttribute("aria-selected")).toBe("true");
   expect(d.root.querySelectorAll(".gs-lit").length).toBe(1);
 });

@@ -16,7 +16,7 @@ export function box(name: string, more: Partial<Box> = {}): Box {
     h: 40,
     state: "",
     outputs: 1,
-    aside: {},
+    hidden: {},
     detail: "",
     ...more,
   };
@@ -52,7 +52,7 @@ export function scene(boxes: Box[], edges: Edge[] = [], groups: Group[] = []): S
     boxes,
     groups,
     edges,
-    stats: { ops: boxes.length, boxes: boxes.length, edges: edges.length, aside: {}, degraded: "" },
+    stats: { ops: boxes.length, boxes: boxes.length, edges: edges.length, hidden: {}, degraded: "" },
   };
 }
 
@@ -90,7 +90,7 @@ export class FakeModel implements Model {
       protocol: 1,
       scenes: { source: scene([box("a"), box("b", { y: 100 })], [edge("a", "b")]), destination: null },
       titles: { source: "s", destination: "d" },
-      picked: [],
+      selected: [],
       boundary: NO_BOUNDARY,
       plan: NO_PLAN,
       status: { text: "", level: "info" },

@@ -24,7 +24,7 @@ test.each([
   ["0", {}, "actual"],
   ["Escape", {}, "escape"],
   ["?", { shiftKey: true }, "help"],
-  [" ", {}, "pick"],
+  [" ", {}, "select"],
   [" ", { ctrlKey: true }, "toggle"],
   ["ArrowDown", {}, "down"],
   ["I", {}, "input"],

@@ -137,11 +137,11 @@ test("what is searched is marked on the boxes, with how many are inside; a wrong
     v: 1,
     id: model.sent.at(-1).id,
     ok: false,
-    error: { asked: "find('/(/')", wrong: "it is no expression", instead: "Escape it" },
+    error: { asked: "find('/(/')", wrong: "it is not an expression", instead: "Escape it" },
   });
   vi.useRealTimers();
   await settled();
-  expect(host.querySelector(".gs-hits-note")!.textContent).toBe("find('/(/'): it is no expression. Escape it.");
+  expect(host.querySelector(".gs-hits-note")!.textContent).toBe("find('/(/'): it is not an expression. Escape it.");
   key(input, "Escape");
   expect(host.querySelectorAll(".gs-hit-chip").length).toBe(0);
 });
@@ -185,7 +185,18 @@ test("a page refuses more than 400 boxes, and opens no fold that is not in it", 
     ...Array.from({ length: n }, (_, i) => [0, "op", `s/${i}`, String(i), "Neg", 1, "math", 1, 64, 0]),
   ];
   const graph = (n: number) =>
-    new PageGraph({ ops: n, rows: rows(n) as any, asides: [], kinds: [], shut: 0, tensors: [], reads: [], controls: [], waits: [] });
+    new PageGraph({
+      ops: n,
+      rows: rows(n) as any,
+      helpers: [],
+      families: {},
+      kinds: [],
+      shut: 0,
+      tensors: [],
+      reads: [],
+      controls: [],
+      waits: [],
+    });
   expect(graph(400).build(new Set([0])).boxes.length).toBe(400);
   expect(() => graph(401).build(new Set([0]))).toThrow(TooMany);
   expect(graph(3).build(new Set([2])).boxes.length).toBe(1);

@@ -58,8 +58,8 @@ test("a scope without a box of its own is the first one below it", () => {
   const d = new Drawing();
   d.draw(scene([box("copy/a/x"), box("copy/a/y")], [], [group("copy/a/")]));
   expect(d.named("copy/")!.of.name).toBe("copy/a/");
-  d.pick(new Set(["copy/"]));
-  expect(d.root.querySelectorAll(".gs-picked").length).toBe(1);
+  d.select(new Set(["copy/"]));
+  expect(d.root.querySelectorAll(".gs-selected").length).toBe(1);
 });
 
 test("a fold that lies in the region in part says how much, in the place of its size", () => {

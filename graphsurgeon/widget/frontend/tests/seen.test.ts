@@ -41,32 +41,32 @@ afterEach(() => {
   host.remove();
 });
 
-test("a long label stands on two lines, and what steps aside hangs on a stub", () => {
+test("a long label stands on two lines, and what is hidden hangs on a stub", () => {
   start({
     scenes: {
-      source: scene([box("a", { label: "one/two", lines: ["one/", "two"], h: 54, aside: { constants: 1200 } })]),
+      source: scene([box("a", { label: "one/two", lines: ["one/", "two"], h: 54, hidden: { constants: 1200 } })]),
       destination: null,
     },
   });
   const labels = [...item("one/two").querySelectorAll(".gs-label")];
   expect(labels.map(l => l.textContent)).toEqual(["one/", "two"]);
   expect(Number(labels[1]!.getAttribute("y")) - Number(labels[0]!.getAttribute("y"))).toBe(14);
-  expect(item("one/two").querySelector(".gs-sub")!.textContent).toBe("Relu \u00b7 1,200 aside");
+  expect(item("one/two").querySelector(".gs-sub")!.textContent).toBe("Relu \u00b7 1,200 hidden");
   expect(item("one/two").querySelectorAll(".gs-stub").length).toBe(2);
 });
 
 test("the view menu sets depth, gradients, helpers, hidden types and the budget", () => {
   const s = scene([box("a")]);
-  s.stats.aside = { constants: 12 };
+  s.stats.hidden = { constants: 12 };
   start({ scenes: { source: s, destination: null }, look: { ...LOOK, hidden: ["Identity"] } });
-  for (const text of ["Unfold to depth 2", "put away", "Draw constants (12 aside)", "Show Identity again", "Allow 400 boxes"]) {
+  for (const text of ["Unfold to depth 2", "put away", "Draw constants (12 hidden)", "Show Identity again", "Allow 400 boxes"]) {
     press("What is shown");
     press(text, host.querySelector<HTMLElement>(".gs-menu")!);
   }
   expect(model.verbs).toEqual([
     ["set_depth", { depth: 2, pane: "source" }],
     ["set_training", { how: "away" }],
-    ["show_aside", { kind: "constants", on: true }],
+    ["show_helpers", { kind: "constants", on: true }],
     ["hide_ops", { types: [] }],
     ["set_budget", { boxes: 400 }],
   ]);
@@ -130,14 +130,20 @@ test("colours come from Python, and only as colours", () => {
 });
 
 test("the legend filters: its boxes and their edges fade at once, and come back", async () => {
-  start({ scenes: { source: scene([box("a", { family: "math" }), box("b", { y: 100 })], [edge("a", "b")]), destination: null } });
+  const s = scene([box("a", { family: "math" }), box("b", { y: 100 })], [edge("a", "b")]);
+  const items = [
+    { key: "activation", text: "activation", colour: "#C0794A", boxes: 1 },
+    { key: "math", text: "arithmetic", colour: "#8A6DB3", boxes: 1 },
+  ];
+  const legend = (faded: string[]): Legend => ({ by: "family", title: "", items, faded });
+  start({ scenes: { source: { ...s, legend: legend([]) }, destination: null } });
+  expect([...host.querySelectorAll(".gs-legend-entry")].map(e => e.textContent)).toEqual(["activation", "arithmetic"]);
   press("arithmetic", host.querySelector<HTMLElement>(".gs-legend")!);
   expect(item("a").classList.contains("gs-faded")).toBe(true);
   expect(item("b").classList.contains("gs-faded")).toBe(false);
   expect(host.querySelector(".gs-edge")!.classList.contains("gs-faded")).toBe(true);
   expect(model.verbs).toEqual([["fade", { keys: ["math"] }]]);
-  const s = model.get("scenes").source!;
-  model.put({ scenes: { source: { ...s, legend: { by: "family", title: "", items: [], faded: ["math"] } }, destination: null } });
+  model.put({ scenes: { source: { ...s, legend: legend(["math"]) }, destination: null } });
   model.answer("fade");
   await settled();
   expect(item("a").classList.contains("gs-faded")).toBe(true);
@@ -200,7 +206,7 @@ test("an edge names its ends and tells dtype and shape of its tensors", () => {
   expect([...said.querySelectorAll(".gs-tensor")].map(t => t.textContent)).toEqual(["a:0float32 (2,)"]);
 });
 
-test("what steps aside is counted in words, one or many", () => {
+test("what is hidden is counted in words, one or many", () => {
   expect(
     [
       [1, "constants"],
@@ -211,13 +217,13 @@ test("what steps aside is counted in words, one or many", () => {
       [1200, "saving ops"],
     ].map(([n, what]) => besides(n as number, what as string)),
   ).toEqual([
-    "1 constant aside",
-    "2 constants aside",
-    "1 summary aside",
-    "1 no-op aside",
-    "1 edge of gradients aside",
-    "1,200 saving ops aside",
+    "1 constant hidden",
+    "2 constants hidden",
+    "1 summary hidden",
+    "1 no-op hidden",
+    "1 edge of gradients hidden",
+    "1,200 saving ops hidden",
   ]);
-  start({ scenes: { source: scene([box("a", { aside: { constants: 1 } })]), destination: null } });
-  expect(item("a").getAttribute("aria-label")).toContain("1 constant aside");
+  start({ scenes: { source: scene([box("a", { hidden: { constants: 1 } })]), destination: null } });
+  expect(item("a").getAttribute("aria-label")).toContain("1 constant hidden");
 });

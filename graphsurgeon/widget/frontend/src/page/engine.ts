@@ -91,34 +91,37 @@ export function serve(scope: { onmessage: ((e: MessageEvent) => void) | null; po
 export class Stopped extends Error {}
 
 export class Engine {
-  private worker: Worker | null = null;
-  private next = 1;
-  private running: { done(text: string): void; failed(error: Error): void; timer: number } | null = null;
+  #worker: Worker | null = null;
+  #next = 1;
+  #running: { done(text: string): void; failed(error: Error): void; timer: number } | null = null;
 
   /** `source` is the code of the page, which serves as the worker's too. */
-  constructor(
-    private module: WebAssembly.Module,
-    private source: string,
-  ) {}
+  readonly #module: WebAssembly.Module;
+  readonly #source: string;
+
+  constructor(module: WebAssembly.Module, source: string) {
+    this.#module = module;
+    this.#source = source;
+  }
 
   /** Lays out DOT text within `limit` ms; a newer call stops an older one. */
   run(dot: string, limit: number): Promise<string> {
     this.stop("a newer picture was asked for");
-    const worker = this.started();
-    if (!worker) return new Promise(done => done(render(this.module, dot)));
-    const id = this.next++;
+    const worker = this.#started();
+    if (!worker) return new Promise(done => done(render(this.#module, dot)));
+    const id = this.#next++;
     return new Promise((done, failed) => {
       const timer = window.setTimeout(() => this.stop(`the layout did not end within ${(limit / 1000).toFixed(1)} s`), limit);
-      this.running = { done, failed, timer };
+      this.#running = { done, failed, timer };
       worker.onmessage = (e: MessageEvent<Reply>) => {
         if (e.data.id !== id) return;
         clearTimeout(timer);
-        this.running = null;
+        this.#running = null;
         if (e.data.text !== undefined) done(e.data.text);
         else failed(new Error(e.data.error));
       };
       worker.onerror = e => {
-        this.running = null;
+        this.#running = null;
         clearTimeout(timer);
         failed(new Error(e.message || "the layout failed"));
       };
@@ -128,26 +131,26 @@ export class Engine {
 
   /** Ends what runs. */
   stop(why: string): void {
-    if (!this.running) return;
-    const { failed, timer } = this.running;
+    if (!this.#running) return;
+    const { failed, timer } = this.#running;
     clearTimeout(timer);
-    this.running = null;
-    this.worker?.terminate();
-    this.worker = null;
+    this.#running = null;
+    this.#worker?.terminate();
+    this.#worker = null;
     failed(new Stopped(why));
   }
 
-  private started(): Worker | null {
-    if (this.worker) return this.worker;
+  #started(): Worker | null {
+    if (this.#worker) return this.#worker;
     try {
-      const url = URL.createObjectURL(new Blob([this.source], { type: "text/javascript" }));
-      this.worker = new Worker(url);
+      const url = URL.createObjectURL(new Blob([this.#source], { type: "text/javascript" }));
+      this.#worker = new Worker(url);
       URL.revokeObjectURL(url);
-      this.worker.postMessage({ module: this.module });
+      this.#worker.postMessage({ module: this.#module });
     } catch {
       // a page that may not have workers still draws, and stands still meanwhile
-      this.worker = null;
+      this.#worker = null;
     }
-    return this.worker;
+    return this.#worker;
   }
 }

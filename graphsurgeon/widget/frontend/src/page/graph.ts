@@ -1,4 +1,5 @@
 // The graph in a page: which boxes and edges a picture shows, given what is open. It follows view/scene.py and view/wires.py.
+import { figure } from "../dom";
 import { broken } from "../text";
 import type { Box, Edge, Scene } from "../types";
 
@@ -8,7 +9,8 @@ export type PackedRow = [number, Box["kind"], string, string, string, number, st
 export interface Packed {
   ops: number;
   rows: PackedRow[];
-  asides: [number, number, number][];
+  helpers: [number, number, number][];
+  families: Record<string, string>;
   kinds: string[];
   shut: number;
   tensors: [number, string, string][];
@@ -101,7 +103,7 @@ export class PageGraph {
           family,
           outputs,
           state: state ?? "",
-          aside: {},
+          hidden: {},
           detail: "",
           x: 0,
           y: 0,
@@ -118,13 +120,13 @@ export class PageGraph {
     const shut = (fold: number) => fold >= 0 && !(open.has(fold) && this.opens(fold));
     const place = (row: number) => {
       if (row >= 0) return at[row]!;
-      const fold = this.packed.asides[-1 - row]![0];
+      const fold = this.packed.helpers[-1 - row]![0];
       return shut(fold) ? at[fold]! : -1;
     };
-    const totals = this.setAside(boxes, place, shut);
-    const edges = this.wires(boxes, place);
-    const hidden = this.controls(boxes, place, edges);
-    this.hush(boxes, rowOfBox, edges);
+    const totals = this.#countHidden(boxes, place, shut);
+    const edges = this.#wires(boxes, place);
+    const hidden = this.#controls(boxes, place, edges);
+    this.#hush(boxes, rowOfBox, edges);
     if (hidden) totals["control edges"] = hidden;
     for (const box of boxes) box.detail = detail(box);
     return {
@@ -133,23 +135,23 @@ export class PageGraph {
       groupOf,
       edges,
       rowOfBox,
-      stats: { ops: this.packed.ops, boxes: boxes.length, edges: edges.length, aside: totals, degraded: "" },
+      stats: { ops: this.packed.ops, boxes: boxes.length, edges: edges.length, hidden: totals, degraded: "" },
     };
   }
 
-  private setAside(boxes: Box[], place: (row: number) => number, shut: (fold: number) => boolean): Record<string, number> {
-    const { asides, kinds, tensors, reads } = this.packed,
+  #countHidden(boxes: Box[], place: (row: number) => number, shut: (fold: number) => boolean): Record<string, number> {
+    const { helpers, kinds, tensors, reads } = this.packed,
       totals: Record<string, number> = {};
     const things = new Map<number, number>(),
       helped = new Map<string, [number, number]>();
-    for (const [fold, thing, kind] of asides) if (!shut(fold) && !things.has(thing)) things.set(thing, kind);
+    for (const [fold, thing, kind] of helpers) if (!shut(fold) && !things.has(thing)) things.set(thing, kind);
     for (const kind of [...things.values()].sort((a, b) => a - b)) {
       const name = kinds[kind]!;
       totals[name] = (totals[name] ?? 0) + 1;
     }
     const help = (helper: number, box: number) => {
       if (helper >= 0 || place(helper) >= 0 || box < 0) return;
-      const thing = asides[-1 - helper]![1];
+      const thing = helpers[-1 - helper]![1];
       helped.set(`${thing} ${box}`, [box, things.get(thing)!]);
     };
     for (const [tensor, reader] of reads) {
@@ -158,14 +160,14 @@ export class PageGraph {
       help(reader, place(maker));
     }
     for (const [box, kind] of [...helped.values()].sort((a, b) => a[1] - b[1])) {
-      const aside = boxes[box]!.aside,
+      const hidden = boxes[box]!.hidden,
         name = kinds[kind]!;
-      aside[name] = (aside[name] ?? 0) + 1;
+      hidden[name] = (hidden[name] ?? 0) + 1;
     }
     return totals;
   }
 
-  private wires(boxes: Box[], place: (row: number) => number): Edge[] {
+  #wires(boxes: Box[], place: (row: number) => number): Edge[] {
     const { tensors, reads } = this.packed;
     return grouped(reads, i => place(tensors[i]![0]), place, boxes.length).map(([a, b, found], i) => {
       const only = found.length === 1 ? tensors[found[0]!]![2] : `\u00d7${found.length}`;
@@ -186,7 +188,7 @@ export class PageGraph {
   }
 
   /** Adds the control edges that say something new; returns how many control inputs are not drawn. */
-  private controls(boxes: Box[], place: (row: number) => number, edges: Edge[]): number {
+  #controls(boxes: Box[], place: (row: number) => number, edges: Edge[]): number {
     const { controls, waits } = this.packed,
       between = new Set(edges.flatMap(e => [`${e.from} ${e.to}`, `${e.to} ${e.from}`]));
     const at = new Array<number>(boxes.length).fill(0);
@@ -213,7 +215,7 @@ export class PageGraph {
     return hidden;
   }
 
-  private hush(boxes: Box[], rowOfBox: number[], edges: Edge[]): void {
+  #hush(boxes: Box[], rowOfBox: number[], edges: Edge[]): void {
     const back = new Set(boxes.filter((_, i) => this.row(rowOfBox[i]!)[9] & BEHIND).map(b => b.id)),
       ends = new Map<string, number>();
     for (const e of edges) for (const end of [e.from, e.to]) ends.set(end, (ends.get(end) ?? 0) + 1);
@@ -248,7 +250,7 @@ function edgeOf(id: string, from: Box, to: Box, n: number, control: boolean, ten
 /** "1 summary", "2,000 constants". */
 export function counted(n: number, kind: string): string {
   const one = kind.endsWith("ies") ? kind.slice(0, -3) + "y" : kind.replace(/s$/, "");
-  return `${n.toLocaleString("en")} ${n === 1 ? one : kind}`;
+  return `${figure(n)} ${n === 1 ? one : kind}`;
 }
 
 function twoLines(label: string): { lines?: string[] } {
@@ -257,7 +259,7 @@ function twoLines(label: string): { lines?: string[] } {
 }
 
 function detail(box: Box): string {
-  const helped = Object.entries(box.aside)
+  const helped = Object.entries(box.hidden)
     .map(([kind, n]) => counted(n, kind))
     .join(", ");
   return [box.name.slice(0, 400), box.sub, helped && `with ${helped}`].filter(Boolean).join(" \u00b7 ");

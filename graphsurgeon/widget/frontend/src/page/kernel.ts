@@ -1,5 +1,6 @@
 // What Python does for a widget, as far as a page can: it folds, finds, shows; it changes nothing.
 import type { Details, Direction, ErrorParts, Model, Row, Scene, State, TensorText } from "../types";
+import { figure } from "../dom";
 import { type Engine, Stopped } from "./engine";
 import { find, hitsOf } from "./find";
 import { MOST, type Packed, PageGraph, TooMany } from "./graph";
@@ -44,62 +45,61 @@ const SHOWN = 200;
 export class PageModel implements Model {
   readonly graph: PageGraph;
   readonly state: State;
-  private heard = new Map<string, Set<(...args: any[]) => void>>();
-  private open: Set<number>;
-  private readonly opening: ReadonlySet<number>;
-  private rows = new Set<string>();
-  private kept = new Map<string, Scene>();
-  private direction: Direction | "auto";
-  private asked = 0;
-  private faded: string[] = [];
-  private readonly places = new PagePlaces();
+  #heard = new Map<string, Set<(...args: any[]) => void>>();
+  #open: Set<number>;
+  readonly #opening: ReadonlySet<number>;
+  #rows = new Set<string>();
+  #kept = new Map<string, Scene>();
+  #direction: Direction | "auto";
+  #asked = 0;
+  #faded: string[] = [];
+  readonly #places = new PagePlaces();
+  readonly #data: PageData;
+  readonly #engine: Engine | null;
 
-  constructor(
-    private data: PageData,
-    private engine: Engine | null,
-  ) {
+  constructor(data: PageData, engine: Engine | null) {
+    this.#data = data;
+    this.#engine = engine;
     this.graph = new PageGraph(data.packed);
-    this.direction = data.direction;
-    this.opening = new Set(data.open.map(name => this.graph.byName.get(name)).filter((i): i is number => i !== undefined));
-    this.open = new Set(this.opening);
-    this.kept.set(this.key(), data.first);
-    const left = data.packed.shut
-      ? ` ${data.packed.shut.toLocaleString("en")} of its scopes are too deep for this page and stay folded.`
-      : "";
+    this.#direction = data.direction;
+    this.#opening = new Set(data.open.map(name => this.graph.byName.get(name)).filter((i): i is number => i !== undefined));
+    this.#open = new Set(this.#opening);
+    this.#kept.set(this.#key(), data.first);
+    const left = data.packed.shut ? ` ${figure(data.packed.shut)} of its scopes are too deep for this page and stay folded.` : "";
     this.state = {
       protocol: 1,
-      scenes: { source: data.first, destination: null },
+      scenes: { source: this.#shown(data.first), destination: null },
       titles: { source: data.title, destination: "" },
-      picked: [],
+      selected: [],
       boundary: NOTHING,
       plan: NO_PLAN,
       status: { text: `A saved picture: it folds, unfolds and searches without a kernel.${left}`, level: "info" },
       outline: { rows: [] },
       theme: data.theme,
       still: true,
-      views: this.places.shown(),
+      views: this.#places.shown(),
     };
-    for (const i of this.open) this.rows.add(this.graph.row(i)[2]);
-    this.state.outline = { rows: this.outline() };
+    for (const i of this.#open) this.#rows.add(this.graph.row(i)[2]);
+    this.state.outline = { rows: this.#outline() };
   }
 
   get<K extends keyof State>(name: K): State[K] {
     return this.state[name];
   }
   on(event: string, call: (...args: any[]) => void): void {
-    if (!this.heard.has(event)) this.heard.set(event, new Set());
-    this.heard.get(event)!.add(call);
+    if (!this.#heard.has(event)) this.#heard.set(event, new Set());
+    this.#heard.get(event)!.add(call);
   }
   off(event: string, call: (...args: any[]) => void): void {
-    this.heard.get(event)?.delete(call);
+    this.#heard.get(event)?.delete(call);
   }
 
   send(message: any): void {
     const { id, verb, args } = message;
-    void this.answer(verb, args).then(
-      result => this.emit("msg:custom", { v: 1, id, ok: true, result }),
+    void this.#answer(verb, args).then(
+      result => this.#emit("msg:custom", { v: 1, id, ok: true, result }),
       error =>
-        this.emit("msg:custom", {
+        this.#emit("msg:custom", {
           v: 1,
           id,
           ok: false,
@@ -108,79 +108,79 @@ export class PageModel implements Model {
     );
   }
 
-  private emit(event: string, data?: unknown): void {
-    for (const call of [...(this.heard.get(event) ?? [])]) call(data);
+  #emit(event: string, data?: unknown): void {
+    for (const call of [...(this.#heard.get(event) ?? [])]) call(data);
   }
-  private put(changed: Partial<State>): void {
+  #put(changed: Partial<State>): void {
     Object.assign(this.state, changed);
-    for (const name in changed) this.emit("change:" + name);
+    for (const name in changed) this.#emit("change:" + name);
   }
-  private say(text: string, level: State["status"]["level"] = "info"): void {
-    this.put({ status: { text, level } });
+  #say(text: string, level: State["status"]["level"] = "info"): void {
+    this.#put({ status: { text, level } });
   }
-  private key(): string {
-    return [...this.open].sort((a, b) => a - b).join() + this.direction;
+  #key(): string {
+    return [...this.#open].sort((a, b) => a - b).join() + this.#direction;
   }
 
-  private async answer(verb: string, args: any): Promise<unknown> {
+  async #answer(verb: string, args: any): Promise<unknown> {
     await Promise.resolve();
     switch (verb) {
-      case "pick":
-        return this.pick(args.names, args.mode);
+      case "select":
+        return this.#select(args.names, args.mode);
       case "unfold":
-        return this.unfold(args.name);
+        return this.#unfold(args.name);
       case "fold":
-        return this.fold(args.name);
+        return this.#fold(args.name);
       case "fold_all":
-        return this.go(new Set(this.opening));
+        return this.#go(new Set(this.#opening));
       case "back":
       case "forward": {
-        const to = this.places.step(verb, this.here());
+        const to = this.#places.step(verb, this.#here());
         if (!to)
           throw new No({
             asked: verb,
             wrong: verb === "back" ? "there is nothing before this" : "there is nothing after this",
             instead: "Unfold something first",
           });
-        return this.arrive(to);
+        return this.#arrive(to);
       }
       case "save_view": {
-        const name = this.places.save(args.name, { ...this.here(), at: args.at ?? [] });
-        this.moved();
-        this.say(`saved as '${name}', for as long as this page is open`);
+        const name = this.#places.save(args.name, { ...this.#here(), at: args.at ?? [] });
+        this.#moved();
+        this.#say(`saved as '${name}', for as long as this page is open`);
         return name;
       }
       case "show_view": {
-        const to = this.view(args.name, verb);
-        this.places.leave(this.here());
-        await this.arrive(to);
+        const to = this.#view(args.name, verb);
+        this.#places.leave(this.#here());
+        await this.#arrive(to);
         return to.at;
       }
       case "forget_view":
-        this.view(args.name, verb);
-        this.places.forget(args.name);
-        this.moved();
-        return this.say(`'${args.name}' is forgotten`);
+        this.#view(args.name, verb);
+        this.#places.forget(args.name);
+        this.#moved();
+        return this.#say(`'${args.name}' is forgotten`);
       case "reveal":
-        return this.reveal(args.name);
+        return this.#reveal(args.name);
       case "details":
-        return this.details(args.name);
+        return this.#details(args.name);
       case "find":
-        return this.find(args.query);
+        return this.#find(args.query);
       case "outline_open":
       case "outline_close":
-        if (verb === "outline_open") this.rows.add(args.name);
-        else this.rows.delete(args.name);
-        return this.put({ outline: { rows: this.outline() } });
+        if (verb === "outline_open") this.#rows.add(args.name);
+        else this.#rows.delete(args.name);
+        return this.#put({ outline: { rows: this.#outline() } });
       case "fade":
-        this.faded = args.keys;
-        return this.put({ scenes: { source: this.shown(this.state.scenes.source!), destination: null } });
+        this.#faded = args.keys;
+        return this.#put({ scenes: { source: this.#shown(this.state.scenes.source!), destination: null } });
       case "set_direction":
-        this.direction = args.direction;
-        return this.refold(this.open);
+        this.#direction = args.direction;
+        return this.#refold(this.#open);
       case "cancel":
-        this.engine?.stop("it was called off");
-        return this.say("");
+        this.#engine?.stop("it was called off");
+        return this.#say("");
       default:
         throw new No({
           asked: verb,
@@ -190,27 +190,29 @@ export class PageModel implements Model {
     }
   }
 
-  /** A scene with what the legend lets fade. */
-  private shown(scene: Scene): Scene {
-    return { ...scene, legend: { by: "family", title: "", items: [], faded: this.faded } };
+  /** A scene with its legend. */
+  #shown(scene: Scene): Scene {
+    const items = Object.entries(this.#data.packed.families).map(([key, text]) => ({ key, text, colour: "", boxes: 0 }));
+    const there = items.filter(item => scene.boxes.some(box => box.family === item.key));
+    return { ...scene, legend: { by: "family", title: "", items: there, faded: this.#faded } };
   }
 
-  private row(name: string, asked: string): number {
+  #row(name: string, asked: string): number {
     const i = this.graph.byName.get(name);
     if (i === undefined)
       throw new No({ asked, wrong: `there is no box '${name.slice(0, 200)}' in this page`, instead: "Search for a part of its name" });
     return i;
   }
 
-  private here(): Place {
-    return { open: this.open, picked: this.state.picked, at: [] };
+  #here(): Place {
+    return { open: this.#open, selected: this.state.selected, at: [] };
   }
-  private moved(): void {
-    this.put({ views: this.places.shown() });
+  #moved(): void {
+    this.#put({ views: this.#places.shown() });
   }
 
-  private view(name: string, verb: string): Place {
-    const found = this.places.view(name);
+  #view(name: string, verb: string): Place {
+    const found = this.#places.view(name);
     if (!found)
       throw new No({
         asked: `${verb}('${String(name).slice(0, 100)}')`,
@@ -220,31 +222,31 @@ export class PageModel implements Model {
     return found;
   }
 
-  private async arrive(to: Place): Promise<void> {
-    await this.refold(new Set(to.open));
-    this.put({ picked: to.picked });
-    this.moved();
+  async #arrive(to: Place): Promise<void> {
+    await this.#refold(new Set(to.open));
+    this.#put({ selected: to.selected });
+    this.#moved();
   }
 
   /** Opens something else, and remembers where one was. */
-  private async go(open: Set<number>): Promise<void> {
-    const here = this.here();
-    await this.refold(open);
-    this.places.leave(here);
-    this.moved();
+  async #go(open: Set<number>): Promise<void> {
+    const here = this.#here();
+    await this.#refold(open);
+    this.#places.leave(here);
+    this.#moved();
   }
 
-  private pick(names: string[], mode: string): void {
-    const next = new Set(mode === "set" ? [] : this.state.picked);
+  #select(names: string[], mode: string): void {
+    const next = new Set(mode === "set" ? [] : this.state.selected);
     for (const name of names)
       if (mode === "toggle" && next.has(name)) next.delete(name);
       else next.add(name);
-    this.put({ picked: [...next] });
-    this.say(next.size ? `${next.size} picked` : "nothing picked");
+    this.#put({ selected: [...next] });
+    this.#say(next.size ? `${next.size} selected` : "nothing selected");
   }
 
-  private unfold(name: string): Promise<void> {
-    const i = this.row(name, `unfold('${name.slice(0, 200)}')`);
+  #unfold(name: string): Promise<void> {
+    const i = this.#row(name, `unfold('${name.slice(0, 200)}')`);
     if (!this.graph.opens(i)) {
       throw new No({
         asked: `unfold('${name.slice(0, 200)}')`,
@@ -252,60 +254,60 @@ export class PageModel implements Model {
         instead: "Open the graph in a notebook, or export a part of it: ed.to_html(unfolded=...)",
       });
     }
-    return this.go(new Set([...this.open, i]));
+    return this.#go(new Set([...this.#open, i]));
   }
 
-  private fold(name: string): Promise<void> {
-    const i = this.row(name, `fold('${name.slice(0, 200)}')`);
-    return this.go(new Set([...this.open].filter(o => o !== i && !this.graph.above(o).includes(i))));
+  #fold(name: string): Promise<void> {
+    const i = this.#row(name, `fold('${name.slice(0, 200)}')`);
+    return this.#go(new Set([...this.#open].filter(o => o !== i && !this.graph.above(o).includes(i))));
   }
 
-  private async reveal(name: string): Promise<void> {
-    const i = this.row(name, `reveal('${name.slice(0, 200)}')`),
+  async #reveal(name: string): Promise<void> {
+    const i = this.#row(name, `reveal('${name.slice(0, 200)}')`),
       above = this.graph.above(i);
-    if (!above.every(f => this.open.has(f))) await this.go(new Set([...this.open, ...above]));
-    else if (!this.state.picked.includes(name)) {
-      this.places.leave(this.here());
-      this.moved();
+    if (!above.every(f => this.#open.has(f))) await this.#go(new Set([...this.#open, ...above]));
+    else if (!this.state.selected.includes(name)) {
+      this.#places.leave(this.#here());
+      this.#moved();
     }
-    this.pick([name], "set");
+    this.#select([name], "set");
   }
 
   /** Lays out what is open; on failure everything stays as it was. */
-  private async refold(open: Set<number>): Promise<void> {
-    const before = this.open,
-      asked = ++this.asked;
-    this.open = open;
-    const key = this.key();
+  async #refold(open: Set<number>): Promise<void> {
+    const before = this.#open,
+      asked = ++this.#asked;
+    this.#open = open;
+    const key = this.#key();
     try {
-      let scene = this.kept.get(key);
+      let scene = this.#kept.get(key);
       if (!scene) {
         const unplaced = this.graph.build(open);
-        if (!this.engine)
+        if (!this.#engine)
           throw new No({
             asked: "laying out the picture",
             wrong: "this browser does not run WebAssembly, so the page shows its first picture only",
             instead: "Open it in a newer browser",
           });
-        this.say(`laying out ${unplaced.boxes.length} boxes`, "busy");
-        scene = await place(unplaced, this.graph, this.engine, this.direction, key);
-        this.kept.set(key, scene);
+        this.#say(`laying out ${unplaced.boxes.length} boxes`, "busy");
+        scene = await place(unplaced, this.graph, this.#engine, this.#direction, key);
+        this.#kept.set(key, scene);
       }
-      if (asked !== this.asked) return;
-      for (const i of open) if (!before.has(i)) this.rows.add(this.graph.row(i)[2]);
-      for (const i of before) if (!open.has(i)) this.rows.delete(this.graph.row(i)[2]);
-      this.put({ scenes: { source: this.shown(scene), destination: null }, outline: { rows: this.outline() } });
-      this.say([`${scene.boxes.length} boxes`, scene.stats.degraded].filter(Boolean).join(" \u00b7 "));
+      if (asked !== this.#asked) return;
+      for (const i of open) if (!before.has(i)) this.#rows.add(this.graph.row(i)[2]);
+      for (const i of before) if (!open.has(i)) this.#rows.delete(this.graph.row(i)[2]);
+      this.#put({ scenes: { source: this.#shown(scene), destination: null }, outline: { rows: this.#outline() } });
+      this.#say([`${scene.boxes.length} boxes`, scene.stats.degraded].filter(Boolean).join(" \u00b7 "));
     } catch (error) {
-      if (asked === this.asked) {
-        this.open = before;
-        this.say("");
+      if (asked === this.#asked) {
+        this.#open = before;
+        this.#say("");
       }
-      throw this.refusal(error);
+      throw this.#refusal(error);
     }
   }
 
-  private refusal(error: unknown): unknown {
+  #refusal(error: unknown): unknown {
     if (error instanceof TooMany) {
       return new No({
         asked: `unfolding '${error.name.slice(0, 80)}'`,
@@ -322,12 +324,12 @@ export class PageModel implements Model {
     return error;
   }
 
-  private find(query: string): unknown {
+  #find(query: string): unknown {
     try {
       return hitsOf(
         this.graph,
-        find(this.graph, query, i => this.attributes(i)),
-        this.open,
+        find(this.graph, query, i => this.#attributes(i)),
+        this.#open,
       );
     } catch (error) {
       throw new No({
@@ -338,18 +340,18 @@ export class PageModel implements Model {
     }
   }
 
-  private attributes(i: number): [string, string][] {
-    return this.data.attributes[this.graph.row(i)[2]] ?? [];
+  #attributes(i: number): [string, string][] {
+    return this.#data.attributes[this.graph.row(i)[2]] ?? [];
   }
 
-  private details(name: string): Details {
-    const i = this.row(name, `details('${name.slice(0, 200)}')`),
+  #details(name: string): Details {
+    const i = this.#row(name, `details('${name.slice(0, 200)}')`),
       row = this.graph.row(i),
-      { tensors, reads, controls, waits } = this.data.packed;
+      { tensors, reads, controls, waits } = this.#data.packed;
     const memo = new Map<number, boolean>();
     const inside = (r: number): boolean => {
       if (r < 0) {
-        const fold = this.data.packed.asides[-1 - r]![0];
+        const fold = this.#data.packed.helpers[-1 - r]![0];
         return fold >= 0 && inside(fold);
       }
       let known = memo.get(r);
@@ -379,7 +381,7 @@ export class PageModel implements Model {
     const outputs = [...out].slice(0, SHOWN).map(text),
       totals = { inputs: into.size, outputs: out.size, control_inputs: after.size, consumers: readers.size };
     if (isOp && !outputs.length) for (let p = 0; p < row[7]; p++) outputs.push({ tensor: `${name}:${p}`, text: "" });
-    const rows: [string, string][] = isOp ? [["type", row[4]], ...this.attributes(i)] : [["ops", row[5].toLocaleString("en")]];
+    const rows: [string, string][] = isOp ? [["type", row[4]], ...this.#attributes(i)] : [["ops", figure(row[5])]];
     return {
       title: name.replace(/\/$/, ""),
       rows,
@@ -388,17 +390,17 @@ export class PageModel implements Model {
       control_inputs: [...after].slice(0, SHOWN),
       consumers: [...readers].slice(0, SHOWN),
       totals,
-      doc: this.data.docs[row[4].split(" \u00b7 ")[0]!] ?? "",
+      doc: this.#data.docs[row[4].split(" \u00b7 ")[0]!] ?? "",
     };
   }
 
-  private outline(): Row[] {
+  #outline(): Row[] {
     const out: Row[] = [],
       stack: [number, number][] = [...this.graph.roots].reverse().map(i => [i, 0]);
     while (stack.length && out.length < 500) {
       const [i, depth] = stack.pop()!,
         [, kind, name, label, , count] = this.graph.row(i),
-        open = this.graph.opens(i) && this.rows.has(name);
+        open = this.graph.opens(i) && this.#rows.has(name);
       out.push({ name, label, kind, count, depth, open });
       if (open) for (const child of [...this.graph.children[i]!].reverse()) stack.push([child, depth + 1]);
     }

@@ -3,30 +3,30 @@ import type { Views } from "../types";
 
 export interface Place {
   open: ReadonlySet<number>;
-  picked: string[];
+  selected: string[];
   at: number[];
 }
 
 const MOST = 100;
 
 export class PagePlaces {
-  private past: Place[] = [];
-  private coming: Place[] = [];
-  private saved = new Map<string, Place>();
+  #past: Place[] = [];
+  #coming: Place[] = [];
+  #saved = new Map<string, Place>();
 
   shown(): Views {
-    return { back: this.past.length, forward: this.coming.length, saved: [...this.saved.keys()] };
+    return { back: this.#past.length, forward: this.#coming.length, saved: [...this.#saved.keys()] };
   }
 
   /** Remembers a place that is left for another. */
   leave(here: Place): void {
-    this.past = [...this.past.slice(-MOST + 1), here];
-    this.coming = [];
+    this.#past = [...this.#past.slice(-MOST + 1), here];
+    this.#coming = [];
   }
 
   /** The place before or after; null where there is none. */
   step(way: "back" | "forward", here: Place): Place | null {
-    const [these, others] = way === "back" ? [this.past, this.coming] : [this.coming, this.past];
+    const [these, others] = way === "back" ? [this.#past, this.#coming] : [this.#coming, this.#past];
     const place = these.pop() ?? null;
     if (place) others.push(here);
     return place;
@@ -34,16 +34,16 @@ export class PagePlaces {
 
   save(name: string | null, place: Place): string {
     let i = 1;
-    while (this.saved.has(`view ${i}`)) i++;
+    while (this.#saved.has(`view ${i}`)) i++;
     const called = name?.trim() || `view ${i}`;
-    this.saved.set(called, place);
+    this.#saved.set(called, place);
     return called;
   }
 
   view(name: string): Place | undefined {
-    return this.saved.get(name);
+    return this.#saved.get(name);
   }
   forget(name: string): boolean {
-    return this.saved.delete(name);
+    return this.#saved.delete(name);
   }
 }

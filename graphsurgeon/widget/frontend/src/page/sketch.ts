@@ -1,4 +1,5 @@
 // A scene as DOT text made of ids and sizes: view/sketch.py in the page. No word of the graph is in it.
+import { figure } from "../dom";
 import { LEADING, SUB, width } from "../text";
 import type { Direction } from "../types";
 import type { PageGraph, Unplaced } from "./graph";
@@ -18,8 +19,8 @@ const PAD = 12,
 /** Gives each box the width its words need. */
 export function size(scene: Unplaced): void {
   for (const box of scene.boxes) {
-    const aside = Object.values(box.aside).reduce((a, b) => a + b, 0);
-    const second = width(box.sub, SUB) + (aside ? width(`${aside.toLocaleString("en")} aside`, SUB) + 10 : 0);
+    const hidden = Object.values(box.hidden).reduce((a, b) => a + b, 0);
+    const second = width(box.sub, SUB) + (hidden ? width(`${figure(hidden)} hidden`, SUB) + 10 : 0);
     box.w = Math.max(box.w, Math.ceil(second + 2 * PAD));
     box.h = HEIGHT + LEADING * ((box.lines?.length ?? 1) - 1);
   }
@@ -53,8 +54,8 @@ export function draw(scene: Unplaced, graph: PageGraph, sketch: Sketch): string 
     }
     if (g >= 0) {
       const label = graph.row(scene.frames[g]!.row)[3];
-      const letters = Math.max(1, Math.ceil((width(label, HEADING, true) + 34) / (0.6 * HEADING)));
-      out.push(`subgraph cluster_${g} { graph [label="${"M".repeat(letters)}" fontname=Courier fontsize=12 labeljust=l margin=10];`);
+      const characters = Math.max(1, Math.ceil((width(label, HEADING, true) + 34) / (0.6 * HEADING)));
+      out.push(`subgraph cluster_${g} { graph [label="${"M".repeat(characters)}" fontname=Courier fontsize=12 labeljust=l margin=10];`);
       stack.push([false, g]);
     }
     for (const i of inside.get(g) ?? [])

@@ -1,4 +1,4 @@
-"""Asides: ops that help others and step aside in a picture: constants, variables, initialisers, savers."""
+"""Helpers: ops that help others and are hidden in a picture, counted: constants, variables, initialisers, savers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Counts = NDArray[np.intp]
 
 KINDS = ("", "constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops",
          "training ops", "hidden ops")  # fmt: skip
-"""What an op steps aside as; the number in `Asides.kind` is the place in this list."""
+"""What an op is hidden as; the number in `Helpers.kind` is the place in this list."""
 CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE, TRAINING, HIDDEN = range(1, 10)
 
 VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable", "TemporaryVariable"})
@@ -48,7 +48,7 @@ _BEHIND = re.compile(
 
 @dataclass(frozen=True)
 class Filters:
-    """What a person has put away or called back, besides what steps aside by itself.
+    """What a person has put away or called back, besides the helpers that are hidden by default.
 
     Args:
         shown: kinds of KINDS that are drawn as any other op.
@@ -84,8 +84,8 @@ def behind(leaf: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Asides:
-    """Which ops step aside, and on behalf of what.
+class Helpers:
+    """Which ops are hidden, and on behalf of what.
 
     Args:
         kind: for each op, its place in KINDS; 0 for ops that are drawn.
@@ -93,7 +93,7 @@ class Asides:
 
     Example:
         >>> g = Graph.of([("c", "Const", []), ("x", "Placeholder", []), ("y", "Add", ["x", "c"])])
-        >>> Asides.of(g).kind.tolist()
+        >>> Helpers.of(g).kind.tolist()
         [1, 0, 0]
     """
 
@@ -101,7 +101,7 @@ class Asides:
     thing: Ints
 
     @classmethod
-    def of(cls, graph: Graph) -> Asides:
+    def of(cls, graph: Graph) -> Helpers:
         """Finds them, in time linear in the edges."""
         kind = np.zeros(graph.size, np.int8)
         thing = np.arange(graph.size, dtype=np.int32)
@@ -138,15 +138,15 @@ class Asides:
         return cls(kind, thing)
 
 
-def filtered(asides: Asides, graph: Graph, filters: Filters) -> Asides:
-    """Returns what steps aside after a person's choice."""
-    kind, thing = asides.kind.copy(), asides.thing.copy()
+def filtered(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
+    """Returns what is hidden after a person's choice."""
+    kind, thing = helpers.kind.copy(), helpers.thing.copy()
     back = np.isin(kind, [KINDS.index(word) for word in filters.shown])
     kind[back], thing[back] = 0, np.flatnonzero(back)
     if filters.training != "scopes":
         kind[training_ops(graph) & (kind == 0)] = TRAINING
     kind[graph.typed(filters.hidden) & (kind == 0)] = HIDDEN
-    return Asides(kind, thing)
+    return Helpers(kind, thing)
 
 
 def _rows(ptr: Ints) -> Ints:

@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.asides import KINDS, Asides, behind
+from graphsurgeon.view.helpers import KINDS, Helpers, behind
 from tests.view.graphs import network, node
 
 
 def kinds(graph):
-    found = Asides.of(graph)
+    found = Helpers.of(graph)
     return {name: KINDS[k] for name, k in zip(graph.names, found.kind.tolist(), strict=True)}
 
 
-def test_what_steps_aside_in_a_network():
+def test_what_is_hidden_in_a_network():
     found = kinds(network())
     assert found["x"] == found["densea/MatMul"] == found["gradients/mul"] == ""
     assert {found[f"densea/w{tail}"] for tail in ("", "/Assign", "/read", "/Initializer/zeros")} == {"variables"}
@@ -21,7 +21,7 @@ def test_what_steps_aside_in_a_network():
 
 def test_a_variable_and_its_helpers_are_one_thing():
     graph = network()
-    thing = Asides.of(graph).thing
+    thing = Helpers.of(graph).thing
     variable = graph.index["densea/w"]
     assert thing[graph.index["densea/w/read"]] == thing[graph.index["densea/w/Assign"]] == variable
 
@@ -79,4 +79,4 @@ def test_behind():
 
 
 def test_empty_graph():
-    assert Asides.of(Graph.of([])).kind.tolist() == []
+    assert Helpers.of(Graph.of([])).kind.tolist() == []

@@ -1,10 +1,10 @@
-"""Circles: modules that import one another, found in a graph of imports."""
+"""Cycles: modules that import one another, found in a graph of imports."""
 
 from __future__ import annotations
 
 
-def shortest_circle(graph: dict[str, set[str]]) -> list[str]:
-    """Returns the modules of the shortest circle, the first one again at the end; nothing where there is none."""
+def shortest_cycle(graph: dict[str, set[str]]) -> list[str]:
+    """Returns the modules of the shortest cycle, the first one again at the end; nothing where there is none."""
     best: list[str] = []
     for start in sorted(graph):
         came: dict[str, str] = {}
