@@ -50,6 +50,16 @@ def pytest_make_parametrize_id(config: pytest.Config, val: Any, argname: str) ->
     return words(val, argname)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _time_for_layouts() -> Iterator[None]:
+    """Lets each layout end: what a picture looks like depends on no clock, but where a test gives a limit itself."""
+    from graphsurgeon.view.layout import place
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(place.__kwdefaults__, "timeout", 600.0)
+        yield
+
+
 class _NoTensorFlow:
     """An importer that refuses TensorFlow."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import graphsurgeon as gs
@@ -17,9 +17,7 @@ from tests.graphs import collections, model, put, tf1, tiny
 from tests.random_graphs import NUMBER, RECIPE, built
 from tests.refusal import refuses
 
-FEW = settings(
-    max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), derandomize=settings().derandomize
-)
+FEW = settings(max_examples=80, deadline=None, derandomize=settings().derandomize)
 EDITS = (
     "copy", "connect", "reroute", "swap", "bypass", "detach", "insert", "remove", "set_attr", "set_device",
     "add_control", "remove_control", "rebuild",

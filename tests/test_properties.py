@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 import graphsurgeon as gs
@@ -15,7 +15,7 @@ from graphsurgeon.errors import SurgeryError
 from tests.graphs import collections, look, tf1
 from tests.random_graphs import ENDS, NUMBER, RECIPE, built, data
 
-settings.register_profile("short", max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("short", max_examples=150, deadline=None)
 SHORT = settings(settings.get_profile("short"), derandomize=settings().derandomize)
 FEW = settings(SHORT, max_examples=60)
 #: What a random cut may be refused for.

@@ -54,6 +54,11 @@ def painted(page: Any) -> None:
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
+def answered(page: Any) -> None:
+    """Waits until the kernel has answered all that the page has asked; what it answers is shown by then."""
+    page.wait_for_function("() => !document.querySelector('.gs[data-waits]')")
+
+
 class Traffic:
     """What the widgets of a page ask the kernel, and how many answers came; begins before the page is opened.
 
@@ -91,6 +96,7 @@ def table(page: Any, tab: str) -> list[list[str]]:
     """Opens a tab of the plan and returns the cells of its table, row by row."""
     if page.get_by_role("tab", name=tab).get_attribute("aria-selected") != "true":
         page.get_by_role("tab", name=tab).click()
+    answered(page)
     return page.locator(".gs-panel tbody tr").evaluate_all(
         "rows => rows.map(r => [...r.cells].map(c => c.querySelector('select')?.value ?? c.textContent))"
     )

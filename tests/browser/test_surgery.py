@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import IMPORTS, apply, box, fit, painted, shot, table
+from tests.browser.hands import IMPORTS, answered, apply, box, fit, painted, shot, table
 from tests.lab import open_notebook
 from tests.until import until
 
@@ -72,6 +72,8 @@ def test_copy_a_block_by_hand(page: Any, lab: Any, corpus: Any) -> None:
     assert page.locator(".gs-status-text").text_content() == (
         f"applied: {counts['ops']} new ops under copy/, 28 variables"
     )
+    answered(page)
+    painted(page)
     # one graph: its own pane shows the copy now, where the preview was
     assert page.locator(".gs-pane-destination").is_hidden()
     assert inside(page, "source", "copy/" + OUTPUT)
@@ -115,10 +117,10 @@ def change_a_policy(page: Any, notebook: Any, variable: str) -> None:
 
     def choose(policy: str) -> None:
         page.get_by_role("combobox", name=f"What becomes of {variable}", exact=True).select_option(policy)
-        assert until(lambda: notebook.ask("dict(ed.draft.steps[0].variables)").get(variable) == policy)
+        answered(page)
+        assert notebook.ask("dict(ed.draft.steps[0].variables)")[variable] == policy
 
     choose("freeze")
-    page.wait_for_function("() => [...document.querySelectorAll('.gs-panel select')].some(s => s.value == 'freeze')")
     assert notebook.ask("len(ed.draft.effect.variables)") == 27
     assert f"{variable!r}: 'freeze'" in notebook.ask("ed.draft.to_code()")
     shot(page, "4_policy")

@@ -30,8 +30,9 @@ def opened():
 def traits(screen: Screen) -> dict:
     """Returns the traits as the page gets them: through JSON, unchanged."""
     given = screen.traits()
-    assert json.loads(json.dumps(given)) == json.loads(json.dumps(given, default=str))
-    return json.loads(json.dumps(given))
+    received = json.loads(json.dumps(given, allow_nan=False))
+    assert received == given
+    return received
 
 
 # -- marks ----------------------------------------------------------------------------------------

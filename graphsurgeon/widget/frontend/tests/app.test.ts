@@ -32,6 +32,16 @@ test("a click highlights at once, then tells Python", () => {
   ]);
 });
 
+test("the page says whether the kernel owes it an answer", () => {
+  const root = host.querySelector(".gs")!;
+  expect(root.hasAttribute("data-waits")).toBe(false);
+  click(item("a"));
+  model.answer("select");
+  expect(root.hasAttribute("data-waits")).toBe(true);
+  model.answer("details");
+  expect(root.hasAttribute("data-waits")).toBe(false);
+});
+
 test("Python's selections win once our own are answered", async () => {
   click(item("a"));
   model.put({ selected: [] });
