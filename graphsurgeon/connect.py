@@ -336,7 +336,7 @@ def _with_placeholders(
     inputs: Mapping[Any, str] | Iterable[Any], models: dict[str, _Model], title: str, asked: str
 ) -> Editor:
     """An editor of a new graph, with a placeholder for each new input."""
-    from .tf.edit.inputs import graph_with_placeholders
+    from .tf.elements import graph_with_placeholders
 
     pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in inputs]
     wanted: dict[str, Any] = {}

@@ -59,7 +59,7 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
           y:0: float32 (4, 3) -> float32 (2, 6)
     """
     from .tf.functions.library import meaning
-    from .tf.open.describe import attribute_text
+    from .tf.open.facts import attribute_text
 
     if mapping is not None and not isinstance(mapping, Mapping):
         raise SelectionError(f"diff(mapping={mapping!r})", "that is no mapping", "Give {'op of a': 'op of b'}")

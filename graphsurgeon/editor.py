@@ -107,7 +107,7 @@ class Editor:
             SelectionError: a regular expression does not compile, or there is no such key.
         """
         from .graph.search import search
-        from .tf.open.describe import attribute_text
+        from .tf.open.facts import attribute_text
 
         return search(self.snapshot, text, attribute_text)[:most]
 

@@ -98,7 +98,7 @@ def page_of(
 
 def _told(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
     """Returns the attributes of the ops in a page by name, as far as there is room, and what their types do."""
-    from .tf.open.describe import attribute_text, documentation
+    from .tf.open.facts import attribute_text, documentation
 
     attributes: dict[str, list[list[str]]] = {}
     docs: dict[str, str] = {}

@@ -43,7 +43,7 @@ def test_the_core_does_without_tensorflow():
 
 
 def test_without_real_graphs_their_tests_are_left_out_and_the_run_says_so(tmp_path):
-    files = ["tests/view/test_first_picture.py", "tests/tf/test_fuzz.py", "tests/tf/functions/test_inference.py"]
+    files = ["tests/view/test_first_picture.py", "tests/tf/test_fuzz.py", "tests/tf/functions/test_insides.py"]
     lines = run("--collect-only", *files, GRAPHSURGEON_CORPUS=str(tmp_path), CI="")
     names = [line for line in lines if "::" in line]
     assert "tests/tf/test_fuzz.py::test_no_spoilt_file_does_harm[own]" in names

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
+from ..errors import PlanError
 from ..graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ..graph.variables import VARIABLE_TYPES, VariableInfo
 from .copy.imports import import_nodes
@@ -368,3 +369,26 @@ def value_readers(holder: TFOp) -> list[TFOp]:
 def like_in(graph: TFGraph, old: Any) -> Any:
     """Returns what a replacement is to be like: dtype of the tensor or variable `old`, in a graph."""
     return SimpleNamespace(graph=graph, dtype=old.dtype)
+
+
+def graph_with_placeholders(wanted: Mapping[str, TFTensor], asked: str) -> TFGraph:
+    """Returns a new `tf.Graph` with placeholders.
+
+    Args:
+        wanted: name -> tensor whose dtype and static shape the placeholder gets.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: a name is none that TensorFlow takes.
+    """
+    graph = tf.Graph()
+    with graph.as_default(), tf1.device(None):
+        for name, tensor in wanted.items():
+            try:
+                made = tf1.placeholder(tensor.dtype.base_dtype, tensor.shape, name=name)
+            except ValueError as error:
+                raise PlanError(
+                    asked, f"{name!r} is not a name of an op", "Use letters, digits, '_' and '/'"
+                ) from error
+            assert made.op.name == name, f"{made.op.name} instead of {name}"
+    return graph

@@ -27,8 +27,7 @@ from ...plan.settings import SetStep
 from ...plan.steps import Fault
 from ...words import few
 from ..copy.imports import import_nodes
-from ..copy.node_changes import turn
-from ..copy.node_defs import constant_node
+from ..copy.node_defs import constant_node, turn
 from ..elements import adopt_functions
 from ..functions.library import named_in
 from ..open.dangers import refuse_deadly

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from tensorflow.core.framework import node_def_pb2
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2, tensor_shape_pb2
 
 from ...errors import SelectionError
-from ...graph.graph import Graph
+from ...graph.graph import Graph, TensorInfo
 from ...words import few
+from ..open.dangers import refuse_deadly
+from ..open.snapshot import tensor_info
 from .calls import Calls
-from .inference import Given, Inferred, given
 from .library import reachable, referred
 
 
@@ -90,3 +93,104 @@ class _Library:
 
     def __init__(self, known: dict[str, Any], given: dict[str, Given]) -> None:
         self._functions, self.given = known, given
+
+
+# -- dtypes and shapes ------------------------------------------------------------------------------
+
+
+_BEFORE = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1}
+_CARRIED = frozenset({"While", "StatelessWhile"})
+
+
+class Given(NamedTuple):
+    """What is known of an argument: the shape of the tensor, or dtype number and shape of the variable it refers to."""
+
+    shape: Any = None
+    held: tuple[int, Any] | None = None
+
+
+def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> list[Given]:
+    """Returns what the op that calls a function knows of its `count` arguments.
+
+    Args:
+        graph: the snapshot with the op.
+        call: the op's number.
+        count: the number of arguments; nothing is known where the op does not hand over one input for each.
+        outer: what is known of the arguments of `graph` itself, where that is the body of a function.
+    """
+    kind, data = graph.types[call], graph.data
+    first, end = int(data.ptr[call]) + _BEFORE.get(kind, 0), int(data.ptr[call + 1])
+    if end - first != count:
+        return [Given()] * count
+    out = []
+    for node, port in zip(data.node[first:end].tolist(), data.port[first:end].tolist(), strict=True):
+        maker, info = graph.nodes[node], graph.info(node, port)
+        if maker.op == "VarHandleOp":
+            out.append(Given(held=(maker.attr["dtype"].type, maker.attr["shape"].shape)))
+        elif maker.op == "_Arg" and outer.get(maker.name, Given()).held:
+            out.append(outer[maker.name])
+        elif info is None or info.shape is None or kind in _CARRIED:  # a loop may change the shape of what it carries
+            out.append(Given())
+        else:
+            out.append(Given(tf.TensorShape(info.shape).as_proto()))
+    return out
+
+
+class Inferred:
+    """Tells dtype and shape of the outputs of an op of a body; TensorFlow is asked once, and only when somebody asks.
+
+    Args:
+        nodes: the body; its arguments are ``_Arg``, its results ``_Retval``.
+        functions: returns the definitions of all functions that the body leads to.
+        known: argument -> what is known of it.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Any], functions: Callable[[], Iterable[Any]], known: Mapping[str, Given]
+    ) -> None:
+        self._nodes, self._functions, self._known = nodes, functions, known
+        self._ops: dict[str, Any] | None = None
+
+    def __call__(self, number: int) -> Sequence[TensorInfo] | None:
+        if self._ops is None:
+            self._ops = self._import()
+        node = self._nodes[number]
+        if node.op == "_Retval":
+            return []
+        found = self._ops.get(node.name)
+        return None if found is None else [tensor_info(tensor) for tensor in found.outputs]
+
+    def _import(self) -> dict[str, Any]:
+        graph_def = graph_pb2.GraphDef()
+        graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
+        graph_def.library.function.extend(self._functions())
+        for node in self._nodes:
+            self._put(graph_def.node.add(), node)
+        try:
+            refuse_deadly(graph_def, "look_inside()")
+            with tf.Graph().as_default() as graph:
+                tf.graph_util.import_graph_def(graph_def, name="")
+        except Exception:  # what TensorFlow cannot read is looked at without shapes
+            return {}
+        return {op.name: op for op in graph.get_operations()}
+
+    def _put(self, new: Any, node: Any) -> None:
+        new.CopyFrom(node)
+        new.device = ""
+        new.attr.pop("_class", None)
+        if node.op not in ("_Arg", "_Retval"):
+            return
+        new.attr.clear()
+        known = self._known.get(node.name, Given())
+        if node.op == "_Retval":
+            new.op = "Identity"
+            new.attr["T"].CopyFrom(node.attr["T"])
+        elif known.held is not None:
+            new.op = "VarHandleOp"
+            new.attr["dtype"].type = known.held[0]
+            new.attr["shape"].shape.CopyFrom(known.held[1])
+        else:
+            new.op = "Placeholder"
+            new.attr["dtype"].CopyFrom(node.attr["T"])
+            unknown = tensor_shape_pb2.TensorShapeProto(unknown_rank=True)
+            new.attr["shape"].shape.CopyFrom(unknown if known.shape is None else known.shape)

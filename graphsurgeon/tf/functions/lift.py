@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -11,12 +13,19 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import OpenError
-from ...graph.live import TFGraph
+from ...graph.live import TFGraph, TFSession, TFTensor
+from ...graph.names import free_name
 from ...graph.selection import Query, Selection
 from ...plan.plan import Plan
 from ..copy.append import carry_out
 from ..open.snapshot import snapshot
-from .captures import OpenedValues, capture
+from ..private.eager import eager, variable_data
+from ..private.functions import functions_of
+from ..values.checkpoints import array_of
+from ..values.initialization import initialise
+from ..values.transfer import assign
+from ..values.variables import variable_infos
+from .library import definition, referred
 
 
 @dataclass
@@ -130,3 +139,233 @@ def _parts(item: Any) -> list[str]:
     if isinstance(item, (tf.IndexedSlices, tf.IndexedSlicesSpec)):
         return ["values", "indices", "dense_shape"][:count]
     return [str(i) for i in range(count)]
+
+
+# -- captures ---------------------------------------------------------------------------------------
+
+
+tf1 = tf.compat.v1
+
+#: Initial values are constants of the graph up to this many bytes in all: each costs memory in every graph it is in.
+CONSTANT_BYTES = 1 << 28
+
+_PARTS = ("", "/Assign", "/Read", "/Read/ReadVariableOp", "/IsInitialized", "/IsInitialized/VarIsInitializedOp",
+          "/Initializer", "/Initializer/Const", "/Initializer/value")  # fmt: skip
+_WRITES = frozenset({"LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableImportV2"})
+
+
+@dataclass
+class Captured:
+    """What stands in a plain graph for the captures of a function.
+
+    Args:
+        tensors: captured tensor of the body -> tensor of the plain graph.
+        constants: captured tensor of the body -> its value.
+        values: variable op name -> value, for those whose initial value is not in the graph.
+        handles: variable op name -> the handle of the variable it stands for.
+    """
+
+    tensors: dict[str, Any] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    handles: dict[str, Any] = field(default_factory=dict)
+
+
+class OpenedValues:
+    """The values that variables and tables had when their function was opened.
+
+    Args:
+        graph: the plain graph, with its variables and tables made.
+        held: variable op name -> value; for all others the initial value is the value.
+        handles: variable op name -> the handle of the variable it stands for.
+    """
+
+    def __init__(self, graph: TFGraph, held: dict[str, Any], handles: dict[str, Any]) -> None:
+        self._held = held
+        # A graph does not keep the object alive that it was made from.
+        self._handles = {name: weakref.ref(handle) for name, handle in handles.items()}
+        self._names = frozenset(variable_infos(graph))
+        self._tables = [op.name for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
+
+    def fill(self, session: TFSession) -> None:
+        """Sets the variables of `session`, then fills its tables."""
+        infos = variable_infos(session.graph)
+        initialise(session, session.graph, [infos[name] for name in sorted(self._names) if name not in self._held])
+        assign(session, session.graph, self._held, infos)
+        self.start(session)
+
+    def start(self, session: TFSession) -> None:
+        """Fills the tables of `session`."""
+        session.run([session.graph.get_operation_by_name(name) for name in self._tables])
+
+    def covered(self) -> frozenset[str]:
+        """Returns the names of the variable ops that `fill` sets."""
+        return self._names
+
+    def untrained(self) -> dict[str, str]:
+        """Returns none: a variable of TF2 holds what it was given."""
+        return {}
+
+    def handles(self) -> dict[str, Any]:
+        """Returns variable op -> handle of the variable it stands for, of those that are still there."""
+        found = {name: handle() for name, handle in self._handles.items()}
+        return {name: handle for name, handle in found.items() if handle is not None}
+
+
+def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], asked: str) -> Captured:
+    """Makes in `graph` what stands for each capture of a function: a variable, a table or a constant.
+
+    Args:
+        concrete: a ConcreteFunction.
+        graph: an empty `tf.Graph`.
+        named: (variable, name) pairs known beside those the function knows itself.
+        asked: the request, for messages.
+
+    Raises:
+        OpenError: it captures something else, as an iterator, or a variable that has no value yet.
+    """
+    body = concrete.graph
+    known: dict[int, tuple[Any, str]] = {id(v.handle): (v, _plain(v.name)) for v in body.variables}
+    known.update({id(v.handle): (v, _plain(name)) for v, name in named})
+    outside = list(concrete.captured_inputs)
+    inside = list(body.inputs)[len(body.inputs) - len(outside) :]
+    names = _Names(op.name for op in body.get_operations() if op not in {t.op for t in inside})
+    out = Captured()
+    made: dict[int, Any] = {}
+    room = CONSTANT_BYTES
+    for taken, stand_in in zip(outside, inside, strict=True):
+        if taken.dtype not in (tf.resource, tf.variant):
+            with eager():
+                out.constants[stand_in.name] = np.array(array_of(taken.numpy()))
+            continue
+        if id(taken) not in made:
+            data = variable_data(taken) if taken.dtype == tf.resource else None
+            if data is None:
+                made[id(taken)] = _table(taken, stand_in, body, graph, names, asked)
+            else:
+                variable, name = known.get(id(taken), (None, "variable"))
+                name, made[id(taken)], value = _variable(taken, variable, name, data, graph, names, room, asked)
+                out.handles[name] = taken
+                room -= value.nbytes
+                if room < 0:
+                    out.values[name] = value
+        out.tensors[stand_in.name] = made[id(taken)]
+    return out
+
+
+def _plain(name: str) -> str:
+    """A variable's name as an op name: without its output, and without characters that ops cannot have."""
+    clean = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name.removesuffix(":0"))
+    return clean if re.match(r"[A-Za-z0-9.]", clean) else f"variable{clean}"
+
+
+class _Names:
+    """Gives names that are no op of the body and no name given before; case makes no difference."""
+
+    def __init__(self, body: Iterable[str]) -> None:
+        self._body = {name.lower() for name in body}
+        self._given: set[str] = set()
+
+    def __call__(self, wish: str) -> str:
+        parts: list[str] = []
+        for i, part in enumerate(wish.strip("/").split("/")):
+            last = i == wish.strip("/").count("/")
+            taken = partial(self._clash, parts, last)
+            parts.append(free_name(part, taken, as_tensorflow=True))
+            self._given.add("/".join(parts).lower())
+        return "/".join(parts)
+
+    def _clash(self, above: list[str], last: bool, leaf: str) -> bool:
+        name = "/".join([*above, leaf]).lower()
+        if not last:
+            return name in self._body
+        return name in self._given or any(name + part.lower() in self._body for part in _PARTS)
+
+
+def _variable(
+    handle: Any, variable: Any, wish: str, data: tuple[Any, Any], graph: TFGraph, names: _Names, room: int, asked: str
+) -> tuple[str, Any, Any]:
+    dtype, shape = data
+    with eager():
+        ready = bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
+    if not ready:
+        raise OpenError(asked, f"variable {wish!r} has no value yet", "Give it one first")
+    with eager():
+        value = np.array(array_of(tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype).numpy()))
+    name = names(wish)
+    fits = value.nbytes <= room
+
+    def first() -> Any:
+        return tf.constant(value, dtype, name="Const") if fits else tf1.placeholder(dtype, value.shape, name="value")
+
+    with graph.as_default(), tf1.device(None):
+        new = tf1.Variable(
+            first,
+            trainable=bool(getattr(variable, "trainable", dtype.is_floating)),
+            name=name,
+            dtype=dtype,
+            shape=shape,
+            use_resource=True,
+            validate_shape=shape.is_fully_defined(),
+        )
+    assert new.op.name == name, f"{new.op.name} instead of {name}"
+    return name, new.handle, value
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _Names, asked: str) -> Any:
+    users = _users(body, stand_in)
+    kinds = {(n.attr["Tin"].type, n.attr["Tout"].type) for n in users if "Tin" in n.attr and "Tout" in n.attr}
+    if handle.dtype != tf.resource or len(kinds) != 1 or not all(n.op.startswith("LookupTable") for n in users):
+        used = ", ".join(sorted({n.op for n in users})) or "nothing"
+        raise OpenError(
+            asked,
+            f"it captures {stand_in.name!r}, which is no variable, constant or table (it is used by {used})",
+            "Give what it stands for as an argument of the function",
+        )
+    keys_type, values_type = (tf.as_dtype(t) for t in kinds.pop())
+    with eager():
+        keys, values = tf.raw_ops.LookupTableExportV2(table_handle=handle, Tkeys=keys_type, Tvalues=values_type)
+        keys, values = keys.numpy(), values.numpy()
+    name = names("table")
+    types = {"key_dtype": keys_type, "value_dtype": values_type, "name": name}
+    with graph.as_default():
+        if not any(n.op in _WRITES for n in users) and values.ndim == 1:
+            table, fill = tf.raw_ops.HashTableV2(**types), tf.raw_ops.InitializeTableV2
+        elif values.ndim == 1:
+            table, fill = tf.raw_ops.MutableHashTableV2(**types), tf.raw_ops.LookupTableImportV2
+        else:
+            table = tf.raw_ops.MutableHashTableOfTensorsV2(value_shape=values.shape[1:], **types)
+            fill = tf.raw_ops.LookupTableImportV2
+        with tf1.name_scope(f"{name}/Initializer/"):
+            content = {"keys": tf.constant(keys, keys_type), "values": tf.constant(values, values_type)}
+            done = fill(table_handle=table, **content, name="fill")
+        graph.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, done)
+    return table
+
+
+def _users(body: Any, tensor: TFTensor) -> Sequence[Any]:
+    """Returns the nodes that use a captured tensor, also those inside the functions it is passed to."""
+    known = functions_of(body)
+    found = []
+    todo: list[tuple[Any, int]] = [
+        (op.node_def, i) for op in tensor.consumers() for i, t in enumerate(op.inputs) if t is tensor
+    ]
+    seen: set[tuple[str, int]] = set()
+    while todo:
+        node, position = todo.pop()
+        called = referred(node, known)
+        if not called:
+            found.append(node)
+            continue
+        for name in called:
+            if (name, position - (node.op in ("If", "StatelessIf", "Case", "StatelessCase"))) in seen:
+                continue
+            at = position - (node.op in ("If", "StatelessIf", "Case", "StatelessCase"))
+            seen.add((name, at))
+            inner = definition(known[name])
+            argument = inner.signature.input_arg[at].name
+            todo += [(n, i) for n in inner.node_def for i, text in enumerate(n.input) if text == argument]
+    return found

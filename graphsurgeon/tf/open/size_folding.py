@@ -17,7 +17,6 @@ import tensorflow as tf
 
 from ...words import counted
 from ..private.graphs import op_definition
-from .fragile import shape
 
 _WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the whole numbers among the values of DataType
 _WALKED = frozenset({"Cast", "StridedSlice", "Concat", "ConcatV2"})
@@ -35,6 +34,17 @@ _MOST_LOOKS = 40_000_000
 #: Elements of a tensor that is computed by the import: 1 GB of float32.
 _MOST_ELEMENTS = 1 << 28
 _SAMPLE, _PATIENCE = 200, 300_000
+
+
+def shape(node: Any) -> list[int] | None:
+    """Returns the static shape that a constant or a placeholder says of itself; None where it is not known."""
+    if node is None:
+        return None
+    if node.op in ("Const", "HostConst"):
+        return [d.size for d in node.attr["value"].tensor.tensor_shape.dim]
+    if node.op == "Placeholder" and "shape" in node.attr and not node.attr["shape"].shape.unknown_rank:
+        return [d.size for d in node.attr["shape"].shape.dim]
+    return None
 
 
 class Read(NamedTuple):

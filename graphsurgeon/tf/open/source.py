@@ -16,6 +16,7 @@ from ...graph.live import TFGraph
 from ...graph.opened import Opened
 from ...words import counted, few
 from ..copy.imports import import_nodes
+from ..functions.inline import unwrapped
 from ..functions.library import adopt
 from ..functions.lift import lift
 from ..functions.traces import Trace, is_traceable, saved_trace, trace
@@ -24,7 +25,6 @@ from ..run.errors import words_of
 from ..values.stored import CheckpointValues, Values, asset_files
 from . import files
 from .dangers import refuse_deadly
-from .single_call import unwrapped
 
 tf1 = tf.compat.v1
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")

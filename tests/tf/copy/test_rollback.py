@@ -135,7 +135,7 @@ def wanted(scene: str) -> np.ndarray:
 
 #: What the engine does, by the files that do it.
 STAGES = {
-    "nodes": ("tf/copy/node_defs.py", "tf/copy/append.py", "tf/copy/node_changes.py", "tf/copy/materialise.py"),
+    "nodes": ("tf/copy/node_defs.py", "tf/copy/append.py", "tf/copy/materialise.py"),
     "functions": ("tf/functions/library.py", "tf/private/functions.py"),
     "import": ("tf/copy/imports.py", "tf/private/c_api.py"),
     "contexts": ("tf/copy/contexts.py", "tf/private/contexts.py"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.tf.functions.insides import body, called_functions
+from graphsurgeon.tf.functions.insides import Given, Inferred, body, called_functions
+from tests.corpus import corpus_ids
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -56,3 +58,80 @@ def test_a_function_that_is_not_there():
 def test_ops_that_call_nothing():
     graph = opened()
     assert called_functions(graph, graph.index["x"]) == []
+
+
+def inside(graph, kind="PartitionedCall", function=""):
+    (call,) = [i for i, t in enumerate(graph.types) if t.endswith(kind)]
+    (name,) = [name for name in called_functions(graph, call) if function in name]
+    return body(graph, name, call)
+
+
+def told(graph):
+    return {f"{n}:{p}": str(info) for i, n in enumerate(graph.names) for p, info in enumerate(graph.outputs(i) or ())}
+
+
+def test_arguments_have_the_shapes_of_this_call_and_variables_those_they_hold_at_any_depth():
+    graph = tf.Graph()
+    with graph.as_default():
+        w = tf1.get_variable("w", [4, 3], use_resource=True)
+
+        @tf.function
+        def inner(a):
+            return tf.matmul(a, w.read_value(), name="mm")
+
+        @tf.function(input_signature=[tf.TensorSpec(None, tf.float32)])
+        def outer(a):
+            return tf.nn.relu(inner(a), name="relu")
+
+        outer(tf1.placeholder(tf.float32, [None, 4], name="x"))
+    first = inside(gs.open(graph).snapshot)
+    assert told(first)["a:0"] == "float32 (?, 4)"
+    assert told(first)["relu:0"] == "float32 (?, 3)"
+    assert told(inside(first))["mm:0"] == "float32 (?, 3)"
+
+
+def test_what_a_loop_carries_has_the_shape_that_the_loop_says():
+    graph = tf.Graph()
+    with graph.as_default():
+        start = tf.ones([1, 2])
+        tf.while_loop(
+            lambda i, a: i < 3,
+            lambda i, a: (i + 1, tf.concat([a, a], 0, name="longer")),
+            [tf.constant(0), start],
+            shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, 2])],
+        )
+    found = inside(gs.open(graph).snapshot, "While", "body")
+    assert told(found)[f"{found.names[found.types.index('ConcatV2')]}:0"] == "float32 (?, 2)"
+
+
+def test_results_have_no_outputs_and_the_inspector_and_the_search_know_shapes():
+    graph = tf.Graph()
+
+    @tf.function
+    def twice(a):
+        return tf.add(a, a, name="sum")
+
+    with graph.as_default():
+        twice(tf1.placeholder(tf.float32, [5], name="x"))
+    screen = gs.open(graph).screen
+    screen.look_inside(next(n for n in screen.source.snapshot.names if "Call" in n))
+    assert screen.details("sum")["outputs"] == [{"tensor": "sum:0", "text": "float32 (5,)"}]
+    assert dict(screen.details("sum")["rows"])["outputs take"] == "20 bytes"
+    assert [hit["name"] for hit in screen.find("shape:5 op:AddV2")["hits"]] == ["sum"]
+    inner = screen.state.inside[-1].graph
+    assert [inner.outputs(i) for i, t in enumerate(inner.types) if t == "_Retval"] == [[]]
+
+
+def test_a_body_that_tensorflow_cannot_read_is_looked_at_without_shapes():
+    node = tf1.NodeDef(name="odd", op="NoSuchOpAtAll")
+    asked = Inferred([node], list, {"x": Given()})
+    assert asked(0) is None
+
+
+@pytest.mark.parametrize("id", corpus_ids(lambda i: i["id"] in ("k_gru_bilstm_while_v2", "mlperf_tiny_kws")))
+def test_bodies_of_real_models_are_known(corpus, id):
+    graph = gs.open(corpus.path(id)).snapshot
+    for call in [i for i, t in enumerate(graph.types) if "PartitionedCall" in t]:
+        for name in called_functions(graph, call):
+            inner = body(graph, name, call)
+            assert None not in [inner.outputs(i) for i in range(inner.size)], name
