@@ -247,7 +247,7 @@ class Ledger:
         graph, source = new.graph, self._source
         infos, gone = variable_infos(graph), frozenset(orphans(graph))
         wanted = [info for name, info in infos.items() if name not in gone]
-        due, report = Due(new, asked, old, fresh=True), Handover()
+        due, report = Due(new, asked, old), Handover()
         held: frozenset[str] = frozenset()
         before: dict[int, VariableInfo] = {}
         known = frozenset() if old is None else self._settled.get(old, frozenset())

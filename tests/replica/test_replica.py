@@ -484,11 +484,11 @@ def test_a_time_to_wait_that_is_none(tmp_path, seconds):
 @pytest.mark.parametrize("tau", [1.0, 0.5])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_variable_that_grows_is_followed(kind, tau, same, private, monkeypatch):
-    from graphsurgeon.tf.values import feeds as trickle
+    from graphsurgeon.tf.values import transfer
     from tests.tf.values.test_transfer import growing
 
     if not private:
-        monkeypatch.setattr(trickle, "callable_of", lambda *_: None)
+        monkeypatch.setattr(transfer, "callable_of", lambda *_: None)
     session, more = growing(kind)
     replica = gs.duplicate(session, graph=session.graph if same else None, tau=tau)
     now = replica["now:0"]

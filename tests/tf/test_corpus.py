@@ -14,7 +14,6 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.graph.traversal import forward
 from graphsurgeon.graph.variables import FEED_TYPES
-from graphsurgeon.tf.values.memory import give_back
 from tests.corpus import Item, corpus_ids
 
 tf1 = tf.compat.v1
@@ -23,10 +22,9 @@ MOST_OPS = 8_000
 
 @pytest.fixture(autouse=True)
 def tidy():
-    """Sessions hold gigabytes that the collector does not know of, and the allocator keeps."""
+    """Sessions hold gigabytes that the collector does not know of."""
     yield
     gc.collect()
-    give_back()
 
 
 def has_golden(item: Item) -> bool:

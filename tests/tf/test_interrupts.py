@@ -13,7 +13,6 @@ import tensorflow as tf
 import graphsurgeon as gs
 from benchmarks.graphs import layered
 from graphsurgeon.tf.run import progress
-from graphsurgeon.tf.values import feeds as trickle
 from graphsurgeon.tf.values import stored as values
 from tests.graphs import KINDS, model, put
 
@@ -177,15 +176,6 @@ def test_a_checkpoint_that_is_stopped_while_it_is_read_is_taken_the_next_time(mo
         replica.update()
     assert replica.update()
     assert replica.run(replica["net/b"]).tolist() == [3, 3, 3]
-
-
-def test_a_session_without_partial_runs_gets_a_run_for_each_batch(monkeypatch):
-    kind = next(kind for kind in tf1.Session.__mro__ if "partial_run_setup" in vars(kind))
-    monkeypatch.delattr(kind, "partial_run_setup")
-    m = model("resource")
-    m.train_steps()
-    assert trickle.begin(m.session, [m.w.initializer], []) is None
-    assert np.array_equal(weights(gs.open(model("resource").graph).session(m.session)), m.session.run(m.w))
 
 
 def test_a_value_that_is_missing_is_told_and_the_old_session_goes_on():

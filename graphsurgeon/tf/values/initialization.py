@@ -38,7 +38,7 @@ def initialise(
     Raises:
         PlanError: one needs the value of another that has none, in whatever order; both are named.
     """
-    start(session, graph, list(infos), [], lambda infos, once: None, asked, helped)
+    start(session, graph, list(infos), [], lambda infos: None, asked, helped)
 
 
 def start(
@@ -46,7 +46,7 @@ def start(
     graph: TFGraph,
     fresh: Sequence[VariableInfo],
     given: Sequence[VariableInfo],
-    give: Callable[[list[VariableInfo], bool], None],
+    give: Callable[[list[VariableInfo]], None],
     asked: str,
     helped: Sequence[VariableInfo] = (),
 ) -> None:
@@ -57,7 +57,7 @@ def start(
         graph: its graph.
         fresh: variables that start from their initial values.
         given: variables that `give` sets, through their initialisers too.
-        give: sets some of `given`; it may take one run for all where it is told True.
+        give: sets some of `given`.
         asked: the request, for messages.
         helped: variables that may be initialised too, where one of the others needs them.
 
@@ -72,7 +72,7 @@ def start(
             if "able not initialized" in str(error.message):
                 _fill_tables(session, graph)
         else:
-            give(list(given), True)
+            give(list(given))
             return
     spare = {info.op: info for info in helped if info.initializer and not must_be_fed(graph, info)}
     needs = {info.op: _needs(graph, info, True) for info in given} | {i.op: _needs(graph, i, False) for i in todo}
@@ -87,7 +87,7 @@ def start(
         try:
             _run(session, graph, first)
             if then:
-                give(then, False)
+                give(then)
         except tf.errors.FailedPreconditionError as error:
             raise _stuck(graph, [*first, *then], needs, error, asked) from error
 

@@ -20,8 +20,8 @@ from ..private.eager import eager, variable_data
 from ..private.variables import slice_of
 from ..run.observed import LOOKS
 from .checkpoints import array_of
-from .feeds import set_values
 from .followed import Wanted
+from .transfer import put
 from .variables import fetch, value_of, variable_objects
 
 tf1 = tf.compat.v1
@@ -273,17 +273,8 @@ def mixed(old: Any, new: Any, tau: float) -> Any:
 
 
 def feed(session: TFSession, values: Mapping[str, Any], pairs: Mapping[str, Pair], options: Any = None) -> None:
-    """Sets copies through their own initialisers: one run, where no two share the tensor of their initial value."""
-    todo = dict(values)
-    while todo:
-        feeds: dict[str, Any] = {}
-        ops = []
-        for name in list(todo):
-            info = pairs[name].new
-            if info.initial_value not in feeds:
-                feeds[info.initial_value] = todo.pop(name)
-                ops.append(session.graph.get_operation_by_name(info.initializer))
-        set_values(session, ops, feeds, options)
+    """Sets copies through their own initialisers; see `put`."""
+    put(session, dict(values), {name: pair.new for name, pair in pairs.items()}, options=options)
 
 
 def setters(session: TFSession, pairs: Mapping[str, Pair]) -> list[Any]:

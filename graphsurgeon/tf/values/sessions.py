@@ -66,7 +66,6 @@ class Due:
         session: the session.
         asked: the request, for messages.
         old: the session that others are carried from.
-        fresh: nobody has the session yet.
         pairs: (variable of `old`, variable).
         arrays: variable -> its value, an array or what a checkpoint stores.
         initial: variables that are initialised.
@@ -75,7 +74,6 @@ class Due:
     session: Any
     asked: str
     old: Any = None
-    fresh: bool = False
     pairs: list[tuple[VariableInfo, VariableInfo]] = field(default_factory=list)
     arrays: dict[VariableInfo, Any] = field(default_factory=dict)
     initial: list[VariableInfo] = field(default_factory=list)
@@ -103,16 +101,16 @@ def give(due: Due, helped: Sequence[VariableInfo]) -> None:
         raise unsettable(mute, due.asked)
     session, graph = due.session, due.session.graph
 
-    def put(infos: list[VariableInfo], once: bool) -> None:
+    def put(infos: list[VariableInfo]) -> None:
         wanted = {info.op for info in infos}
         pairs = [pair for pair in due.pairs if pair[1].op in wanted]
         arrays = {info: value for info, value in due.arrays.items() if info.op in wanted}
         if pairs:
-            carry(due.old, session, pairs, due.asked, in_one_run=once and due.fresh)
+            carry(due.old, session, pairs, due.asked)
         if arrays:
             known = {info.op: info for info in arrays}
             values = {info.op: value for info, value in arrays.items()}
-            assign(session, graph, values, known, "setting variables", in_one_run=once and due.fresh)
+            assign(session, graph, values, known, "setting variables")
 
     given = [*(new for _, new in due.pairs), *due.arrays]
     start(session, graph, due.initial, given, put, due.asked, helped)
@@ -151,8 +149,8 @@ class SessionValues:
         there = [info for name, info in now.items() if name in before and info.initializer]
         both = [info for info in there if info.op not in self._void]
 
-        def give(infos: list[Any], once: bool) -> None:
-            carry(old, session, [(before[i.op], i) for i in infos], "session()", in_one_run=once)
+        def give(infos: list[Any]) -> None:
+            carry(old, session, [(before[i.op], i) for i in infos], "session()")
 
         start(session, session.graph, [], both, give, "session()", [i for i in now.values() if i.op not in before])
         self._names = frozenset(info.op for info in both)

@@ -88,7 +88,7 @@ class CheckpointValues:
         size = sum(value.nbytes for value in stored.values()) if stored else 0
         if not stored or size < _MUCH or not all(op in infos and infos[op].initializer for op in stored):
             return False
-        assign(session, session.graph, stored, infos, "restoring", in_one_run=True)
+        assign(session, session.graph, stored, infos, "restoring")
         return True
 
     def covered(self) -> frozenset[str]:

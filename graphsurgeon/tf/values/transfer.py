@@ -3,44 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
 
 from ...errors import PlanError
-from ...graph.graph import shape_from
-from ...graph.live import TFGraph, TFSession
+from ...graph.live import TFGraph, TFOp, TFSession
 from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
 from ...words import few
+from ..private.sessions import callable_of
 from ..run.progress import Progress
 from .checkpoints import Stored
-from .feeds import begin, go_on, set_values
-from .memory import Rooms, give_back
-from .variables import as_arrays, told_empty, value_of
+from .memory import Rooms
+from .variables import as_arrays, assigned, told_empty, value_of
+
+tf1 = tf.compat.v1
 
 #: Each new set of fetches costs TensorFlow a pruned graph: so many runs at most, and fewer for small variables.
 _RUNS, _SMALL_RUNS = 128, 8
 #: A variable of fewer bytes is small. A batch of small ones has between so many bytes and `_MOST`.
 _SMALL, _MOST = 16 << 20, 128 << 20
-#: Where all batches go in one run, a batch has no more than the largest variable, or than so many bytes.
-_LITTLE = 4 << 20
 
 
-def batches(sizes: Mapping[str, int], in_one_run: bool = False) -> Iterator[list[str]]:
+def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
     """Yields names in order, together no larger than the largest; where all are small, a share of all.
 
     Args:
         sizes: name -> bytes.
-        in_one_run: a batch costs nothing but itself, so that small ones need not wait for each other.
 
     Example:
         >>> list(batches({"a": 100 << 20, "b": 60 << 20, "c": 30 << 20, "d": 20 << 20}))
         [['a'], ['b', 'c'], ['d']]
     """
     largest, total = max(sizes.values(), default=0), sum(sizes.values())
-    limit = max(largest, _LITTLE if in_one_run else total // _RUNS)
-    if largest < _SMALL and not in_one_run:
+    limit = max(largest, total // _RUNS)
+    if largest < _SMALL:
         limit = max(_SMALL, min(total // _SMALL_RUNS, _MOST))
     batch: list[str] = []
     held = 0
@@ -80,7 +81,6 @@ def assign(
     values: Mapping[str, Any],
     variables: Mapping[str, VariableInfo],
     what: str = "setting variables",
-    in_one_run: bool = False,
 ) -> None:
     """Sets variables through their own initialisers; adds no op.
 
@@ -90,71 +90,44 @@ def assign(
         values: variable op name -> array, or what a checkpoint stores, which is read when its turn comes.
         variables: what each is made of, with names in `graph`.
         what: what is being done, for the bar.
-        in_one_run: the session is new, and closed if this fails.
     """
     sizes = {name: value.nbytes if hasattr(value, "nbytes") else 0 for name, value in values.items()}
     with Progress(what, sum(sizes.values())) as bar:
-        put = _Setter(session, [variables[name] for name in values] if in_one_run else [])
-        for names in batches(sizes, in_one_run):
+        rooms = Rooms()
+        for names in batches(sizes):
             read = {name: values[name].read() if isinstance(values[name], Stored) else values[name] for name in names}
-            put(read, variables)
+            put(session, read, variables, rooms)
             bar.step(sum(sizes[name] for name in names))
 
 
-class _Setter:
-    """Sets variables of a session.
+def put(
+    session: TFSession,
+    values: dict[str, Any],
+    variables: Mapping[str, VariableInfo],
+    rooms: Rooms | None = None,
+    options: Any = None,
+) -> None:
+    """Sets variables and drops the values: one run, where no two share the tensor of their initial value.
 
     Args:
         session: the session.
-        once: variables that are set in one run, each once, and all in the end.
+        values: variable op name -> array; it is emptied.
+        variables: what each is made of.
+        rooms: memory of our own for the values; None: TensorFlow may keep the arrays that are given.
+        options: as for `Session.run`.
     """
-
-    def __init__(self, session: TFSession, once: Sequence[VariableInfo]) -> None:
-        self._session, self._rooms = session, Rooms()
-        self._once: dict[str, str] = {}  # what its initialiser assigns -> variable
-        self._places: dict[str, str] = {}  # variable -> what its initialiser assigns
+    while values:
+        feeds: dict[str, Any] = {}
         ops = []
-        for info in once:
-            # Of a large reference variable TensorFlow makes a copy, which the next one would not wait for.
-            # Of an unknown shape any value may come, and such a run takes the shape of the initial one.
-            size, dims = variable_bytes(info), shape_from(info.shape)
-            # What TensorFlow has once taken for a constant may not be fed in such a run.
-            fits = (info.resource or size <= _LITTLE) and dims is not None and None not in dims
-            fits = fits and session.graph.is_feedable(session.graph.get_tensor_by_name(self._place(info)))
-            if fits and self._place(info) not in self._once:
-                self._once[self._place(info)] = info.op
+        for name in list(values):
+            info = variables[name]
+            # An edit may have given the initialiser another tensor than it had.
+            place = assigned(session.graph, info.initializer) or info.initial_value
+            if place not in feeds:
+                value = values.pop(name)
+                feeds[place] = value if rooms is None else rooms.fit(value, info.resource)
                 ops.append(session.graph.get_operation_by_name(info.initializer))
-        self._handle = begin(session, ops, list(self._once))
-
-    def _place(self, info: VariableInfo) -> str:
-        """The tensor that the initialiser assigns, and that is fed: an edit may have given it another one."""
-        if info.op not in self._places:
-            reads = list(self._session.graph.get_operation_by_name(info.initializer).inputs)
-            self._places[info.op] = str(reads[1].name) if len(reads) > 1 else info.initial_value
-        return self._places[info.op]
-
-    def __call__(self, values: dict[str, Any], variables: Mapping[str, VariableInfo]) -> None:
-        """Sets variables; drops the values.
-
-        Args:
-            values: variable op name -> array.
-            variables: what each is made of.
-        """
-        once = {n: self._place(variables[n]) for n in values if self._handle is not None}
-        once = {n: value for n, value in once.items() if self._once.get(value) == n}
-        if once:
-            go_on(self._session, str(self._handle), {once[n]: self._rooms.fit(values.pop(n)) for n in once})
-        while values:
-            feeds: dict[str, Any] = {}
-            ops = []
-            for name in list(values):
-                info = variables[name]
-                if self._place(info) not in feeds:  # two may share the tensor of their initial value
-                    feeds[self._place(info)] = self._rooms.fit(values.pop(name), info.resource)
-                    ops.append(self._session.graph.get_operation_by_name(info.initializer))
-            if any(value.nbytes > _LITTLE for value in feeds.values() if isinstance(value, np.ndarray)):
-                give_back()
-            set_values(self._session, ops, feeds)
+        set_values(session, ops, feeds, options)
 
 
 def carry(
@@ -163,7 +136,6 @@ def carry(
     pairs: Sequence[tuple[VariableInfo, VariableInfo]],
     asked: str,
     what: str = "carrying values",
-    in_one_run: bool = False,
 ) -> int:
     """Sets variables of one session to the values that others have in another; returns the bytes moved.
 
@@ -175,7 +147,6 @@ def carry(
         pairs: (variable of the old graph, variable of the new one).
         asked: the request, for messages.
         what: what is being done, for the bar.
-        in_one_run: the new session is closed if this fails.
 
     Raises:
         PlanError: a variable has no value, or none can be set; what was set before is whole.
@@ -189,12 +160,12 @@ def carry(
         target.setdefault(a.op, []).append(b)
     moved, known = 0, {b.op: b for _, b in pairs}
     with Progress(what, sum(variable_bytes(a) for a, _ in pairs)) as bar:
-        put = _Setter(new, [b for _, b in pairs] if in_one_run else [])
+        rooms = Rooms()
         for got in stream(old, infos.values(), asked):
             size = sum(np.asarray(value).nbytes for value in got.values())
             one = {b.op: value for name, value in got.items() for b in target[name]}
             got.clear()
-            put(one, known)
+            put(new, one, known, rooms)
             moved += size
             bar.step(size)
     return moved
@@ -207,3 +178,50 @@ def unsettable(names: Sequence[str], asked: str) -> PlanError:
         f"no op of the graph sets {few(map(repr, names))}, and none is added here",
         "Leave it out, or open the graph with its collections (a .meta file, a SavedModel)",
     )
+
+
+def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[str, Any], options: Any = None) -> None:
+    """Runs initialisers in one run, each with a value in the place of its initial one.
+
+    A variable of an unknown shape may get a value of another shape than it began with, and what TensorFlow has once
+    taken for a constant may be fed too: `Session.run` refuses both.
+
+    Args:
+        session: the session.
+        initializers: the ops.
+        feeds: name of the tensor that an initialiser assigns -> value.
+        options: as for `Session.run`.
+    """
+    graph = session.graph
+    fed = {name: graph.get_tensor_by_name(name) for name in feeds}
+    odd = {name for name, value in feeds.items()
+           if not (fed[name].shape.is_compatible_with(np.shape(value)) and graph.is_feedable(fed[name]))}  # fmt: skip
+    if not odd:
+        session.run(list(initializers), feeds, options=options)
+        return
+    request = config_pb2.CallableOptions(feed=list(feeds), target=[op.name for op in initializers])
+    if options is not None:
+        request.run_options.CopyFrom(options)
+    run = callable_of(session, request)
+    if run is not None:
+        run(*(np.asarray(value, graph.get_tensor_by_name(name).dtype.as_numpy_dtype) for name, value in feeds.items()))
+        return
+    ops, again = [], {}
+    for op in initializers:
+        name = op.inputs[1].name
+        ops.append(_any_shape(op) if name in odd else op)
+        again[ops[-1].inputs[1]] = feeds[name]
+    session.run(ops, again, options=options)
+
+
+def _any_shape(initializer: TFOp) -> TFOp:
+    """An op that sets the variable of an initialiser to a value of any shape; made once."""
+    graph, name = initializer.graph, f"{initializer.name}_any_shape"
+    with suppress(KeyError):
+        return graph.get_operation_by_name(name)
+    target = initializer.inputs[0]
+    with graph.as_default(), tf1.name_scope(f"{name}/"), tf1.control_dependencies(None):
+        value = tf1.placeholder(initializer.inputs[1].dtype.base_dtype, None, name="value")
+        if initializer.type == "AssignVariableOp":
+            return tf.raw_ops.AssignVariableOp(resource=target, value=value, name=f"{name}/")
+        return tf.raw_ops.Assign(ref=target, value=value, validate_shape=False, name=f"{name}/").op

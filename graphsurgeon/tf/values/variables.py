@@ -49,7 +49,7 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
             op=name,
             initializer=proto.initializer_name,
             # An edit, or TensorFlow's guard of what reads other variables, may let it assign another tensor.
-            initial_value=_assigned(graph, proto.initializer_name) or proto.initial_value_name,
+            initial_value=assigned(graph, proto.initializer_name) or proto.initial_value_name,
             snapshot=proto.snapshot_name,
             dtype=variable.dtype.base_dtype.name,
             shape=shape_text(_dims(variable.shape)),
@@ -74,8 +74,8 @@ def _dims(shape: Any) -> tuple[int | None, ...] | None:
     return None if shape.rank is None else tuple(shape.as_list())
 
 
-def _assigned(graph: TFGraph, initializer: str) -> str:
-    """The tensor an initialiser assigns, which its `VariableDef` may not name, or no longer; empty for none."""
+def assigned(graph: TFGraph, initializer: str) -> str:
+    """Returns the tensor an initialiser assigns, which its `VariableDef` may not name, or no longer; empty for none."""
     inputs = list(graph.get_operation_by_name(initializer.partition(":")[0]).inputs) if initializer else []
     return str(inputs[1].name) if len(inputs) > 1 else ""
 
@@ -346,7 +346,7 @@ def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, asked: st
 
 def must_be_fed(graph: TFGraph, info: VariableInfo) -> bool:
     """Returns whether the initial value of a variable is a placeholder: its initialiser cannot run by itself."""
-    name = (_assigned(graph, info.initializer) or info.initial_value).partition(":")[0]
+    name = (assigned(graph, info.initializer) or info.initial_value).partition(":")[0]
     return bool(name) and graph.get_operation_by_name(name).type in ("Placeholder", "PlaceholderV2")
 
 

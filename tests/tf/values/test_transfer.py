@@ -9,7 +9,6 @@ import tensorflow as tf
 import graphsurgeon as gs
 from benchmarks import peak as peak_module
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.values import feeds as trickle
 from graphsurgeon.tf.values import transfer as carrying
 from tests.graphs import KINDS, look, model
 from tests.refusal import refuses
@@ -121,7 +120,7 @@ def growing(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_variable_that_has_grown_is_carried_restored_and_transferred(tmp_path, kind, private, monkeypatch):
     if not private:
-        monkeypatch.setattr(trickle, "callable_of", lambda *_: None)
+        monkeypatch.setattr(carrying, "callable_of", lambda *_: None)
     session, more = growing(kind)
     more()
     gs.open(session).save(tmp_path / "x.ckpt")
