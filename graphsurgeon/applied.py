@@ -78,7 +78,7 @@ class Applied:
         Raises:
             SelectionError: nothing of that name was copied.
         """
-        if not isinstance(key, str) and (not hasattr(key, "name") or hasattr(key, "_variable_list")):
+        if not isinstance(key, str) and (not hasattr(key, "name") or hasattr(key, "as_tensor")):
             from .tf.copy.collection_items import moved
 
             return moved(key, self.graph, self.__getitem__, lambda name: None)

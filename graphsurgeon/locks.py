@@ -54,6 +54,22 @@ class Door:
         self.refuse_reader()
         return entered(alone=[self])
 
+    def admits(self, thread: int, alone: bool) -> bool:
+        """Returns whether nobody inside is in the way of a thread; only for `entered`, as the two below."""
+        return self._alone in (None, thread) and not (alone and self._inside.keys() - {thread})
+
+    @property
+    def needs_others(self) -> bool:
+        """Whether who is inside may need another thread to go in before it comes out."""
+        return bool(self._open_ended)
+
+    def count(self, thread: int, more: int, alone: bool, open_ended: bool) -> None:
+        """Notes that a thread has gone in, with 1, or come out, with -1."""
+        if alone:
+            self._alone = thread if more > 0 else None
+        for kept in () if alone else (self._inside, self._open_ended)[: 1 + open_ended]:
+            _count(kept, thread, more)
+
     def is_reader(self) -> bool:
         """Returns whether this very thread is inside."""
         return threading.get_ident() in self._inside
@@ -83,14 +99,12 @@ class _Request:
 
     def fits(self) -> bool:
         """Whether nobody inside is in the way."""
-        beside = all(door._alone in (None, self.thread) for door in self.beside)
-        return beside and all(
-            door._alone in (None, self.thread) and door._inside.keys() <= {self.thread} for door in self.alone
-        )
+        beside = all(door.admits(self.thread, alone=False) for door in self.beside)
+        return beside and all(door.admits(self.thread, alone=True) for door in self.alone)
 
     def waits_for(self, other: _Request) -> bool:
         """Whether another one, who came before and waits, is to go in first."""
-        if any(door._open_ended for door in other.alone):
+        if any(door.needs_others for door in other.alone):
             return False  # who is inside there may need this one to come out
         return bool({*self.beside, *self.alone}.intersection(other.alone) or set(self.alone).intersection(other.beside))
 
@@ -100,25 +114,17 @@ class _Request:
         before = _queue[: _queue.index(self)] if self in _queue else _queue
         return bool(_held.get(self.thread)) or not any(self.waits_for(other) for other in before)
 
-    def enter(self) -> None:
-        _held[self.thread] = _held.get(self.thread, 0) + 1
+    def count(self, more: int) -> None:
+        """Notes that it has gone in, with 1, or come out, with -1."""
+        _count(_held, self.thread, more)
         for door in self.beside:
-            for kept in (door._inside, door._open_ended)[: 1 + self.open_ended]:
-                kept[self.thread] = kept.get(self.thread, 0) + 1
+            door.count(self.thread, more, False, self.open_ended)
         for door in self.alone:
-            door._alone = self.thread
-
-    def leave(self) -> None:
-        _less(_held, self.thread)
-        for door in self.beside:
-            for kept in (door._inside, door._open_ended)[: 1 + self.open_ended]:
-                _less(kept, self.thread)
-        for door in self.alone:
-            door._alone = None
+            door.count(self.thread, more, True, self.open_ended)
 
 
-def _less(counts: dict[int, int], thread: int) -> None:
-    counts[thread] -= 1
+def _count(counts: dict[int, int], thread: int, more: int) -> None:
+    counts[thread] = counts.get(thread, 0) + more
     if not counts[thread]:
         del counts[thread]
 
@@ -153,10 +159,10 @@ def entered(
             finally:
                 _queue.remove(request)
                 _changed.notify_all()
-        request.enter()
+        request.count(1)
     try:
         yield
     finally:
         with _changed:
-            request.leave()
+            request.count(-1)
             _changed.notify_all()

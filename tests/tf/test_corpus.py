@@ -14,6 +14,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.graph.traversal import forward
 from graphsurgeon.graph.variables import FEED_TYPES
+from graphsurgeon.tf.values.memory import give_back
 from tests.corpus import Item, corpus_ids
 
 tf1 = tf.compat.v1
@@ -22,9 +23,10 @@ MOST_OPS = 8_000
 
 @pytest.fixture(autouse=True)
 def tidy():
-    """Sessions hold gigabytes that the collector does not know of."""
+    """Sessions hold gigabytes that the collector does not know of, and the allocator keeps."""
     yield
     gc.collect()
+    give_back()
 
 
 def has_golden(item: Item) -> bool:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
+from graphsurgeon.tf.values.memory import give_back
 from tests.corpus import Item, corpus_ids
 from tests.tf.test_corpus import covered, opened, run
 
@@ -20,9 +21,10 @@ SOFT = tf1.ConfigProto(allow_soft_placement=True)
 
 @pytest.fixture(autouse=True)
 def tidy():
-    """Sessions hold gigabytes that the collector does not know of."""
+    """Sessions hold gigabytes that the collector does not know of, and the allocator keeps."""
     yield
     gc.collect()
+    give_back()
 
 
 def trained(item: Item) -> bool:

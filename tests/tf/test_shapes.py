@@ -14,6 +14,7 @@ from tensorflow.python.ops import handle_data_util
 
 import graphsurgeon as gs
 from graphsurgeon import graph_editor as ge
+from graphsurgeon.tf.values.memory import give_back
 from tests.corpus import corpus_ids
 from tests.graphs import tf1
 from tests.random_graphs import NUMBER, flow_version
@@ -352,6 +353,7 @@ def test_a_dense_layer_is_built_on_a_copy():
 def tidy():
     yield
     gc.collect()
+    give_back()
 
 
 @pytest.mark.usefixtures("tidy")

@@ -18,7 +18,7 @@ from ...words import few
 from ..private.sessions import callable_of
 from ..run.progress import Progress
 from .checkpoints import Stored
-from .memory import Rooms
+from .memory import Rooms, give_back
 from .variables import as_arrays, assigned, told_empty, value_of
 
 tf1 = tf.compat.v1
@@ -27,6 +27,8 @@ tf1 = tf.compat.v1
 _RUNS, _SMALL_RUNS = 128, 8
 #: A variable of fewer bytes is small. A batch of small ones has between so many bytes and `_MOST`.
 _SMALL, _MOST = 16 << 20, 128 << 20
+#: For a value of no more bytes it does not pay to ask the system library to give back what is free.
+_LITTLE = 4 << 20
 
 
 def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
@@ -127,6 +129,8 @@ def put(
                 value = values.pop(name)
                 feeds[place] = value if rooms is None else rooms.fit(value, info.resource)
                 ops.append(session.graph.get_operation_by_name(info.initializer))
+        if rooms is not None and any(getattr(value, "nbytes", 0) > _LITTLE for value in feeds.values()):
+            give_back()
         set_values(session, ops, feeds, options)
 
 

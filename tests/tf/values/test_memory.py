@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 
 import numpy as np
 import pytest
 
+from graphsurgeon.tf.values import memory as rooms
 from graphsurgeon.tf.values.memory import Rooms
 
 
@@ -47,3 +49,15 @@ def test_a_room_is_lent_again_only_when_nothing_is_in_it():
     del second
     gc.collect()
     assert several.fit(unaligned(5 << 20, 3.0), stays=False).ctypes.data == at
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError])
+def test_another_system_library_has_nothing_to_give_back_with(monkeypatch, error):
+    def none(name):
+        raise error
+
+    monkeypatch.setattr(ctypes, "CDLL", none)
+    rooms._trim.cache_clear()
+    rooms.give_back()
+    assert rooms._trim() is None
+    rooms._trim.cache_clear()
