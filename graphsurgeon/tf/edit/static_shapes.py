@@ -16,7 +16,7 @@ from ...graph.live import TFGraph, TFTensor
 from ..copy.imports import import_nodes
 from ..elements import adopt_functions
 from ..private.graphs import copy_handle_data, number_of
-from ..run.errors import words_of
+from ..run.errors import told
 
 tf1 = tf.compat.v1
 
@@ -66,14 +66,9 @@ def inferred(ops: list[Any], reads: Reads, asked: str) -> list[tuple[Any, Any]]:
             if (name, tensor.value_index) not in stand_ins:
                 stand_ins[name, tensor.value_index] = _stand_in(scratch, tensor)
             node.input.append(f"{name}:{tensor.value_index}")
-    try:
+    wrong = "what is computed from the new tensor does not fit: TensorFlow says"
+    with told(PlanError, asked, wrong, "Nothing was changed; choose a tensor of a shape that fits"):
         made = import_nodes(scratch, graph_def, stand_ins)
-    except Exception as error:
-        raise PlanError(
-            asked,
-            f"what is computed from the new tensor does not fit: TensorFlow says: {words_of(error)}",
-            "Nothing was changed; choose a tensor of a shape that fits",
-        ) from error
     return [(t, new.shape) for op in ops for t, new in zip(op.outputs, made[op.name].outputs, strict=True)]
 
 

@@ -20,7 +20,7 @@ from ..open.snapshot import snapshot
 from ..private.contexts import innermost_context
 from ..private.functions import functions_of
 from ..private.graphs import all_collections, copy_handle_data, guarded_ops, op_definition
-from ..run.errors import words_of
+from ..run.errors import told, words_of
 
 tf1 = tf.compat.v1
 #: Where the placeholders stand; no op of this scope goes anywhere.
@@ -301,10 +301,9 @@ def maker(kind: str, site: Site, asked: str) -> Callable[..., Any]:
         rest, named = list(given), {}
         for arg in arguments:
             named[arg.name] = [rest.pop(0) for _ in range(extra)] if arg.name in lists else rest.pop(0)
-        try:
+        wrong = f"TensorFlow makes no {kind!r} of {', '.join(names)}"
+        instead = f"Choose an op type for these dtypes and shapes, {_FUNCTION}"
+        with told(PlanError, asked, wrong, instead, TypeError, ValueError):
             return make(**named)
-        except (TypeError, ValueError) as error:
-            wrong = f"TensorFlow makes no {kind!r} of {', '.join(names)}: {words_of(error)}"
-            raise PlanError(asked, wrong, f"Choose an op type for these dtypes and shapes, {_FUNCTION}") from error
 
     return make_op

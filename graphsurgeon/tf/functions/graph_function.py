@@ -27,8 +27,8 @@ from ..open.snapshot import snapshot
 from ..private.eager import eager, note_use
 from ..private.functions import functions_of
 from ..private.graphs import op_definition
-from ..run.errors import words_of
-from ..values.variables import fetch
+from ..run.errors import told
+from ..values.variables import dims_of, fetch
 from .library import definition, reachable, referred
 
 tf1 = tf.compat.v1
@@ -81,12 +81,8 @@ class GraphFunction(tf.Module):
 
     def __repr__(self) -> str:
         specs = self.__dict__["__call__"].input_signature
-        takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(_dims(s.shape))}" for s in specs)
+        takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(dims_of(s.shape))}" for s in specs)
         return f"<GraphFunction {self.name}({takes}), {counted(len(self.variables), 'variables')}>"
-
-
-def _dims(shape: Any) -> tuple[int | None, ...] | None:
-    return None if shape.rank is None else tuple(shape.as_list())
 
 
 def function_module(
@@ -167,11 +163,9 @@ def graph_function(
         plain = re.sub(r"\W", "_", name)
         function = tf.function(_with_names(call, plain, [s.name for s in specs]), specs, autograph=False)
         made = GraphFunction(plain, list(held.values()), list(tables.values()), function, loops)
-        try:
+        wrong, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
+        with told(PlanError, asked, wrong, "Choose other boundaries", *kinds):
             function.get_concrete_function()
-        except (ValueError, TypeError, tf.errors.OpError) as error:
-            wrong = f"TensorFlow refuses the function: {words_of(error)}"
-            raise PlanError(asked, wrong, "Choose other boundaries") from error
     return made
 
 
@@ -334,13 +328,10 @@ def _table(base: Graph, number: int, asked: str) -> Any:
     read = tf.raw_ops.LookupTableExportV2 if holder.outputs[0].dtype == tf.resource else tf.raw_ops.LookupTableExport
     with graph.as_default():
         export = read(table_handle=holder.outputs[0], Tkeys=types[0], Tvalues=types[1])
-    try:
-        with tf1.Session(graph=graph) as session:
-            session.run(graph.get_operation_by_name(fills[0]))
-            keys, content = session.run([export.keys, export.values])
-    except tf.errors.OpError as error:
-        wrong = f"what table {name!r} holds is not known: {fills[0]!r} does not run: {words_of(error)}"
-        raise PlanError(asked, wrong, instead) from error
+    wrong = f"what table {name!r} holds is not known: {fills[0]!r} does not run"
+    with told(PlanError, asked, wrong, instead, tf.errors.OpError), tf1.Session(graph=graph) as session:
+        session.run(graph.get_operation_by_name(fills[0]))
+        keys, content = session.run([export.keys, export.values])
     default = "" if types[1] == tf.string else tf.zeros([], types[1])  # unused: each lookup brings its own
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, content, *types), default)
 

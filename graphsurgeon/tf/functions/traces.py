@@ -15,7 +15,7 @@ from ...plan.sources import written
 from ...words import counted
 from ..private.eager import eager, is_trackable, keras_built_shapes, keras_inputs
 from ..private.functions import function_name, traces
-from ..run.errors import words_of
+from ..run.errors import told
 
 _Concrete = tf.types.experimental.ConcreteFunction
 _Function = tf.types.experimental.PolymorphicFunction
@@ -90,14 +90,8 @@ def saved_trace(folder: str, signature: str, tags: Any = None) -> Trace:
         raise OpenError(
             asked, "for a SavedModel, signature= is the name of a signature", "Type signature='serving_default'"
         )
-    try:
-        with eager():
-            loaded = tf.saved_model.load(os.fspath(folder), tags=tags)
-    except Exception as error:  # whatever TensorFlow finds wrong with the files
-        message = words_of(error)
-        raise OpenError(
-            asked, f"TensorFlow cannot load it: {message}", "Open it without signature=, as one graph"
-        ) from error
+    with told(OpenError, asked, "TensorFlow cannot load it", "Open it without signature=, as one graph"), eager():
+        loaded = tf.saved_model.load(os.fspath(folder), tags=tags)
     if signature not in loaded.signatures:
         raise OpenError(asked, f"it has no signature {signature!r}", _choices("signature", loaded.signatures))
     code = f"gs.open({folder!r}, signature={signature!r}" + (

@@ -19,7 +19,7 @@ from ..edit.patterns import as_pattern
 from ..functions.insides import body, called_functions
 from ..private.graphs import flops as flops_of
 from ..private.graphs import op_finder
-from ..run.errors import words_of
+from ..run.errors import told
 
 __all__ = ["attribute_text", "body", "called_functions", "check_attribute", "check_inserted", "constant_value"]
 __all__ += ["documentation", "flops", "pattern", "value"]
@@ -65,12 +65,9 @@ def value(graph: Graph, name: str, void: frozenset[str], session: Callable[[], T
         return found
     if name in void:
         raise SelectionError(asked, "nothing gives this variable a value", "Open the graph with its checkpoint")
-    live = session()
-    try:
+    live, how = session(), "Run its initialiser in ed.session(), or open the graph with its checkpoint"
+    with told(SelectionError, asked, "its value cannot be read", how):
         return live.run(held.snapshot or f"{name}:0")
-    except Exception as error:
-        how = "Run its initialiser in ed.session(), or open the graph with its checkpoint"
-        raise SelectionError(asked, f"its value cannot be read: {words_of(error)}", how) from error
 
 
 # -- as short texts ---------------------------------------------------------------------------------

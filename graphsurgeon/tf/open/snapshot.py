@@ -17,7 +17,7 @@ from ..copy.contexts import context_ops
 from ..copy.resources import starters
 from ..functions.library import BRANCHING, CALLS
 from ..private.graphs import collections_of, node_bytes
-from ..values.variables import variable_infos
+from ..values.variables import dims_of, variable_infos
 from . import nodes
 
 
@@ -111,7 +111,7 @@ def tensor_info(tensor: TFTensor) -> TensorInfo:
         shape = tensor.shape
     except ValueError:  # from an odd attribute, TensorFlow infers sizes below zero
         return TensorInfo(tensor.dtype.name, None)
-    return TensorInfo(tensor.dtype.name, None if shape.rank is None else tuple(shape.as_list()))
+    return TensorInfo(tensor.dtype.name, dims_of(shape))
 
 
 class _StateReader:

@@ -21,7 +21,7 @@ from ..functions.library import adopt
 from ..functions.lift import lift
 from ..functions.traces import Trace, is_traceable, saved_trace, trace
 from ..private.graphs import collection_reader, known_op
-from ..run.errors import words_of
+from ..run.errors import told
 from ..values.stored import CheckpointValues, Values, asset_files
 from . import files
 from .dangers import refuse_deadly
@@ -199,25 +199,16 @@ def imported(graph_def: Any, asked: str, meta: Any = None) -> TFGraph:
     _refuse_unknown(graph_def, asked)
     refuse_deadly(graph_def, asked)
     graph = tf.Graph()
-    try:
+    with told(OpenError, asked, "TensorFlow refuses the graph", "Mend it where it was made"):
         import_nodes(graph, graph_def)
         if graph_def.library.function:
             adopt(graph, graph_def.library)
-    except Exception as error:
-        message = words_of(error)
-        raise OpenError(asked, f"TensorFlow refuses the graph: {message}", "Mend it where it was made") from error
     made: dict[bytes, Any] = {}
-    if meta is not None:
-        with graph.as_default():
-            for name, collection in sorted(meta.collection_def.items()):
-                try:
-                    _fill_collection(graph, name, collection, made)
-                except Exception as error:
-                    raise OpenError(
-                        asked,
-                        f"collection {name!r} is damaged: {words_of(error)}",
-                        "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections",
-                    ) from error
+    instead = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
+    with graph.as_default():
+        for name, collection in sorted(meta.collection_def.items()) if meta is not None else ():
+            with told(OpenError, asked, f"collection {name!r} is damaged", instead):
+                _fill_collection(graph, name, collection, made)
     return graph
 
 

@@ -66,6 +66,13 @@ def op_finder(graph: Any) -> Callable[[str], Any]:
     return found
 
 
+def has_op(graph: Any, name: str) -> bool:
+    """Returns whether a graph has an op of this name."""
+    with suppress(KeyError):
+        return op_finder(graph)(name) is not None
+    return False
+
+
 def number_of(op: Any) -> int:
     """Returns the place of an op in the order in which the ops of its graph were made."""
     number = getattr(op, "_id", None)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...errors import SurgeryError
 
 #: What stands around the words: headings of stacks, their lines, and the ops that an error went through.
 _AROUND = re.compile(
@@ -35,6 +39,30 @@ def words_of(error: BaseException) -> str:
         if text and not in_stack and not _AROUND.match(text):
             found.append(_NODE.sub("", _NUMBER.sub("", text, count=1) if _NUMBER.match(text) else text))
     return " ".join(dict.fromkeys(text for text in found if text)) or type(error).__name__
+
+
+@contextmanager
+def told(
+    kind: type[SurgeryError], asked: str, wrong: str, instead: str, *caught: type[BaseException]
+) -> Iterator[None]:
+    """Says in our words what TensorFlow refuses, with its own behind them.
+
+    Args:
+        kind: the error that is raised.
+        asked, wrong, instead: its three parts; what TensorFlow says ends the second.
+        caught: what TensorFlow may raise; nothing stands for any `Exception`.
+
+    Example:
+        >>> with told(PlanError, "save('x')", "TensorFlow does not write it", "Choose another path", OSError):
+        ...     raise OSError("the disk is full")
+        Traceback (most recent call last):
+        graphsurgeon.errors.PlanError: save('x'): TensorFlow does not write it: the disk is full. Choose another path.
+    """
+    kinds = caught or (Exception,)
+    try:
+        yield
+    except kinds as error:
+        raise kind(asked, f"{wrong}: {words_of(error)}", instead) from error
 
 
 def remedy(error: BaseException) -> tuple[str, str] | None:

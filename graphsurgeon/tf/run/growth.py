@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFTensor
-from .errors import words_of
+from .errors import told
 
 tf1 = tf.compat.v1
 
@@ -98,18 +98,13 @@ def _number(value: float, dtype: Any) -> Any:
 
 def _call(function: Callable[..., Any], args: list[TFTensor], like: TFTensor) -> TFTensor:
     name = getattr(function, "__name__", repr(function))
-    try:
+    asked, kinds = f"functions=[{name}]", (TypeError, ValueError, tf.errors.OpError)
+    with told(PlanError, asked, "it does not take such tensors", "Leave it out", *kinds):
         out = function(*args)
-    except (TypeError, ValueError, tf.errors.OpError) as error:
-        raise PlanError(
-            f"functions=[{name}]", f"it does not take such tensors: {words_of(error)}", "Leave it out"
-        ) from error
     same = getattr(out, "dtype", None) == like.dtype and out.shape.is_compatible_with(like.shape)
     if not same:
         got = f"{getattr(out, 'dtype', type(out))!r} {getattr(out, 'shape', '')}"
-        raise PlanError(
-            f"functions=[{name}]", f"it gives {got}, not what the inputs are", "Leave it out, or wrap it in a cast"
-        )
+        raise PlanError(asked, f"it gives {got}, not what the inputs are", "Leave it out, or wrap it in a cast")
     return out
 
 

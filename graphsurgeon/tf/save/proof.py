@@ -20,7 +20,7 @@ from google.protobuf import text_format
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.hazards import hazards
-from ...graph.live import TFGraph, TFSession, TFTensor
+from ...graph.live import TFSession, TFTensor
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.policies import writes
@@ -28,8 +28,8 @@ from ...words import counted, few
 from ..functions.library import BRANCHING, CALLS, definition, reachable, referred
 from ..private.eager import eager
 from ..private.functions import functions_of
-from ..private.graphs import op_definition
-from ..run.errors import words_of
+from ..private.graphs import has_op, op_definition
+from ..run.errors import told, words_of
 from ..values.initialization import initialise
 from ..values.transfer import assign
 from ..values.variables import fetch
@@ -136,16 +136,9 @@ def prove(
     return proof
 
 
-@contextmanager
-def _refusing(asked: str, what: str, instead: str) -> Iterator[None]:
-    try:
-        yield
-    except (*_ERRORS, NotImplementedError, AttributeError, OSError) as error:
-        raise PlanError(
-            asked,
-            f"TensorFlow does not {what} what was written: {words_of(error)}",
-            f"{instead}; verify=False writes the file as it is",
-        ) from error
+def _refusing(asked: str, what: str, instead: str) -> AbstractContextManager[None]:
+    wrong, kinds = f"TensorFlow does not {what} what was written", (NotImplementedError, AttributeError, OSError)
+    return told(PlanError, asked, wrong, f"{instead}; verify=False writes the file as it is", *_ERRORS, *kinds)
 
 
 # -- what is run ----------------------------------------------------------------------------------
@@ -447,8 +440,8 @@ def graph_def_file(
                 for name, value in source.variables([name for name in part.variables if name in sets]).items():
                     session.run(sets[name], {given[name]: value})
             if not begun:
-                fed = {name: path for name, path in paths.items() if _has(graph, name.partition(":")[0])}
-                fill(session, [name for name in starters if _has(graph, name)], fed)
+                fed = {name: path for name, path in paths.items() if has_op(graph, name.partition(":")[0])}
+                fill(session, [name for name in starters if has_op(graph, name)], fed)
             begun.add(key)
             return _run(session, outs, feeds, moved)
 
@@ -461,16 +454,11 @@ def _setter(variable: Any, value: Any) -> Any:
     return tf.raw_ops.Assign(ref=variable.outputs[0], value=value, validate_shape=False).op
 
 
-def _has(graph: TFGraph, name: str) -> bool:
-    with suppress(KeyError):
-        return graph.get_operation_by_name(name) is not None
-    return False
-
-
 def _run(
     session: TFSession, outs: Mapping[str, str], feeds: Mapping[str, Any], moved: Callable[[str], str]
 ) -> dict[str, Any]:
-    there = {moved(name): value for name, value in feeds.items() if _has(session.graph, moved(name).partition(":")[0])}
+    named = {moved(name): value for name, value in feeds.items()}
+    there = {name: value for name, value in named.items() if has_op(session.graph, name.partition(":")[0])}
     tensors = list(dict.fromkeys(outs.values()))
     return dict(zip(tensors, session.run([moved(name) for name in tensors], there), strict=True))
 
@@ -491,7 +479,7 @@ def meta_graph_file(
         if saver is not None:
             saver.restore(session, path.removesuffix(".meta"))
         fill(session, [item.name for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)])
-        fill(session, starters, {name: path for name, path in paths.items() if _has(graph, name.partition(":")[0])})
+        fill(session, starters, {name: path for name, path in paths.items() if has_op(graph, name.partition(":")[0])})
         yield lambda key, feeds: _run(session, calls[key][1], feeds, moved)
 
 

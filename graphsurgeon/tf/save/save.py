@@ -6,7 +6,7 @@ import gzip
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from contextlib import AbstractContextManager, nullcontext, redirect_stderr
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ from ..copy.resources import starters
 from ..functions.graph_function import arguments, function_module
 from ..functions.library import definition, reachable, referred
 from ..private.functions import functions_of
-from ..run.errors import words_of
+from ..run.errors import told
 from ..values.restore import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
@@ -397,10 +397,6 @@ def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str
             "again where the model is loaded, before it is differentiated"]  # fmt: skip
 
 
-@contextmanager
-def _saying(asked: str) -> Iterator[None]:
-    how = "Save it as TF1 does: format='saved_model'"
-    try:
-        yield
-    except (ValueError, TypeError, LookupError, AttributeError, tf.errors.OpError) as error:
-        raise PlanError(asked, f"TensorFlow does not write it: {words_of(error)}", how) from error
+def _saying(asked: str) -> AbstractContextManager[None]:
+    kinds = (ValueError, TypeError, LookupError, AttributeError, tf.errors.OpError)
+    return told(PlanError, asked, "TensorFlow does not write it", "Save it as TF1 does: format='saved_model'", *kinds)

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ..private.eager import eager
-from ..run.errors import words_of
+from ..run.errors import told
 from ..run.progress import Progress
 
 
@@ -95,21 +95,17 @@ def read_back(prefix: str, keys: Iterable[str], asked: str) -> None:
     Raises:
         PlanError: one is not there, or damaged.
     """
-    try:
+    kinds = (tf.errors.OpError, ValueError, RuntimeError, IndexError)
+    wrong, instead = "TensorFlow does not read what was written", "Write it again, where there is room for it"
+    with told(PlanError, asked, wrong, instead, *kinds):
         reader = tf.train.load_checkpoint(prefix)
         for key in dict.fromkeys(keys):
             reader.get_tensor(key)
-    except (tf.errors.OpError, ValueError, RuntimeError, IndexError) as error:
-        wrong = f"TensorFlow does not read what was written: {words_of(error)}"
-        raise PlanError(asked, wrong, "Write it again, where there is room for it") from error
 
 
-@contextmanager
-def _saying(asked: str) -> Iterator[None]:
-    try:
-        yield
-    except (tf.errors.OpError, OSError, ValueError) as error:
-        raise PlanError(asked, f"TensorFlow cannot write it: {words_of(error)}", "Choose another path") from error
+def _saying(asked: str) -> AbstractContextManager[None]:
+    kinds = (tf.errors.OpError, OSError, ValueError)
+    return told(PlanError, asked, "TensorFlow cannot write it", "Choose another path", *kinds)
 
 
 def put_checkpoint(whole: str, prefix: str) -> None:

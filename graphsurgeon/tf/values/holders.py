@@ -19,7 +19,7 @@ from ...graph.variables import VariableInfo
 from ..private.eager import eager, keras_layers
 from .checkpoints import Checkpoint, array_of
 from .transfer import assign, batches, stream, unsettable
-from .variables import variable_infos
+from .variables import dims_of, variable_infos
 
 tf1 = tf.compat.v1
 
@@ -103,8 +103,7 @@ class EagerSide(Side):
             name = free_name(plain[id(variable)], self._held.__contains__)
             self._held[name] = variable
             where = layer if keras else name.rpartition("/")[0]
-            dims = tf.TensorShape(variable.shape)
-            shape = None if dims.rank is None else tuple(dims.as_list())
+            shape = dims_of(tf.TensorShape(variable.shape))
             self.variables.append(Held(name, tf.as_dtype(variable.dtype).name, shape, where))
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -187,8 +186,7 @@ def side_of(thing: Any, asked: str) -> Side:
 
 def _dims(graph: TFGraph, info: VariableInfo) -> tuple[int | None, ...] | None:
     op = graph.get_operation_by_name(info.op)
-    shape = tf.TensorShape(None if op.type == "Variable" else op.get_attr("shape"))
-    return None if shape.rank is None else tuple(shape.as_list())
+    return dims_of(tf.TensorShape(None if op.type == "Variable" else op.get_attr("shape")))
 
 
 def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:

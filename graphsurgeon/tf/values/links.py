@@ -22,7 +22,7 @@ from ..run.observed import LOOKS
 from .checkpoints import array_of
 from .followed import Wanted
 from .transfer import put
-from .variables import fetch, value_of, variable_objects
+from .variables import dims_of, fetch, value_of, variable_objects
 
 tf1 = tf.compat.v1
 
@@ -65,14 +65,13 @@ def pairs_of(copies: Iterable[Any], graph: TFGraph) -> list[Pair]:
                 continue
             old, dtype = variable.info, tf.as_dtype(variable.info.dtype)
             shape = tf.TensorShape(copied.source.owner.get_operation_by_name(old.op).get_attr("shape"))
-            dims = None if shape.rank is None else tuple(shape.as_list())
             part = slice_of(objects.get(old.op))
             key, offset = (old.op, ()) if part is None else (part.full_name, tuple(part.var_offset))
             out.append(
                 Pair(
                     old,
                     variable.made,
-                    Wanted(old.op, key, dtype, dims, offset),
+                    Wanted(old.op, key, dtype, dims_of(shape), offset),
                     dtype.is_floating or dtype.is_complex,
                     _written(graph, variable.made),
                     set(old.collections) != {tf1.GraphKeys.LOCAL_VARIABLES},

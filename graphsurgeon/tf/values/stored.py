@@ -12,6 +12,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from ...errors import OpenError
 from ...graph.live import TFGraph, TFSession
 from ...graph.variables import VARIABLE_TYPES
+from ..private.graphs import has_op
 from ..run.errors import remedy, words_of
 from .checkpoints import Checkpoint, Stored, refuse_incomplete
 from .sessions import fill_tables
@@ -137,7 +138,7 @@ class CheckpointValues:
             return frozenset()
         name, save, restore = saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name
         ends = [(old, save), (old, name), (new, restore), (new, name)]
-        if not all(_has(session.graph, end.partition(":")[0]) for session, end in ends):
+        if not all(has_op(session.graph, end.partition(":")[0]) for session, end in ends):
             return frozenset()
         if not all(self._unmoved(session.graph, end.partition(":")[0]) for session, end in ends):
             return frozenset()
@@ -161,7 +162,7 @@ class CheckpointValues:
             if was.type != now.type or len(was.inputs) != len(now.inputs):
                 return False
             for old, new in zip(was.inputs, now.inputs, strict=True):
-                if old.name != new.name and _has(self._graph, new.op.name):
+                if old.name != new.name and has_op(self._graph, new.op.name):
                     return False
                 todo.append((old.op, new.op))
         return True
@@ -169,7 +170,7 @@ class CheckpointValues:
     def start(self, session: TFSession) -> None:
         """Runs what fills the tables: the init op of a SavedModel; the initialisers that a MetaGraph lists."""
         graph = session.graph
-        there = [graph.get_operation_by_name(name) for name in self._tables if _has(graph, name)]
+        there = [graph.get_operation_by_name(name) for name in self._tables if has_op(graph, name)]
         fill_tables(session, there, as_found=True)
         for name in self.starters:
             session.run(session.graph.get_operation_by_name(name), self.asset_feeds)
@@ -196,14 +197,6 @@ class CheckpointValues:
             if found:
                 return [str(getattr(op, "op", op).name) for op in found[:1]]
         return []
-
-
-def _has(graph: TFGraph, name: str) -> bool:
-    try:
-        graph.get_operation_by_name(name)
-    except KeyError:
-        return False
-    return True
 
 
 def _places(restore: Any) -> dict[str, tuple[str, str]] | None:

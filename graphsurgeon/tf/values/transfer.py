@@ -126,8 +126,8 @@ def put(
             # An edit may have given the initialiser another tensor than it had.
             place = assigned(session.graph, info.initializer) or info.initial_value
             if place not in feeds:
-                value = values.pop(name)
-                feeds[place] = value if rooms is None else rooms.fit(value, info.resource)
+                # No name is given to the value: where it was copied into a room, it is gone before the next copy.
+                feeds[place] = values.pop(name) if rooms is None else rooms.fit(values.pop(name), info.resource)
                 ops.append(session.graph.get_operation_by_name(info.initializer))
         if rooms is not None and any(getattr(value, "nbytes", 0) > _LITTLE for value in feeds.values()):
             give_back()

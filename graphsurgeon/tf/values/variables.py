@@ -52,7 +52,7 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
             initial_value=assigned(graph, proto.initializer_name) or proto.initial_value_name,
             snapshot=proto.snapshot_name,
             dtype=variable.dtype.base_dtype.name,
-            shape=shape_text(_dims(variable.shape)),
+            shape=shape_text(dims_of(variable.shape)),
             resource=proto.is_resource,
             trainable=tf1.GraphKeys.TRAINABLE_VARIABLES in inside[name],
             collections=tuple(inside[name]),
@@ -70,7 +70,8 @@ def _proto(variable: TFVariable) -> Any:
         return variable.to_proto()
 
 
-def _dims(shape: Any) -> tuple[int | None, ...] | None:
+def dims_of(shape: Any) -> tuple[int | None, ...] | None:
+    """Returns a `tf.TensorShape` as a tuple; None where its rank is not known."""
     return None if shape.rank is None else tuple(shape.as_list())
 
 
@@ -96,7 +97,7 @@ def _info_of_op(op: TFOp) -> VariableInfo:
         initial_value=assign.inputs[1].name if assign is not None else "",
         snapshot=snapshot.outputs[0].name if snapshot is not None else "",
         dtype=tf.as_dtype(op.get_attr("dtype")).name,
-        shape=shape_text(_dims(shape)),
+        shape=shape_text(dims_of(shape)),
         resource=op.type == "VarHandleOp",
     )
 

@@ -59,6 +59,7 @@ def test_ops_are_found_and_numbered():
     assert graphs.op_finder(graph)("y") is y
     with pytest.raises(KeyError):
         graphs.op_finder(graph)("no/such")
+    assert [graphs.has_op(graph, name) for name in ("y", "no/such")] == [True, False]
     assert graphs.number_of(x) < graphs.number_of(y) < graphs.number_of(z)
     with graph.control_dependencies([z, x]):
         assert graphs.waited_for(graph) == [x, z]
