@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from .errors import SelectionError, did_you_mean
+from .graph.live import TFGraph, TFOp
 from .graph.reports import untrained_text
 from .graph.variables import VARIABLE_TYPES
 from .plan.copied import Copied
@@ -35,7 +36,7 @@ class Applied:
     """
 
     effect: Effect
-    graph: Any
+    graph: TFGraph
     made: Any
     session: Callable[[], Any] = lambda: None
     scope: str | None = None
@@ -151,7 +152,7 @@ class Applied:
         wrong = f"{wanted!r} was made from no other op"
         raise SelectionError(f"original({name!r})", wrong, did_you_mean(wanted, known))
 
-    def _of(self, graph: Any, op: str, port: str, as_variable: bool) -> Any:
+    def _of(self, graph: TFGraph, op: str, port: str, as_variable: bool) -> Any:
         if as_variable or not port:
             from .tf.values.variables import variable_objects
 
@@ -183,7 +184,7 @@ class Applied:
             return self._shared(outside, found) if copied.source.types[number] in VARIABLE_TYPES else found
         return None
 
-    def _shared(self, name: str, op: Any) -> Any:
+    def _shared(self, name: str, op: TFOp) -> Any:
         from .tf.values.variables import variable_objects
 
         return variable_objects(self.graph).get(name, op)

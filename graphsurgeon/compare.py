@@ -10,6 +10,7 @@ import numpy as np
 
 from .applied import Applied
 from .errors import PlanError, SelectionError
+from .graph.live import TFSession
 from .graph.variables import VARIABLE_TYPES
 from .plan.plan import tensor_name
 from .words import few
@@ -64,7 +65,7 @@ def compare(
     feeds: Mapping[Any, Any] | None = None,
     outputs: Iterable[Any] | None = None,
     *,
-    session: Any = None,
+    session: TFSession | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Runs an original and its copy on the same feeds.

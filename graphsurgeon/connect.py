@@ -11,6 +11,7 @@ import numpy as np
 
 from .editor import Editor
 from .errors import OpenError, PlanError, SelectionError
+from .graph.graph import Graph
 from .graph.names import SINGLES, under
 from .graph.opened import Opened
 from .graph.reports import untrained_text
@@ -397,7 +398,7 @@ def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections:
     )
 
 
-def _is_read(graph: Any, op: int, port: int, mask: Any) -> bool:
+def _is_read(graph: Graph, op: int, port: int, mask: Any) -> bool:
     """Whether a part that is copied reads a tensor. What nothing reads at all counts too: the plan says that."""
     row = slice(graph.consumers.ptr[op], graph.consumers.ptr[op + 1])
     hit = graph.consumers.port[row] == port

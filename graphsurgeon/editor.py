@@ -14,6 +14,7 @@ from .functions import function_of, inlined
 from .graph.collector import gc_paused
 from .graph.explain import Path, WhyNot, why, why_not
 from .graph.graph import Graph
+from .graph.live import TFSession
 from .graph.match.match import STEPS, Matches, match
 from .graph.opened import Opened
 from .graph.provenance import Origin
@@ -424,7 +425,7 @@ class Editor:
 
     # -- running, restoring and saving -----------------------------------------------------------
 
-    def session(self, session: Any = None, config: Any = None) -> Any:
+    def session(self, session: TFSession | None = None, config: Any = None) -> Any:
         """Returns a session that sees all edits, with all values.
 
         One rule says what a variable holds, also after `undo`, `redo` and `rebuild`: it keeps the value it last had in
@@ -485,7 +486,7 @@ class Editor:
         names: Mapping[str, str] | Applied | None = None,
         but: str | Iterable[str] = (),
         partial: bool = False,
-        session: Any = None,
+        session: TFSession | None = None,
     ) -> Restored:
         """Gives the variables the values of a checkpoint, also of one written under other names; adds no op.
 

@@ -10,6 +10,7 @@ from typing import Any
 from .applied import Applied
 from .errors import PlanError
 from .graph.graph import Graph
+from .graph.live import TFSession
 from .graph.opened import Opened
 from .graph.reports import Restored, Saved
 from .history import Timeline
@@ -37,7 +38,7 @@ class Files:
         names: Mapping[str, str] | Applied | None,
         but: str | Iterable[str],
         partial: bool,
-        session: Any,
+        session: TFSession | None,
     ) -> Restored:
         """Gives the variables the values of a checkpoint, as `Editor.restore` does."""
         from .tf.values.restore import restore

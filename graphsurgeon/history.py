@@ -13,6 +13,7 @@ from .applied import Applied
 from .errors import PlanError, StalePlanError, SurgeryError
 from .graph.collector import gc_paused
 from .graph.graph import Graph
+from .graph.live import TFGraph, TFOp
 from .graph.names import free_name
 from .graph.opened import Opened
 from .graph.provenance import Origin
@@ -154,7 +155,7 @@ def log_of(graph: Graph) -> Log | None:
     return next((log for log in logs if graph in log.snapshots), logs[-1] if logs else None)
 
 
-def _keep(log: Log, graph: Any) -> None:
+def _keep(log: Log, graph: TFGraph) -> None:
     """Lets a live graph have the log, for as long as it lives: the log holds the graph, so no table could let go."""
     others = (known for known in getattr(graph, _LOGS, ()) if not known.live or known.editor() is not None)
     setattr(graph, _LOGS, [*others, log])
@@ -297,7 +298,7 @@ class Timeline:
         """Names of ops left without a role."""
         return frozenset(self.leftovers(self.graph))
 
-    def leftovers(self, graph: Any) -> dict[str, int]:
+    def leftovers(self, graph: TFGraph) -> dict[str, int]:
         """Returns the orphans of a graph, each with the step that made it."""
         found = dict(self._left.get(graph, {}))
         for event in self.events:
@@ -308,7 +309,7 @@ class Timeline:
                     found |= dict.fromkeys(event.applied.made.ops, event.number)
         return found
 
-    def origin(self, op: Any) -> Origin:
+    def origin(self, op: TFOp) -> Origin:
         """Returns where an op came from, as `Editor.provenance` does."""
         from .tf.copy.provenance import known
 
@@ -416,7 +417,7 @@ class Timeline:
             old.drop()
         self.events.append(event)
 
-    def _leave(self, graph: Any, names: Iterable[str], step: int) -> None:
+    def _leave(self, graph: TFGraph, names: Iterable[str], step: int) -> None:
         """Notes ops that stay in a graph as orphans."""
         self._left[graph] = {**self._left.get(graph, {}), **dict.fromkeys(names, step)}
 

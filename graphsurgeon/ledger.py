@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .graph.live import TFGraph, TFSession
 from .words import counted, few
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Ledger:
         lack: why a variable has no value where it has none; empty where there is no more to say.
     """
 
-    def __init__(self, graph: Any, source: Any, lack: str) -> None:
+    def __init__(self, graph: TFGraph, source: Any, lack: str) -> None:
         self._lack = lack or ("no session or checkpoint was given" if source is None else "not in the checkpoint")
         self._opened, self._source = weakref.ref(graph), source
         self._numbers = itertools.count()
@@ -104,7 +105,7 @@ class Ledger:
         """
         self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
 
-    def filed(self, graph: Any, names: Iterable[str]) -> frozenset[str]:
+    def filed(self, graph: TFGraph, names: Iterable[str]) -> frozenset[str]:
         """Returns which variables of a graph, given by name, have a value in the file that was opened."""
         opened, covered = self._opened(), self._source.covered() if self._source is not None else frozenset()
         if graph is opened or opened is None:
@@ -153,7 +154,7 @@ class Ledger:
                 new.close()  # nobody has it yet: what it holds is given back at once
                 raise
 
-    def untrained(self, graph: Any, own: Any, events: Iterable[Event], orphans: _Orphans) -> dict[str, str]:
+    def untrained(self, graph: TFGraph, own: Any, events: Iterable[Event], orphans: _Orphans) -> dict[str, str]:
         """Returns the variables of a graph that have no value but their initial one, each with the reason.
 
         Args:
@@ -189,7 +190,7 @@ class Ledger:
         return {info.op: why[info.op] for info in wanted if info.op in why and LOCAL not in info.collections}
 
     def _reasons(
-        self, graph: Any, report: Handover, events: list[Event], own: Any, old: Mapping[str, str]
+        self, graph: TFGraph, report: Handover, events: list[Event], own: Any, old: Mapping[str, str]
     ) -> dict[str, str]:
         """Why variables hold initial values, of those whose values come from where a report says."""
         made = [event.applied.made for event in events]
@@ -294,7 +295,7 @@ class Ledger:
         events: list[Event],
         pending: list[Event],
         before: Mapping[int, VariableInfo],
-        graph: Any,
+        graph: TFGraph,
     ) -> None:
         """Says, by the rule, where each variable of a session gets its value from."""
         from .tf.values.variables import must_be_fed
@@ -333,7 +334,7 @@ class Ledger:
         stored = self._source.stored() if hasattr(self._source, "stored") else None
         return None if stored is None else {self._id(self._opened(), name): value for name, value in stored.items()}
 
-    def _before(self, old: Any, graph: Any, gone: frozenset[str], asked: str) -> dict[int, VariableInfo]:
+    def _before(self, old: Any, graph: TFGraph, gone: frozenset[str], asked: str) -> dict[int, VariableInfo]:
         """Variable -> what it is in an older session that holds its value."""
         from .tf.values.untrained import holding
         from .tf.values.variables import variable_infos
@@ -357,7 +358,7 @@ class Ledger:
         self._left = {number: left for number, left in self._left.items() if number in alive - now}
         self._left |= {n: _Left(there, info, values[info.op]) for n, info in lost.items() if info.op in values}
 
-    def _done(self, session: Any, held: frozenset[str], events: list[Event], whole: bool) -> None:
+    def _done(self, session: TFSession, held: frozenset[str], events: list[Event], whole: bool) -> None:
         numbers = frozenset(event.number for event in events)
         self._held[session] = held
         self._settled[session] = self._settled.get(session, frozenset()) | numbers

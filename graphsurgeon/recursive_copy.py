@@ -20,6 +20,8 @@ from weakref import WeakKeyDictionary
 
 from .errors import PlanError, SelectionError
 from .graph.downstream import downstream, writers_of
+from .graph.graph import Graph
+from .graph.live import TFGraph
 from .graph.names import free_name, under, valid_scope
 from .graph.selection import Query, Selection
 from .open import open
@@ -179,7 +181,7 @@ def copy_op_to_graph(
     return _copy(request, values, after)
 
 
-def get_copied(original: Any, graph: Any, copied_variables: Any = None, namespace: str = "") -> Any:
+def get_copied(original: Any, graph: TFGraph, copied_variables: Any = None, namespace: str = "") -> Any:
     """Returns the copy of an op, tensor or variable that `copy_to_graph` has made.
 
     Args:
@@ -207,7 +209,7 @@ def get_copied(original: Any, graph: Any, copied_variables: Any = None, namespac
     return _found(request)
 
 
-def get_copied_op(org_instance: Any, graph: Any, scope: str = "", variables: Any = None) -> Any:
+def get_copied_op(org_instance: Any, graph: TFGraph, scope: str = "", variables: Any = None) -> Any:
     """Returns the copy of an op or tensor, as `get_copied`; name and arguments are those of `tf.contrib.copy_graph`.
 
     Args:
@@ -246,7 +248,7 @@ class _Request:
 
     verb: str
     thing: Any
-    graph: Any
+    graph: TFGraph
     scope: str
     known: dict[str, Any]
     book: MutableMapping[str, Any] | None
@@ -272,7 +274,7 @@ class _Request:
         )
 
 
-def _request(verb: str, thing: Any, graph: Any, scope: Any, variables: Any) -> _Request:
+def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) -> _Request:
     """Looks at the arguments of a call; nothing is done before all of them are of their kind."""
     from .tf import elements
 
@@ -433,7 +435,7 @@ def _carried_out(request: _Request, destination: Any, plan: Any, fresh: Selectio
     return names
 
 
-def _picked(graph: Any, names: Iterable[str]) -> Selection:
+def _picked(graph: Graph, names: Iterable[str]) -> Selection:
     names = tuple(names)
     return Selection(graph, graph.mask(graph.index[name] for name in names), Query("names", names))
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .graph.graph import Graph
+from .graph.live import TFGraph, TFSession
 from .graph.opened import Opened
 from .history import Timeline
 from .ledger import Ledger
@@ -79,7 +80,7 @@ class Values:
         found: Mapping[str, Any] | None = self._file.stored()
         return found
 
-    def session(self, session: Any = None, config: Any = None, *, initialise: bool = True) -> Any:
+    def session(self, session: TFSession | None = None, config: Any = None, *, initialise: bool = True) -> Any:
         """Returns a session with all values, as `Editor.session` does.
 
         Without `initialise`, what a session of the caller's has never held stays without a value.
@@ -113,7 +114,7 @@ class Values:
         """Notes that a plan has built a graph anew; see `Ledger.moved`."""
         self._ledger.moved(before, after, names)
 
-    def in_other(self, graph: Any) -> Any:
+    def in_other(self, graph: TFGraph) -> Any:
         """Returns the values for the variables of the same names in another graph, as what a file gives."""
         from .tf.values.sessions import SessionValues
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..graph.live import TFOp
 from ..tf import elements
 from . import util
 from .faults import WrongType
@@ -35,7 +36,7 @@ def assign_renamed_collections_handler(info: Any, elem: Any, elem_: Any) -> None
         info.graph_.add_to_collection(info.new_collection(name), elem_)
 
 
-def transform_op_if_inside_handler(info: Any, op: Any, keep_if_possible: bool = True) -> Any:
+def transform_op_if_inside_handler(info: Any, op: TFOp, keep_if_possible: bool = True) -> Any:
     """Returns what became of an op of the view; of another, itself within one graph, else None.
 
     Args:
@@ -49,7 +50,7 @@ def transform_op_if_inside_handler(info: Any, op: Any, keep_if_possible: bool = 
 
 
 def copy_op_handler(
-    info: Any, op: Any, new_inputs: Any, copy_shape: bool = True, nodedef_fn: Callable[[Any], Any] | None = None
+    info: Any, op: TFOp, new_inputs: Any, copy_shape: bool = True, nodedef_fn: Callable[[Any], Any] | None = None
 ) -> tuple[Any, Any]:
     """Copies an op.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cached_property
 from typing import Any
 
+from ..graph.live import TFGraph, TFSession
 from ..tf import elements
 from . import util
 from .faults import WrongValue, as_values, expected
@@ -163,7 +164,7 @@ class TransformerInfo:
         """Returns what an op or tensor of the copy was before; arguments as for `transformed`."""
         return transform_tree(transformed, lambda top: self._source(elements.bare(top), missing_fn))
 
-    def load_values(self, session: Any, source: Any = None) -> int:
+    def load_values(self, session: TFSession, source: Any = None) -> int:
         """Gives the new variables the values that the old ones have now; returns how many there are.
 
         Args:
@@ -226,7 +227,7 @@ class TransformerInfo:
         return "\n".join(lines) + "\n"
 
 
-def _named(graph: Any, name: str) -> Any:
+def _named(graph: TFGraph, name: str) -> Any:
     try:
         return None if graph is None else graph.as_graph_element(name)
     except (KeyError, ValueError):

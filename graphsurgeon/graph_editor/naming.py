@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from ..graph.live import TFGraph
 from ..graph.names import free_name
 from ..tf import elements
 from . import util
 
 
-def unique_name(graph: Any, name: str) -> str:
+def unique_name(graph: TFGraph, name: str) -> str:
     """Returns a name, or the first of ``name_1``, ``name_2`` ... that no op or scope of a graph has."""
     return free_name(name, partial(elements.is_name_taken, graph), as_tensorflow=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..graph.live import TFOp
 from ..tf import elements
 from ..tf.copy.rollback import all_or_nothing
 from ..tf.edit import rewire as rewiring
@@ -91,7 +92,7 @@ def _close_loops(info: Any, waiting: list[tuple[Any, Any, Any]]) -> None:
         rewiring.connect(changes, "closing the loops of a copy")
 
 
-def _finish(info: Any, transformer: Any, op: Any) -> None:
+def _finish(info: Any, transformer: Any, op: TFOp) -> None:
     new = info.transformed_ops[op]
     for original in elements.originals_of([op]):
         moved = transformer.transform_original_op_handler(info, original)

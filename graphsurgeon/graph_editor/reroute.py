@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..graph.live import TFGraph, TFOp
 from ..tf import elements
 from ..tf.edit import rewire as rewiring
 from ..words import counted, few
@@ -60,7 +61,7 @@ def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_
     allowed = None if can_modify is None else set(util.make_list_of_op(can_modify))
     denied = set() if cannot_modify is None else set(util.make_list_of_op(cannot_modify))
 
-    def may(op: Any) -> bool:
+    def may(op: TFOp) -> bool:
         return op not in denied and (allowed is None or op in allowed)
 
     # Consumers are those from before: a later pair must not see what an earlier one has done, nor do it again.
@@ -102,7 +103,7 @@ def apply_changes(changes: list[tuple[Any, int, Any]], asked: str) -> int:
     return count
 
 
-def _tell_sessions(graph: Any) -> None:
+def _tell_sessions(graph: TFGraph) -> None:
     stale = rewiring.stale_sessions(graph)
     if stale:
         tell(
@@ -177,7 +178,7 @@ def _outputs(sgv0: Any, sgv1: Any, how: Callable[..., int]) -> tuple[Any, Any]:
 # -- control inputs -------------------------------------------------------------------------------
 
 
-def remove_control_inputs(op: Any, cops: Any) -> None:
+def remove_control_inputs(op: TFOp, cops: Any) -> None:
     """Lets an op no longer wait for others.
 
     Args:
@@ -200,7 +201,7 @@ def remove_control_inputs(op: Any, cops: Any) -> None:
         _tell_sessions(op.graph)
 
 
-def add_control_inputs(op: Any, cops: Any) -> None:
+def add_control_inputs(op: TFOp, cops: Any) -> None:
     """Lets an op wait for others.
 
     Args:
@@ -221,7 +222,7 @@ def add_control_inputs(op: Any, cops: Any) -> None:
         _tell_sessions(op.graph)
 
 
-def _control(op: Any, cops: Any, verb: str) -> tuple[Any, str, list[Any]]:
+def _control(op: TFOp, cops: Any, verb: str) -> tuple[Any, str, list[Any]]:
     op = elements.bare(op)
     if not isinstance(op, elements.Operation):
         raise expected(f"{verb}(...)", "a tf.Operation", op)

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..graph.live import TFGraph
 from ..tf import elements
 from ..tf.edit import rewire as rewiring
 from ..words import few
@@ -47,7 +48,7 @@ class SubGraphView:
 
     def reset(
         self,
-        graph: Any,
+        graph: TFGraph,
         ops: list[Any],
         inputs: Iterable[Any],
         outputs: Iterable[Any],
@@ -326,6 +327,6 @@ def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
     return view
 
 
-def make_view_from_scope(scope: str, graph: Any) -> SubGraphView:
+def make_view_from_scope(scope: str, graph: TFGraph) -> SubGraphView:
     """Returns a view of a name scope of a graph."""
     return SubGraphView(select.get_name_scope_ops(graph, scope))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..graph.collector import gc_paused
+from ..graph.live import TFGraph
 from ..tf import elements
 from ..words import few
 from . import planned, protocol, select, subgraph, util
@@ -192,7 +193,7 @@ def copy_with_input_replacements(
     return transformer.run(sgv, dst_graph, dst_scope, src_scope, reuse_dst_scope, replaced, variables)
 
 
-def _replacements(replacement_ts: Any, graph: Any) -> tuple[TensorMap, dict[str, Any]]:
+def _replacements(replacement_ts: Any, graph: TFGraph) -> tuple[TensorMap, dict[str, Any]]:
     """Returns what is replaced: tensors, and variables by the name of their op."""
     if not isinstance(replacement_ts, Mapping):
         raise expected("replacement_ts", "a dict of tensor to tensor", replacement_ts)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
+from ..graph.live import TFGraph, TFOp
 from ..tf import elements
 from ..tf.edit import rewire as rewiring
 from .faults import NotFound, WrongType, WrongValue, expected
@@ -117,7 +118,7 @@ def bare_list(things: Any) -> list[Any]:
     return found if all_are(found, (elements.Operation, elements.Tensor)) else list(map(elements.bare, found))
 
 
-def get_tensors(graph: Any) -> list[Any]:
+def get_tensors(graph: TFGraph) -> list[Any]:
     """Returns all tensors of a graph.
 
     Raises:
@@ -172,7 +173,7 @@ class ControlOutputs:
         TypeError: it is none.
     """
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: TFGraph) -> None:
         if not isinstance(graph, elements.Graph):
             raise expected("ControlOutputs(...)", "a tf.Graph", graph)
         self._graph = graph
@@ -196,7 +197,7 @@ class ControlOutputs:
         """Returns op -> ops that wait for it."""
         return self._known
 
-    def get(self, op: Any) -> Any:
+    def get(self, op: TFOp) -> Any:
         """Returns the ops that wait for an op."""
         return self._known.get(elements.bare(op), ())
 

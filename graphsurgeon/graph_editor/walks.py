@@ -11,6 +11,7 @@ from itertools import chain, compress
 from operator import attrgetter
 from typing import Any
 
+from ..graph.live import TFOp
 from ..tf import elements
 from . import util, wiring
 from .faults import WrongValue, expected
@@ -59,7 +60,7 @@ def check_cios(control_inputs: Any = False, control_outputs: Any = None, control
     return control_inputs, control_outputs
 
 
-def _neighbours(op: Any, control_inputs: Any, control_outputs: Any) -> list[Any]:
+def _neighbours(op: TFOp, control_inputs: Any, control_outputs: Any) -> list[Any]:
     found = [t.op for t in op.inputs]
     for t in op.outputs:
         found += t.consumers()
@@ -241,7 +242,7 @@ def _forward(
     _, control_outputs = check_cios(False, control_outputs)
     stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
 
-    def step(op: Any) -> Iterable[Any]:
+    def step(op: TFOp) -> Iterable[Any]:
         for t in op.outputs:
             if id(t) not in stop:
                 yield from t.consumers()
@@ -286,7 +287,7 @@ def _backward(
 ) -> wiring.Found:
     stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
 
-    def step(op: Any) -> Iterable[Any]:
+    def step(op: TFOp) -> Iterable[Any]:
         for t in op.inputs:
             if id(t) not in stop:
                 yield t.op

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.collector import gc_paused
+from ..graph.live import TFGraph
 from ..graph.traversal import nearest_first
 from ..tf import elements
 from ..tf.edit import rewire as rewiring
@@ -37,7 +38,7 @@ class Wiring:
         graph: a `tf.Graph`.
     """
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: TFGraph) -> None:
         with gc_paused():
             self.ops: list[Any] = graph.get_operations()
             inputs = [op.inputs for op in self.ops]
@@ -150,12 +151,12 @@ def one_look() -> Iterator[None]:
         _TRUSTED.reset(token)
 
 
-def is_worth(found: int, graph: Any) -> bool:
+def is_worth(found: int, graph: TFGraph) -> bool:
     """Returns whether a walk that has met so many ops is a large one, or a part of a call with one."""
     return (found > LARGE and found * SHARE > graph.version) or id(graph) in (_TRUSTED.get() or ())
 
 
-def wiring_of(graph: Any) -> Wiring | None:
+def wiring_of(graph: TFGraph) -> Wiring | None:
     """Returns the wiring of a graph for a large walk; None for the first such walks of a graph as it is now."""
     trusted = _TRUSTED.get()
     if trusted and id(graph) in trusted:

@@ -10,6 +10,7 @@ from typing import Any
 from ..applied import Applied
 from ..editor import Editor
 from ..errors import PlanError
+from ..graph.live import TFSession
 from ..graph.names import free_name
 from ..graph.selection import Selection
 from ..graph.variables import VARIABLE_TYPES, VariableInfo
@@ -164,7 +165,7 @@ def _running(editor: Editor, values: Any) -> Any:
     return editor.values.reader() if editor.values.given else None
 
 
-def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Replica:
+def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: _Asked) -> Replica:
     """A duplicate in the graph of its original."""
     from ..tf.run.devices import refuse_missing
     from ..tf.values.links import SessionSource, grouped, pairs_of, refuse_folded
@@ -189,7 +190,7 @@ def _beside(editor: Editor, block: Selection, session: Any, asked: _Asked) -> Re
     refuse_folded(pairs)
     ops = grouped(pairs, applied.graph, scope, asked.tau != 1.0)
 
-    def start(session: Any) -> None:
+    def start(session: TFSession) -> None:
         settle(session, applied.graph, applied.made)
 
     replica = Replica(applied, pairs, None, None, None, ops, asked.every, asked.tau, start)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..applied import Applied
 from ..errors import PlanError
+from ..graph.live import TFSession
 from ..locks import BusyError, Door, entered
 from ..words import counted
 from .update import Update, part, pause, times
@@ -369,7 +370,7 @@ class Replica:
         with self._alone(self._observed[-1:], ops, [self._door], timeout), self._state.half_way():
             feed(self.session, values, pairs)
 
-    def begin(self, source: Any, initial: Collection[str], session: Any = None) -> None:
+    def begin(self, source: Any, initial: Collection[str], session: TFSession | None = None) -> None:
         """Takes over values for all variables but those that start from initial values, where these are told already.
 
         Args:
@@ -407,7 +408,7 @@ class Replica:
 
         return UpdateHook(self, times(self.every if every is None else every, "hook"))
 
-    def attach(self, session: Any) -> Replica:
+    def attach(self, session: TFSession) -> Replica:
         """Follows the original in another session of its graph, as after the old one was lost; takes all values over.
 
         Raises:
@@ -431,7 +432,7 @@ class Replica:
             self.update(1.0)
         return self
 
-    def _live_in(self, session: Any) -> None:
+    def _live_in(self, session: TFSession) -> None:
         """Gives all but the values of the original a start in a session."""
         with self._door.writing():
             self.session = session
