@@ -88,6 +88,8 @@ class Editor:
     def __str__(self) -> str:
         live = self._timeline.log.now()
         lost = [text for event in live if event.applied for text in event.applied.warnings]
+        if self.opened.refusal is not None:
+            lost.append(f"this graph can only be looked at: {self.opened.refusal.wrong}. {self.opened.refusal.instead}")
         return summary(self.snapshot, self.orphans, lost)
 
     def __repr__(self) -> str:

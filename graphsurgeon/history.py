@@ -15,7 +15,7 @@ from .graph.collector import gc_paused
 from .graph.graph import Graph
 from .graph.live import TFGraph, TFOp
 from .graph.names import free_name
-from .graph.opened import Opened
+from .graph.opened import Opened, Unmade
 from .graph.provenance import Origin
 from .plan.plan import CopyStep, Plan, op_name
 from .words import counted
@@ -270,7 +270,9 @@ class Timeline:
         self, opened: Opened, snapshot: Graph | None = None, follows: tuple[Log, int, str] | None = None
     ) -> None:
         self.graph = opened.graph
-        size = len(self.graph.get_operations())
+        if opened.read is not None:
+            snapshot = replace(opened.read, title=opened.title)
+        size = len(self.graph.get_operations()) if opened.read is None else opened.read.size
         self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(self.graph), follows)
         self.log.editor = weakref.ref(self)
         self._snapshot = snapshot
@@ -315,6 +317,8 @@ class Timeline:
 
         name = op_name(getattr(op, "op", op))
         self.snapshot.find(name, f"provenance({name!r})")
+        if isinstance(self.graph, Unmade):
+            return Origin(name)  # no plan was ever applied to it
         found = known(self.snapshot, self.graph).get(name)
         left = self.leftovers(self.graph)
         if found is None and name in left:

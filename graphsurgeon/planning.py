@@ -7,6 +7,7 @@ from typing import Any
 
 from .graph.graph import Graph
 from .graph.match.pattern import Pattern
+from .graph.opened import Unmade
 from .history import log_of
 from .plan.copied import Copied
 from .plan.effect import Effect
@@ -25,6 +26,10 @@ def new_plan(graph: Graph) -> Plan:
 def _probe(effect: Effect) -> list[Fault]:
     from .tf.edit.validation import judge
 
+    owners = [effect.plan.base.owner, *(copied.source.owner for copied in effect.copies)]
+    refusals = list(dict.fromkeys(owner.refusal for owner in owners if isinstance(owner, Unmade)))
+    if refusals:
+        return [Fault(refusal.asked, refusal.wrong, refusal.instead) for refusal in refusals]
     return judge(effect)
 
 

@@ -86,6 +86,7 @@ class Values:
         Without `initialise`, what a session of the caller's has never held stays without a value.
         """
         own, timeline = session if session is not None else self._session, self._timeline
+        timeline.graph.get_operations()  # a graph that is there to look at only says so
         new, handover = self._ledger.session(
             timeline.graph, own, config, timeline.log.now(), timeline.leftovers, initialise
         )

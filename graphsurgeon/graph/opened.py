@@ -6,9 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import OpenError
+from .graph import Graph
 from .live import TFGraph, TFSession
 
 LIVE = ("gs.open(graph)", "gs.open(session)")
+
+
+class Unmade:
+    """Stands for the live graph of a file that TensorFlow refuses: it is there to look at, and what runs says why.
+
+    Args:
+        refusal: why there is no live graph.
+        functions: the functions that the file holds, by name.
+    """
+
+    def __init__(self, refusal: OpenError, functions: Mapping[str, Any]) -> None:
+        self.refusal, self._functions = refusal, functions
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("__", "graphsurgeon")):  # what Python asks of any object, and this package notes on it
+            raise AttributeError(name)
+        raise OpenError(self.refusal.asked, self.refusal.wrong, self.refusal.instead)
 
 
 @dataclass(frozen=True)
@@ -16,7 +35,7 @@ class Opened:
     """What was opened.
 
     Args:
-        graph: the live graph.
+        graph: the live graph, or what stands for it where TensorFlow refuses it.
         title: what to call it.
         code: the Python that opens it again; empty where nobody will ask for it.
         session: the session given, if one was.
@@ -26,9 +45,10 @@ class Opened:
         served: the folder of a SavedModel of TF2, and which of its signatures can be opened for its ops.
         packed: of a function: makes of its results what it returns.
         lack: why a variable has no value, where a file of values that belongs to the graph is not there.
+        read: the snapshot, where the file was read without TensorFlow.
     """
 
-    graph: TFGraph
+    graph: TFGraph | Unmade
     title: str = "graph"
     code: str = ""
     session: TFSession | None = None
@@ -39,10 +59,16 @@ class Opened:
     served: tuple[str, str] | None = None
     packed: Callable[[Sequence[Any]], Any] | None = None
     lack: str = ""
+    read: Graph | None = None
 
     def __post_init__(self) -> None:
         if not any(self.ends):
             object.__setattr__(self, "ends", (tuple(self.inputs.values()), tuple(self.outputs.values())))
+
+    @property
+    def refusal(self) -> OpenError | None:
+        """Why TensorFlow refuses the graph, which can only be looked at then."""
+        return self.graph.refusal if isinstance(self.graph, Unmade) else None
 
     @property
     def live(self) -> bool:

@@ -45,7 +45,8 @@ class Screen:
     def __init__(self, destination: Subject, source: Subject | None = None) -> None:
         self.destination = destination
         self.source = source or destination
-        self.state = State()
+        refused = [one.opened.refusal for one in (destination, self.source) if one.opened.refusal is not None]
+        self.state = State().saying(f"to look at only: {refused[0].wrong}", "warn") if refused else State()
         self.lock = threading.RLock()
         self._stage = Stage(destination, self.source)
         self._acting = False

@@ -11,6 +11,7 @@ import tensorflow as tf
 from ...errors import SelectionError
 from ...graph.graph import Graph
 from ...graph.live import TFSession
+from ...graph.opened import Unmade
 from ...graph.selection import Selection
 from ...plan.plan import op_name
 from ...words import counted
@@ -27,7 +28,7 @@ __all__ += ["documentation", "flops", "pattern", "value"]
 
 def flops(graph: Graph, ops: Sequence[int]) -> int:
     """Returns the floating-point operations that TensorFlow counts for ops of a live graph, where shapes are known."""
-    if not hasattr(graph.owner, "get_operation_by_name"):
+    if isinstance(graph.owner, Unmade) or not hasattr(graph.owner, "get_operation_by_name"):
         return 0
     find, total = op_finder(graph.owner), 0
     for i in ops:

@@ -11,6 +11,7 @@ import numpy as np
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph, TensorInfo
 from ...graph.live import TFGraph, TFTensor
+from ...graph.opened import Unmade
 from ...graph.variables import State
 from ..copy.collection_items import entry
 from ..copy.contexts import context_ops
@@ -29,6 +30,8 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
         previous: an earlier snapshot of the same graph.
         title: what to call the graph in messages.
     """
+    if previous is not None and isinstance(graph, Unmade):
+        return previous
     if previous is not None and previous.owner is graph:
         ops = graph.get_operations()
         if len(ops) == previous.size:

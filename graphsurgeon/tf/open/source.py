@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
 from google.protobuf.message import Message
 
-from ...errors import OpenError, nearest
+from ...errors import OpenError, SurgeryError, nearest
 from ...graph.live import TFGraph
-from ...graph.opened import Opened
+from ...graph.opened import Opened, Unmade
 from ...words import counted, few
 from ..copy.imports import import_nodes
 from ..functions.inline import unwrapped
@@ -25,6 +27,7 @@ from ..run.errors import told
 from ..values.stored import CheckpointValues, Values, asset_files
 from . import files
 from .dangers import refuse_deadly
+from .written import written
 
 tf1 = tf.compat.v1
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
@@ -65,6 +68,8 @@ def opened(
         return Opened(thing, "graph", "gs.open(graph)")
     if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
         return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
+    if isinstance(thing, Unmade):
+        thing.get_operations()  # which says why there is no graph
     if isinstance(thing, Message):
         return _from_proto(thing, None, f"open({type(thing).__name__})", tags)
     raise OpenError(
@@ -130,17 +135,37 @@ def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
         proto = _pick(proto, tags, asked)
         folder = path.parent if path is not None else None
         _point_at_assets(proto, folder)
-        graph = imported(proto.graph_def, asked, proto)
-        values = _saved_values(proto, folder, graph)
-        return Opened(graph, "saved model", "gs.open(saved_model)", values=values, ends=signature_ends(proto))
+        made = _made(proto.graph_def, asked, proto)
+        values = None if made.refusal else _saved_values(proto, folder, made.graph)
+        ends = signature_ends(proto)
+        return replace(made, title="saved model", code="gs.open(saved_model)", values=values, ends=ends)
     if hasattr(proto, "graph_def"):
-        graph = imported(proto.graph_def, asked, proto)
-        values = _checkpoint_values(proto, path, graph)
+        made = _made(proto.graph_def, asked, proto)
+        values = None if made.refusal else _checkpoint_values(proto, path, made.graph)
         lack = f"there is no {_prefix(path).name}.index" if path is not None and values is None else ""
-        return Opened(graph, "meta graph", "gs.open(meta_graph)", values=values, ends=signature_ends(proto), lack=lack)
+        ends = signature_ends(proto)
+        return replace(made, title="meta graph", code="gs.open(meta_graph)", values=values, ends=ends, lack=lack)
     if hasattr(proto, "node"):
-        return Opened(imported(proto, asked), "graph def", "gs.open(graph_def)")
+        return replace(_made(proto, asked), title="graph def", code="gs.open(graph_def)")
     raise OpenError(asked, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
+
+
+def _made(graph_def: Any, asked: str, meta: Any = None) -> Opened:
+    """Returns the live graph of a file; where TensorFlow refuses it, the snapshot of what the file says."""
+    _refuse_names(graph_def, asked)
+    refuse_deadly(graph_def, asked)
+    try:
+        graph = _imported(graph_def, asked)
+    except OpenError as refusal:
+        functions = {f.signature.name: SimpleNamespace(definition=f) for f in graph_def.library.function}
+        stand_in = Unmade(refusal, functions)
+        with suppress(SurgeryError):  # what cannot even be read is refused as it was
+            read = written(graph_def, meta, asked=asked, owner=stand_in)
+            if read.state is not None:
+                return Opened(stand_in, read=read)
+        raise
+    _fill_collections(graph, meta, asked)
+    return Opened(graph)
 
 
 def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -196,20 +221,41 @@ def imported(graph_def: Any, asked: str, meta: Any = None) -> TFGraph:
         OpenError: an op type is unknown, a name is not allowed, TensorFlow refuses the nodes or would not survive
             them, or a collection is damaged.
     """
-    _refuse_unknown(graph_def, asked)
+    _refuse_names(graph_def, asked)
     refuse_deadly(graph_def, asked)
+    graph = _imported(graph_def, asked)
+    _fill_collections(graph, meta, asked)
+    return graph
+
+
+def _imported(graph_def: Any, asked: str) -> Any:
+    _refuse_unknown(graph_def, asked)
     graph = tf.Graph()
     with told(OpenError, asked, "TensorFlow refuses the graph", "Mend it where it was made"):
         import_nodes(graph, graph_def)
         if graph_def.library.function:
             adopt(graph, graph_def.library)
+    return graph
+
+
+def _fill_collections(graph: Any, meta: Any, asked: str) -> None:
+    """Puts the collections of a MetaGraph back, where there is one."""
     made: dict[bytes, Any] = {}
     instead = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
     with graph.as_default():
         for name, collection in sorted(meta.collection_def.items()) if meta is not None else ():
             with told(OpenError, asked, f"collection {name!r} is damaged", instead):
                 _fill_collection(graph, name, collection, made)
-    return graph
+
+
+def _refuse_names(graph_def: Any, asked: str) -> None:
+    odd = next((node.name for node in graph_def.node if not _NAME.fullmatch(node.name)), None)
+    if odd is not None:
+        raise OpenError(
+            asked,
+            f"{odd[:80]!r} is not an op name that TensorFlow takes",
+            "Rename the op where the graph was made: names start with a letter, digit or dot",
+        )
 
 
 def _refuse_unknown(graph_def: Any, asked: str) -> None:
@@ -217,12 +263,6 @@ def _refuse_unknown(graph_def: Any, asked: str) -> None:
     kinds: dict[str, str] = {}
     for node in graph_def.node:
         kinds.setdefault(node.op, node.name)
-        if not _NAME.fullmatch(node.name):
-            raise OpenError(
-                asked,
-                f"{node.name[:80]!r} is not an op name that TensorFlow takes",
-                "Rename the op where the graph was made: names start with a letter, digit or dot",
-            )
     unknown = [kind for kind in kinds if kind not in own and not known_op(kind)]
     if unknown:
         shown = few([f"op type {kind!r} (op {kinds[kind]!r})" for kind in unknown], 4)

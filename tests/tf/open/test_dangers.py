@@ -101,7 +101,7 @@ def test_functions_that_python_refuses():
     for a, b in (("f", "g"), ("g", "f")):
         graph_def.library.gradient.add(function_name=a, gradient_func=b)
     with refuses(gs.OpenError, "TensorFlow refuses the graph: FunctionDefLibrary contains cyclic gradient functions"):
-        gs.open(graph_def)
+        gs.open(graph_def).graph.get_operations()
 
 
 def test_a_call_of_a_function_that_is_not_there_can_be_looked_at_and_is_told_in_the_plan():
@@ -232,7 +232,7 @@ def test_a_constant_nested_too_deep():
     for _ in range(60):
         variant = variant.variant_val.add(type_name="tensorflow::Tensor").tensors.add()
     with refuses(gs.OpenError, "TensorFlow refuses the graph: Invalid GraphDef"):
-        gs.open(graph_def)
+        gs.open(graph_def).graph.get_operations()
 
 
 def test_a_loop_that_is_entered_twice():

@@ -13,7 +13,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
 from tests.graphs import KINDS, look, model, run, tiny
-from tests.refusal import refuses
+from tests.refusal import reads, refuses
 
 tf1 = tf.compat.v1
 TWO = np.array([[1.0, 2.0]], np.float32)
@@ -243,11 +243,72 @@ def test_an_unknown_op_type():
     _node(proto, "y").op = "Sqare"
     with refuses(OpenError, f"this TensorFlow ({tf.__version__}) does not know op type 'Sqare'", "'Square'",
                  "If it is a custom op, load it first with tf.load_op_library(...)"):  # fmt: skip
-        gs.open(proto)
+        gs.open(proto).op("x")
     for node in proto.node:
         node.op = "Zz" + node.op
     with refuses(OpenError, "does not know op type 'ZzPlaceholder' (op 'x')"):
-        gs.open(proto)
+        gs.open(proto).op("x")
+
+
+class TestToLookAtOnly:
+    """A graph that TensorFlow refuses is read from its file: what looks works, what runs says why it does not."""
+
+    @pytest.fixture
+    def ed(self, tmp_path):
+        proto = tiny().as_graph_def()
+        _node(proto, "y").op = "Sqare"
+        path = tmp_path / "odd.pb"
+        path.write_bytes(proto.SerializeToString())
+        return gs.open(path)
+
+    def test_it_says_so(self, ed):
+        assert str(ed).startswith("odd.pb: 5 ops")
+        assert "this graph can only be looked at: this TensorFlow" in str(ed)
+        assert "'Sqare' (op 'y')" in ed.screen.state.status.text
+
+    def test_it_is_looked_at(self, ed):
+        assert ed.find("op:Sqare") == ["y"]
+        boundary = ed.select(inputs="x:0", outputs="z:0").boundary
+        assert (boundary.inputs, boundary.outputs) == (("x:0",), ("z:0",))
+        assert ed.snapshot.info(ed.snapshot.find("x"), 0).shape == (None, 2)
+        assert "Sqare" in ed.to_svg()
+        assert ed.value("z/y") == 1.0
+        assert str(gs.diff(ed, gs.open(tiny()))).count("\n")
+        assert ed.screen.details("y")["rows"][0] == ["type", "Sqare"]
+        assert ed.to_code().count("gs.open(") == 1
+
+    @pytest.mark.parametrize(
+        "what", ["op('x')", "session()", "save('x.pb')", "inlined()", "graph_def()", "untrained()"]
+    )
+    def test_what_needs_tensorflow_says_why_not(self, ed, what, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with refuses(OpenError, "odd.pb", "does not know op type 'Sqare'", "tf.load_op_library"):
+            eval(f"ed.{what}")
+
+    def test_no_plan_with_it_passes_the_check(self, ed):
+        there = gs.open(tf.Graph())
+        for plan in (ed.plan().copy(ed.select(), to="twice"), there.plan().copy(ed.select(), to="copy")):
+            (fault,) = plan.check()
+            reads(fault, "odd.pb", "does not know op type 'Sqare'", "tf.load_op_library")
+        with refuses(gs.PlanError, "odd.pb", "does not know op type 'Sqare'"):
+            there.apply(plan)
+        assert len(there) == 0
+
+    def test_nothing_is_made_of_it(self, ed):
+        with refuses(OpenError, "odd.pb", "does not know op type 'Sqare'"):
+            gs.duplicate(ed.select())
+        with refuses(gs.PlanError, "odd.pb", "does not know op type 'Sqare'"):
+            gs.connect({"a": ed}, {})
+
+    def test_functions_of_it_are_looked_into(self):
+        with tf.Graph().as_default() as graph:
+            tf.identity(tf.function(lambda t: t * 3.0)(tf1.placeholder(tf.float32, [2], name="x")), name="y")
+        proto = graph.as_graph_def()
+        _node(proto, "y").op = "Sqare"
+        ed = gs.open(proto)
+        (call,) = ed.select(op=["PartitionedCall", "StatefulPartitionedCall"]).names
+        ed.screen.look_inside(call)
+        assert [hit["name"] for hit in ed.screen.find("op:Mul")["hits"]] == ["mul"]
 
 
 @pytest.mark.parametrize("name", ["a b", "-x", "", "/x", "é", "x:0", "^x", "<script>"])
@@ -274,7 +335,7 @@ def test_what_tensorflow_refuses():
     proto = tiny().as_graph_def()
     _node(proto, "y").input[0] = "x:7"
     with refuses(OpenError, "TensorFlow refuses the graph: "):
-        gs.open(proto)
+        gs.open(proto).op("x")
 
 
 def test_functions_of_a_file_can_be_called():
