@@ -69,7 +69,7 @@ def page_of(
         LayoutError: there would be more than 400 boxes, or no layout engine is there.
     """
     from .view.layout import place
-    from .view.packing import ITEMS, pack
+    from .view.page_graph import ITEMS, pack
     from .view.scene import build
     from .view.svg import to_svg
     from .view.tree import Tree

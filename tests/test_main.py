@@ -48,7 +48,7 @@ def test_standard_output(model, capsysbinary):
 def test_scopes_to_unfold(model, capsysbinary):
     def labels(*options):
         assert command.main(["view", model, "-o", "-", "-f", "dot", *options]) == 0
-        found = json.loads(wasm.render(capsysbinary.readouterr().out.decode()))
+        found = json.loads(wasm.run(capsysbinary.readouterr().out.decode()))
         return [t["tooltip"] for t in found["objects"]]
 
     assert "net/a" in labels("-u", "net")

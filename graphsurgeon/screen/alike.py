@@ -10,8 +10,7 @@ import numpy as np
 from ..errors import PlanError
 from ..graph.match.match import Matches, match
 from ..graph.selection import Query, Selection
-from ..view.items import ops_named
-from ..view.tree import Tree
+from ..view.tree import Tree, ops_named
 from ..words import counted, few
 from .drafts import edited
 from .folds import select

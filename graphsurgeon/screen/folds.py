@@ -7,9 +7,9 @@ from typing import Any
 from ..errors import LayoutError, SelectionError, did_you_mean
 from ..graph.search import hits
 from ..plan.plan import op_name
-from ..view.items import find_item, keys_to, ops_named
-from ..view.opening import first_unfolded, unfolded_to
+from ..view.first_picture import first_unfolded, unfolded_to
 from ..view.scene import MOST
+from ..view.tree import find_item, keys_to, ops_named
 from ..words import counted
 from .facts import numbers
 from .inspector import details_of, reasons

@@ -13,8 +13,7 @@ from ..graph.graph import Graph, Mask
 from ..graph.selection import Query, Selection
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import tensor_name
-from ..view.items import ops_named
-from ..view.tree import Tree
+from ..view.tree import Tree, ops_named
 
 _HELPERS = VARIABLE_TYPES | {"Assign", "Const", "IsVariableInitialized", "ReadVariableOp", "VarIsInitializedOp"}
 

@@ -12,13 +12,12 @@ from ..graph.graph import Graph
 from ..plan.effect import Effect
 from ..plan.plan import Plan
 from ..view.ends import Known, pinned
-from ..view.items import keys_to, ops_named
+from ..view.first_picture import first_unfolded
 from ..view.layout import place
-from ..view.opening import first_unfolded
 from ..view.paint import Paint, painted
 from ..view.scene import MOST, Scene, build
 from ..view.svg import to_svg
-from ..view.tree import Tree
+from ..view.tree import Tree, keys_to, ops_named
 from ..words import counted
 
 

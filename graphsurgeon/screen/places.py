@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..errors import SelectionError, did_you_mean
 from ..plan.plan import op_name
-from ..view.items import ops_named
+from ..view.tree import ops_named
 from ..words import counted
 from .stage import Stage
 from .state import Inside, Place, State, View

@@ -13,7 +13,7 @@ from ..graph.graph import Graph
 from ..graph.selection import Selection
 from ..plan.plan import CopyStep, Plan
 from ..view.ends import Known
-from ..view.opening import first_unfolded
+from ..view.first_picture import first_unfolded
 from ..view.paint import Paint
 from ..view.scene import MOST
 from ..view.tree import Tree

@@ -12,8 +12,8 @@ from ..errors import LayoutError
 from ..graph.diff import Change, Diff
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, Mask
+from .first_picture import first_unfolded
 from .item import Item
-from .opening import first_unfolded
 from .scene import Scene, build
 from .shapes import Box, Edge
 from .text import elide

@@ -10,6 +10,7 @@ import numpy as np
 from ..graph.graph import Graph, Ints, Mask
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES
+from .helpers import SERVES, in_scopes
 from .tree import Tree
 
 Known = tuple[Sequence[str], Sequence[str]]
@@ -23,11 +24,6 @@ _NO_OUTPUT = re.compile(
     r"|\w*Apply\w*|\w*Enqueue\w*|Queue\w*|Scatter\w*|Resource\w*|\w*Summary(V2)?|\w*Write\w*"
 )
 _SWITCHED = re.compile(r".*(switch_[tf]|pred_id|switch_pred.*|pivot_\w*)")
-_SERVES = re.compile(
-    r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|checkpoint|init).*|train(ing)?|save|restore|report_\w+"
-    r"|adam\w*|rmsprop|momentum|sgd|adagrad|adadelta|ftrl|gradientdescent|global_step|assert\w*"
-    r"|exponentialmovingaverage|clip\w*|metrics|regulari[sz]\w+"
-)
 
 
 def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
@@ -56,7 +52,7 @@ def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
 
 def _results(graph: Graph, shown: Mask, fed: Mask) -> Mask:
     """What hangs on an input and is read by nothing but gradients, savers and the like."""
-    serves = _serving(graph) | ~shown
+    serves = in_scopes(graph, SERVES) | ~shown
     useful = forward(graph, fed, control=False) & ~serves if fed.any() else ~serves
     known, _, number = graph.kinds
     no = np.array([kind in _FED or _NO_OUTPUT.fullmatch(kind) is not None for kind in known], np.bool_)
@@ -74,19 +70,6 @@ def pinned(tree: Tree, known: Known = ((), ())) -> tuple[int, ...]:
     """Returns the ops of `ends`, inputs first."""
     fed, given = ends(tree, known)
     return tuple(dict.fromkeys([*fed.tolist(), *given.tolist()]))
-
-
-def _serving(graph: Graph) -> Mask:
-    """What is in a scope of gradients, of an optimiser, of a saver, or below one."""
-    scopes = graph.scopes
-    known: dict[str, bool] = {}
-    inside = [False] * len(scopes.names)
-    for i, parent in enumerate(scopes.parents.tolist()):
-        leaf = scopes.names[i].rpartition("/")[2]
-        if leaf not in known:
-            known[leaf] = _SERVES.fullmatch(leaf) is not None
-        inside[i] = known[leaf] or (i > 0 and inside[parent])
-    return np.asarray(np.asarray(inside, np.bool_)[scopes.home])
 
 
 def _first(graph: Graph, ops: Mask) -> Ints:

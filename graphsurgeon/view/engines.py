@@ -12,11 +12,11 @@ from ..errors import LayoutError
 from . import wasm
 from .wasm import LayoutCancelled, LayoutTimeout, cancelled_error, timeout_error
 
-__all__ = ["Engine", "LayoutCancelled", "LayoutTimeout", "SystemDot", "WasmDot", "doctor", "live"]
+__all__ = ["Engine", "LayoutCancelled", "LayoutTimeout", "SystemDot", "doctor", "live"]
 
 
 class Engine(Protocol):
-    """What a layout engine can do."""
+    """What a layout engine can do; `graphsurgeon.view.wasm` is one as it is."""
 
     name: str
 
@@ -31,24 +31,6 @@ class Engine(Protocol):
     def run(self, dot: str, timeout: float, cancelled: Callable[[], bool]) -> bytes:
         """Lays out DOT text and returns Graphviz json0."""
         ...
-
-
-class WasmDot:
-    """Graphviz as WebAssembly inside this process; see `graphsurgeon.view.wasm`."""
-
-    name = "wasm"
-
-    def missing(self) -> str:
-        """Returns why it cannot be used here, or an empty text."""
-        return wasm.missing()
-
-    def describe(self) -> str:
-        """Returns its name and version."""
-        return wasm.describe()
-
-    def run(self, dot: str, timeout: float, cancelled: Callable[[], bool]) -> bytes:
-        """Lays out DOT text; raises LayoutError, LayoutTimeout or LayoutCancelled."""
-        return wasm.render(dot, "json0", timeout, cancelled)
 
 
 class SystemDot:
@@ -108,7 +90,7 @@ class SystemDot:
         return out
 
 
-ENGINES: list[Engine] = [WasmDot(), SystemDot()]
+ENGINES: list[Engine] = [wasm, SystemDot()]
 """The engines, best first."""
 
 

@@ -38,12 +38,13 @@ _HANDLED = re.compile(
 _DT_RESOURCE = 20
 _MOST_INSIDE = 64  # a variable's scope of more ops than this is a scope of its own
 
-_BEHIND = re.compile(
-    r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|metrics|checkpoint|init).*"
-    r"|train(ing)?|save|restore"
-    r"|adam\w*|rmsprop|momentum|sgd|adagrad|adadelta|ftrl|gradientdescent|report_\w+|global_step"
-    r"|regulari[sz]\w+|(total_)?loss(es)?(_\d+)?|accuracy|eval\w*|assert\w*|exponentialmovingaverage|clip\w*"
+SERVES = re.compile(
+    r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|metrics|checkpoint|init).*|train(ing)?|save|restore"
+    r"|report_\w+|adam\w*|rmsprop|momentum|sgd|adagrad|adadelta|ftrl|gradientdescent|global_step|assert\w*"
+    r"|exponentialmovingaverage|clip\w*|regulari[sz]\w+"
 )
+"""Names of scopes that train, save or check a model."""
+_JUDGES = re.compile(r"(?i)(total_)?loss(es)?(_\d+)?|accuracy|eval\w*")
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,19 @@ class Filters:
 
 def training_ops(graph: Graph) -> Mask:
     """Returns the gradients and the updates: what is in scopes of that name, and ops that apply a gradient."""
-    scopes = graph.scopes
-    inside = [False] * len(scopes.names)
-    for i, parent in enumerate(scopes.parents.tolist()):
-        leaf = scopes.names[i].rpartition("/")[2]
-        inside[i] = (i > 0 and inside[parent]) or _TRAINS.fullmatch(leaf) is not None
     types, _, number = graph.kinds
     applies = np.array([_UPDATES.fullmatch(kind) is not None for kind in types], np.bool_)
-    return np.asarray(np.asarray(inside, np.bool_)[scopes.home] | (applies[number] if len(types) else False), np.bool_)
+    return np.asarray(in_scopes(graph, _TRAINS) | (applies[number] if len(types) else False), np.bool_)
+
+
+def in_scopes(graph: Graph, names: re.Pattern[str]) -> Mask:
+    """Returns the ops in scopes of these names, or below one."""
+    scopes = graph.scopes
+    known = {leaf: names.fullmatch(leaf) is not None for leaf in {path.rpartition("/")[2] for path in scopes.names}}
+    inside = [False] * len(scopes.names)
+    for i, parent in enumerate(scopes.parents.tolist()):
+        inside[i] = known[scopes.names[i].rpartition("/")[2]] or (i > 0 and inside[parent])
+    return np.asarray(np.asarray(inside, np.bool_)[scopes.home], np.bool_)
 
 
 def behind(leaf: str) -> bool:
@@ -80,7 +86,7 @@ def behind(leaf: str) -> bool:
         >>> behind("gradients"), behind("Adam"), behind("block1")
         (True, True, False)
     """
-    return _BEHIND.fullmatch(leaf) is not None
+    return (SERVES.fullmatch(leaf) or _JUDGES.fullmatch(leaf)) is not None
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,7 @@ MARGIN = 12.0
 """Empty border of a picture, px."""
 
 _ALLOWED = re.compile(r'[\sA-Za-z0-9_.,;={}\[\]">-]*')
+_SAID = {"source": "from", "target": "to"}  # what the page calls the ends of an edge
 _LADDER = (
     "",
     "curves given up: straight lines",
@@ -50,34 +51,15 @@ class PlacedScene:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns what the page gets: plain JSON values only."""
+        ours = {"group", "beside"}  # what only a layout needs
         return {
             "rev": self.rev, "w": self.w, "h": self.h, "direction": self.direction,
             "boxes": [
-                {
-                    "id": b.id, "kind": b.kind, "name": b.name, "label": b.label, "sub": b.sub,
-                    "count": b.count,
-                    "family": b.family, "x": b.x, "y": b.y, "w": b.w, "h": b.h, "state": b.state,
-                    "outputs": b.outputs, "hidden": dict(b.hidden), "detail": b.detail,
-                    **({"lines": b.lines} if len(b.lines) > 1 else {}),
-                }
+                {k: v for k, v in vars(b).items() if k not in ours} | ({"lines": b.lines} if len(b.lines) > 1 else {})
                 for b in self.boxes
             ],
-            "groups": [
-                {
-                    "id": g.id, "name": g.name, "label": g.label, "count": g.count, "x": g.x, "y": g.y,
-                    "w": g.w, "h": g.h, "depth": g.depth, "state": g.state,
-                }
-                for g in self.groups
-            ],
-            "edges": [
-                {
-                    "id": e.id, "from": e.source, "to": e.target, "d": e.d, "n": e.n, "control": e.control,
-                    "quiet": e.quiet, "state": e.state, "label": e.label, "lx": e.lx, "ly": e.ly,
-                    "tensors": list(e.tensors),
-                    "texts": list(e.texts),
-                }
-                for e in self.edges
-            ],
+            "groups": [{k: v for k, v in vars(g).items() if k not in ours} for g in self.groups],
+            "edges": [{_SAID.get(k, k): v for k, v in vars(e).items()} for e in self.edges],
             "stats": dict(self.stats),
         }  # fmt: skip
 

@@ -14,11 +14,10 @@ from ..graph.graph import Graph
 from ..words import counted
 from .dtypes import dtypes_of
 from .families import COLOURS, WORDS
-from .items import find_item
 from .repeats import repeated
 from .scene import Scene
 from .text import elide
-from .tree import Tree
+from .tree import Tree, find_item
 
 WAYS = ("device", "dtype", "family", "scope", "structure", "values")
 """What boxes can be coloured by."""

@@ -12,12 +12,12 @@ import numpy as np
 from ..errors import LayoutError
 from ..graph.graph import Graph, Ints, shape_text
 from ..words import counted
-from .beside import put_beside, without_far
 from .dtypes import DTYPES
 from .families import family
+from .first_picture import first_unfolded
+from .gradients import put_beside, without_far
 from .helpers import KINDS
 from .item import Item
-from .opening import first_unfolded
 from .shapes import Box, Edge, Group
 from .states import Marks, mark
 from .text import elide

@@ -1,4 +1,4 @@
-"""Series: sibling items that are alike fold into one; a list too long to read folds into sections."""
+"""Series: how the items of a crowded level fold: siblings that are alike, chains, and sections of a long list."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.graph import Graph, Ints
-from . import chains
+from .helpers import behind
 from .item import Item
-from .sections import CROWD, among, merged, neighbours, with_sections
 from .text import elide
 
 FEWEST = 5
-"""Siblings that make a series."""
+"""Siblings that fold."""
+SHORTEST = 6
+"""Ops of a chain that fold."""
+LEAST = 8
+"""A level is never folded by chains and lone siblings to less than so many items."""
+APART = 8
+"""Most items that stay beside the sections because they are not the model itself."""
+CROWD = 48
+"""More items than this on one level are folded into sections."""
 BUSY = 24
 """More items than this on one level, and siblings that are told apart by nothing and chains are folded, too."""
 
@@ -61,7 +68,7 @@ def folded(
     if groups or len(items) > BUSY:
         edges = _sibling_edges(graph, [ops_of(item) for item in items])
         items, edges = _with_series(items, groups, edges, path)
-        for fold in (chains.siblings, chains.chains):
+        for fold in (_siblings, _chains):
             if len(items) > BUSY:
                 items, edges = fold(graph, items, edges, path)
         if len(items) > CROWD:
@@ -124,12 +131,12 @@ def _with_series(
 ) -> tuple[list[Item], Ints]:
     if not groups:
         return items, edges
-    ahead, behind = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
+    ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
     into = list(range(len(items)))
     made: dict[int, Item] = {}
     for stem, members in groups:
         places = {place for _, place in members}
-        if _reach(places, ahead) & _reach(places, behind):
+        if _reach(places, ahead) & _reach(places, back):
             continue  # others lie between its members: folded, it would hide which way things go
         some = [items[place] for _, place in members]
         if len(some) > CROWD:
@@ -157,3 +164,181 @@ def _reach(start: set[int], rows: list[list[int]]) -> set[int]:
             seen.add(n)
             stack.extend(rows[n])
     return seen
+
+
+def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[list[Item], Ints]:
+    """Folds runs of ops of which each feeds the next and nothing else: ``Conv2D→BiasAdd→Relu … (9)``.
+
+    Args:
+        graph: the snapshot.
+        items: of one level.
+        edges: between them, of shape (edges, 2).
+        path: the scope with a slash at its end, or "".
+    """
+    ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
+    runs, met = [], set()
+    for i, item in enumerate(items):
+        if item.kind != "op" or i in met or _follows(items, ahead, back, i):
+            continue
+        run = [i]
+        while len(ahead[run[-1]]) == 1:
+            after = ahead[run[-1]][0]
+            if items[after].kind != "op" or len(back[after]) != 1 or after in met:
+                break
+            run.append(after)
+            met.add(after)
+        if len(run) >= SHORTEST:
+            runs.append(run)
+    made = []
+    for run in runs:
+        types = [graph.types[items[i].op] for i in run]
+        pattern = f"{items[run[0]].leaf}→{items[run[-1]].leaf}"
+        label = "→".join(types[:3]) + f" … ({len(run)})"
+        made.append((run, f"~{path}{pattern}", label, pattern, f"{items[run[0]].leaf} … {items[run[-1]].leaf}", False))
+    return _folded(items, edges, made, path)
+
+
+def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[list[Item], Ints]:
+    """Folds ops of one type that read from the same items and feed the same ones: ``AddN ×411``."""
+    ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
+    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for i, item in enumerate(items):
+        if item.kind == "op":
+            alike[graph.types[item.op], tuple(sorted(ahead[i])), tuple(sorted(back[i]))].append(i)
+    made = []
+    for (kind, *_), group in alike.items():
+        if len(group) >= FEWEST:
+            label = f"{kind} ×{len(group):,}"
+            pattern = f"{label} ({items[group[0]].leaf})"
+            names = f"{items[group[0]].leaf} … {items[group[-1]].leaf}"
+            made.append((group, f"~{path}{pattern}", label, pattern, names, True))
+    return _folded(items, edges, made, path)
+
+
+Made = tuple[list[int], str, str, str, str, bool]
+
+
+def _folded(items: list[Item], edges: Ints, made: list[Made], path: str) -> tuple[list[Item], Ints]:
+    into, new = list(range(len(items))), {}
+    left = len(items)
+    for places, key, label, pattern, holds, alike in sorted(made, key=lambda m: -len(m[0])):
+        if left - len(places) + 1 < LEAST:
+            continue
+        left -= len(places) - 1
+        some = [items[i] for i in places]
+        if len(some) > CROWD:
+            some = with_sections(some, among(edges, places), path)
+        first = min(places)
+        for i in places:
+            into[i] = first
+        new[first] = Item(
+            "series", key, elide(label), keys=(key,), members=tuple(some), alike=alike, first=items[first].first,
+            leaf=pattern, holds=elide(holds, 48),
+        )  # fmt: skip
+    return merged(items, edges, into, new) if new else (items, edges)
+
+
+def _follows(items: list[Item], ahead: list[list[int]], back: list[list[int]], i: int) -> bool:
+    """Returns whether an op goes on with a chain that has begun before it."""
+    if len(back[i]) != 1:
+        return False
+    before = back[i][0]
+    return len(ahead[before]) == 1 and items[before].kind == "op"
+
+
+def neighbours(edges: Ints, size: int, back: bool = False) -> list[list[int]]:
+    """Returns for each item the ones it feeds; going back, those that feed it."""
+    out: list[list[int]] = [[] for _ in range(size)]
+    for a, b in edges.tolist():
+        if back:
+            out[b].append(a)
+        else:
+            out[a].append(b)
+    return out
+
+
+def merged(items: list[Item], edges: Ints, into: list[int], made: dict[int, Item]) -> tuple[list[Item], Ints]:
+    """Returns items and edges with each item drawn into another: item i becomes part of `made[into[i]]`."""
+    kept = [i for i in range(len(items)) if into[i] == i]
+    number = {old: new for new, old in enumerate(kept)}
+    to = np.array([number[i] for i in into], np.int32)
+    moved = np.unique(to[edges], axis=0) if len(edges) else edges
+    return [made.get(i, items[i]) for i in kept], moved[moved[:, 0] != moved[:, 1]]
+
+
+def among(edges: Ints, places: list[int]) -> Ints:
+    """Returns the edges between these items, numbered anew in their order."""
+    number = np.full(int(edges.max(initial=max(places))) + 1, -1, np.int32)
+    number[places] = np.arange(len(places), dtype=np.int32)
+    moved = number[edges]
+    return moved[(moved >= 0).all(axis=1)]
+
+
+def with_sections(items: list[Item], edges: Ints, path: str) -> list[Item]:
+    """Returns a long list cut, in the order of the flow, where the fewest tensors cross."""
+    order = _flow(len(items), edges)
+    apart = [i for i in order if behind(items[i].leaf)]
+    apart = apart if len(apart) <= APART else []  # gradients and optimisers stay boxes of their own
+    lone = set(apart)
+    order = [i for i in order if i not in lone]
+    if len(order) <= CROWD:
+        return items
+    n = len(order)
+    place = np.full(len(items), -1, np.int64)
+    place[order] = np.arange(n)
+    crossing = np.zeros(n + 1, np.int64)
+    edges = edges[(place[edges] >= 0).all(axis=1)]
+    if len(edges):
+        last = np.full(n, -1, np.int64)
+        np.maximum.at(last, place[edges[:, 0]], place[edges[:, 1]])
+        start = np.flatnonzero(last > np.arange(n))
+        np.add.at(crossing, start, 1)
+        np.add.at(crossing, last[start], -1)
+    crossing = np.cumsum(crossing)
+    ideal = n / min(24, max(8, round(n**0.5)))
+    out, at = [], 0
+    while at < n:
+        low, high = at + max(1, int(ideal * 0.5)), at + int(ideal * 1.6) + 1
+        if n - at <= ideal * 1.6:
+            end = n
+        else:
+            choices = np.arange(low, min(high, n))
+            cost = crossing[choices - 1] * 1000 + np.abs(choices - at - ideal)
+            end = int(choices[int(np.argmin(cost))])
+        part = [items[i] for i in order[at:end]]
+        at = end
+        if len(part) == 1:
+            out.append(part[0])
+            continue
+        pattern = f"{part[0].leaf} … {part[-1].leaf}"
+        short = f"{elide(part[0].leaf, 36)} … {elide(part[-1].leaf, 36)}"
+        key = f"~{path}{pattern}"
+        out.append(Item("series", key, short, keys=(key,), members=tuple(part), first=part[0].first, leaf=pattern))
+    return out + [items[i] for i in apart]
+
+
+def _flow(size: int, edges: Ints) -> list[int]:
+    """Returns an order in which makers come before readers, otherwise that of the graph; loops are cut.
+
+    What has no maker (inputs) comes just before its first reader.
+    """
+    makers = neighbours(edges, size, back=True)
+    read = set(edges[:, 0].tolist()) if len(edges) else set()
+    roots = [i for i in range(size) if makers[i] or i not in read]
+    met, order = [False] * size, []
+    for root in [*roots, *range(size)]:
+        if met[root]:
+            continue
+        met[root] = True
+        stack = [(root, iter(makers[root]))]
+        while stack:
+            i, rest = stack[-1]
+            for j in rest:
+                if not met[j]:
+                    met[j] = True
+                    stack.append((j, iter(makers[j])))
+                    break
+            else:
+                stack.pop()
+                order.append(i)
+    return order

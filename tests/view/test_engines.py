@@ -24,7 +24,7 @@ BODY
 DRAW = f"""
 sys.path.insert(0, {str(wasm.__file__).rpartition("/graphsurgeon/")[0]!r})
 from graphsurgeon.view import wasm
-sys.stdout.buffer.write(wasm.render(text))
+sys.stdout.buffer.write(wasm.run(text))
 """
 
 
@@ -46,14 +46,14 @@ def fake(tmp_path, monkeypatch):
 
 def test_empty_path_still_draws(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert isinstance(engines.live(), engines.WasmDot)
+    assert engines.live() is wasm
     assert place(build(Tree(network()))).boxes[1].y > 0
 
 
 def test_system_dot_is_used_where_wasm_is_missing(fake, monkeypatch):
     fake(DRAW)
     expected = place(build(Tree(network()))).to_dict()
-    monkeypatch.setattr(engines.WasmDot, "missing", lambda self: "the package wasmtime is not installed")
+    monkeypatch.setattr(wasm, "missing", lambda: "the package wasmtime is not installed")
     assert isinstance(engines.live(), engines.SystemDot)
     assert place(build(Tree(network()))).to_dict() == expected
     assert engines.doctor().splitlines() == [
@@ -64,7 +64,7 @@ def test_system_dot_is_used_where_wasm_is_missing(fake, monkeypatch):
 
 def test_no_engine_at_all(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(engines.WasmDot, "missing", lambda self: "the package wasmtime is not installed")
+    monkeypatch.setattr(wasm, "missing", lambda: "the package wasmtime is not installed")
     assert engines.live() is None
     with pytest.raises(LayoutError) as error:
         place(build(Tree(network())))

@@ -7,7 +7,7 @@ import pytest
 
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view import engines, labels, layout
+from graphsurgeon.view import engines, labels, layout, wasm
 from graphsurgeon.view.labels import samples
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.shapes import Edge
@@ -36,7 +36,7 @@ class Limited:
         self.given.append(timeout)
         if any(word in dot for word in self.slow):
             raise engines.timeout_error(timeout)
-        return engines.WasmDot().run(dot, timeout, cancelled)
+        return wasm.run(dot, timeout, cancelled)
 
 
 def overlaps(boxes):

@@ -34,27 +34,27 @@ def slow():
 
 
 def test_render():
-    found = json.loads(wasm.render(SMALL))
+    found = json.loads(wasm.run(SMALL))
     assert [thing["name"] for thing in found["objects"]] == ["a", "b", "c"]
 
 
 def test_refused_text():
     with pytest.raises(LayoutError, match="Graphviz refused: Failed to parse DOT source"):
-        wasm.render("digraph { -> ")
+        wasm.run("digraph { -> ")
 
 
 def test_timeout():
     with pytest.raises(wasm.LayoutTimeout, match=r"did not finish within 0\.2 s"):
-        wasm.render(slow(), timeout=0.2)
-    assert wasm.render(SMALL)  # the machine is as good as new
+        wasm.run(slow(), timeout=0.2)
+    assert wasm.run(SMALL)  # the machine is as good as new
 
 
 def test_cancel_before_and_while_running():
     with pytest.raises(wasm.LayoutCancelled, match="it was called off"):
-        wasm.render(SMALL, cancelled=lambda: True)
+        wasm.run(SMALL, cancelled=lambda: True)
     asked = Asked(lambda times: times == 5)
     with pytest.raises(wasm.LayoutCancelled):
-        wasm.render(slow(), timeout=LONG, cancelled=asked)
+        wasm.run(slow(), timeout=LONG, cancelled=asked)
     assert asked.times == 5  # it was not asked again
 
 
@@ -66,7 +66,7 @@ def test_stopping_one_call_leaves_the_others_alone():
     def run(number):
         text = slow() if number == 0 else "digraph { " + " ".join(f"a{i} -> b{i};" for i in range(300)) + " }"
         try:
-            results[number] = len(wasm.render(text, timeout=LONG, cancelled=asked if number == 0 else bool))
+            results[number] = len(wasm.run(text, timeout=LONG, cancelled=asked if number == 0 else bool))
         except LayoutError as error:
             results[number] = error
 
@@ -85,7 +85,7 @@ def test_stopping_one_call_leaves_the_others_alone():
 def test_memory_has_a_limit(monkeypatch):
     monkeypatch.setattr(wasm, "MEMORY", 4 << 20)
     with pytest.raises(LayoutError, match=r"Graphviz stopped|Graphviz refused"):
-        wasm.render(slow(), timeout=LONG)
+        wasm.run(slow(), timeout=LONG)
 
 
 def test_missing_packages(monkeypatch):
@@ -104,7 +104,7 @@ def test_other_threads_go_on_during_a_layout():
 
     def lay_out():
         try:
-            wasm.render(slow(), timeout=LONG, cancelled=asked)
+            wasm.run(slow(), timeout=LONG, cancelled=asked)
         except LayoutError as error:
             ended.append(type(error))
 

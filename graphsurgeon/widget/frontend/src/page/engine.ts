@@ -107,7 +107,7 @@ export class Engine {
   /** Lays out DOT text within `limit` ms; a newer call stops an older one. */
   run(dot: string, limit: number): Promise<string> {
     this.stop("a newer picture was asked for");
-    const worker = this.#started();
+    const worker = this.started();
     if (!worker) return new Promise(done => done(render(this.#module, dot)));
     const id = this.#next++;
     return new Promise((done, failed) => {
@@ -140,7 +140,7 @@ export class Engine {
     failed(new Stopped(why));
   }
 
-  #started(): Worker | null {
+  started(): Worker | null {
     if (this.#worker) return this.#worker;
     try {
       const url = URL.createObjectURL(new Blob([this.#source], { type: "text/javascript" }));

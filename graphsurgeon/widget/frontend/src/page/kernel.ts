@@ -55,11 +55,12 @@ export class PageModel implements Model {
   #faded: string[] = [];
   readonly #places = new PagePlaces();
   readonly #data: PageData;
-  readonly #engine: Engine | null;
+  /** What lays out; null where there is nothing that can. */
+  readonly engine: Engine | null;
 
   constructor(data: PageData, engine: Engine | null) {
     this.#data = data;
-    this.#engine = engine;
+    this.engine = engine;
     this.graph = new PageGraph(data.packed);
     this.#direction = data.direction;
     this.#opening = new Set(data.open.map(name => this.graph.byName.get(name)).filter((i): i is number => i !== undefined));
@@ -179,7 +180,7 @@ export class PageModel implements Model {
         this.#direction = args.direction;
         return this.#refold(this.#open);
       case "cancel":
-        this.#engine?.stop("it was called off");
+        this.engine?.stop("it was called off");
         return this.#say("");
       default:
         throw new No({
@@ -283,14 +284,14 @@ export class PageModel implements Model {
       let scene = this.#kept.get(key);
       if (!scene) {
         const unplaced = this.graph.build(open);
-        if (!this.#engine)
+        if (!this.engine)
           throw new No({
             asked: "laying out the picture",
             wrong: "this browser does not run WebAssembly, so the page shows its first picture only",
             instead: "Open it in a newer browser",
           });
         this.#say(`laying out ${unplaced.boxes.length} boxes`, "busy");
-        scene = await place(unplaced, this.graph, this.#engine, this.#direction, key);
+        scene = await place(unplaced, this.graph, this.engine, this.#direction, key);
         this.#kept.set(key, scene);
       }
       if (asked !== this.#asked) return;

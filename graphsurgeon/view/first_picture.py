@@ -1,4 +1,4 @@
-"""Opening: what to unfold for a first picture that a person can read."""
+"""First picture: what to unfold for a first picture that a person can read."""
 
 from __future__ import annotations
 

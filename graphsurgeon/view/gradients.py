@@ -1,4 +1,4 @@
-"""Beside: each box has the gradients of its ops next to it, found by the names TensorFlow gives them."""
+"""Gradients: each box has those of its ops next to it, found by the names TensorFlow gives them."""
 
 from __future__ import annotations
 

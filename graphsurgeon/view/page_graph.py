@@ -1,4 +1,4 @@
-"""Packing: a graph as plain lists, folds and all, from which a page alone can draw what is unfolded."""
+"""Page graph: a graph as plain lists, folds and all, from which a page alone can draw what is unfolded."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints
 from .families import WORDS
 from .helpers import KINDS, behind
@@ -67,11 +68,11 @@ def pack(
     graph, keys = tree.graph, frozenset(plain(key) for key in unfolded)
     while True:
         found = _boxes(tree, most, keys)
-        tensors, reads = _reads(graph, found)
+        tensors, reads = _readers(graph, graph.data, found, control=False)
         if len(reads) <= EDGES or most < 200:
             break
         most //= 2
-    controls, waits = _waits(graph, found)
+    controls, waits = _readers(graph, graph.control, found, control=True)
     if marks:
         _mark(graph, found, marks)
     return {
@@ -151,38 +152,20 @@ def _hide(tree: Tree, out: Packed, owner: Ints) -> None:
         out.row_of[op] = -1 - known[key]
 
 
-def _pairs(makers: Ints, ports: Ints, readers: Ints, row_of: Ints) -> Any:
-    """Returns (op, port, reader's row) of what goes from one row to another, each once, in order."""
-    keep = row_of[makers] != row_of[readers]
-    table = np.stack([makers[keep], ports[keep], row_of[readers[keep]]], axis=1)
-    return np.unique(table, axis=0) if len(table) else table
-
-
-def _reads(graph: Graph, found: Packed) -> tuple[list[list[Any]], list[list[int]]]:
-    """Returns the tensors that leave a row, as [row, name, dtype and shape], and who reads them."""
-    table = _pairs(graph.data.node, graph.data.port, graph.data.rows, found.row_of)
-    tensors: list[list[Any]] = []
+def _readers(graph: Graph, edges: Edges, found: Packed, control: bool) -> tuple[list[list[Any]], list[list[int]]]:
+    """Returns what leaves a row, as [row, name], of a tensor also dtype and shape, and who reads it, each once."""
+    row_of = found.row_of
+    keep = row_of[edges.node] != row_of[edges.rows]
+    table = np.stack([edges.node[keep], edges.port[keep], row_of[edges.rows[keep]]], axis=1)
+    made: list[list[Any]] = []
     reads: list[list[int]] = []
     last: tuple[int, int] = (-1, -1)
-    for op, port, reader in table.tolist():
+    for op, port, reader in (np.unique(table, axis=0) if len(table) else table).tolist():
         if (op, port) != last:
             last = op, port
-            info = graph.info(op, port)
-            text = str(info) if info is not None and info.shape is not None else ""
-            tensors.append([int(found.row_of[op]), elide(f"{graph.names[op]}:{port}", 400), text])
-        reads.append([len(tensors) - 1, reader])
-    return tensors, reads
-
-
-def _waits(graph: Graph, found: Packed) -> tuple[list[list[Any]], list[list[int]]]:
-    """Returns the ops that others wait for, as [row, name], and who waits."""
-    table = _pairs(graph.control.node, graph.control.port, graph.control.rows, found.row_of)
-    ops: list[list[Any]] = []
-    waits: list[list[int]] = []
-    last = -1
-    for op, _, reader in table.tolist():
-        if op != last:
-            last = op
-            ops.append([int(found.row_of[op]), elide(graph.names[op], 400)])
-        waits.append([len(ops) - 1, reader])
-    return ops, waits
+            name = graph.names[op]
+            info = None if control else graph.info(op, port)
+            text = [] if control else [str(info) if info is not None and info.shape is not None else ""]
+            made.append([int(row_of[op]), elide(name if control else f"{name}:{port}", 400), *text])
+        reads.append([len(made) - 1, reader])
+    return made, reads
