@@ -62,3 +62,14 @@ def node(name: str, op: str, inputs: list[str], **attr: Any) -> SimpleNamespace:
         dims = [SimpleNamespace(size=d) for d in attr["shape"]]
         found["shape"] = SimpleNamespace(shape=SimpleNamespace(unknown_rank=False, dim=dims))
     return SimpleNamespace(name=name, op=op, input=inputs, attr=found, device="")
+
+
+def boxes(scene: Any, what: str = "name") -> list[Any]:
+    """Returns one fact of each box."""
+    return [getattr(b, what) for b in scene.boxes]
+
+
+def edges(scene: Any) -> dict[tuple[str, str], Any]:
+    """Returns the edges by the names of their ends."""
+    names = {b.id: b.name for b in scene.boxes}
+    return {(names[e.source], names[e.target]): e for e in scene.edges}

@@ -7,11 +7,9 @@ import pytest
 
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view import engines, labels, layout, wasm
+from graphsurgeon.view import engines, layout, wasm
 from graphsurgeon.view.labels import samples
 from graphsurgeon.view.scene import build
-from graphsurgeon.view.shapes import Edge
-from graphsurgeon.view.sketch import Sketch, draw
 from graphsurgeon.view.text import LABEL, SUB, width
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import chain, network, towers
@@ -102,16 +100,6 @@ def test_a_wide_fan_is_not_one_line():
     assert not overlaps(placed.boxes)
 
 
-def test_only_ids_and_sizes_reach_graphviz():
-    dot = draw(build(Tree(network()), {"densea/"}), Sketch())
-    words = set(re.findall(r"[A-Za-z_]+\d*", dot))
-    ours = (
-        "digraph graph rankdir TB nodesep ranksep nslimit nslimit1 splines spline node shape box fixedsize true label"
-    )
-    ours += " edge arrowsize subgraph fontname Courier fontsize labeljust l margin weight width height g style invis"
-    assert {w for w in words if not re.fullmatch(r"n\d+|cluster_\d+|M+", w)} <= set(ours.split())
-
-
 def test_ladder_says_each_step(monkeypatch):
     scene = build(Tree(network()), {"densea/"})
     full = layout.place(scene)
@@ -167,31 +155,6 @@ def test_dict_is_json_and_always_the_same():
         "tensors",
         "texts",
     }
-
-
-def test_edge_labels_cover_nothing():
-    placed = layout.place(build(Tree(towers(6)), {"~tower_[0..5]"}))
-    for edge in placed.edges:
-        if edge.label:
-            w = width(edge.label, SUB) / 2
-            for box in placed.boxes:
-                apart = edge.lx + w <= box.x or edge.lx - w >= box.x + box.w
-                assert apart or edge.ly + 5 <= box.y or edge.ly - 5 >= box.y + box.h
-
-
-def test_edge_labels_stay_in_the_picture():
-    edge = Edge("e", "b0", "b1", 1, False, ["a:0"], label="float32 (?, 128)")
-    edge.d = "M90,0L90,60"
-    half = width(edge.label, SUB) / 2
-    labels.put([], [], [edge], 100.0)
-    assert edge.label
-    assert edge.lx + half <= 100
-    edge.label = "float32 (?, 128)"
-    labels.put([], [], [edge], 95.0)
-    assert edge.lx - half >= 0
-    edge.d = "M30,0L30,60"
-    labels.put([], [], [edge], 60.0)
-    assert edge.label == ""
 
 
 def test_nothing_to_place():

@@ -7,16 +7,7 @@ from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.view.scene import box_of, build, first_unfolded
 from graphsurgeon.view.tree import Tree
-from tests.view.graphs import chain, network, node, towers
-
-
-def boxes(scene, what="name"):
-    return [getattr(b, what) for b in scene.boxes]
-
-
-def edges(scene):
-    names = {b.id: b.name for b in scene.boxes}
-    return {(names[e.source], names[e.target]): e for e in scene.edges}
+from tests.view.graphs import boxes, chain, network, node
 
 
 def test_folded_network():
@@ -108,114 +99,6 @@ def test_groups_are_nested():
     scene = build(Tree(graph), {"a/", "a/b/"})
     assert [(g.name, g.depth, g.group, g.count) for g in scene.groups] == [("a/", 0, -1, 3), ("a/b/", 1, 0, 2)]
     assert [b.group for b in scene.boxes] == [-1, 0, 1, 1]
-
-
-def test_towers_fold_into_a_series():
-    scene = build(Tree(towers()))
-    series = scene.boxes[2]
-    assert (series.kind, series.name, series.label) == ("series", "~tower_[0..15]/", "tower_[0..15]")
-    assert (series.sub, series.count) == ("9 ops ×16", 144)
-    assert [(e.n, e.label) for e in scene.edges if e.target == "b3"] == [(16, "×16")]
-
-
-@pytest.mark.parametrize("key", ["~tower_[0..15]/", "~tower_[0..15]"])
-def test_series_unfold_by_their_key(key):
-    scene = build(Tree(towers()), {key, "tower_3/"})
-    assert [g.name for g in scene.groups] == ["~tower_[0..15]/", "tower_3/"]
-    assert "tower_4/" in boxes(scene)
-    assert "~tower_3/op[0..8]" in boxes(scene)
-
-
-def test_series_inside_a_scope_and_numbering_without_a_first_number():
-    ops = [("m/x", "Placeholder", [])]
-    ops += [(f"m/Relu{'_' + str(i) if i else ''}", "Relu", ["m/x"]) for i in range(16)]
-    scene = build(Tree(Graph.of(ops)), {"m/"})
-    assert boxes(scene) == ["m/x", "~m/Relu_[0..15]"]
-    assert (scene.boxes[1].sub, scene.boxes[1].family) == ("Relu ×16", "activation")
-
-
-def test_series_beside_a_name_without_number_and_one_with_zero():
-    ops = [("m/k", "_Arg", []), *((f"m/k_{i}", "_Arg", []) for i in range(30))]
-    ops.append(("m/sum", "AddN", [name for name, *_ in ops]))
-    scene = build(Tree(Graph.of(ops)), {"m/"})
-    assert boxes(scene) == ["m/k", "~m/k_[0..29]", "m/sum"]
-
-
-def test_too_few_or_different_or_interleaved_siblings_are_no_series():
-    assert len(build(Tree(towers(4))).boxes) == 7
-    different = [(f"b_{i}/op", f"Type{i}", []) for i in range(20)]
-    assert all(b.kind != "series" for b in build(Tree(Graph.of(different))).boxes)
-    woven = [("x", "Placeholder", [])]
-    for i in range(12):
-        woven += [(f"conv_{i}", "Conv2D", [f"relu_{i - 1}" if i else "x"]), (f"relu_{i}", "Relu", [f"conv_{i}"])]
-    assert all(b.kind == "op" for b in build(Tree(Graph.of(woven))).boxes)
-
-
-def test_series_in_parts_that_are_alike():
-    ops = [(f"unit_{i}/op{k}", "Neg", ["x"]) for i in range(1, 9) for k in range(3 if i == 4 else 2)]
-    ops.append(("x", "Placeholder", []))
-    assert boxes(build(Tree(Graph.of(ops)))) == ["~unit_[1..3,5..8]/", "unit_4/", "x"]
-
-
-def test_a_series_of_thousands_unfolds_into_sections():
-    scene = build(Tree(towers(1000, 2)), {"~tower_[0..999]/"})
-    assert 10 < len(scene.boxes) < 60
-    assert sum(b.count for b in scene.boxes) == scene.stats["ops"]
-
-
-def test_a_long_flat_list_folds_into_sections_in_order_of_the_flow():
-    scene = build(Tree(chain(3000)))
-    assert 8 <= len(scene.boxes) <= 48
-    assert all(b.kind == "series" for b in scene.boxes)
-    assert len(scene.edges) == len(scene.boxes) - 1  # still one line, no way back
-    assert all(e.n == 1 for e in scene.edges)
-    one = build(Tree(chain(3000)), {scene.boxes[3].name})
-    assert scene.boxes[3].name in [g.name for g in one.groups]
-
-
-def test_meta_edges_count_tensors_once():
-    graph = Graph.of(
-        [
-            ("a/x", "Split", []),
-            ("a/y", "Neg", ["a/x"]),
-            ("b/p", "Add", ["a/x:0", "a/x:1"]),
-            ("b/q", "Add", ["a/x:0", "a/y"]),
-            ("b/r", "NoOp", ["^a/x"]),
-        ]
-    )
-    (edge,) = build(Tree(graph)).edges
-    assert (edge.n, edge.label, edge.control) == (3, "×3", False)
-    assert edge.tensors == ["a/x:0", "a/x:1", "a/y:0"]
-    assert build(Tree(graph)).stats["hidden"] == {"control edges": 1}
-
-
-def test_one_tensor_tells_dtype_and_shape():
-    graph = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])], outputs_of=lambda i: [TensorInfo("int32", (2,))])
-    assert build(Tree(graph)).edges[0].label == "int32 (2,)"
-    assert build(Tree(graph)).boxes[0].outputs == 1
-
-
-def test_control_edges_are_drawn_where_alone_and_few():
-    ops = [("a", "Foo", []), ("b", "Foo", ["^a"]), ("c", "Foo", ["a", "^a"])]
-    found = edges(build(Tree(Graph.of(ops))))
-    assert found["a", "b"].control
-    assert found["a", "b"].tensors == ["^a"]
-    assert not found["a", "c"].control
-    many = build(Tree(Graph.of([("a", "Foo", []), *((f"b{i}q", "Foo", ["^a"]) for i in range(10))])))
-    assert (len(many.edges), many.stats["hidden"]) == (4, {"control edges": 6})
-
-
-def test_states_of_boxes():
-    graph = chain(4, "s/")
-    at = {name: i for i, name in enumerate(graph.names)}
-    names = list(at)
-    scene = build(Tree(graph), {"s/"}, {0: "new", 1: "conflict", 2: "orphan"})
-    assert boxes(scene, "state") == ["new", "conflict", "orphan", ""]
-    assert build(Tree(graph), set(), {0: "new"}).boxes[0].state == "changed"
-    assert build(Tree(graph), set(), dict.fromkeys(range(4), "new")).boxes[0].state == "new"
-    assert build(Tree(graph), set(), {0: "orphan"}).boxes[0].state == ""
-    assert build(Tree(graph), set(), {0: "new", 3: "conflict"}).boxes[0].state == "conflict"
-    assert edges(build(Tree(graph), {"s/"}, {1: "new"}))[names[0], names[1]].state == "new"
 
 
 def test_box_of_finds_ops_scopes_and_helpers():

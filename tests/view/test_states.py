@@ -1,0 +1,28 @@
+"""States: what a plan does to the ops of a box, a frame or an edge, in one word."""
+
+from __future__ import annotations
+
+from graphsurgeon.view.scene import build
+from graphsurgeon.view.tree import Tree
+from tests.view.graphs import boxes, chain, edges
+
+
+def test_states_of_boxes():
+    graph = chain(4, "s/")
+    at = {name: i for i, name in enumerate(graph.names)}
+    names = list(at)
+    scene = build(Tree(graph), {"s/"}, {0: "new", 1: "conflict", 2: "orphan"})
+    assert boxes(scene, "state") == ["new", "conflict", "orphan", ""]
+    assert build(Tree(graph), set(), {0: "new"}).boxes[0].state == "changed"
+    assert build(Tree(graph), set(), dict.fromkeys(range(4), "new")).boxes[0].state == "new"
+    assert build(Tree(graph), set(), {0: "orphan"}).boxes[0].state == ""
+    assert build(Tree(graph), set(), {0: "new", 3: "conflict"}).boxes[0].state == "conflict"
+    assert edges(build(Tree(graph), {"s/"}, {1: "new"}))[names[0], names[1]].state == "new"
+
+
+def test_states_of_frames_and_of_edges_that_go():
+    graph = chain(4, "s/")
+    assert build(Tree(graph), {"s/"}, dict.fromkeys(range(4), "removed")).groups[0].state == "removed"
+    assert build(Tree(graph), {"s/"}, {0: "removed"}).groups[0].state == "changed"
+    found = edges(build(Tree(graph), {"s/"}, {3: "removed"}))
+    assert [edge.state for edge in found.values()] == ["", "", "removed"]
