@@ -24,7 +24,7 @@ def cages() -> Iterator[Any]:
             animal = _animal(about, feed)
             try:
                 refuse_deadly(animal, "zoo")
-                import_nodes(tf.Graph(), animal, wrap=False)
+                import_nodes(tf.Graph(), animal)
             except Exception:
                 continue
             cage.node.extend(animal.node)

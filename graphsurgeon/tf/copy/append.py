@@ -13,14 +13,17 @@ from ...errors import PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFOp, TFVariable
+from ...graph.selection import Selection
 from ...graph.traversal import backward
 from ...graph.variables import VariableInfo
 from ...plan.copied import Copied
 from ...plan.effect import Effect
+from ...plan.plan import Plan
 from ...plan.shapes import unsure
 from ...plan.steps import CopyStep
 from ...words import counted
 from ..functions import library as functions
+from ..open.snapshot import snapshot
 from ..private.c_api import say_where_made
 from ..private.contexts import outside_contexts
 from ..private.graphs import all_collections, names_in_use
@@ -93,6 +96,29 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
         raise PlanError("apply(plan)", "the graph is finalized", "Unfinalize it, or copy into another graph")
     with gc_paused(), outside_contexts(graph):
         return _carry_out(effect, graph)
+
+
+def copied_into(graph: TFGraph, selection: Selection, apart: bool = False, **how: Any) -> Copied:
+    """Copies a selection into a live graph at once; what is no part of anybody's plan.
+
+    Args:
+        graph: the destination.
+        selection: what to copy.
+        apart: under a scope of its own where the graph has an op of one of the names.
+        how: as for `Plan.copy`.
+
+    Raises:
+        PlanError: the first fault that there is, or TensorFlow refuses the nodes.
+    """
+    base = snapshot(graph)
+    if apart:
+        taken = {name.lower() for name in base.names}
+        how["to"] = "graph" if any(name.lower() in taken for name in selection.names) else ""
+    plan = Plan(base).copy(selection, **how)
+    if plan.effect.faults:
+        raise plan.effect.faults[0].error()
+    carry_out(plan.effect, graph)
+    return plan.effect.copies[0]
 
 
 def _carry_out(effect: Effect, graph: TFGraph) -> Made:

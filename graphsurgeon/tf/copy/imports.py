@@ -22,7 +22,6 @@ def import_nodes(
     tensors: Mapping[tuple[str, int], TFTensor] | None = None,
     controls: Mapping[str, TFOp] | None = None,
     *,
-    wrap: bool = True,
     within: str = "",
 ) -> dict[str, TFOp]:
     """Adds nodes with exactly the names they have; all of them or none.
@@ -32,12 +31,11 @@ def import_nodes(
         graph_def: only the new nodes, fully named.
         tensors: (op name, output) that the nodes read but that is not among them -> tensor of `graph`.
         controls: op name that the nodes wait for but that is not among them -> op of `graph`.
-        wrap: make the Python operations too; False leaves the graph usable only for a trial.
         within: a scope all names are under. TensorFlow refuses an op named like a scope that is there, unless the
             scope around both is given as a prefix.
 
     Returns:
-        name -> new Python operation; empty where none were made.
+        name -> new Python operation.
 
     Raises:
         whatever TensorFlow raises on nodes it does not take; the graph then has no new node, but for the constants of
@@ -45,14 +43,14 @@ def import_nodes(
     """
     one_piece = raw_import if raw_import_works() else _public_import
     try:
-        return one_piece(graph, graph_def, tensors or {}, controls or {}, wrap, within, LIMIT)
+        return one_piece(graph, graph_def, tensors or {}, controls or {}, within, LIMIT)
     except TooLarge:
         large, rest = constants_apart(graph_def, LIMIT // 2)
     made: dict[str, TFOp] = {}
     for part in large:
-        made |= one_piece(graph, part, {}, {}, True, "", LIMIT)
+        made |= one_piece(graph, part, {}, {}, "", LIMIT)
     outside = {**(tensors or {}), **{(name, 0): op.outputs[0] for name, op in made.items()}}
-    return made | one_piece(graph, rest, outside, {**(controls or {}), **made}, wrap, within, LIMIT)
+    return made | one_piece(graph, rest, outside, {**(controls or {}), **made}, within, LIMIT)
 
 
 #: A GraphDef of more bytes cannot be handed to TensorFlow in one piece.
@@ -64,7 +62,6 @@ def _public_import(
     graph_def: Any,
     tensors: Mapping[tuple[str, int], TFTensor],
     controls: Mapping[str, TFOp],
-    _wrap: bool,
     _within: str,
     limit: int,
 ) -> dict[str, TFOp]:

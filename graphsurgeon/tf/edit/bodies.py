@@ -10,10 +10,8 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.graph import Graph
-from ...graph.live import TFGraph
 from ...graph.selection import Query, Selection
-from ...plan.plan import Plan
-from ..copy.append import carry_out
+from ..copy.append import copied_into
 from ..functions.calls import Calls
 from ..functions.inline import inlined
 from ..functions.library import reachable, referred
@@ -43,18 +41,9 @@ def collapsed(
             graph = tf1.get_default_graph()
             taken = [graph.capture(tensor) for tensor in given]
             pairs = {name: tensor.name for name, tensor in zip(inputs, taken, strict=True)}
-            before = snapshot(graph)
-            there = {n.lower() for n in before.names}
-            clash = any(base.names[i].lower() in there for i in mask.nonzero()[0].tolist())
-            step = Plan(before).copy(
-                Selection(base, mask, Query("select")),
-                to="graph" if clash else "",
-                inputs=pairs,
-                control="drop",
-                collections="none",
-            )
-            made = _applied(step, graph)
-            return [graph.get_tensor_by_name(made(text)) for text in outputs]
+            block = Selection(base, mask, Query("select"))
+            copied = copied_into(graph, block, apart=True, inputs=pairs, control="drop", collections="none")
+            return [graph.get_tensor_by_name(copied.renamed(text)) for text in outputs]
 
         body.__name__ = re.sub(r"\W", "_", name)
         results: list[Any] = list(tf.function(body, autograph=False)())
@@ -100,35 +89,24 @@ def taken_apart(base: Graph, name: str) -> Callable[..., list[Any]]:
                 copy_handle_data(tensor, stand_in)
         one = Selection(base, base.mask([number]), Query("names", (name,)))
         enters = dict(zip(base.input_names(number), [t.name for t in stand_ins], strict=False))
-        _applied(Plan(snapshot(alone)).copy(one, inputs=enters, control="drop", collections="none"), alone)
+        copied_into(alone, one, inputs=enters, control="drop", collections="none")
         apart = inlined(snapshot(alone), [name])
         source = snapshot(apart.graph)
         here = tf1.get_default_graph()
         scope = here.get_name_scope()
         mask = ~source.mask(source.index[t.op.name] for t in stand_ins)
         read = {source.names[i] for i in source.data.node.tolist()}
-        step = Plan(snapshot(here)).copy(
-            Selection(source, mask, Query("select")),
-            inputs={t.name: g.name for t, g in zip(stand_ins, given, strict=True) if t.op.name in read},
-            control="drop",
-            collections="none",
-            names={n: scope + n[len(name) :] for n in source.names if n.startswith(f"{name}/")},
-        )
-        made = _applied(step, here) if mask.any() else None
+        block, made = Selection(source, mask, Query("select")), None
+        if mask.any():
+            inputs = {t.name: g.name for t, g in zip(stand_ins, given, strict=True) if t.op.name in read}
+            names = {n: scope + n[len(name) :] for n in source.names if n.startswith(f"{name}/")}
+            made = copied_into(here, block, inputs=inputs, control="drop", collections="none", names=names)
         ends = dict(zip((t.name for t in stand_ins), given, strict=True))
         results = []
         for port in range(len(base.outputs(number) or ())):
             text = apart.tensors[f"{name}:{port}"]
             text = text if ":" in text else f"{text}:0"
-            results.append(ends[text] if text in ends or made is None else here.get_tensor_by_name(made(text)))
+            results.append(ends[text] if text in ends or made is None else here.get_tensor_by_name(made.renamed(text)))
         return results
 
     return call
-
-
-def _applied(plan: Plan, graph: TFGraph) -> Callable[[str], str]:
-    """Carries out a copy in a graph; returns what gives the new name of an op or tensor."""
-    if plan.effect.faults:
-        raise plan.effect.faults[0].error()
-    carry_out(plan.effect, graph)
-    return plan.effect.copies[0].renamed

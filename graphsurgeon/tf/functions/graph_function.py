@@ -19,11 +19,10 @@ from ...graph.names import free_name
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
-from ...plan.plan import Plan, tensor_name
+from ...plan.plan import tensor_name
 from ...words import counted, few
-from ..copy.append import carry_out
+from ..copy.append import copied_into
 from ..copy.contexts import mark_loop
-from ..open.snapshot import snapshot
 from ..private.eager import eager, note_use
 from ..private.functions import functions_of
 from ..private.graphs import op_definition
@@ -317,12 +316,8 @@ def _table(base: Graph, number: int, asked: str) -> Any:
     if not fills:
         raise PlanError(asked, f"what table {name!r} holds is not known: no op fills it", instead)
     needed = backward(base, base.mask([base.index[fills[0]]]))
-    plan = Plan(Graph.of([], owner=object())).copy(
-        Selection(base, needed, Query("select")), to="", variables="initial", collections="none"
-    )
-    if plan.effect.faults:
-        raise plan.effect.faults[0].error()
-    graph = carry_out(plan.effect, tf.Graph()).graph
+    graph, block = tf.Graph(), Selection(base, needed, Query("select"))
+    copied_into(graph, block, to="", variables="initial", collections="none")
     holder = graph.get_operation_by_name(name)
     types = holder.get_attr("key_dtype"), holder.get_attr("value_dtype")
     read = tf.raw_ops.LookupTableExportV2 if holder.outputs[0].dtype == tf.resource else tf.raw_ops.LookupTableExport
@@ -354,20 +349,9 @@ def _copied(base: Graph, part: _Part, args: Sequence[Any], held: dict[str, Any],
         stand_ins[f"{name}:0"] = graph.capture(table.resource_handle, name="capture")
     read = _reads(base, part.mask)
     if part.mask.any():
-        before = snapshot(graph)
-        taken = {n.lower() for n in before.names}
-        clash = any(base.names[i].lower() in taken for i in np.flatnonzero(part.mask).tolist())
-        plan = Plan(before).copy(
-            Selection(base, part.mask, Query("select")),
-            to="graph" if clash else "",
-            inputs={name: tensor.name for name, tensor in stand_ins.items() if base.tensor(name) in read},
-            control="drop",
-            collections="none",
-        )
-        if plan.effect.faults:
-            raise plan.effect.faults[0].error()
-        carry_out(plan.effect, graph)
-        copied = plan.effect.copies[0]
+        inputs = {name: tensor.name for name, tensor in stand_ins.items() if base.tensor(name) in read}
+        block = Selection(base, part.mask, Query("select"))
+        copied = copied_into(graph, block, apart=True, inputs=inputs, control="drop", collections="none")
         inside = np.flatnonzero(part.mask & (loops_of(base) >= 0)).tolist()
         mark_loop(graph.get_operation_by_name(copied.renamed(base.names[i])) for i in inside)
 

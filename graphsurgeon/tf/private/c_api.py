@@ -58,7 +58,6 @@ def raw_import(
     graph_def: Any,
     tensors: Mapping[tuple[str, int], Any],
     controls: Mapping[str, Any],
-    wrap: bool,
     within: str,
     limit: int,
 ) -> dict[str, Any]:
@@ -69,7 +68,6 @@ def raw_import(
         graph_def: only the new nodes, fully named.
         tensors: (op name, output) that is not among them -> tensor of `graph`.
         controls: op name that is not among them -> op of `graph`.
-        wrap: make the Python operations too.
         within: a scope all names are under, or nothing.
         limit: the most bytes that can be handed over.
 
@@ -106,7 +104,7 @@ def raw_import(
             raise
         finally:
             c_api.TF_DeleteBuffer(buffer)
-        return _wrap_new(graph) if wrap else {}
+        return _wrap_new(graph)
 
 
 def _buffer(graph_def: Any, limit: int) -> Any:

@@ -377,7 +377,7 @@ def test_what_tensorflow_refuses(monkeypatch):
     def refuse(*args, **options):
         raise tf.errors.InvalidArgumentError(None, None, "no such thing")
 
-    monkeypatch.setattr(graph_function, "carry_out", refuse)
+    monkeypatch.setattr(graph_function, "copied_into", refuse)
     with refuses(PlanError, "function(outputs='z:0'): TensorFlow refuses the function: ", "no such thing",
                  "Choose other boundaries"):  # fmt: skip
         gs.open(tiny()).function("x:0", "z:0")
