@@ -33,8 +33,9 @@ REFUSALS = (
     "but input", "op 'forward'", "no step before it changes", "sets what the original uses too", "set state",
     "meets its partner", "an attribute that the op type needs", "has 0 outputs", "not known yet",
     "no op outside reads", "that could be read instead", "can take the place of all",
-    "TensorFlow refuses", "TensorFlow has no", "is none of its values", "has no attribute", "is no type", "is no shape",
-    "is no int", "is no bool", "is no float", "is no tensor", "is no list", "is no func", "would both be called",
+    "TensorFlow refuses", "TensorFlow has no", "is none of its values", "has no attribute", "is not a type",
+    "is not a shape", "is not an int", "is not a bool", "is not a float", "is not a tensor", "is not a list",
+    "is not a func", "would both be called",
     "is no NextIteration", "is a variable of", "is no variable", "gets another name and is changed too",
     "is not a function of the graph",
 )  # fmt: skip

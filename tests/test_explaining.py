@@ -64,7 +64,7 @@ def test_patterns_of_every_kind():
         tf.square(tf1.placeholder(tf.float32, name="v"), name="s")
     for given in (small, gs.open(small), gs.open(small).snapshot):
         assert ed.match(given).table() == [{"s": "y"}]
-    with refuses(SelectionError, "match(3)", "int is no pattern", "a function of tensors"):
+    with refuses(SelectionError, "match(3)", "int is not a pattern", "a function of tensors"):
         ed.match(3)
 
 

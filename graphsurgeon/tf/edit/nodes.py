@@ -149,7 +149,7 @@ def attribute(value: Any, kind: str, asked: str, name: str) -> Any:
     except (KeyError, TypeError, ValueError) as error:
         meant = f"[{_MEANT.get(kind[5:-1], '')}]" if kind.startswith("list(") else _MEANT.get(kind, "")
         way = f"Give a value of that kind, as {meant}"
-        raise PlanError(asked, f"{name}={value!r} is no {kind}", way) from error
+        raise PlanError(asked, f"{name}={value!r} is not {'an' if kind[:1] == 'i' else 'a'} {kind}", way) from error
     return out
 
 

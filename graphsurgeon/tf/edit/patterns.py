@@ -170,7 +170,7 @@ def _made(
         return pattern_of(thing, inputs, attributes=attributes, constants=constants)
     raise SelectionError(
         f"{asked}({thing!r})",
-        f"{type(thing).__name__} is no pattern",
+        f"{type(thing).__name__} is not a pattern",
         "Give a function of tensors, a selection, a small graph or a Pattern",
     )
 

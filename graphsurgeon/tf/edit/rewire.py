@@ -211,9 +211,9 @@ def _check_edge(edge: Edge, graph: TFGraph, asked: str) -> None:
     op, was, now = edge.op, edge.was, edge.now
     if op.graph is not graph or now.graph is not graph:
         raise PlanError(asked, f"{now.name!r} and {op.name!r} are of two graphs", "Copy one into the other first")
-    misfit = unlike(now, was)
-    if misfit:
-        raise PlanError(asked, f"{now.name!r} cannot take the place of {was.name!r} at {op.name!r}: {misfit}",
+    mismatch = unlike(now, was)
+    if mismatch:
+        raise PlanError(asked, f"{now.name!r} cannot take the place of {was.name!r} at {op.name!r}: {mismatch}",
                         "Choose a tensor of the same dtype and shape, or convert it first")  # fmt: skip
     if _frame(now.op) is not _frame(was.op):
         raise PlanError(

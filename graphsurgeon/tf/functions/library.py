@@ -326,7 +326,7 @@ def definition(function: Any) -> Any:
             found = getattr(function, field_name, None)
             if found is not None:
                 return found
-    raise TypeError(f"{type(function).__name__} is no function of a graph")
+    raise TypeError(f"{type(function).__name__} is not a function of a graph")
 
 
 @contextmanager

@@ -322,7 +322,7 @@ def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _Names,
         used = ", ".join(sorted({n.op for n in users})) or "nothing"
         raise OpenError(
             asked,
-            f"it captures {stand_in.name!r}, which is no variable, constant or table (it is used by {used})",
+            f"it captures {stand_in.name!r}, which is not a variable, constant or table (it is used by {used})",
             "Give what it stands for as an argument of the function",
         )
     keys_type, values_type = (tf.as_dtype(t) for t in kinds.pop())

@@ -34,7 +34,7 @@ def refuse_deadly(graph_def: Any, asked: str) -> None:
         asked: the request, for messages.
 
     Raises:
-        OpenError: functions call each other in a circle, too deep or too often; an op claims more inputs or outputs
+        OpenError: functions call each other in a cycle, too deep or too often; an op claims more inputs or outputs
             than it has, reads an output that no op can have, or has a name that no memory can hold; a constant is of
             another dtype than it says; the sizes of tensors are computed in a way that shape inference cannot follow.
     """
@@ -171,11 +171,11 @@ def _refuse_calls(functions: Any, asked: str) -> None:
             "Rename the function where it was made",
         )
     calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
-    order, circle = _callees_first({name: sorted(set().union(*each)) for name, each in calls.items()})
-    if circle:
+    order, cycle = _callees_first({name: sorted(set().union(*each)) for name, each in calls.items()})
+    if cycle:
         raise OpenError(
             asked,
-            f"function {circle[0]!r} calls itself: {' -> '.join(circle[:6])}{' -> ...' * (len(circle) > 6)}",
+            f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}",
             "TensorFlow cannot run such a function; write it as a loop where it was made",
         )
     size: dict[str, int] = {}
@@ -275,12 +275,12 @@ def _split(node: Any, giver: Giver) -> str:
     sizes = shape(giver(1))
     if node.attr["Tlen"].type == 6:
         return "its sizes are int8, which its shape inference takes for int64"
-    return "its sizes are no vector" if sizes is not None and len(sizes) != 1 else ""
+    return "its sizes are not a vector" if sizes is not None and len(sizes) != 1 else ""
 
 
 def _dequeue(node: Any, giver: Giver) -> str:
     count = shape(giver(1))
-    return "its number of elements is no scalar" if count and count != [1] * len(count) else ""
+    return "its number of elements is not a scalar" if count and count != [1] * len(count) else ""
 
 
 def _ragged(node: Any, giver: Giver) -> str:

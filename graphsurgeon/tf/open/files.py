@@ -73,7 +73,7 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
-            wrong = f"the text is broken at byte {error.start}, which is no UTF-8"
+            wrong = f"the text is broken at byte {error.start}, which is not UTF-8"
             raise OpenError(asked, wrong, "Mend it there, or write the graph out again") from error
         return _parse_text(text, order, asked)
     for kind in order:
@@ -212,4 +212,4 @@ def saved_model_file(folder: Path, asked: str) -> Path:
     there = sorted(os.listdir(folder))
     graphs = [n for n in there if n.removesuffix(".gz").endswith((".pb", ".pbtxt", ".meta"))]
     hint = f"Open {str(folder / graphs[0])!r} in it" if graphs else f"Give {_KINDS}"
-    raise OpenError(asked, "this folder is no SavedModel: it has no saved_model.pb", hint)
+    raise OpenError(asked, "this folder is not a SavedModel: it has no saved_model.pb", hint)

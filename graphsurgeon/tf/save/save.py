@@ -286,7 +286,7 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Ite
             yield fetch(given, [known[name] for name in names], base.owner, asked)
         return
     if getattr(given, "graph", None) is not base.owner:
-        raise PlanError(asked, "values is no session of this graph", "Give one, or {name: array}, or leave it out")
+        raise PlanError(asked, "values is not a session of this graph", "Give one, or {name: array}, or leave it out")
     yield from stream(given, infos, asked)
 
 

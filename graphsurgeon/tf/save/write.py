@@ -50,7 +50,7 @@ def put_folder(new: str, path: str, asked: str) -> None:
         os.rmdir(path)
     elif os.path.exists(path):
         if not glob.glob(os.path.join(glob.escape(path), "saved_model.pb*")):
-            raise PlanError(asked, f"{path!r} is there and is no SavedModel", "Choose a new folder")
+            raise PlanError(asked, f"{path!r} is there and is not a SavedModel", "Choose a new folder")
         old = new + "_before"
         os.rename(path, old)
     os.rename(new, path)

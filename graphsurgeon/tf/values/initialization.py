@@ -124,7 +124,7 @@ def _reached(ops: Sequence[Any]) -> set[str]:
 
 
 def _layers(needs: dict[str, set[str]]) -> list[set[str]]:
-    """Groups variables so that each needs none but those of groups before it; a last one holds what goes in circles."""
+    """Groups variables so that each needs none but those of groups before it; a last one holds what is on a cycle."""
     left = {name: found & needs.keys() for name, found in needs.items()}
     layers = []
     while left:
@@ -140,16 +140,16 @@ def _stuck(
     """The error for a variable that needs another without a value."""
     told = _EMPTY.search(str(error.message))
     named, layer = told[1] if told else "", {i.op for i in infos}
-    circle = [i for i in infos if needs[i.op] & layer]
-    wanting = circle or [i for i in infos if named in needs[i.op]] or [i for i in infos if needs[i.op]]
+    cycle = [i for i in infos if needs[i.op] & layer]
+    wanting = cycle or [i for i in infos if named in needs[i.op]] or [i for i in infos if needs[i.op]]
     if not wanting:
         names = few([repr(i.op) for i in infos])
         instead = "Open a session of this graph, run there what is missing, and give it: ed.session(session)"
         return PlanError(asked, f"{names} cannot be initialised: {words_of(error)}", instead)
     info = wanting[0]
-    known = needs[info.op] & layer if circle else needs[info.op]
+    known = needs[info.op] & layer if cycle else needs[info.op]
     initializer = graph.get_operation_by_name(info.initializer)
-    needed = named if named in known and not circle else min(known)
+    needed = named if named in known and not cycle else min(known)
     own = graph.get_operation_by_name(info.op)
     waiting = next((op for op in (own, initializer) if needed in _reached(op.control_inputs)), None)
     if waiting is not None:

@@ -122,8 +122,8 @@ def test_edits_inside_a_new_copy_leave_the_live_graph(graph):
         (lambda p: p.insert("NoSuchOp", on="x", name="n"), ("TensorFlow has no op type 'NoSuchOp'", "'Identity'")),
         (lambda p: p.insert("Relu", on="x", name="n", beta=1), ("'Relu' has no attribute 'beta'", "It has T")),
         (lambda p: p.set_attr("y", "beta", 1), ("'Neg' has no attribute 'beta'", "It has T")),
-        (lambda p: p.set_attr("y", "T", "no dtype"), ("T='no dtype' is no type", "of that kind, as 'float32'")),
-        (lambda p: p.set_attr("y", "T", object()), ("is no type", "of that kind, as 'float32'")),
+        (lambda p: p.set_attr("y", "T", "no dtype"), ("T='no dtype' is not a type", "of that kind, as 'float32'")),
+        (lambda p: p.set_attr("y", "T", object()), ("is not a type", "of that kind, as 'float32'")),
     ],
 )
 def test_what_tensorflow_does_not_know(graph, edit, words):
@@ -165,7 +165,8 @@ def test_values_as_attributes(value, kind, field):
     [("no", "bool", "True"), (2.7, "int", "3"), ("loc:@a", "list(string)", "['SAME']"), ("[1", "list(int)", "[3]")],
 )
 def test_values_of_another_kind_are_refused_whole(value, kind, meant):
-    with refuses(PlanError, f"asked: name={value!r} is no {kind}", f"Give a value of that kind, as {meant}"):
+    article = "an" if kind == "int" else "a"
+    with refuses(PlanError, f"asked: name={value!r} is not {article} {kind}", f"Give a value of that kind, as {meant}"):
         attribute(value, kind, "asked", "name")
 
 

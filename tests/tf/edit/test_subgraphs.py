@@ -380,7 +380,7 @@ def test_what_is_refused_at_once():
         plan.replace(swish, hard, external="break")
     with refuses(PlanError, "int is no function", "Give a function of the pattern's inputs, or an op type"):
         plan.replace(swish, 3)
-    with refuses(SelectionError, "replace(3)", "int is no pattern"):
+    with refuses(SelectionError, "replace(3)", "int is not a pattern"):
         plan.replace(3, hard)
     bare = Plan(plan.base)
     with refuses(PlanError, "nothing here can make a pattern of it", "Give a Pattern or matches"):

@@ -327,7 +327,7 @@ def test_gather():
 def test_split():
     about = {"num_split": 2, "T": FLOAT}
     assert opened("SplitV", [4], [2], [], dtypes=[FLOAT, INT, INT], Tlen=INT, **about)
-    refused("its sizes are no vector", "SplitV", [4], [2, 2], [], dtypes=[FLOAT, INT, INT], Tlen=INT, **about)
+    refused("its sizes are not a vector", "SplitV", [4], [2, 2], [], dtypes=[FLOAT, INT, INT], Tlen=INT, **about)
     refused("its sizes are int8", "SplitV", [4], [2], [], dtypes=[FLOAT, tf.int8, INT], Tlen=tf.int8, **about)
 
 
@@ -340,7 +340,7 @@ def test_dequeue():
         return graph_def
 
     assert gs.open(graph(3))
-    with refuses(gs.OpenError, "op 'op' (QueueDequeueManyV2) would end", "its number of elements is no scalar"):
+    with refuses(gs.OpenError, "op 'op' (QueueDequeueManyV2) would end", "its number of elements is not a scalar"):
         gs.open(graph([3, 4]))
 
 

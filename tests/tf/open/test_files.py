@@ -65,7 +65,7 @@ def test_a_file_that_may_not_be_read(tmp_path):
             gs.open(path)
         os.chmod(path, stat.S_IRUSR | stat.S_IWUSR)
     (tmp_path / "folder.pb").mkdir()
-    with refuses(OpenError, "this folder is no SavedModel"):
+    with refuses(OpenError, "this folder is not a SavedModel"):
         gs.open(tmp_path / "folder.pb")
 
 
@@ -204,7 +204,7 @@ def test_text_that_is_no_utf_8_says_the_byte(tmp_path):
     path = put(tmp_path, "a.pbtxt", b"")
     with open(path, "wb") as file:
         file.write(data[:5000] + b"\xff" + data[5000:])
-    with refuses(OpenError, "the text is broken at byte 5000, which is no UTF-8", "Mend it there"):
+    with refuses(OpenError, "the text is broken at byte 5000, which is not UTF-8", "Mend it there"):
         gs.open(path)
 
 
@@ -215,7 +215,7 @@ def test_text_without_ops(tmp_path):
 
 
 def test_a_folder_that_is_no_saved_model(tmp_path):
-    with refuses(OpenError, "this folder is no SavedModel: it has no saved_model.pb", "Give a GraphDef"):
+    with refuses(OpenError, "this folder is not a SavedModel: it has no saved_model.pb", "Give a GraphDef"):
         gs.open(tmp_path)
     put(tmp_path, "frozen.pb", binary())
     put(tmp_path, "readme.txt", "hello")

@@ -208,7 +208,7 @@ def test_a_folder_with_other_files_is_not_touched(tmp_path):
     m = model("resource", optimizer=None)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep")
-    with refuses(PlanError, "is there and is no SavedModel", "Choose a new folder"):
+    with refuses(PlanError, "is there and is not a SavedModel", "Choose a new folder"):
         gs.open(m.session).save(tmp_path / "mine", inputs="x:0", outputs="net/y:0")
     assert [p.name for p in tmp_path.rglob("*")] == ["mine", "notes.txt"]
     ed = gs.open(m.session)
@@ -239,7 +239,7 @@ def test_nothing_is_written_where_a_variable_has_no_value(tmp_path):
         ("m.meta", {"outputs": ()}, ["outputs=() names no tensor", "leave outputs= out"]),
         ("m", {"outputs": {}}, ["outputs={} names no tensor", "Name the tensors to save"]),
         ("m", {"signatures": {"s": ("x:0", [])}}, ["signature 's' has no outputs", "(inputs, outputs)"]),
-        ("m.meta", {"values": 3}, ["values is no session of this graph"]),
+        ("m.meta", {"values": 3}, ["values is not a session of this graph"]),
     ],
 )
 def test_requests_that_make_no_sense(path, options, words, tmp_path):
