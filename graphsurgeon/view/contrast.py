@@ -12,10 +12,10 @@ from ..errors import LayoutError
 from ..graph.diff import Change, Diff
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, Mask
-from .first_picture import first_unfolded
+from .first_picture import first_unfolded, open_item
 from .item import Item
 from .scene import Scene, build
-from .shapes import Box, Edge
+from .shapes import Box, Edge, frames
 from .text import elide
 from .tree import Tree
 
@@ -104,10 +104,7 @@ def _opened(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
                     ranked.append((inner, item.first, item))
         if not ranked:
             break
-        best = min(ranked, key=lambda r: r[:2])[-1]
-        opened.add(best.keys[0] if best.members else best.name)
-        at = shown.index(best)
-        shown[at : at + 1] = tree.inside(best)
+        open_item(tree, min(ranked, key=lambda r: r[:2])[-1], shown, opened)
     if len(shown) <= GOOD // 2:  # there is room for what is around
         try:
             wider = opened | first_unfolded(tree)
@@ -181,10 +178,8 @@ def _mark_groups(scene: Scene) -> None:
     """A frame is new or gone where all that is in it is."""
     states: dict[int, set[str]] = {}
     for box in scene.boxes:
-        group = box.group
-        while group >= 0:
+        for group in frames(scene.groups, box.group):
             states.setdefault(group, set()).add(box.state)
-            group = scene.groups[group].group
     for group, found in states.items():
         if found in ({"new"}, {"removed"}):
             scene.groups[group].state = found.pop()

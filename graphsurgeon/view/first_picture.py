@@ -33,13 +33,13 @@ def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
         best = _best(tree, shown)
         if best is None:
             break
-        _open(tree, best, shown, opened)
+        open_item(tree, best, shown, opened)
     wanted = set(pins)
     while wanted:
         full = next((i for i in shown if i.keys and _mostly(tree, i, wanted, LIMIT - len(wanted) - len(shown))), None)
         if full is None:
             break
-        _open(tree, full, shown, opened)
+        open_item(tree, full, shown, opened)
     return frozenset(opened)
 
 
@@ -62,7 +62,8 @@ def unfolded_to(tree: Tree, depth: int) -> frozenset[str]:
     return frozenset(keys)
 
 
-def _open(tree: Tree, item: Item, shown: list[Item], opened: set[str]) -> None:
+def open_item(tree: Tree, item: Item, shown: list[Item], opened: set[str]) -> None:
+    """Puts what is inside an item in its place among those shown, and its key among those opened."""
     opened.add(item.keys[0] if item.members else item.name)
     at = shown.index(item)
     shown[at : at + 1] = tree.inside(item)

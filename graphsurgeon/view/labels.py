@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .scene import Box, Edge, Group
+from .shapes import Box, Edge, Group
 from .text import SUB, width
 
 Point = tuple[float, float]

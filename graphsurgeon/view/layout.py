@@ -14,7 +14,8 @@ from ..words import counted
 from . import engines, labels
 from .columns import in_columns
 from .engines import Engine, LayoutCancelled, LayoutTimeout
-from .scene import Box, Edge, Group, Scene
+from .scene import Scene
+from .shapes import Box, Edge, Group
 from .sketch import Sketch, draw, size_of
 
 __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]

@@ -14,17 +14,14 @@ from ..graph.graph import Graph, Ints, shape_text
 from ..words import counted
 from .dtypes import DTYPES
 from .families import family
-from .first_picture import first_unfolded
 from .gradients import put_beside, without_far
 from .helpers import KINDS
 from .item import Item
-from .shapes import Box, Edge, Group
+from .shapes import Box, Edge, Group, frames
 from .states import Marks, mark
 from .text import elide
 from .tree import Tree
 from .wires import hush, wires
-
-__all__ = ["Box", "Edge", "Group", "Marks", "Scene", "box_of", "build", "first_unfolded"]
 
 MOST = 400
 """A picture of more boxes than this is refused."""
@@ -148,9 +145,7 @@ def _frame(groups: list[Group], name: str) -> int:
 
 def _path(groups: list[Group], group: int) -> str:
     """Returns the scope that the names inside a frame begin with; that of the frame around it, for a series."""
-    while group >= 0 and groups[group].name.startswith("~"):
-        group = groups[group].group
-    return groups[group].name if group >= 0 else ""
+    return next((groups[i].name for i in frames(groups, group) if not groups[i].name.startswith("~")), "")
 
 
 def plain(key: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .text import broken
@@ -69,3 +70,10 @@ class Edge:
     lx: float = 0.0
     ly: float = 0.0
     texts: list[str] = field(default_factory=list)  # dtype and shape of each of `tensors`
+
+
+def frames(groups: Sequence[Group], group: int) -> Iterator[int]:
+    """Yields the number of a group and of those around it, the innermost first."""
+    while group >= 0:
+        yield group
+        group = groups[group].group

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from ..graph.graph import Ints
-from .shapes import Box, Edge, Group
+from .shapes import Box, Edge, Group, frames
 
 Marks = Mapping[int, str]
 """Op number -> "new", "orphan", "removed", "changed" or "conflict"."""
@@ -15,25 +16,18 @@ _WORST = ("conflict", "changed", "new", "removed", "orphan")
 
 def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], op_box: Ints) -> None:
     """Gives boxes, groups and edges the state of the ops in them."""
-    inside: dict[int, dict[str, int]] = {}
-    around: dict[int, dict[str, int]] = {}
-    members = [0] * len(groups)
+    inside: dict[int, Counter[str]] = defaultdict(Counter)
+    around: dict[int, Counter[str]] = defaultdict(Counter)
+    members: Counter[int] = Counter()
     for box in boxes:
-        group = box.group
-        while group >= 0:
+        for group in frames(groups, box.group):
             members[group] += box.count
-            group = groups[group].group
     for op, state in marks.items():
         at = int(op_box[op])
-        if at < 0:
-            continue
-        inside.setdefault(at, {}).setdefault(state, 0)
-        inside[at][state] += 1
-        group = boxes[at].group
-        while group >= 0:
-            around.setdefault(group, {}).setdefault(state, 0)
-            around[group][state] += 1
-            group = groups[group].group
+        if at >= 0:
+            inside[at][state] += 1
+            for group in frames(groups, boxes[at].group):
+                around[group][state] += 1
     for at, states in inside.items():
         boxes[at].state = _state(states, boxes[at].count)
     for group, states in around.items():

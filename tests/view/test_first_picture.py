@@ -9,9 +9,10 @@ import pytest
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.tf.open.source import signature_ends
 from graphsurgeon.view.ends import MOST, pinned
+from graphsurgeon.view.first_picture import first_unfolded
 from graphsurgeon.view.labels import samples
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.scene import build, first_unfolded
+from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import to_svg
 from graphsurgeon.view.text import LABEL, SUB, width
 from graphsurgeon.view.tree import Tree

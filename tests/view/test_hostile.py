@@ -8,8 +8,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.view.first_picture import first_unfolded
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.scene import build, first_unfolded
+from graphsurgeon.view.scene import build
 from graphsurgeon.view.sketch import Sketch, draw
 from graphsurgeon.view.svg import to_svg
 from graphsurgeon.view.tree import Tree

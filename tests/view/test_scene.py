@@ -5,7 +5,8 @@ import pytest
 
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph, TensorInfo
-from graphsurgeon.view.scene import box_of, build, first_unfolded
+from graphsurgeon.view.first_picture import first_unfolded
+from graphsurgeon.view.scene import box_of, build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import boxes, chain, network, node
 

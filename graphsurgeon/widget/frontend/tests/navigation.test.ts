@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { mount } from "../src/app";
 import { Minimap } from "../src/minimap";
 import { glob, shape } from "../src/page/find";
-import { PageGraph, TooMany } from "../src/page/graph";
+import { type PackedRow, PageGraph, TooMany } from "../src/page/graph";
 import { View } from "../src/view";
 import { box, edge, FakeModel, scene } from "./fake";
 
@@ -180,14 +180,14 @@ test("signs of expressions are text in a pattern", () => {
 });
 
 test("a page refuses more than 400 boxes, and opens no fold that is not in it", () => {
-  const rows = (n: number) => [
+  const rows = (n: number): PackedRow[] => [
     [-1, "scope", "s/", "s", "", n, "scope", 0, 64, 4],
     ...Array.from({ length: n }, (_, i) => [0, "op", `s/${i}`, String(i), "Neg", 1, "math", 1, 64, 0]),
   ];
   const graph = (n: number) =>
     new PageGraph({
       ops: n,
-      rows: rows(n) as any,
+      rows: rows(n),
       helpers: [],
       families: {},
       kinds: [],
