@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .graph.live import TFGraph, TFSession
+from .graph.variables import UNHELD
 from .words import counted, few
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class Ledger:
         """Why variables hold initial values, of those whose values come from where a report says."""
         made = [event.applied.made for event in events]
         copied = {self._id(one.graph, name): why for one in made for name, why in one.untrained.items()}
-        lack = "the session did not hold it" if own is not None and own not in self._made else self._lack
+        lack = UNHELD if own is not None and own not in self._made else self._lack
         why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
         why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
         if own is not None and own.graph is not graph:

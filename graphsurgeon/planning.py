@@ -19,7 +19,7 @@ def new_plan(graph: Graph) -> Plan:
     """Returns an empty plan for the graph of a snapshot."""
     return Plan(
         graph, probe=_probe, picture=_picture, parts=_parts, notes=_notes, tools=_TOOLS, unproved=_unproved,
-        opener=log_of,
+        opener=log_of, supply=_supply,
     )  # fmt: skip
 
 
@@ -55,6 +55,12 @@ def _unproved(copied: Copied) -> dict[str, str]:
     from .tf.copy.append import unproved_of
 
     return unproved_of(copied)
+
+
+def _supply(effect: Effect) -> list[Fault]:
+    from .tf.copying import value_faults
+
+    return value_faults(effect)
 
 
 def _trace(*given: Any) -> Piece:

@@ -24,6 +24,10 @@ TABLE_TYPES = frozenset(kind + version for kind in _TABLES for version in ("", "
 QUEUE_TYPES = frozenset(kind + version for kind in _QUEUES for version in ("", "V2"))
 
 
+#: Why a variable has no value, where a session was given.
+UNHELD = "the session did not hold it"
+
+
 @dataclass(frozen=True)
 class VariableInfo:
     """A variable by the names of its parts.

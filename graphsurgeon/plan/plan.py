@@ -55,6 +55,7 @@ class Plan(Editing):
         picture: draws a plan, as mime type -> text; None where nothing draws.
         notes: says what a copy takes along that is not in the snapshot, as functions; None where nobody can.
         unproved: says which variables a copy would get initial values of, though it was given values, and why.
+        supply: says why values that copies are given cannot be had; asked anew each time, for sessions go on.
         tools: builds subgraphs from Python functions; None where there is no TensorFlow.
         opener: says how the graph of a snapshot was opened; None where nobody has opened it.
         parts: takes an object apart into the tensors it is made of, as a SparseTensor; None where none is known.
@@ -76,6 +77,7 @@ class Plan(Editing):
     tools: Tools | None = None
     unproved: Callable[[Copied], dict[str, str]] | None = None
     opener: Callable[[Graph], Opener | None] | None = None
+    supply: Callable[[Effect], list[Fault]] | None = None
 
     def copy(
         self,
@@ -247,7 +249,7 @@ class Plan(Editing):
 
     def check(self) -> tuple[Fault, ...]:
         """Returns every fault at once; empty when the plan can be applied."""
-        return self._faults
+        return self._faults or (tuple(self.supply(self.effect)) if self.supply is not None else ())
 
     def after(self) -> Graph:
         """Returns the destination as it would be after the plan."""

@@ -15,12 +15,12 @@ from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFOp, TFVariable
 from ...graph.selection import Selection
 from ...graph.traversal import backward
-from ...graph.variables import VariableInfo
+from ...graph.variables import UNHELD, VariableInfo
 from ...plan.copied import Copied
 from ...plan.effect import Effect
 from ...plan.plan import Plan
 from ...plan.shapes import unsure
-from ...plan.steps import CopyStep
+from ...plan.steps import CopyStep, Fault
 from ...words import counted
 from ..functions import library as functions
 from ..open.snapshot import snapshot
@@ -30,7 +30,7 @@ from ..private.graphs import all_collections, names_in_use
 from ..run.errors import words_of
 from ..run.progress import phase
 from ..values.givers import giver_of, source_of
-from ..values.variables import fetch, join_collection, same_entry
+from ..values.variables import fetch, join_collection, refuse_unfit, same_entry
 from . import custom_gradients
 from .attachments import attach
 from .imports import import_nodes
@@ -188,7 +188,7 @@ def read_values(copied: Copied, made: Made) -> None:
     # An editor knows which of its variables nothing gives a value: their copies have none either.
     void = frozenset[str]() if giver is None else giver.void
     wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in void]
-    asked = f"copy(to={copied.step.to!r}, values=...)"
+    asked = asked_of(copied)
     cold = [(c.name, copied.source.state.variables[c.of]) for c in copied.constants if c.of]
     asks = [v.info for v in wanted] + [info for _, info in cold]
     if isinstance(source, tuple):  # values in a file, and how to get a session with them
@@ -211,16 +211,48 @@ def read_values(copied: Copied, made: Made) -> None:
         made.infos[variable.name] = variable.made
 
 
+def value_faults(effect: Effect) -> list[Fault]:
+    """Returns why the values that copies are given cannot be had, without reading any.
+
+    An editor makes a session where it has none, so only what a session of the caller's does not hold stops it.
+    """
+    found = []
+    for copied in effect.copies:
+        values, graph = copied.step.values, copied.source.owner
+        if values is None:
+            continue
+        infos, asked = _wanted(copied), asked_of(copied)
+        try:
+            giver = giver_of(values)
+            if giver is not None and values.graph is graph:
+                unheld = [name for name, why in giver.untrained().items() if why == UNHELD]
+                infos = [info for info in infos if info.op in unheld]
+                values = giver.reader() if infos else {}
+            refuse_unfit(values, infos, graph, asked)
+        except PlanError as error:
+            found.append(Fault(error.asked, error.wrong, error.instead))
+    return found
+
+
 def unproved_of(copied: Copied) -> dict[str, str]:
     """Returns which variables of the source give a copy initial values, though it was given values, and why."""
     from ..values.untrained import unproved
 
     if copied.step.values is None:
         return {}
-    infos = [v.info for v in copied.variables if v.policy == "copy"]
-    infos += [copied.source.state.variables[c.of] for c in copied.constants if c.of]
-    asked = f"copy(to={copied.step.to!r}, values=...)"
-    return unproved(copied.step.values, copied.source.owner, infos, asked) if infos else {}
+    infos = _wanted(copied)
+    return unproved(copied.step.values, copied.source.owner, infos, asked_of(copied)) if infos else {}
+
+
+def _wanted(copied: Copied) -> list[VariableInfo]:
+    """The variables of the source whose current values a copy is to have, also as constants."""
+    own = [v.info for v in copied.variables if v.policy == "copy"]
+    return own + [copied.source.state.variables[c.of] for c in copied.constants if c.of]
+
+
+def asked_of(copied: Copied) -> str:
+    """Returns how messages name a copy that is given values."""
+    return f"copy(to={copied.step.to!r}, values=...)"
 
 
 def _copied_starters(copied: Copied, name: str) -> list[str]:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFSession
-from ...graph.variables import VariableInfo
+from ...graph.variables import UNHELD, VariableInfo
 from .givers import giver_of
 from .transfer import stream
 from .variables import closed_told, place_of, stands_alone, value_of, variable_infos
@@ -173,12 +173,12 @@ def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: 
     """
     names = {info.op for info in infos}
     giver = giver_of(values)
-    if giver is not None:
+    if giver is not None and values.graph is graph:
         found = giver.untrained()
     elif hasattr(values, "run") and getattr(values, "graph", None) is graph:
-        found = dict.fromkeys(names - holding(values, infos, asked), "the session did not hold it") | untrained(values)
+        found = dict.fromkeys(names - holding(values, infos, asked), UNHELD) | untrained(values)
     elif isinstance(values, Mapping):
         found = {name: "values= has nothing for it" for name in names if not {name, f"{name}:0"} & values.keys()}
     else:
-        found = {}
+        found = dict.fromkeys(names, "values= cannot give it")
     return {name: why for name, why in found.items() if name in names}

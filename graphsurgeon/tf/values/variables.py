@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -11,10 +12,11 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import variable_pb2
 
-from ...errors import PlanError, did_you_mean
+from ...errors import PlanError
 from ...graph.graph import shape_text
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ...graph.variables import VARIABLE_TYPES, VariableInfo
+from ...words import few
 from ..private.contexts import innermost_context
 from ..private.graphs import PLAIN, all_collections, collections_of
 from ..private.variables import from_proto, is_variable, take_scopes
@@ -198,19 +200,41 @@ def fetch(
     """
     if isinstance(values, Mapping):
         return {info.op: _given(values, info, graph, asked, info.op in later) for info in infos}
-    if not hasattr(values, "run"):
-        raise PlanError(asked, f"values={values!r} cannot give values", "Give a session, an editor, or {name: array}")
+    _of_this(values, graph, asked)
+    if not infos:
+        return {}
+    tensors = {info.op: value_of(graph, info, asked) for info in infos}
+    with told_empty(infos, asked):
+        return as_arrays(values.run(tensors))
+
+
+def refuse_unfit(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) -> None:
+    """Refuses what `fetch` would refuse; no value leaves its session or its file.
+
+    Raises:
+        PlanError: as `fetch` does.
+    """
+    if isinstance(values, Mapping):
+        fetch(values, infos, graph, asked, frozenset(info.op for info in infos))
+        return
+    _of_this(values, graph, asked)
+    if infos:
+        refuse_empty(values, infos, asked)
+
+
+def _of_this(values: Any, graph: Any, asked: str) -> None:
+    """Refuses what is neither a session nor an editor, or is one of another graph."""
+    if not hasattr(values, "run") and not hasattr(values, "untrained"):
+        how = "Give a session, an editor, or {name: array}"
+        if isinstance(values, str | os.PathLike):
+            how += "; gs.open('model.meta') is an editor with the values of the checkpoint beside that file"
+        raise PlanError(asked, f"values={values!r} cannot give values", how)
     if values.graph is not graph:
         raise PlanError(
             asked,
             "values is a session of another graph: of another editor, or of the graph before a plan built it anew",
             "Give a session of the graph that is copied from; ed.session(session) makes one with the same values",
         )
-    if not infos:
-        return {}
-    tensors = {info.op: value_of(graph, info, asked) for info in infos}
-    with told_empty(infos, asked):
-        return as_arrays(values.run(tensors))
 
 
 def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -306,7 +330,13 @@ def _given(values: Mapping[str, Any], info: VariableInfo, graph: TFGraph, asked:
                 return values[key] if later else values[key].read()
             # A copy of our own: TensorFlow may go on using the memory it is fed.
             return _fitting(values[key], info, graph, asked)
-    raise PlanError(asked, f"values has nothing for variable {info.op!r}", did_you_mean(info.op, map(str, values)))
+    has = few([repr(str(name)) for name in values]) or "no name at all"
+    anew = f", or let it start anew: variables={{{info.op!r}: 'initial'}}" if asked.startswith("copy(") else ""
+    raise PlanError(
+        asked,
+        f"values has nothing for variable {info.op!r}",
+        f"It has {has}: give {info.op!r} an array there{anew}",
+    )
 
 
 def _fitting(value: Any, info: VariableInfo, graph: TFGraph, asked: str) -> Any:

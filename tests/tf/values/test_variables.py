@@ -10,7 +10,7 @@ import graphsurgeon as gs
 from graphsurgeon import graph_editor as ge
 from graphsurgeon.errors import PlanError
 from tests.graphs import KINDS, OPTIMIZERS, collections, keys, look, model, put
-from tests.refusal import refuses
+from tests.refusal import reads, refuses
 
 tf1 = tf.compat.v1
 CLASSES = {"ref": "RefVariable", "resource": "ResourceVariable"}
@@ -303,6 +303,9 @@ def refused(m, given, *words, **options):
     src, dst = gs.open(m.graph), gs.open(tf.Graph())
     plan = dst.plan().copy(src.select(), to="t", values=given, **options)
     before, source = look(dst.graph), look(m.graph)
+    (fault,) = plan.check()
+    reads(fault, "copy(to='t', values=...)", *words)
+    assert "cannot be applied" in str(plan)
     with refuses(PlanError, "copy(to='t', values=...)", *words):
         dst.apply(plan)
     assert look(dst.graph) == before
@@ -314,11 +317,36 @@ def test_values_that_cannot_be_had(kind):
     m = model(kind, optimizer=None)
     w = np.zeros([2, 3])
     refused(m, {"net/w": w}, "values has nothing for variable 'net/b'")
-    refused(m, {"net/w": w, "net/c": 0}, "values has nothing for variable 'net/b'", "Did you mean")
+    refused(m, {"net/w": w, "net/c": 0}, "It has 'net/w', 'net/c'", "variables={'net/b': 'initial'}")
+    refused(m, {}, "It has no name at all")
     refused(m, 3, "values=3 cannot give values", "Give a session, an editor, or {name: array}")
+    refused(m, "folder/model", "values='folder/model' cannot give values", "gs.open('model.meta')")
+    refused(m, gs.open(tf.Graph()), "values is a session of another graph")
     refused(m, tf1.Session(graph=tf.Graph()), "values is a session of another graph", "the graph that is copied from")
     fresh = tf1.Session(graph=m.graph)
     refused(m, fresh, "has no value in the session given", "Initialise or restore it there first")
+    refused(m, gs.open(fresh), "has no value in the session given", "Initialise or restore it there first")
+
+
+def test_a_fault_of_values_goes_when_the_session_has_them(kind):
+    m = model(kind, optimizer=None)
+    fresh, dst = tf1.Session(graph=m.graph), gs.open(tf.Graph())
+    for given in (fresh, gs.open(fresh)):
+        plan = dst.plan().copy(gs.open(m.graph).select(), to="t", values=given)
+        assert plan.check()
+    with m.graph.as_default():
+        fresh.run(tf1.global_variables_initializer())
+    assert plan.check() == ()
+    dst.apply(plan)
+
+
+def test_no_preview_calls_a_value_current_that_cannot_be_had(kind):
+    m = model(kind, optimizer=None)
+    for given in (3, "m.meta", tf1.Session(graph=tf.Graph()), tf.Graph(), gs.open(tf.Graph())):
+        plan = gs.open(tf.Graph()).plan().copy(gs.open(m.graph).select(), to="t", values=given)
+        rows = [row["what"] for row in plan.preview().table() if row["kind"] == "variable"]
+        assert rows
+        assert all(row.endswith(", initial: values= cannot give it") for row in rows), rows
 
 
 def test_a_value_of_another_shape(kind):
