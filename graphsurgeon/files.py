@@ -93,8 +93,8 @@ class Files:
         given = self._values.reader if own else values_of(values)
         void = self._values.void | _empty_locals(base, given, request)
         saved = save(base, self._timeline.orphans, void, given, request)
-        inside = request.untrained if freeze else {n: w for n, w in request.untrained.items() if n in saved.variables}
-        return replace(saved, untrained=inside)
+        held = {n: why for n, why in request.untrained.items() if n in saved.variables}
+        return replace(saved, untrained={**saved.untrained, **held})
 
 
 def _empty_locals(base: Graph, values: Any, request: Any) -> frozenset[str]:

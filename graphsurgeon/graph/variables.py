@@ -25,7 +25,7 @@ QUEUE_TYPES = frozenset(kind + version for kind in _QUEUES for version in ("", "
 
 
 #: Why a variable has no value, where a session was given.
-UNHELD = "the session did not hold it"
+UNHELD = "not in the session"
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,8 @@ class Effect:
         """What ops that exist wait for now, and no longer, where no step names it: it went with others, or over."""
         base, after = self.plan.base, self.after
         stay = np.ones(base.size, np.bool_)
-        stay[list(self.removed)] = False
+        if self.first < base.size:  # a removal with a fault has taken nothing out
+            stay[list(self.removed)] = False
         place = np.where(stay, np.cumsum(stay) - 1, -1)
         wide = max(after.size, 1)
         if not (len(base.control.node) or len(after.control.node)):

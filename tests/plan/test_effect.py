@@ -281,3 +281,19 @@ def test_control_inputs_that_go_with_a_removed_op_are_told_as_changes():
     assert {plan.after().names[i]: mark for i, mark in preview.marks.items()} == {"end": "changed"}
     assert "end: no longer after first" in str(plan)
     assert [row["name"] for row in preview.table() if row["kind"] == "change"] == ["end"]
+
+
+@pytest.mark.parametrize("others", [(), ("c",), ("new",)])
+def test_a_removal_with_a_fault_tells_of_no_change(others):
+    g = plain(
+        ("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a:0"]), ("d", "Identity", ["c:0", "^b"]),
+        ("f", "Identity", ["c:0", "^d"]),
+    )  # fmt: skip
+    plan = Plan(g)
+    if "new" in others:
+        plan = plan.insert("Neg", on="f:0", name="new")
+    plan = plan.remove(["a", *(name for name in others if name != "new")])
+    assert len(plan.check()) == 1
+    assert plan.effect.reordered == {}
+    assert "changes" not in str(plan).splitlines()
+    assert plan.preview().counts["changed"] == 0

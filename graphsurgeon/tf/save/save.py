@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -173,8 +173,7 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
         starts, ends = [], [*ends, *starts]
     if starts and not ends:
         raise PlanError(request.asked, "inputs= are given, but no outputs", "Name the outputs too: outputs=...")
-    if request.freeze:
-        _refuse_untrained(base, orphans, starts, ends, request)
+    inside = _frozen_untrained(base, orphans, starts, ends, request) if request.freeze else {}
     frozen = _live(values) if request.freeze else None
     if kind == "saved_model" and not signatures:
         raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
@@ -183,7 +182,7 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
     left = made.left(base, orphans)
     calls = _calls(base, orphans, request, signatures)
     if kind == "graph_def":
-        return _graph_def(base, made, path, values, request, left, calls)
+        return replace(_graph_def(base, made, path, values, request, left, calls), untrained=inside)
     kept = trained(made.graph, void)
     saver = with_saver(made.graph, kept)
     parts = slices(made.graph)
@@ -220,7 +219,8 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
             os.replace(new + ".meta", path)
         else:
             put_folder(new, path, asked)
-    return Saved(path, kind, len(meta.graph_def.node), tuple(kept), left, [*made.notes, *proof.notes], proof.said)
+    notes = [*made.notes, *proof.notes]
+    return Saved(path, kind, len(meta.graph_def.node), tuple(kept), left, notes, proof.said, inside)
 
 
 def _reads_tables(base: Graph, ends: list[str]) -> bool:
@@ -233,18 +233,19 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
     return any("Table" in node.op for node in (*nodes, *inside))
 
 
-def _refuse_untrained(
+def _frozen_untrained(
     base: Graph, orphans: frozenset[str], starts: list[str], ends: list[str], request: Request
-) -> None:
-    """Refuses to freeze variables at initial values that nobody has asked for."""
-    if request.initial or not request.untrained:
-        return
+) -> dict[str, str]:
+    """Which variables are frozen at initial values, and why; refuses it where nobody has asked for that."""
+    if not request.untrained:
+        return {}
     inputs = list(dict.fromkeys(starts)) or None
     block = select(base, inputs=inputs, outputs=list(dict.fromkeys(ends))) if ends else select(base)
     bad = {name: why for name, why in request.untrained.items() if name in block and name not in orphans}
-    if bad:
+    if bad and not request.initial:
         how = "Train or restore them first, give values=session, or type values='initial' to freeze these as they are"
         raise PlanError(request.asked, "; ".join(untrained_text(bad)), how)
+    return bad
 
 
 def _calls(base: Graph, orphans: frozenset[str], request: Request, signatures: Any) -> Any:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
+from graphsurgeon.graph.variables import UNHELD
 from graphsurgeon.tf.values.untrained import holding
 from graphsurgeon.tf.values.variables import variable_infos
 from tests.graphs import KINDS, look, put
@@ -102,10 +103,10 @@ def test_what_a_session_of_the_caller_holds_is_current_and_nothing_else(kind):
     session = tf1.Session(graph=graph)
     session.run(variable(graph, "w").initializer)
     ed = gs.open(session)
-    assert ed.untrained() == dict.fromkeys(("b", "global_step"), "the session did not hold it")
+    assert ed.untrained() == dict.fromkeys(("b", "global_step"), UNHELD)
     assert starts(ed)["w"] == "current value"
     ed.session()
-    assert ed.untrained() == dict.fromkeys(("b", "global_step"), "the session did not hold it")
+    assert ed.untrained() == dict.fromkeys(("b", "global_step"), UNHELD)
     put(variable(graph, "b"), 5.0, session)
     assert ed.untrained() == {}
 
@@ -117,7 +118,7 @@ def test_untrained_values_are_frozen_only_when_asked_for(kind, tmp_path):
         ed.save(tmp_path / "f.pb", outputs="y:0", freeze=True)
     assert not (tmp_path / "f.pb").exists()
     saved = ed.save(tmp_path / "f.pb", outputs="y:0", freeze=True, values="initial")
-    assert saved.untrained["b"] == "not in the checkpoint"
+    assert saved.untrained == {"b": "not in the checkpoint"}  # the global step is not in the file
     assert gs.open(saved.path).session().run("y:0", {"x:0": 1.0}) == 4.0
     assert "not in the checkpoint: b" in repr(saved)
     put(variable(ed.graph, "b"), 7.0, ed.session())
