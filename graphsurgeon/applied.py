@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from .errors import SelectionError, did_you_mean
+from .errors import SelectionError, one_of
 from .graph.live import TFGraph, TFOp
 from .graph.reports import untrained_text
 from .graph.variables import VARIABLE_TYPES
@@ -112,7 +112,9 @@ class Applied:
             # The rest of the destination is what it was, or went into the new graph.
             return self._element(now, name.partition(":")[2])
         known = [c.source.names[i] for c in self.copies for i in c.ops.tolist()]
-        raise SelectionError(f"done[{name!r}]", f"no copy was made of {wanted!r}", did_you_mean(wanted, known))
+        left = next((c.source.title for c in self.copies if wanted in c.source.index), None)
+        how = one_of(wanted, known) if left is None else f"It is in {left}, but not in what was selected: select it too"
+        raise SelectionError(f"done[{name!r}]", f"no copy was made of {wanted!r}", how)
 
     def _replacement(self, name: str) -> str:
         """The tensor that took the place of one of a match, or of the first output of an op; empty for none."""
@@ -150,7 +152,7 @@ class Applied:
             return self._of(self.effect.plan.base.owner, self._stayed[wanted], port, as_variable)
         known = [name for c in self.copies for name in c.names]
         wrong = f"{wanted!r} was made from no other op"
-        raise SelectionError(f"original({name!r})", wrong, did_you_mean(wanted, known))
+        raise SelectionError(f"original({name!r})", wrong, one_of(wanted, known))
 
     def _of(self, graph: TFGraph, op: str, port: str, as_variable: bool) -> Any:
         if as_variable or not port:

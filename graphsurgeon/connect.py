@@ -12,7 +12,7 @@ import numpy as np
 from .editor import Editor
 from .errors import OpenError, PlanError, SelectionError
 from .graph.graph import Graph
-from .graph.names import SINGLES, under
+from .graph.names import SINGLES, under, valid_scope
 from .graph.opened import Opened
 from .graph.reports import untrained_text
 from .graph.selection import Query, Selection
@@ -196,6 +196,10 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable
     odd = next((name for name in keys if not isinstance(name, str)), None)
     if odd is not None:
         raise PlanError(asked, f"{odd!r} is not a name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
+    bad = next((name for name in keys if not valid_scope(name.strip("/"))), None)
+    if bad is not None:
+        how = "It becomes a scope: use letters, digits, '_', '.', '-' and '/' between parts"
+        raise PlanError(asked, f"{bad!r} is not a name for a graph", how)
     seen: dict[str, str] = {}
     for name in graphs:
         before = seen.setdefault(name.strip("/").lower(), name)

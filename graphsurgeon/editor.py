@@ -114,15 +114,29 @@ class Editor:
 
         return search(self.snapshot, text, attribute_text)[:most]
 
-    def op(self, name: str) -> Any:
-        """Returns the live op called `name`; raises SelectionError with the nearest names."""
-        self.snapshot.find(name, f"op({name!r})")
-        return self.graph.get_operation_by_name(name)
+    def op(self, name: Any) -> Any:
+        """Returns the live op of a name, or that of an op or tensor; raises SelectionError with the nearest names."""
+        found = self._called(name, "op")
+        if found is not name:  # that of a tensor ends in the number of an output
+            found = found.partition(":")[0]
+        self.snapshot.find(found, f"op({found!r})")
+        return self.graph.get_operation_by_name(found)
 
-    def tensor(self, name: str) -> Any:
-        """Returns the live tensor called `name`; raises SelectionError with the nearest names."""
+    def tensor(self, name: Any) -> Any:
+        """Returns the live tensor of a name, or of a tensor or op; raises SelectionError with the nearest names."""
+        name = self._called(name, "tensor")
         number, port = self.snapshot.tensor(name, f"tensor({name!r})")
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
+
+    def _called(self, thing: Any, verb: str) -> Any:
+        """The name of an object of this graph; anything else is left for the snapshot to judge."""
+        graph, name = getattr(thing, "graph", None), getattr(thing, "name", None)
+        if graph is None or name is None:
+            return thing
+        if graph is not self.graph:
+            asked, wrong = f"{verb}({name!r})", f"{name!r} is an object of another graph, not of {self.snapshot.title}"
+            raise SelectionError(asked, wrong, "Give the one of this graph, or its name as text")
+        return name
 
     def value(self, name: str) -> Any:
         """Returns what a constant or variable holds now, as an array.

@@ -70,8 +70,22 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
     return difflib.get_close_matches(word, pool, n=most, cutoff=0.6)
 
 
+def one_of(word: str, choices: Iterable[str]) -> str:
+    """Returns a sentence that proposes the nearest of a few choices, or names some of them.
+
+    Example:
+        >>> one_of("kernal", ["kernel", "bias"]), one_of("x", ["kernel", "bias"])
+        ("Did you mean 'kernel'?", "There is 'kernel', 'bias'")
+    """
+    known = list(dict.fromkeys(choices))
+    if nearest(word, known) or not known:
+        return did_you_mean(word, known) if known else "There is none at all"
+    more = f" and {len(known) - 5} more" if len(known) > 5 else ""
+    return "There is " + ", ".join(map(repr, known[:5])) + more
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Returns a sentence that proposes the nearest choices, or says how to list them all."""
+    """Returns a sentence that proposes the nearest names of a graph, or says how to list them all."""
     close = nearest(word, choices)
     if not close:
         return "Nothing there has a similar name; ed.find('part of the name') lists what there is"

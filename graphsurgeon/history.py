@@ -451,6 +451,9 @@ class Timeline:
         if not isinstance(plan, Plan):
             raise PlanError(f"apply({plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
         if plan.base.owner is not self.graph:
+            if any(event.before is plan.base.owner for event in self.events if event.before is not None):
+                wrong = f"the plan was made for {plan.base.title} as it was before a step that has built it anew"
+                raise StalePlanError("apply(plan)", wrong, "Make the plan again: run the cell that makes it")
             raise PlanError(
                 "apply(plan)",
                 f"the plan was made for {plan.base.title}, not for this graph",

@@ -58,7 +58,7 @@ def _unproved(copied: Copied) -> dict[str, str]:
 
 
 def _supply(effect: Effect) -> list[Fault]:
-    from .tf.copying import value_faults
+    from .tf.copy.append import value_faults
 
     return value_faults(effect)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -282,11 +282,10 @@ def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) 
     thing = elements.bare(thing)
     live = isinstance(thing, elements.Operation | elements.Tensor) or elements.is_variable_object(thing)
     if not live or getattr(thing, "graph", None) is None:
-        raise PlanError(
-            asked,
-            f"an object of type {type(thing).__name__} is not a part of a graph",
-            "Give an op, a tensor or a variable",
-        )
+        how = "Give an op, a tensor or a variable"
+        if isinstance(thing, str):
+            how += f" of the graph to copy from, as graph.as_graph_element({thing!r})"
+        raise PlanError(asked, f"an object of type {type(thing).__name__} is not a part of a graph", how)
     if not isinstance(graph, elements.Graph):
         raise PlanError(
             f"{verb}({_word(thing)}, {_word(graph)}, ...)",
@@ -370,14 +369,17 @@ def _found(request: _Request) -> Any:
     if found is not None:
         return found
     name = under(request.scope, request.thing.name)
-    if request.is_variable:
-        raise SelectionError(
-            f"{request.verb}({request.thing.name!r})",
-            f"no variable {name!r} was copied",
-            "Call copy_variable_to_graph first",
-        )
-    editor = open(request.graph)  # it proposes the nearest names
-    return editor.tensor(name) if ":" in name else editor.op(name)
+    first = "copy_variable_to_graph" if request.is_variable else "copy_to_graph"
+    wrong = f"there is no copy {name!r} of it in that graph"
+    raise SelectionError(request.asked, wrong, _elsewhere(request) or f"Call {first} first, with the same namespace")
+
+
+def _elsewhere(request: _Request) -> str:
+    """In which other namespace a copy was made of what is asked for; empty where in none."""
+    scopes = {scope for scope, _ in _COPIED.get(request.graph, {}).get(request.thing.graph, {})}
+    others = (replace(request, scope=scope) for scope in sorted(scopes - {request.scope}))
+    found = next((other.scope for other in others if _find(other) is not None), None)
+    return "" if found is None else f"It was copied with namespace={found!r}: type that here too"
 
 
 # -- copying ------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from .errors import PlanError, did_you_mean
+from .errors import PlanError, one_of
 from .graph.reports import Transferred
 from .words import counted, few
 
@@ -136,12 +136,12 @@ def _by_names(give: Side, take: Side, names: Mapping[str, str], asked: str) -> l
         old, new = str(old).removesuffix(":0"), str(new).removesuffix(":0")
         hits = [name for name in sources if fnmatchcase(name, old)] if "*" in old else [old] if old in sources else []
         if not hits:
-            raise PlanError(asked, f"{give.title} has no variable {old!r}", did_you_mean(old, sources))
+            raise PlanError(asked, f"{give.title} has no variable {old!r}", one_of(old, sources))
         head, _, tail = old.partition("*")
         for name in hits:
             target = new.replace("*", name[len(head) : len(name) - len(tail)], 1) if "*" in old else new
             if target not in targets:
-                raise PlanError(asked, f"{take.title} has no variable {target!r}", did_you_mean(target, targets))
+                raise PlanError(asked, f"{take.title} has no variable {target!r}", one_of(target, targets))
             pairs[target] = (sources[name], targets[target])
     return list(pairs.values())
 

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
+from .errors import PlanError
 from .graph.graph import Graph
 from .graph.live import TFGraph, TFSession
 from .graph.opened import Opened
@@ -85,6 +86,9 @@ class Values:
 
         Without `initialise`, what a session of the caller's has never held stays without a value.
         """
+        if session is not None and not (hasattr(session, "run") and hasattr(session, "graph")):
+            wrong = f"an object of type {type(session).__name__} is not a session"
+            raise PlanError(f"session({session!r})", wrong, "Give a tf.compat.v1.Session, or nothing")
         own, timeline = session if session is not None else self._session, self._timeline
         timeline.graph.get_operations()  # a graph that is there to look at only says so
         new, handover = self._ledger.session(

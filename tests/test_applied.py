@@ -60,3 +60,15 @@ def test_a_variable_that_no_collection_holds_is_its_op():
     ed = gs.open(graph)
     done = ed.apply(ed.plan().copy(ed.select(name=["w", "y", "y/*", "*Read*"]), to="a", variables="share"))
     assert done["w"] is graph.get_operation_by_name("w")
+
+
+def test_what_was_not_copied_is_in_the_source_or_nowhere():
+    _, done = twice()
+    with refuses(SelectionError, "done['loss:0']: no copy was made of 'loss'", "not in what was selected: select it"):
+        done["loss:0"]
+    with refuses(SelectionError, "done['nett/y']: no copy was made of 'nett/y'", "Did you mean 'net/y' or 'net/"):
+        done["nett/y"]
+    with refuses(SelectionError, "done['zzzzzzz']", "There is 'net/", " more"):
+        done["zzzzzzz"]
+    with refuses(SelectionError, "original('zzzzzzz'): 'zzzzzzz' was made from no other op", "There is 'a/net/"):
+        done.original("zzzzzzz")

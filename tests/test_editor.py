@@ -138,6 +138,34 @@ def test_plans_of_others():
         ed.apply(plan)
 
 
+def test_a_plan_of_the_graph_before_a_step_that_built_it_anew_is_stale():
+    ed = gs.open(tiny())
+    plan = ed.plan().rename("y", to="other")
+    ed.apply(plan)
+    with refuses(StalePlanError, "the plan was made for graph as it was before", "Make the plan again"):
+        ed.apply(plan)
+
+
+def test_ops_and_tensors_are_found_by_name_and_by_object():
+    ed = gs.open(tiny())
+    y = ed.graph.get_tensor_by_name("y:0")
+    for thing in (y, y.op, "y"):
+        assert ed.op(thing) is y.op
+        assert ed.tensor(thing) is y
+    other = gs.open(tiny()).tensor("y:0")
+    for verb, find in (("op", ed.op), ("tensor", ed.tensor)):
+        with refuses(SelectionError, f"{verb}('y:0'): 'y:0' is an object of another graph", "or its name as text"):
+            find(other)
+        with refuses(SelectionError, f"{verb}(3)", "3 is no text", "Give its name"):
+            find(3)
+
+
+def test_what_is_not_a_session():
+    ed = gs.open(tiny())
+    with refuses(PlanError, "session('x'): an object of type str is not a session", "Give a tf.compat.v1.Session"):
+        ed.session("x")
+
+
 def test_a_stale_plan():
     graph = tiny()
     ed = gs.open(graph)

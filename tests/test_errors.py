@@ -45,3 +45,16 @@ def test_nearest_of_a_hundred_thousand_compares_few_letter_by_letter():
     names = [f"tower_{i % 8}/block_{i // 8}/conv_{i}/weights" for i in range(100_000)]
     assert asked(100_000)()[0] == "tower_3/block_100/conv_803/weights"
     assert growth(asked, 10_000, 100_000) < 3
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        (["kernel", "bias"], "There is 'kernel', 'bias'"),
+        ("abcdefg", "There is 'a', 'b', 'c', 'd', 'e' and 2 more"),
+        ([], "There is none at all"),
+        (["zzzzx", "y"], "Did you mean 'zzzzx'?"),
+    ],
+)
+def test_one_of_a_few(choices, words):
+    assert errors.one_of("zzzz", iter(choices)) == words

@@ -298,7 +298,7 @@ def test_a_text_is_the_namespace_where_a_copy_is_only_there():
     to_graph = tf.Graph()
     new = gs.copy_to_graph(y, to_graph, {}, "N")
     assert gs.get_copied(y, to_graph, "N") is new
-    with pytest.warns(UserWarning, match="names no variables"), refuses(SelectionError, "there is no tensor 'y:0'"):
+    with pytest.warns(UserWarning, match="names no variables"), refuses(SelectionError, "no copy 'y:0' of it"):
         gs.get_copied(y, to_graph, "M")
 
 
@@ -489,7 +489,7 @@ WRONG = {
     "copy_variable_to_graph graph": (lambda m, g: gs.copy_variable_to_graph(m.w, "g"), ("str is not a tf.Graph",)),
     "copy_to_graph graph": (lambda m, g: gs.copy_to_graph(m.y, m.session), ("Session is not a tf.Graph",)),
     "copy_op_to_graph graph": (lambda m, g: gs.copy_op_to_graph(m.y, gs.open(g), []), ("Editor is not a tf.Graph",)),
-    "get_copied graph": (lambda m, g: gs.get_copied(m.y, None), ("NoneType is not a tf.Graph", "session.graph")),
+    "get_copied graph": (lambda m, g: gs.get_copied(m.y, None), ("type NoneType is not a tf.Graph", "session.graph")),
     "get_copied_op graph": (lambda m, g: gs.get_copied_op(m.y, 3), ("int is not a tf.Graph",)),
     # namespace
     "copy_variable_to_graph namespace": (
@@ -594,14 +594,20 @@ def test_what_is_nothing_of_a_graph(thing):
 def test_what_was_not_copied():
     m = model("ref", optimizer=None)
     to_graph = tf.Graph()
-    with refuses(SelectionError, "get_copied('net/w:0'): no variable 'N/net/w:0' was copied",
+    first = "Call copy_to_graph first, with the same namespace"
+    with refuses(SelectionError, "get_copied('net/w:0', ...): there is no copy 'N/net/w:0' of it in that graph",
                  "Call copy_variable_to_graph first"):  # fmt: skip
         gs.get_copied(m.w, to_graph, {}, "N")
     gs.copy_to_graph(m.y, to_graph, namespace="N")
-    with refuses(SelectionError, "tensor('N/loss:0'): there is no tensor 'N/loss:0'"):
+    with refuses(SelectionError, "get_copied('loss:0', ...): there is no copy 'N/loss:0' of it in that graph", first):
         gs.get_copied(m.loss, to_graph, {}, "N")
-    with refuses(SelectionError, "op('N/loss'): no op is called 'N/loss'"):
+    with refuses(SelectionError, "get_copied('loss', ...): there is no copy 'N/loss' of it", first):
         gs.get_copied(m.loss.op, to_graph, {}, "N")
+    for thing in (m.y, m.w, m.y.op):
+        for namespace in ("M", ""):
+            with refuses(SelectionError, f"get_copied({thing.name!r}, ...)", "It was copied with namespace='N': type"):
+                gs.get_copied(thing, to_graph, namespace=namespace)
+
 
 
 def test_values_that_cannot_be_had():

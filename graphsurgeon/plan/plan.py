@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
@@ -188,7 +189,12 @@ class Plan(Editing):
             return plan
         asked = f"connect({_shown(tensor, tensor_name)}, to={_shown(to, op_name)})"
         source, end = self.named(tensor, asked), self.named(to, asked)
-        step = ConnectStep(tensor_name(source), op_name(end), int(input))
+        try:
+            number = index(input)
+        except TypeError:
+            wrong = f"input={input!r} is not the number of an input"
+            raise PlanError(asked, wrong, "Type the first one as input=0") from None
+        step = ConnectStep(tensor_name(source), op_name(end), number)
         return replace(self, steps=(*self.steps, step))
 
     def with_policy(self, step: int, variable: str, policy: Any) -> Plan:

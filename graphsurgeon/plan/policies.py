@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import SelectionError, did_you_mean
+from ..errors import SelectionError, one_of
 from ..graph.graph import Graph, Mask, TensorInfo, shape_from
 from ..graph.variables import VariableInfo
 from ..words import few
@@ -114,7 +114,7 @@ def rule_faults(step: CopyStep, graph: Graph) -> list[Fault]:
     for rule, policy in step.variables:
         if rule != "*" and not any(rule == name or fnmatch.fnmatchcase(name, rule) for name in known):
             asked = f"copy(to={step.to!r}, variables={{{rule!r}: {policy!r}}})"
-            hint = did_you_mean(rule, known) if known else f"{graph.title} has no variables at all"
+            hint = one_of(rule, known) if known else f"{graph.title} has no variables at all"
             return [Fault(asked, f"no variable of {graph.title} is called {rule!r}", hint)]
     return []
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -182,10 +183,11 @@ def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: 
     if session is not None:
         refuse_missing(asked.device, session)
     scope = free_name("replica", editor.snapshot.taken) if asked.to is None else asked.to
-    plan = editor.plan().copy(block, to=scope, **{**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"})
-    if session is not None and not plan.check():
-        refuse_empty(session, _read(plan), "duplicate(...)")
-    applied = editor.apply(plan)
+    with _told():
+        plan = editor.plan().copy(block, to=scope, **{**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"})
+        if session is not None and not plan.check():
+            refuse_empty(session, _read(plan), "duplicate(...)")
+        applied = editor.apply(plan)
     pairs = pairs_of(applied.copies, applied.graph)
     refuse_folded(pairs)
     ops = grouped(pairs, applied.graph, scope, asked.tau != 1.0)
@@ -224,10 +226,11 @@ def _apart(
         refuse_missing(asked.device, there.session())
     starts = values if values is not None or own is None else editor
     rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "placeholder"}
-    plan = there.plan().copy(block, to=asked.to or "", values=starts, **rules)
-    if own is not None and not isinstance(own, Mapping) and not plan.check():
-        refuse_empty(own, _read(plan), "duplicate(...)")
-    applied = there.apply(plan)
+    with _told():
+        plan = there.plan().copy(block, to=asked.to or "", values=starts, **rules)
+        if own is not None and not isinstance(own, Mapping) and not plan.check():
+            refuse_empty(own, _read(plan), "duplicate(...)")
+        applied = there.apply(plan)
     made = applied.made
     # Updates bring the values; here they would be kept twice.
     made.initial += [name for name in made.values if made.infos[name].initial_value]
@@ -252,6 +255,17 @@ def _apart(
     elif source is not None:
         replica.update(1.0)
     return replica
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Says of a duplicate what a plan says of the copy that it is."""
+    try:
+        yield
+    except PlanError as error:
+        if not error.asked.startswith("copy("):
+            raise
+        raise type(error)("duplicate(...)", error.wrong, error.instead) from error
 
 
 def _read(plan: Plan) -> list[VariableInfo]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.check import axis_text, fitting, shapes_differ
 from graphsurgeon.plan.plan import Plan
 from tests.plain import chain, net, plain
-from tests.refusal import reads
+from tests.refusal import reads, refuses
 
 G = net()
 
@@ -175,6 +176,12 @@ C = plain(
 )  # fmt: skip
 def test_connections_refused(tensor, to, input, words):
     fault(Plan(C).connect(tensor, to=to, input=input), f"connect({tensor!r}, to={to!r}, input={input})", *words)
+
+
+@pytest.mark.parametrize("number", ["a", "0", 1.0, None])
+def test_the_number_of_an_input_is_a_whole_number(number):
+    with refuses(PlanError, f"input={number!r} is not the number of an input", "Type the first one as input=0"):
+        Plan(C).connect("x:0", to="add", input=number)
 
 
 @pytest.mark.parametrize("tensor", ["fits:0", "loose:0", "y:0", "x"])

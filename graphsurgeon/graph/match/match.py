@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...errors import SelectionError, did_you_mean
+from ...errors import SelectionError, one_of
 from ...words import counted
 from ..boundary import Tensor
 from ..graph import Graph
@@ -48,7 +48,7 @@ class Match:
         """
         number = self.pattern.graph.index.get(name, -1)
         if number not in self.found.image:
-            raise SelectionError(f"op({name!r})", f"the pattern looks for no op {name!r}", did_you_mean(name, self.ops))
+            raise SelectionError(f"op({name!r})", f"the pattern looks for no op {name!r}", one_of(name, self.ops))
         return OpView(self.graph, self.found.image[number])
 
     def value(self, name: str) -> Any:

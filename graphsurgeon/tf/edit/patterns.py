@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ...errors import SelectionError, did_you_mean
+from ...errors import SelectionError, one_of
 from ...graph.graph import Graph
 from ...graph.match.pattern import Pattern
 from ...graph.selection import Selection
@@ -188,7 +188,7 @@ def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], asked: str) 
     for name in inputs:
         if name not in names:
             wrong = f"it has no argument {name!r}"
-            raise SelectionError(asked, wrong, did_you_mean(name, names) if names else "It has none at all")
+            raise SelectionError(asked, wrong, one_of(name, names) if names else "It has none at all")
     out = {}
     empty = inspect.Parameter.empty
     for name, default in names.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,12 @@ def read_bytes(path: Path, asked: str) -> bytes:
     """
     if not path.exists():
         folder = path.parent
-        there = [p.name for p in folder.iterdir()] if folder.is_dir() else []
+        there = [p.name for p in folder.iterdir() if p.name[0] != "."] if folder.is_dir() else []
         close = nearest(path.name, there)
         if not folder.is_dir():
             hint = f"There is no folder {str(folder)!r} either; check the path"
+        elif path.name + ".meta" in there:
+            hint = f"That is the name of a checkpoint; its graph is {str(path) + '.meta'!r}"
         elif close:
             hint = "Did you mean " + " or ".join(repr(str(folder / c)) for c in close) + "?"
         else:
@@ -66,6 +69,10 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
     for magic, what in _MAGIC.items():
         if data.startswith(magic):
             raise OpenError(asked, f"this is {what}, not a TensorFlow graph", f"Give {_KINDS}")
+    part = re.fullmatch(r"(.+)\.(?:index|data-\d+-of-\d+)", path.name)
+    if part:
+        how = f"Open its graph, {str(path.with_name(part[1] + '.meta'))!r}; ed.restore(...) takes the values"
+        raise OpenError(asked, "this is a part of a checkpoint, which holds values and no graph", how)
     if data[4:8] == b"TFL3":
         raise OpenError(asked, "this is a TensorFlow Lite model", "Give the graph it was converted from")
     order = _guess(path)

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from ...errors import OpenError, did_you_mean
+from ...errors import OpenError, one_of
 from ..private.eager import eager
 from ..run.errors import words_of
 from ..run.progress import Progress
@@ -121,7 +121,7 @@ class Checkpoint:
         key = self.names.get(name, name)
         if key not in self.shapes:
             raise OpenError(
-                self.asked, f"the checkpoint {self.prefix!r} has no {name!r}", did_you_mean(name, self.names)
+                self.asked, f"the checkpoint {self.prefix!r} has no {name!r}", one_of(name, self.names)
             )
         if part is None:
             return Stored(self, key, self.dtypes[key], self.shapes[key])

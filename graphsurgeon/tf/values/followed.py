@@ -16,7 +16,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from ...errors import OpenError, did_you_mean
+from ...errors import OpenError, one_of
 from ...words import counted, few
 from ..run.errors import words_of
 from ..run.progress import Progress
@@ -222,7 +222,7 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
         raise OpenError(
             asked,
             f"checkpoint {name!r} has no variable {few([repr(w.key) for w in missing], 1)}: it is of another model",
-            f"Give the folder of this very training. {did_you_mean(missing[0].key, keys)}",
+            f"Give the folder of this very training. {one_of(missing[0].key, keys)}",
         )
     out = {}
     with Progress(f"reading {name}", len(wanted), "variables") as bar:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ...errors import PlanError, did_you_mean
+from ...errors import PlanError, one_of
 from ...graph.live import TFGraph, TFSession
 from ...graph.names import under as under_scope
 from ...graph.reports import Restored
@@ -65,13 +65,13 @@ def saved_names(
         out[op] = whole.removeprefix(scope + "/") if scope else whole
     if scope and not out:
         raise PlanError(
-            asked, f"no variable is under {scope!r}", did_you_mean(scope, {n.partition("/")[0] for n in known})
+            asked, f"no variable is under {scope!r}", one_of(scope, {n.partition("/")[0] for n in known})
         )
     for old, new in names.items():
         hits = _pattern_hits(old, new, known, scope)
         if not hits:
             raise PlanError(
-                asked, f"names={{{old!r}: {new!r}}} names no variable of the graph", did_you_mean(new, known)
+                asked, f"names={{{old!r}: {new!r}}} names no variable of the graph", one_of(new, known)
             )
         out.update(hits)
     return out

@@ -48,6 +48,16 @@ def test_a_missing_file(tmp_path):
         gs.open(path)
     with refuses(OpenError, "there is no such file", f"{str(tmp_path)!r} holds model.pb"):
         gs.open(tmp_path / "zzzzzzzzz")
+    put(tmp_path, "m.meta", binary())
+    put(tmp_path, ".hidden", "")
+    with refuses(OpenError, "there is no such file", f"its graph is {str(tmp_path / 'm.meta')!r}"):
+        gs.open(tmp_path / "m")
+    with refuses(OpenError, "there is no such file", "holds m.meta, model.pb."):
+        gs.open(tmp_path / "zzzzzzzzz")
+    for part in ("m.index", "m.data-00000-of-00001"):
+        put(tmp_path, part, b"\x00\x01")
+        with refuses(OpenError, "this is a part of a checkpoint", f"Open its graph, {str(tmp_path / 'm.meta')!r}"):
+            gs.open(tmp_path / part)
     gone = str(tmp_path / "gone")
     with refuses(OpenError, f"There is no folder {gone!r} either; check the path"):
         gs.open(gone + "/model.pb")
