@@ -60,6 +60,11 @@ class Values:
         return list(getattr(self._file, "starters", ())), dict(getattr(self._file, "asset_feeds", {}))
 
     @property
+    def graph(self) -> Any:
+        """The live graph of the variables."""
+        return self._timeline.graph
+
+    @property
     def void(self) -> frozenset[str]:
         """Names of variables that nothing gives a value: no initialiser that can run, and not in the checkpoint."""
         from .tf.values.variables import must_be_fed

@@ -224,7 +224,7 @@ def value_faults(effect: Effect) -> list[Fault]:
         infos, asked = _wanted(copied), asked_of(copied)
         try:
             giver = giver_of(values)
-            if giver is not None and values.graph is graph:
+            if giver is not None and giver.graph is graph:
                 unheld = [name for name, why in giver.untrained().items() if why == UNHELD]
                 infos = [info for info in infos if info.op in unheld]
                 values = giver.reader() if infos else {}

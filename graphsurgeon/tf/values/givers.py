@@ -10,6 +10,10 @@ class Giver(Protocol):
     """The part of an editor that knows the values of its variables, as far as copies need it."""
 
     @property
+    def graph(self) -> Any:
+        """The live graph of the variables."""
+
+    @property
     def void(self) -> frozenset[str]:
         """Names of variables that nothing gives a value."""
 

@@ -173,7 +173,7 @@ def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: 
     """
     names = {info.op for info in infos}
     giver = giver_of(values)
-    if giver is not None and values.graph is graph:
+    if giver is not None and giver.graph is graph:
         found = giver.untrained()
     elif hasattr(values, "run") and getattr(values, "graph", None) is graph:
         found = dict.fromkeys(names - holding(values, infos, asked), UNHELD) | untrained(values)
