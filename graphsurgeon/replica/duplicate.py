@@ -185,7 +185,7 @@ def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: 
     scope = free_name("replica", editor.snapshot.taken) if asked.to is None else asked.to
     with _told():
         plan = editor.plan().copy(block, to=scope, **{**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"})
-        if session is not None and not plan.check():
+        if session is not None and not plan.effect.faults:
             refuse_empty(session, _read(plan), "duplicate(...)")
         applied = editor.apply(plan)
     pairs = pairs_of(applied.copies, applied.graph)
@@ -228,7 +228,7 @@ def _apart(
     rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "placeholder"}
     with _told():
         plan = there.plan().copy(block, to=asked.to or "", values=starts, **rules)
-        if own is not None and not isinstance(own, Mapping) and not plan.check():
+        if own is not None and not isinstance(own, Mapping) and not plan.effect.faults:
             refuse_empty(own, _read(plan), "duplicate(...)")
         applied = there.apply(plan)
     made = applied.made

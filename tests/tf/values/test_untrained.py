@@ -150,7 +150,7 @@ def test_untrained_values_are_connected_only_when_asked_for(kind, tmp_path):
         one.save(tmp_path / "f.pb", outputs="b/y:0", freeze=True)
     both = gs.connect({"a": net(kind), "b": net(kind)}, pairs, values="initial")
     assert both.session().run("b/y:0", {"a/x:0": 1.0}) == 7.0
-    with refuses(PlanError, "values={'b': 'intial'} is no source of values", "or 'initial'"):
+    with refuses(PlanError, "values={'b': 'intial'} is not a source of values", "or 'initial'"):
         gs.connect({"a": trained, "b": net(kind)}, pairs, values={"b": "intial"})
 
 
