@@ -182,7 +182,7 @@ test("signs of expressions are text in a pattern", () => {
 test("a page refuses more than 400 boxes, and opens no fold that is not in it", () => {
   const rows = (n: number): PackedRow[] => [
     [-1, "scope", "s/", "s", "", n, "scope", 0, 64, 4],
-    ...Array.from({ length: n }, (_, i) => [0, "op", `s/${i}`, String(i), "Neg", 1, "math", 1, 64, 0]),
+    ...Array.from({ length: n }, (_, i): PackedRow => [0, "op", `s/${i}`, String(i), "Neg", 1, "math", 1, 64, 0]),
   ];
   const graph = (n: number) =>
     new PageGraph({
