@@ -24,6 +24,11 @@ STATES: dict[str, tuple[str, str]] = {
     "conflict": ("#C44F00", ""),
 }
 """Colour and dash pattern of a state; each has a second sign besides."""
+_EDGES = {
+    "new": {"stroke-width": "2"},
+    "removed": {"stroke-width": "1.6", "stroke-dasharray": "2 3"},
+    "changed": {"stroke-width": "1.6"},
+}  # what an edge of a state has besides its colour
 SIGNS = {"new": "+", "orphan": "×", "removed": "×", "changed": "~", "conflict": "!"}
 FOOT = 22.0
 """Height of the line of text below a picture, px."""
@@ -131,8 +136,12 @@ def _arrow(key: str, colour: str) -> str:
     )
 
 
+def _attributes(style: Mapping[str, str]) -> str:
+    return "".join(f' {key.replace("_", "-")}="{value}"' for key, value in style.items() if value)
+
+
 def _text(x: float, y: float, text: str, size: float = LABEL, **style: str) -> str:
-    how = "".join(f' {k.replace("_", "-")}="{v}"' for k, v in style.items())
+    how = _attributes(style)
     if measured(text):  # whatever font there is, the words stay as wide as their box was made for
         wide = width(text, size, bold=style.get("font_weight") in ("600", "700"))
         how += f' textLength="{wide:g}" lengthAdjust="spacingAndGlyphs"'
@@ -140,17 +149,15 @@ def _text(x: float, y: float, text: str, size: float = LABEL, **style: str) -> s
 
 
 def _rect(x: float, y: float, w: float, h: float, radius: float, **style: str) -> str:
-    how = "".join(f' {k.replace("_", "-")}="{v}"' for k, v in style.items())
-    return f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{radius:g}"{how}/>'
+    return f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{radius:g}"{_attributes(style)}/>'
 
 
 def _group(g: Mapping[str, Any]) -> str:
     colour, dash = STATES.get(g["state"], ("#C3CAD3", ""))
     fill = "#F7F9FB" if g["depth"] % 2 == 0 else "#EFF3F7"
     x, y, w = float(g["x"]), float(g["y"]), float(g["w"])
-    dashed = {"stroke_dasharray": dash} if dash else {}
     out = [f"<g><title>{escape(g['name'])}</title>"]
-    out.append(_rect(x, y, w, g["h"], 8, fill=fill, stroke=colour, **dashed))
+    out.append(_rect(x, y, w, g["h"], 8, fill=fill, stroke=colour, stroke_dasharray=dash))
     count = counted(int(g["count"]), "ops")
     if w > width(g["label"], LABEL, bold=True) + width(count, SUB) + 34:
         out.append(_text(x + w - 10, y + 16, count, SUB, fill=QUIET, text_anchor="end"))
@@ -172,22 +179,15 @@ def _edge(e: Mapping[str, Any], mark: str) -> str:
         style["stroke-dasharray"] = "4 3"
     else:
         style["stroke-width"] = f"{1.1 + min(int(e['n']) - 1, 8) * 0.15:.2f}"
-    if state == "new":
-        style |= {"stroke": STATES["new"][0], "stroke-width": "2"}
-        end = f"{mark}new"
-    elif state == "" and e.get("quiet"):
+    if state in _EDGES:
+        style |= {"stroke": STATES[state][0], **_EDGES[state]}
+        end = f"{mark}{state}"
+    elif not state and e.get("quiet"):
         style |= {"stroke": FAINT, "stroke-width": "0.9"}
         end = f"{mark}faint"
-    elif state == "removed":
-        style |= {"stroke": STATES["removed"][0], "stroke-width": "1.6", "stroke-dasharray": "2 3"}
-        end = f"{mark}removed"
-    elif state == "changed":
-        style |= {"stroke": STATES["changed"][0], "stroke-width": "1.6"}
-        end = f"{mark}changed"
-    how = "".join(f' {k}="{v}"' for k, v in style.items())
     more = int(e["n"]) - len(e["tensors"])
     words = "\n".join([*e["tensors"], f"and {more} more" if more > 0 else ""]).strip()
-    out = f'<path d="{escape(e["d"])}" fill="none"{how} marker-end="url(#{end})">'
+    out = f'<path d="{escape(e["d"])}" fill="none"{_attributes(style)} marker-end="url(#{end})">'
     out += f"<title>{escape(words)}</title></path>"
     if state == "removed":
         out += _text(e["lx"], e["ly"] + 4, "×", text_anchor="middle", fill=STATES["removed"][0])
@@ -227,7 +227,6 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> st
     x, y, w, h = float(b["x"]), float(b["y"]), float(b["w"]), float(b["h"])
     radius = {"op": 5.0, "variable": h / 2}.get(b["kind"], 8.0)
     colour, dash = STATES.get(b["state"], (ink.line, ""))
-    dashed = {"stroke_dasharray": dash} if dash else {}
     told = f" · {paint['told']}" if paint and paint["told"] else ""
     fading = ' opacity="0.22"' if faded else ""
     out = [f"<g{fading}><title>{escape((b['detail'] or b['name']) + told)}</title>"]
@@ -238,7 +237,7 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> st
     if b["kind"] == "series":
         out.extend(_rect(x + k, y + k, w, h, radius, fill=PAPER, stroke=ink.line) for k in (5, 2.5))
     wide = "1.6" if b["state"] else "1.1"
-    out.append(_rect(x, y, w, h, radius, fill=ink.fill, stroke=colour, stroke_width=wide, **dashed))
+    out.append(_rect(x, y, w, h, radius, fill=ink.fill, stroke=colour, stroke_width=wide, stroke_dasharray=dash))
     if in_region:
         out.append(_rect(x, y, w, h, radius, fill=INPUT, fill_opacity="0.1"))
     hidden = sum(b["hidden"].values())
