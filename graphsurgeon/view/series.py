@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,26 +133,15 @@ def _with_series(
     if not groups:
         return items, edges
     ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
-    into = list(range(len(items)))
-    made: dict[int, Item] = {}
+    folds = []
     for stem, members in groups:
-        places = {place for _, place in members}
-        if _reach(places, ahead) & _reach(places, back):
+        places = [place for _, place in members]
+        if _reach(set(places), ahead) & _reach(set(places), back):
             continue  # others lie between its members: folded, it would hide which way things go
-        some = [items[place] for _, place in members]
-        if len(some) > CROWD:
-            some = with_sections(some, among(edges, [place for _, place in members]), path)
         pattern = f"{stem}[{ranges([n for n, _ in members])}]"
-        tail = "/" if items[members[0][1]].kind == "scope" else ""
-        key = f"~{path}{pattern}{tail}"
-        first = min(places)
-        for place in places:
-            into[place] = first
-        made[first] = Item(
-            "series", key, elide(pattern), keys=(key,), members=tuple(some), alike=True,
-            first=items[first].first, leaf=pattern,
-        )  # fmt: skip
-    return merged(items, edges, into, made)
+        tail = "/" if items[places[0]].kind == "scope" else ""
+        folds.append(_Fold(places, f"~{path}{pattern}{tail}", pattern, pattern))
+    return _folded(items, edges, folds, path)
 
 
 def _reach(start: set[int], rows: list[list[int]]) -> set[int]:
@@ -189,13 +179,14 @@ def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[li
             met.add(after)
         if len(run) >= SHORTEST:
             runs.append(run)
-    made = []
+    folds = []
     for run in runs:
         types = [graph.types[items[i].op] for i in run]
         pattern = f"{items[run[0]].leaf}→{items[run[-1]].leaf}"
         label = "→".join(types[:3]) + f" … ({len(run)})"
-        made.append((run, f"~{path}{pattern}", label, pattern, f"{items[run[0]].leaf} … {items[run[-1]].leaf}", False))
-    return _folded(items, edges, made, path)
+        holds = f"{items[run[0]].leaf} … {items[run[-1]].leaf}"
+        folds.append(_Fold(run, f"~{path}{pattern}", label, pattern, holds, alike=False))
+    return _folded(items, edges, folds, path, LEAST)
 
 
 def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[list[Item], Ints]:
@@ -205,35 +196,43 @@ def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[
     for i, item in enumerate(items):
         if item.kind == "op":
             alike[graph.types[item.op], tuple(sorted(ahead[i])), tuple(sorted(back[i]))].append(i)
-    made = []
+    folds = []
     for (kind, *_), group in alike.items():
         if len(group) >= FEWEST:
             label = f"{kind} ×{len(group):,}"
             pattern = f"{label} ({items[group[0]].leaf})"
             names = f"{items[group[0]].leaf} … {items[group[-1]].leaf}"
-            made.append((group, f"~{path}{pattern}", label, pattern, names, True))
-    return _folded(items, edges, made, path)
+            folds.append(_Fold(group, f"~{path}{pattern}", label, pattern, names))
+    return _folded(items, edges, folds, path, LEAST)
 
 
-Made = tuple[list[int], str, str, str, str, bool]
+class _Fold(NamedTuple):
+    """Items that become one: their places, and what is said of them; see `Item`."""
+
+    places: list[int]
+    key: str
+    label: str
+    leaf: str
+    holds: str = ""
+    alike: bool = True
 
 
-def _folded(items: list[Item], edges: Ints, made: list[Made], path: str) -> tuple[list[Item], Ints]:
+def _folded(items: list[Item], edges: Ints, folds: list[_Fold], path: str, least: int = 0) -> tuple[list[Item], Ints]:
+    """Returns items and edges with folds in them, the largest first, as long as no less than `least` items are left."""
     into, new = list(range(len(items))), {}
     left = len(items)
-    for places, key, label, pattern, holds, alike in sorted(made, key=lambda m: -len(m[0])):
-        if left - len(places) + 1 < LEAST:
+    for fold in sorted(folds, key=lambda f: -len(f.places)):
+        if left - len(fold.places) + 1 < least:
             continue
-        left -= len(places) - 1
-        some = [items[i] for i in places]
+        left -= len(fold.places) - 1
+        some, first = [items[i] for i in fold.places], min(fold.places)
         if len(some) > CROWD:
-            some = with_sections(some, among(edges, places), path)
-        first = min(places)
-        for i in places:
+            some = with_sections(some, among(edges, fold.places), path)
+        for i in fold.places:
             into[i] = first
         new[first] = Item(
-            "series", key, elide(label), keys=(key,), members=tuple(some), alike=alike, first=items[first].first,
-            leaf=pattern, holds=elide(holds, 48),
+            "series", fold.key, elide(fold.label), keys=(fold.key,), members=tuple(some), alike=fold.alike,
+            first=items[first].first, leaf=fold.leaf, holds=elide(fold.holds, 48),
         )  # fmt: skip
     return merged(items, edges, into, new) if new else (items, edges)
 
