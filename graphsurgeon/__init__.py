@@ -33,7 +33,8 @@ from .graph.match.pattern import Pattern
 from .graph.reports import Restored, Saved, Transferred
 from .graph.selection import OpView, Selection
 from .open import open
-from .plan.plan import Fault, Plan
+from .plan.fault import Fault
+from .plan.plan import Plan
 from .plan.preview import Preview
 from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
 from .replica.cluster import LocalCluster, local_cluster

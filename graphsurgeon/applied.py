@@ -11,10 +11,11 @@ from .errors import SelectionError, one_of
 from .graph.live import TFGraph, TFOp
 from .graph.reports import untrained_text
 from .graph.variables import VARIABLE_TYPES
+from .plan.calls import step_text
 from .plan.copied import Copied
-from .plan.edits import EditStep
-from .plan.effect import Effect
-from .plan.exchange import Replaced
+from .plan.effect import Effect, Replaced
+from .plan.plan import Plan
+from .plan.steps import EditStep
 from .words import counted
 
 
@@ -23,7 +24,7 @@ class Applied:
     """The result of `Editor.apply`: ask it for a source name or object, get the copy.
 
     Args:
-        effect: the effect that was carried out.
+        plan: the plan that was carried out.
         graph: the live graph it was carried out on (for a materialised plan, the new one).
         made: what was made there.
         session: gives a session with the values of all its variables.
@@ -35,12 +36,17 @@ class Applied:
         Where a plan copies a thing twice, it is the last copy; ``done.under("first")["w"]`` is another.
     """
 
-    effect: Effect
+    plan: Plan
     graph: TFGraph
     made: Any
     session: Callable[[], Any] = lambda: None
     scope: str | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def effect(self) -> Effect:
+        """What the plan said it would do."""
+        return self.plan.effect
 
     @property
     def parts(self) -> list[Applied]:
@@ -88,7 +94,7 @@ class Applied:
         as_variable = not isinstance(key, str) and hasattr(key, "initializer")
         if as_variable:
             name = key.op.name
-        new = self._replacement(name) if owner is None or owner is self.effect.plan.base.owner else ""
+        new = self._replacement(name) if owner is None or owner is self.effect.base.owner else ""
         if new:
             return self._element(*new.split(":")) if ":" in name else self._element(new.partition(":")[0], "")
         for copied in reversed(self.copies):
@@ -98,7 +104,7 @@ class Applied:
             if found is not None:
                 return found
         wanted = name.partition(":")[0]
-        edits = any(isinstance(step, EditStep) for step in self.effect.plan.steps)
+        edits = any(isinstance(step, EditStep) for step in self.effect.steps)
         stays = edits or self.effect.mode == "materialise"
         gone = {inner for r in self.effect.replaced for inner in r.match.names} - {
             name for r in self.effect.replaced for name in r.kept
@@ -125,7 +131,7 @@ class Applied:
     @cached_property
     def _stayed(self) -> dict[str, str]:
         """What a plan that builds the graph anew has taken over from the old one: name -> what it was called."""
-        names = self.effect.plan.base.names
+        names = self.effect.base.names
         new = self.effect.renamed
         return {new.get(name, name): name for i, name in enumerate(names) if i not in self.effect.removed}
 
@@ -149,7 +155,7 @@ class Applied:
             if old is not None:
                 return self._of(copied.source.owner, old, port, as_variable)
         if self.effect.mode == "materialise" and wanted in self._stayed:
-            return self._of(self.effect.plan.base.owner, self._stayed[wanted], port, as_variable)
+            return self._of(self.effect.base.owner, self._stayed[wanted], port, as_variable)
         known = [name for c in self.copies for name in c.names]
         wrong = f"{wanted!r} was made from no other op"
         raise SelectionError(f"original({name!r})", wrong, one_of(wanted, known))
@@ -237,6 +243,6 @@ class Applied:
         count = sum(map(self._holds, self.made.infos))
         held = f", {counted(count, 'variables')}" if count else ""
         steps = self.copies if self.scope is not None else ()
-        text = "; ".join(c.step.text for c in steps) or "; ".join(s.text for s in self.effect.plan.steps)
+        text = "; ".join(step_text(c.step) for c in steps) or "; ".join(map(step_text, self.effect.steps))
         mind = f"; mind: {'; '.join(self.warnings)}" if self.warnings else ""
         return f"<Applied: {text}: {counted(len(self.ops), 'new ops')}{held}{mind}>"

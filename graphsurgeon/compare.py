@@ -11,8 +11,8 @@ import numpy as np
 from .applied import Applied
 from .errors import PlanError, SelectionError
 from .graph.live import TFSession
+from .graph.names import tensor_name
 from .graph.variables import VARIABLE_TYPES
-from .plan.plan import tensor_name
 from .words import few
 
 if TYPE_CHECKING:

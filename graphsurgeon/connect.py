@@ -12,13 +12,13 @@ import numpy as np
 from .editor import Editor
 from .errors import OpenError, PlanError, SelectionError
 from .graph.graph import Graph
-from .graph.names import SINGLES, under, valid_scope
+from .graph.names import SINGLES, tensor_name, under, valid_scope
 from .graph.opened import Opened
 from .graph.reports import untrained_text
 from .graph.selection import Query, Selection
 from .graph.supply import unneeded
 from .open import open as open_graph
-from .plan.plan import Plan, tensor_name
+from .plan.plan import Plan
 from .plan.steps import INITIAL
 from .words import few
 
@@ -152,7 +152,7 @@ def _untrained(plan: Plan, models: Mapping[str, _Model], asked: str) -> dict[str
     refused: dict[str, str] = {}
     for copied in plan.effect.copies:
         model = models[copied.step.to]
-        why = model.editor.untrained() if model.values is None else plan.unproved(copied) if plan.unproved else {}
+        why = model.editor.untrained() if model.values is None else plan.backend.unproved(copied)
         mine = {v.name: why[v.was] for v in copied.variables if v.policy == "copy" and v.was in why}
         found |= mine
         refused |= {} if model.asked else mine

@@ -14,9 +14,9 @@ from .errors import LayoutError, SelectionError
 from .graph.diff import Diff
 from .graph.diff import diff as core_diff
 from .graph.graph import Graph
+from .graph.rewired import cut_out
 from .open import open
-from .plan.rebuilding import needed
-from .plan.rewiring import cut_out
+from .plan.closure import needed
 from .screen.pane import picture_html
 from .view.contrast import contrast
 from .view.layout import place

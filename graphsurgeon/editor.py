@@ -23,7 +23,7 @@ from .graph.selection import OpView, Selection, select
 from .history import Event, History, Log, Timeline, moment
 from .plan.blocking import Blocks, blocks
 from .plan.plan import Plan
-from .plan.rebuilding import RebuildStep
+from .plan.steps import RebuildStep
 from .planning import new_plan
 from .summary import summary
 from .values import Values
@@ -386,7 +386,7 @@ class Editor:
             >>> done.original(done[y]) is y
             True
         """
-        return self.apply(self.plan().added(RebuildStep(tuple(sorted(self.orphans)))))
+        return self.apply(replace(self.plan(), steps=(RebuildStep(tuple(sorted(self.orphans))),)))
 
     @property
     def history(self) -> History:

@@ -11,10 +11,10 @@ from .applied import Applied
 from .errors import PlanError
 from .graph.graph import Graph
 from .graph.live import TFSession
+from .graph.names import tensor_name
 from .graph.opened import Opened
 from .graph.reports import Restored, Saved
 from .history import Timeline
-from .plan.plan import tensor_name
 from .plan.steps import INITIAL
 from .values import Values
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from .graph.graph import Graph
+from .graph.names import op_name
 from .graph.opened import Opened
-from .plan.plan import op_name
 from .values import Values
 
 

@@ -14,10 +14,12 @@ from .errors import PlanError, StalePlanError, SurgeryError
 from .graph.collector import gc_paused
 from .graph.graph import Graph
 from .graph.live import TFGraph, TFOp
-from .graph.names import free_name
+from .graph.names import free_name, op_name
 from .graph.opened import Opened, Unmade
 from .graph.provenance import Origin
-from .plan.plan import CopyStep, Plan, op_name
+from .plan.calls import step_text
+from .plan.plan import Plan
+from .plan.steps import CopyStep
 from .words import counted
 
 _CLOCK = itertools.count(1)
@@ -64,7 +66,7 @@ class Event:
         """Returns the entry of a plan that was applied just now."""
         effect = applied.effect
         counts = {"added": len(applied.made.ops), "removed": len(effect.removed), "variables": len(applied.made.infos)}
-        text = "; ".join(step.text for step in effect.plan.steps)
+        text = "; ".join(map(step_text, effect.steps))
         return cls(number, applied, seconds, text=text, counts=counts, names=frozenset(applied.made.ops), **about)
 
     @property
@@ -354,7 +356,7 @@ class Timeline:
                 if wrong:
                     what = f"the result is not what was previewed: {wrong[0]}"
                     raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
-                applied, number = Applied(effect, made.graph, made, values.session), next_step(before, self.events)
+                applied, number = Applied(plan, made.graph, made, values.session), next_step(before, self.events)
                 kept = noted(effect, before, made.graph, number) if record else b""
                 about: dict[str, Any] = {"record": kept}
                 if made.graph is not before:

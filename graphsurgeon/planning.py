@@ -2,95 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .graph.graph import Graph
+from .graph.graph import Graph, Mask
 from .graph.match.pattern import Pattern
 from .graph.opened import Unmade
 from .history import log_of
+from .plan.backend import Backend, Opener, Piece, Site
 from .plan.copied import Copied
-from .plan.effect import Effect
-from .plan.grafts import Piece, Tools
-from .plan.plan import Fault, Plan
+from .plan.effect import Effect, Verdict
+from .plan.fault import Fault
+from .plan.plan import Plan
 
 
 def new_plan(graph: Graph) -> Plan:
     """Returns an empty plan for the graph of a snapshot."""
-    return Plan(
-        graph, probe=_probe, picture=_picture, parts=_parts, notes=_notes, tools=_TOOLS, unproved=_unproved,
-        opener=log_of, supply=_supply,
-    )  # fmt: skip
+    return Plan(graph, backend=TENSORFLOW)
 
 
-def _probe(effect: Effect) -> list[Fault]:
-    from .tf.edit.validation import judge
+class _TensorFlow(Backend):
+    """TensorFlow, which is imported when something is asked of it."""
 
-    owners = [effect.plan.base.owner, *(copied.source.owner for copied in effect.copies)]
-    refusals = list(dict.fromkeys(owner.refusal for owner in owners if isinstance(owner, Unmade)))
-    if refusals:
-        return [Fault(refusal.asked, refusal.wrong, refusal.instead) for refusal in refusals]
-    return judge(effect)
+    def verdict(self, effect: Effect) -> Verdict:
+        from .tf.edit.validation import verdict
 
+        owners = [effect.base.owner, *(copied.source.owner for copied in effect.copies)]
+        refusals = dict.fromkeys(owner.refusal for owner in owners if isinstance(owner, Unmade))
+        return Verdict(tuple(map(Fault.of, refusals))) if refusals else verdict(effect)
 
-def _picture(plan: Plan) -> dict[str, str]:
-    from .screen.pane import plan_picture
+    def value_faults(self, effect: Effect) -> list[Fault]:
+        from .tf.copy.append import value_faults
 
-    return plan_picture(plan)
+        return value_faults(effect)
 
+    def picture(self, effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
+        from .screen.pane import plan_picture
 
-def _parts(things: Any) -> list[Any]:
-    from .tf.copy.collection_items import parts_of
+        return plan_picture(effect, marks, text)
 
-    return parts_of(things)
+    def parts(self, thing: Any) -> list[Any]:
+        from .tf.copy.collection_items import parts_of
 
+        return parts_of(thing)
 
-def _notes(copied: Copied) -> list[str]:
-    from .tf.functions.library import report
+    def notes(self, copied: Copied) -> list[str]:
+        from .tf.functions.library import report
 
-    return report(copied)
+        return report(copied)
 
+    def unproved(self, copied: Copied) -> dict[str, str]:
+        from .tf.copy.append import unproved_of
 
-def _unproved(copied: Copied) -> dict[str, str]:
-    from .tf.copy.append import unproved_of
+        return unproved_of(copied)
 
-    return unproved_of(copied)
+    def opener(self, graph: Graph) -> Opener | None:
+        return log_of(graph)
 
+    def pattern(self, thing: Any, asked: str, **about: Any) -> Pattern:
+        from .tf.edit.patterns import as_pattern
 
-def _supply(effect: Effect) -> list[Fault]:
-    from .tf.copy.append import value_faults
+        return as_pattern(thing, **about, asked="replace")
 
-    return value_faults(effect)
+    def array(self, node: Any) -> Any:
+        from .tf.edit.patterns import array_of
 
+        return array_of(node)
 
-def _trace(*given: Any) -> Piece:
-    from .tf.edit.subgraphs import traced
+    def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, asked: str) -> Piece:
+        from .tf.edit.subgraphs import traced
 
-    return traced(*given)
+        return traced(function, sites, graph, asked)
 
+    def collapsed(
+        self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str
+    ) -> Callable[..., Any]:
+        from .tf.edit.bodies import collapsed
 
-def _pattern(thing: Any, **about: Any) -> Pattern:
-    from .tf.edit.patterns import as_pattern
+        return collapsed(graph, mask, inputs, outputs, name)
 
-    return as_pattern(thing, **about)
+    def inlined(self, graph: Graph, call: str) -> Callable[..., Any]:
+        from .tf.edit.bodies import taken_apart
 
-
-def _read(node: Any) -> Any:
-    from .tf.edit.patterns import array_of
-
-    return array_of(node)
-
-
-def _collapsed(*given: Any) -> Callable[..., Any]:
-    from .tf.edit.bodies import collapsed
-
-    return collapsed(*given)
-
-
-def _inlined(*given: Any) -> Callable[..., Any]:
-    from .tf.edit.bodies import taken_apart
-
-    return taken_apart(*given)
+        return taken_apart(graph, call)
 
 
-_TOOLS = Tools(_trace, _pattern, _read, _collapsed, _inlined)
+TENSORFLOW = _TensorFlow()

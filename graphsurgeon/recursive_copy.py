@@ -22,10 +22,9 @@ from .errors import PlanError, SelectionError
 from .graph.downstream import downstream, writers_of
 from .graph.graph import Graph
 from .graph.live import TFGraph
-from .graph.names import free_name, under, valid_scope
+from .graph.names import free_name, op_name, under, valid_scope
 from .graph.selection import Query, Selection
 from .open import open
-from .plan.plan import op_name
 
 #: destination graph -> source graph -> (namespace, what the copies wait for) -> names of source ops with a copy there.
 _COPIED: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[tuple[str, frozenset[str]], set[str]]]] = (

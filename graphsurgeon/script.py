@@ -14,10 +14,8 @@ from .graph.graph import Graph
 from .graph.selection import Query, Selection
 from .history import Event, Log, log_of, moment
 from .plan.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
-from .plan.plan import CopyStep
-from .plan.rebuilding import RebuildStep
-from .plan.renaming import RenameStep
 from .plan.sources import Sources
+from .plan.steps import CopyStep, RebuildStep, RenameStep
 from .words import counted
 
 _ASKED = "to_code()"
@@ -130,27 +128,27 @@ class _Script:
                     "Give the plans alone, plan.to_code(), or begin again without that step",
                 )
             self._refuse_undone(log, event)
-            plan, self._event, self._log = event.applied.effect.plan, event, log
-            added = _by_hand(log, done, plan.base) if done or not (log.live and log.size) else []
+            effect, self._event, self._log = event.applied.effect, event, log
+            added = _by_hand(log, done, effect.base) if done or not (log.live and log.size) else []
             if added:
                 self._lines.append(_told(added, f"before step {event.number}"))
-            if any(isinstance(step, RebuildStep) for step in plan.steps):
+            if any(isinstance(step, RebuildStep) for step in effect.steps):
                 self._lines += [f"# step {event.number}", f"{word}.rebuild()"]
                 continue
-            for step in plan.steps:  # sources first: what is done to them stands before this step
+            for step in effect.steps:  # sources first: what is done to them stands before this step
                 if isinstance(step, CopyStep):
                     self.of(step.selection.graph)
-            made, calls = plan_lines(plan, self, self._sources)
+            made, calls = plan_lines(effect, self, self._sources)
             functions = [line for text in self._sources.lines for line in text.split("\n")]
             self._sources.lines.clear()
             self._lines += [f"# step {event.number}", *functions, *made, *calls, f"{word}.apply(plan)"]
 
     def _refuse_undone(self, log: Log, event: Event) -> None:
         """A plan may stand on the orphans of an undone one: then that one cannot be left out."""
-        effect, base = event.applied.effect, event.applied.effect.plan.base
+        effect, base = event.applied.effect, event.applied.effect.base
         live = log.at(event.turns[0])
         dead = {name: e.number for e in log.events if e not in live for name in e.names if name in base.index}
-        if not dead or any(isinstance(step, RebuildStep) for step in effect.plan.steps):
+        if not dead or any(isinstance(step, RebuildStep) for step in effect.steps):
             return
         after, first = effect.after, effect.first
         used = {after.names[i] for i in after.data.node[after.data.ptr[first] :].tolist()}
@@ -188,7 +186,7 @@ class _Script:
 
     def _log_of(self, graph: Graph) -> Log | None:
         """The log of a graph; of one that a step is done to, the log that has the step."""
-        own = self._event is not None and graph.owner is self._event.applied.effect.plan.base.owner
+        own = self._event is not None and graph.owner is self._event.applied.effect.base.owner
         return self._log if own else log_of(graph)
 
     def query(self, selection: Selection) -> Query:
@@ -204,7 +202,7 @@ class _Script:
 
         assert self._event is not None
         given, applied = step.values, self._event.applied
-        source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.plan.base
+        source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.base
         held, again = _held(step, applied), self._giver(given, source)
         # Where tables are filled, only the editor knows how.
         editor = giver_of(given)

@@ -433,7 +433,7 @@ def test_random_plans_and_histories_are_done_again(tmp_path):
             plan: Plan = chosen(ed.plan(), Again(built(recipe), ed), some)
             if plan.steps:
                 ed.apply(plan)
-                if ed.history[0].applied.effect.plan is plan:
+                if ed.history[0].applied.plan is plan:
                     cases[f"{number} plan"] = plan.to_code(), PLAIN
                     wanted[f"{number} plan"] = read(ed.graph_def())
         cases[f"{number} history"], wanted[f"{number} history"] = (ed.to_code(), PLAIN), read(ed.graph_def())

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SurgeryError
+from graphsurgeon.plan.arguments import Arguments
+from graphsurgeon.plan.backend import Backend
 from graphsurgeon.plan.plan import Plan
 from tests.graphs import look
 from tests.random_graphs import ENDS, NUMBER, RECIPE, built
@@ -79,8 +81,9 @@ def edited(plan: Plan, made: Any, step: Any, at: int) -> Plan:
         others = list(dict.fromkeys([one, two, *pool[:2]]))
         return plan.insert(("Identity", "Neg", "Shape", "LogicalNot")[c % 4], on=others, name=f"put{at}")
     if kind == "rename some":
-        now = list(dict.fromkeys(plan.named(thing, "") for thing in (one.op, two.op)))
-        scope = plan.named(op, "").partition("/")[0]
+        given = Arguments(plan.base, plan.steps, plan.backend, "")
+        now = list(dict.fromkeys(map(given.name, (one.op, two.op))))
+        scope = given.name(op).partition("/")[0]
         return plan.rename({**dict(zip(now, reversed(now), strict=True)), scope: f"named{at}"})
     if kind == "any attribute":
         return plan.set_attr([op], *attribute_of(plan.base.nodes[b % len(names)], a, c))
@@ -183,7 +186,7 @@ def test_what_tensorflow_is_said_to_refuse_it_refuses(recipe, steps):
         said = [f.wrong for f in plan.check() if "TensorFlow refuses" in f.wrong]
         event(f"{step[0]}: {bool(said)}")
         if said:
-            bare = replace(plan, probe=None)
+            bare = replace(plan, backend=Backend())
             assert bare.check() == ()
             with pytest.raises(SurgeryError):
                 ed.apply(bare)
@@ -199,7 +202,7 @@ def test_most_random_edits_are_taken_so_that_an_engine_that_refuses_all_is_found
         made = built(recipe)
         plan = gs.open(made.graph).plan()
         for kind, picked in zip(KINDS, numbers, strict=True):
-            faults = replace(edited(plan, made, (kind, *picked), 0), probe=None).check()
+            faults = replace(edited(plan, made, (kind, *picked), 0), backend=Backend()).check()
             (refused if faults else taken)[kind] += 1
 
     each_kind()

@@ -293,7 +293,7 @@ def test_rebuild_keeps_orphans_that_something_reads():
 
 def test_the_code_of_a_rebuild():
     ed = gs.open(tiny())
-    code = ed.rebuild().effect.plan.to_code()
+    code = ed.rebuild().plan.to_code()
     assert code.endswith("\ned = gs.open(graph)\n\ndone = ed.rebuild()\n")
     space: dict[str, Any] = {"graph": tiny()}
     exec(code, space)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..words import counted
+from .boundary import Tensor
 from .graph import Graph, Ints, Mask
 from .traversal import components, edge_rows, forward
 from .variables import FEED_TYPES
-
-if TYPE_CHECKING:
-    from ..plan.steps import Fault
-    from .boundary import Tensor
 
 _ENTER, _EXIT = ("Enter", "RefEnter"), ("Exit", "RefExit")
 _MERGE, _SWITCH = ("Merge", "RefMerge"), ("Switch", "RefSwitch", "_SwitchN")
@@ -57,31 +53,28 @@ def loops_of(graph: Graph) -> Ints:
     return np.array([*outer, -1], np.int32)[frame_of[part]]
 
 
-def context_faults(graph: Graph, mask: Mask, cuts: Iterable[Tensor], asked: str) -> list[Fault]:
-    """Faults of a selection that takes a part of a loop or of a branch, with what to take instead.
+def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, str] | None:
+    """Returns what is wrong with a selection that takes a part of a loop or of a branch, and what to take instead.
 
     Args:
         graph: the source.
         mask: the selected ops.
         cuts: tensors that are replaced, or fed.
-        asked: the request, for messages.
     """
     rows = edge_rows(graph.data)
     given = np.zeros(len(rows), np.bool_)
     for op, port in cuts:
         given |= mask[rows] & (graph.data.node == op) & (graph.data.port == port)
     entering = given | (mask[rows] & ~mask[graph.data.node])
-    return _loop_faults(graph, mask, entering, given, asked) or _branch_faults(graph, mask, entering, asked)
+    return _loop_fault(graph, mask, entering, given) or _branch_fault(graph, mask, entering)
 
 
-def _loop_faults(graph: Graph, mask: Mask, entering: Mask, given: Mask, asked: str) -> list[Fault]:
-    from ..plan.steps import Fault
-
+def _loop_fault(graph: Graph, mask: Mask, entering: Mask, given: Mask) -> tuple[str, str] | None:
     loop, rows = loops_of(graph), edge_rows(graph.data)
     within = (loop[rows] >= 0) & (loop[rows] == loop[graph.data.node])
     hits = np.flatnonzero(entering & within)
     if not len(hits):
-        return []
+        return None
     hit = int(hits[np.argmax(given[hits])])  # the one that was named, where there is one
     number = loop[rows[hit]]
     whole = loop == number
@@ -97,23 +90,18 @@ def _loop_faults(graph: Graph, mask: Mask, entering: Mask, given: Mask, asked: s
     inputs, outputs = [f"{graph.names[op]}:{port}" for op, port in ins], [f"{graph.names[i]}:0" for i in ends]
     part = int((mask & whole).sum())
     leaves = f"its outputs are {', '.join(outputs)}" if outputs else "nothing leaves it"
-    return [
-        Fault(
-            asked,
-            f"the selection cuts through a loop: {part} of its {counted(int(whole.sum()), 'ops')} are in it, "
-            f"and {_tensor(graph, hit)!r} is computed in each round",
-            f"Take the loop whole: its inputs are {', '.join(inputs)}; {leaves}",
-        )
-    ]
+    return (
+        f"the selection cuts through a loop: {part} of its {counted(int(whole.sum()), 'ops')} are in it, "
+        f"and {_tensor(graph, hit)!r} is computed in each round",
+        f"Take the loop whole: its inputs are {', '.join(inputs)}; {leaves}",
+    )
 
 
-def _branch_faults(graph: Graph, mask: Mask, entering: Mask, asked: str) -> list[Fault]:
+def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] | None:
     """A Merge takes the branch that is alive; what is given from outside always is, so the other one never counts."""
-    from ..plan.steps import Fault
-
     joints, switches = graph.typed(_MERGE), graph.typed(_SWITCH)
     if not (joints & mask).any():
-        return []
+        return None
     loose = ~joints & ~graph.typed(_EXIT)
     chosen = forward(graph, switches, within=loose)
     still = forward(graph, switches & mask, within=loose & mask, edges=~entering)
@@ -121,16 +109,13 @@ def _branch_faults(graph: Graph, mask: Mask, entering: Mask, asked: str) -> list
     lost = joints[rows] & mask[rows] & chosen[node] & ~graph.typed(_ENTER)[node] & (entering | ~still[node])
     hit = np.flatnonzero(lost)
     if not len(hit):
-        return []
+        return None
     joint, given = int(rows[hit[0]]), _tensor(graph, int(hit[0]))
-    return [
-        Fault(
-            asked,
-            f"the selection cuts through a branch of a cond: {graph.names[joint]!r} would always take {given!r}, "
-            "whatever the condition says",
-            f"Take the cond whole, or cut after it: '{graph.names[joint]}:0'",
-        )
-    ]
+    return (
+        f"the selection cuts through a branch of a cond: {graph.names[joint]!r} would always take {given!r}, "
+        "whatever the condition says",
+        f"Take the cond whole, or cut after it: '{graph.names[joint]}:0'",
+    )
 
 
 def _tensor(graph: Graph, edge: int) -> str:

@@ -11,11 +11,11 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from ..errors import SelectionError
-from ..plan.plan import op_name
 from ..words import counted, few
 from .boundary import Tensor
 from .causes import Cause, causes, lacking
 from .graph import Graph, Mask
+from .names import op_name
 from .selection import Query, Selection
 from .traversal import backward, forward, kept_edges
 from .variables import FEED_TYPES

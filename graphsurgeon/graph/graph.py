@@ -18,7 +18,7 @@ from .edges import Edges as Edges
 from .edges import Ints as Ints
 from .edges import joined, reversed_edges, side_by_side, stacked
 from .scopes import Scopes
-from .variables import State
+from .variables import State, VariableInfo
 
 Mask = NDArray[np.bool_]
 
@@ -52,6 +52,11 @@ def shape_from(text: str) -> tuple[int | None, ...] | None:
         return None
     parts = [part.strip() for part in text.strip("()").split(",")]
     return tuple(None if part == "?" else int(part) for part in parts if part)
+
+
+def value_info(info: VariableInfo) -> TensorInfo:
+    """Returns dtype and static shape of what a variable holds."""
+    return TensorInfo(info.dtype, shape_from(info.shape))
 
 
 @dataclass(frozen=True, eq=False)

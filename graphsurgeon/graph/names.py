@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 _SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\\-]*(/[A-Za-z0-9_.\\\->]+)*")
 

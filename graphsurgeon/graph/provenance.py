@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .names import under
-
-if TYPE_CHECKING:
-    from ..plan.copied import Copied
-    from ..plan.effect import Effect
-    from .graph import Graph
 
 #: The collection of a graph that holds the records, one of bytes for each step.
 COLLECTION = "graphsurgeon/provenance"
@@ -70,62 +65,6 @@ class Origin:
         text = _HOW[self.kind].format(was=self.was, graph=self.graph, step=self.step)
         text += f" (there {self.before})" if self.before else ""
         return ", ".join([text, *(f"changed in step {step} ({what})" for step, what in self.changes)])
-
-
-def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Origin]]) -> bytes:
-    """Returns what a graph is to remember of a plan.
-
-    Args:
-        effect: what the plan has done.
-        step: its number in the history.
-        before: tells where the ops of a source came from.
-    """
-    from ..plan.copied import NewPlaceholder
-
-    copies, made, covered = [], {}, set()
-    told: dict[int, Mapping[str, Origin]] = {}  # many copies may be of one source
-    for copied in effect.copies:
-        if copied.role == "graft":
-            continue  # what a plan builds comes from no other graph
-        if id(copied.source) not in told:
-            told[id(copied.source)] = before(copied.source)
-        copies.append(_copy_record(copied, told[id(copied.source)]))
-        title = copied.source.title
-        covered.update(copied.names)
-        for new in copied.stand_ins:
-            made[new.name] = ("placeholder" if isinstance(new, NewPlaceholder) else "constant", new.was, title)
-        made.update({op.name: ("setter", v.was, title) for v in copied.variables for op in v.setter})
-    made.update({name: ("inserted", "", "") for name in effect.new_names if name not in made and name not in covered})
-    changed: dict[str, list[str]] = {}
-    for op, at, tensor in effect.edits:
-        changed.setdefault(op, []).append(f"input {at} reads {tensor}")
-    for op, change in effect.changes.items():
-        changed.setdefault(op, []).append(change.text)
-    for was, now in effect.renamed.items():
-        changed.setdefault(now, []).append(f"was called {was}")
-    names, there = effect.plan.base.names, effect.after.index
-    about = {
-        "text": "; ".join(s.text for s in effect.plan.steps),
-        "copies": copies,
-        "made": made,
-        "changed": {op: ", ".join(what) for op, what in changed.items() if op in there},
-        "removed": [names[i] for i in sorted(effect.removed)],
-        "renamed": effect.renamed,
-    }
-    return written(step, about)
-
-
-def _copy_record(copied: Copied, known: Mapping[str, Origin]) -> dict[str, Any]:
-    source = copied.source
-    ops = [source.names[i] for i in copied.ops.tolist()]
-    out: dict[str, Any] = {"graph": source.title, "to": copied.step.to, "ops": ops}
-    other = {old: new for old, new in zip(ops, copied.names, strict=True) if new != under(copied.step.to, old)}
-    if other:
-        out["names"] = other
-    earlier = {op: str(known[op]) for op in ops if op in known} if known else {}
-    if earlier:
-        out["before"] = earlier
-    return out
 
 
 def written(step: int, about: Mapping[str, Any]) -> bytes:

@@ -6,9 +6,8 @@ from math import prod
 
 import numpy as np
 
-from ..plan.policies import value_info
 from ..words import counted
-from .graph import Graph, Mask
+from .graph import Graph, Mask, value_info
 from .variables import VariableInfo
 
 _BITS = {"bfloat16": 16, "half": 16, "bool": 8, "qint8": 8, "quint8": 8, "qint16": 16, "quint16": 16, "qint32": 32,

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..errors import SelectionError
 from ..graph.graph import Graph, Mask
+from ..graph.names import op_name
 from ..graph.selection import Selection
 from ..words import counted
 from .closure import variable_parts
-from .plan import op_name
 
 #: How each kind of thing is said; each has the same number of parts as its rows.
 _WORDS: dict[str, Callable[..., str]] = {

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import SelectionError, did_you_mean
-from ..graph.contexts import context_faults
+from ..graph.contexts import context_fault
 from ..graph.graph import Graph, Mask, TensorInfo
 from ..graph.names import free_name, under, valid_scope
 from ..words import counted, few
-from .fitting import axis_text, bare, both_ways, fits, fitting, handle_clash, shapes_differ
-
-if TYPE_CHECKING:
-    from .steps import ConnectStep, CopyStep, Fault
-    from .workbench import Workbench
+from .fault import Fault
+from .fitting import bare, fits, fitting
+from .steps import CopyStep
+from .workbench import Workbench
 
 
 def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
     """Faults of the scope a copy is to get: not a scope, or taken by an op or a scope of the destination."""
-    from .steps import Fault
-
     asked = f"copy(to={step.to!r})"
     if step.names is not None:
         return []  # the names are known only when it is known what is copied: see `name_faults`
@@ -65,8 +61,6 @@ def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
 
 def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[Fault]:
     """Faults of names that a copy is given one by one: no name, taken in the destination, or given twice."""
-    from .steps import Fault
-
     seen: set[str] = set()
     for name in names:
         wrong = "" if valid_scope(name) else f"{name!r} is not a name of an op"
@@ -91,8 +85,6 @@ def step_faults(
     control: Sequence[tuple[str, str]] = (),
 ) -> list[Fault]:
     """Faults of what a copy asks for: nothing selected, tensors left open, a choice that needs one graph."""
-    from .steps import Fault
-
     asked, out = f"copy(to={step.to!r})", []
     graph = step.selection.graph
     if not len(step.selection):
@@ -147,14 +139,13 @@ def step_faults(
     if not out and not (refused or unused or control):
         cuts = [] if step.unmapped == "include" else list(step.selection.inputs)
         cuts += [graph.tensor(old) for old, _ in step.inputs if old.partition(":")[0] in graph.index]
-        out += context_faults(graph, step.selection.mask, cuts, asked)
+        wrong = context_fault(graph, step.selection.mask, cuts)
+        out += [Fault(asked, *wrong)] if wrong else []
     return out
 
 
 def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, asked: str) -> list[Fault]:
     """Faults of a boundary between the writes and the reads of a TensorArray: what was written is not in the tensor."""
-    from .steps import Fault
-
     kinds = [k for k in set(graph.types) if k.startswith("TensorArray") and k.endswith(("V2", "V3"))]
     users = [i for i in np.flatnonzero(mask & graph.typed(kinds)).tolist() if len(graph.data.row(i)) > 1]
     cuts = set(entering)
@@ -175,8 +166,6 @@ def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, 
 
 def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
     """Reads ``inputs={...}``: source tensor -> destination tensor; and the faults in it: names, dtypes."""
-    from .steps import Fault
-
     mapping, faults = {}, []
     graph = step.selection.graph
     for old, new in step.inputs:
@@ -185,7 +174,7 @@ def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int
             source = graph.tensor(old, asked)
             op, port = base.tensor(new, asked)
         except SelectionError as error:
-            faults.append(Fault(error.asked, error.wrong, error.instead))
+            faults.append(Fault.of(error))
             continue
         a, b = graph.info(*source), base.info(op, port)
         if a is not None and b is not None and bare(a.dtype) != bare(b.dtype):
@@ -194,48 +183,6 @@ def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int
             continue
         mapping[source] = (base.names[op], port)
     return mapping, faults
-
-
-def connect_faults(step: ConnectStep, graph: Workbench) -> list[Fault]:
-    """Faults of a connect step: unknown names, no such input, dtype or shape clash."""
-    from .steps import Fault
-
-    asked = step.asked
-    try:
-        source = graph.tensor(step.tensor, asked)
-        op = graph.find(step.to, asked)
-    except SelectionError as error:
-        return [Fault(error.asked, error.wrong, error.instead)]
-    inputs = graph.input_names(op)
-    if not 0 <= step.input < len(inputs):
-        have = f"it has {counted(len(inputs), 'inputs')}"
-        instead = (
-            "Choose input=" + " or ".join(str(i) for i in range(min(len(inputs), 8))) if inputs else "Choose another op"
-        )
-        return [Fault(asked, f"op {step.to!r} ({graph.types[op]}) has no input {step.input}; {have}", instead)]
-    old_op, old_port = graph.row(op)[step.input]
-    new, old = graph.info(*source), graph.info(old_op, old_port)
-    if new is not None and old is not None:
-        if bare(new.dtype) != bare(old.dtype):
-            return [
-                Fault(
-                    asked,
-                    f"{step.tensor!r} is {new}, but input {step.input} of {step.to!r} takes {old.dtype} "
-                    f"(it reads {inputs[step.input]!r}, {old})",
-                    both_ways(graph.frozen(), old, source, new, [op], (old_op, old_port)),
-                )
-            ]
-        if shapes_differ(new.shape, old.shape):
-            return [
-                Fault(
-                    asked,
-                    f"{step.tensor!r} is {new}, but input {step.input} of {step.to!r} reads {inputs[step.input]!r}, "
-                    f"{old}: {axis_text(new.shape, old.shape)}",
-                    both_ways(graph.frozen(), old, source, new, [op], (old_op, old_port)),
-                )
-            ]
-    clash = handle_clash(graph, (old_op, old_port), source)
-    return [Fault(asked, *clash)] if clash else []
 
 
 def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:

@@ -167,6 +167,27 @@ def variable_ops(graph: Graph, variable: VariableInfo) -> list[int]:
     return list(numbers)
 
 
+def needed(graph: Graph, living: Mask) -> Mask:
+    """Returns the living, all they need, and what belongs to that: parts of variables, of loops, table fillers."""
+    state = graph.state
+    wholes = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in state.contexts]
+    while True:
+        found = backward(graph, living)
+        for variable in state.variables.values():
+            number = graph.index.get(variable.op)
+            if number is not None and found[number] and not living[number]:
+                found |= variable_parts(graph, variable)
+        for whole in wholes:
+            if (found & whole).any():
+                found |= whole
+        for holder, starters in state.starters.items():
+            if holder in graph.index and found[graph.index[holder]]:
+                found |= graph.mask(graph.index[s] for s in starters if s in graph.index)
+        if (found == living).all():
+            return found
+        living = found
+
+
 def _wider(graph: Graph, mask: Mask, cuts: frozenset[Tensor], data: bool, control: bool) -> Mask:
     if data:
         return backward(graph, mask, cuts, control=control)

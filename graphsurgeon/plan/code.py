@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
-from .edits import EditStep
-from .rebuilding import RebuildStep
-from .renaming import RenameStep
+from .backend import Backend
+from .calls import call, rename_call
+from .effect import Effect
 from .sources import MODULES, Sources, array_code
 from .sources import query_code as query_code
-from .steps import INITIAL, ConnectStep, CopyStep
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .steps import INITIAL, CopyStep, RebuildStep, RenameStep, Step
 
 
-def plan_code(plan: Plan) -> str:
+def plan_code(effect: Effect, backend: Backend) -> str:
     """Returns Python source that opens the graphs, makes the plan and applies it.
 
     A graph that was opened from a file is opened from it again. What cannot be written down is a variable that is to
@@ -31,13 +28,13 @@ def plan_code(plan: Plan) -> str:
     called by their names, or ``pattern``, ``replacement``.
     """
     sources = Sources()
-    names = _Names(plan, sources)
-    if any(isinstance(step, RebuildStep) for step in plan.steps):
+    names = _Names(effect, backend, sources)
+    if any(isinstance(step, RebuildStep) for step in effect.steps):
         made: list[str] = []
-        calls = [f"done = {names.of(plan.base)}.rebuild()"]
+        calls = [f"done = {names.of(effect.base)}.rebuild()"]
     else:
-        made, calls = plan_lines(plan, names, sources)
-        calls.append(f"done = {names.of(plan.base)}.apply(plan)")
+        made, calls = plan_lines(effect, names, sources)
+        calls.append(f"done = {names.of(effect.base)}.apply(plan)")
     needs = [
         line
         for line in _needs("\n".join([*names.openings, *sources.lines, *made, *calls]))
@@ -50,36 +47,40 @@ def plan_code(plan: Plan) -> str:
     return "\n".join([*head, *made, *calls, ""])
 
 
-def plan_lines(plan: Plan, names: Names, sources: Sources) -> tuple[list[str], list[str]]:
+def plan_lines(effect: Effect, names: Names, sources: Sources) -> tuple[list[str], list[str]]:
     """Returns the lines that make the selections of a plan, and those that make the plan.
 
     Args:
-        plan: the plan.
+        effect: the effect of the plan.
         names: says what graphs, values and arrays are called.
         sources: gets the functions that the plan uses.
     """
     sources.of, sources.query = names.of, names.query
-    lines: list[str] = []
-    copies = sum(isinstance(step, CopyStep) for step in plan.steps)
-    body = [f"{names.of(plan.base)}.plan()"]
-    for number, step in enumerate(plan.steps):
+    owner, lines = names.of(effect.base), list[str]()
+    copies = sum(isinstance(step, CopyStep) for step in effect.steps)
+    body = [f"{owner}.plan()"]
+    for number, step in enumerate(effect.steps):
         if isinstance(step, CopyStep):
             word = "block" if copies == 1 else f"block{number + 1}"
             lines.append(f"{word} = {sources.selection(step.selection)}")
-            body.append(_copy_code(step, word, names, step.selection.graph.owner is plan.base.owner))
+            body.append(_copy_call(step, word, names, step.selection.graph.owner is effect.base.owner))
         elif isinstance(step, RenameStep) and step.values is not None and step.values != INITIAL:
-            held = step.renames_variables(plan.effect)  # without variables there is nothing to give
-            body.append(step.code_with(names.values(step) if held else ""))
-        elif isinstance(step, EditStep):
-            body.append(step.code_for(names.of(plan.base), sources))
+            # Without variables there is nothing to give.
+            body.append(rename_call(step, names.values(step) if _renames_variables(effect, number) else ""))
         else:
-            body.append(_connect_code(step))
+            body.append(call(step, owner, sources))
     if len(body) == 1:
         return lines, [f"plan = {body[0]}"]
     one = body[0] + body[1]
     if len(body) == 2 and len(one) < 100 and names.short:
         return lines, [f"plan = {one}"]
     return lines, ["plan = (", f"    {body[0]}", *(f"    {part}" for part in body[1:]), ")"]
+
+
+def _renames_variables(effect: Effect, number: int) -> bool:
+    """Returns whether variables of the graph are among what a step has renamed."""
+    base = effect.base
+    return any(i < base.size and base.names[i] in base.state.variables for i in effect.revalued.get(number, ()))
 
 
 def _needs(text: str) -> list[str]:
@@ -89,15 +90,6 @@ def _needs(text: str) -> list[str]:
 
 #: What stands in a script, and the import it needs.
 IMPORTS = (("np.", "import numpy as np"), ("tf.", "import tensorflow as tf"))
-
-
-class Opener(Protocol):
-    """Knows how a graph was opened."""
-
-    code: str
-
-    def gives(self, graph: Graph) -> bool:
-        """Whether the code gives a graph as it is in a snapshot."""
 
 
 class Names(Protocol):
@@ -123,13 +115,12 @@ class _Names:
 
     short = False
 
-    def __init__(self, plan: Plan, sources: Sources) -> None:
-        self._sources, self._by_owner = sources, dict[int, str]()
-        self._opener = plan.opener or (lambda graph: None)
-        known = {id(g.owner): g for g in reversed(list(_graphs(plan)))}
-        others = [g for key, g in reversed(known.items()) if key != id(plan.base.owner)]
+    def __init__(self, effect: Effect, backend: Backend, sources: Sources) -> None:
+        self._backend, self._sources, self._by_owner = backend, sources, dict[int, str]()
+        known = {id(g.owner): g for g in reversed(list(_graphs(effect.steps)))}
+        others = [g for key, g in reversed(known.items()) if key != id(effect.base.owner)]
         self.openings: list[str] = []
-        self._open("ed" if not others else "dst", plan.base, "")
+        self._open("ed" if not others else "dst", effect.base, "")
         for number, graph in enumerate(others):
             suffix = "" if len(others) == 1 else str(number + 1)
             self._open(f"src{suffix}", graph, suffix or " ")
@@ -137,7 +128,7 @@ class _Names:
     def _open(self, word: str, graph: Graph, suffix: str) -> None:
         """Opens a graph again, where that gives what the plan was made for."""
         self._by_owner[id(graph.owner)] = word
-        opener = self._opener(graph)
+        opener = self._backend.opener(graph)
         if opener is not None and not opener.gives(graph):
             about = f"the editor of {graph.title!r}, with all that was done before: {word}.to_code() does it again"
             self._sources.parameters[word] = about
@@ -170,13 +161,13 @@ class _Names:
         return text or self._sources.parameter(arrays, wish, about)
 
 
-def _graphs(plan: Plan) -> Iterator[Graph]:
+def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
     """The graphs of what is copied, and of what is meant by other steps; then those of editors that give values."""
-    for step in plan.steps:
+    for step in steps:
         for chosen in (getattr(step, key, None) for key in ("selection", "given", "within")):
             if isinstance(chosen, Selection):
                 yield chosen.graph
-    for step in plan.steps:
+    for step in steps:
         giving = getattr(getattr(step, "values", None), "snapshot", None)
         if isinstance(giving, Graph):
             yield giving
@@ -208,7 +199,7 @@ def opening(code: str, title: str, sources: Sources, suffix: str = "") -> str:
     return ast.unparse(tree) if changed else code
 
 
-def _copy_code(step: CopyStep, word: str, names: Names, same: bool) -> str:
+def _copy_call(step: CopyStep, word: str, names: Names, same: bool) -> str:
     args = [word, f"to={step.to!r}"]
     if step.inputs:
         args.append("inputs={" + ", ".join(f"{a!r}: {b!r}" for a, b in step.inputs) + "}")
@@ -282,7 +273,3 @@ def _name(thing: Any) -> str:
 
 def _pairs(names: Mapping[Any, Any]) -> str:
     return repr({_name(old): _name(new) for old, new in names.items()})
-
-
-def _connect_code(step: ConnectStep) -> str:
-    return f".connect({step.tensor!r}, to={step.to!r}, input={step.input})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, VariableInfo, variable_r
 from ..words import few
 from .closure import Closure
 from .steps import CopyStep
-
-if TYPE_CHECKING:
-    from .workbench import Workbench
+from .workbench import Workbench
 
 _CARRY = (
     "carry what it held with table.export() in the original's graph and tf.raw_ops.LookupTableImportV2("
@@ -279,6 +277,12 @@ class Copied:
             variables=[v.called(new) for v in self.variables],
             control_kept={op: new(name) for op, name in self.control_kept.items()},
         )
+
+    @property
+    def made(self) -> list[str]:
+        """Names of all new ops, in the order they are made."""
+        setters = [op.name for v in self.variables for op in v.setter]
+        return [*(one.name for one in self.stand_ins), *self.names, *setters]
 
     @property
     def stand_ins(self) -> list[NewPlaceholder | NewConstant]:

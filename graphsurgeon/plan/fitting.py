@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from ..graph.boundary import Tensor
 from ..graph.contexts import loops_of
 from ..graph.graph import Graph, TensorInfo, shape_from, shape_text
 from ..graph.traversal import backward, forward
-
-if TYPE_CHECKING:
-    from .workbench import Workbench
+from .workbench import Workbench
 
 Shape = tuple[int | None, ...] | None
 #: Only so many ops are looked at: a message must not take long.

@@ -2,64 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import PlanError
-from ..graph.devices import parts
 from ..graph.graph import Graph
-from ..graph.names import op_name as op_name
-from ..graph.names import tensor_name as tensor_name
+from ..graph.match.match import Match, Matches
+from ..graph.match.pattern import Pattern
+from ..graph.names import op_name, tensor_name
 from ..graph.selection import Selection
 from ..words import counted
-from .editing import Editing
-from .edits import EditStep
-from .grafts import Tools
-from .policies import POLICIES, is_tensor
-from .renaming import RenameStep
-from .steps import ConnectStep as ConnectStep  # steps are known from here, too
-from .steps import CopyStep as CopyStep
-from .steps import Fault as Fault
-
-if TYPE_CHECKING:
-    from .code import Opener
-    from .copied import Copied
-    from .effect import Effect
-    from .preview import Preview
+from . import steps
+from .arguments import Arguments, shown, shown_by
+from .backend import Backend
+from .calls import one_line
+from .code import plan_code
+from .effect import Effect
+from .fault import Fault
+from .preview import Preview
+from .resolve import resolve
+from .steps import Step
 
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
 CONTROL = ("drop", "include", "keep", "refuse")
 SEEDS = ("keep", "new")
 COLLECTIONS = ("keep", "none", "rename", "variables")
-DEVICES = ("clear", "keep")
-#: How the arguments of a copy that are mappings are typed.
-_MAPPINGS = {
-    "inputs": "{'x:0': 'new:0'}", "reuse": "{'w': 'net/w'}", "constants": "{'x:0': array}",
-    "names": "{'x': 'net/y'}", "variables": "'copy' or {'w': 'freeze'}", "device": "'/cpu:0' or {'/gpu:0': '/cpu:0'}",
-}  # fmt: skip
-
-
-Step = CopyStep | ConnectStep | EditStep
+KEPT = ("keep", "none", "rename")
+SIDES = ("both", "inputs", "outputs")
+ASSIGN = ("copy", "leave")
+EXTERNAL = ("keep", "refuse")
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Editing):
+class Plan:
     """Steps over a destination graph. Each method returns a new plan; nothing changes before `apply`.
+
+    An edit of an op that is there already builds the graph anew: `mode` says so. With `forward`, the edits before it
+    are carried out on copies instead, and the graph stays as it is.
 
     Args:
         base: snapshot of the destination.
         steps: what to do, in order.
-        probe: asks TensorFlow's own shape inference about an effect; None where there is no TensorFlow.
-        picture: draws a plan, as mime type -> text; None where nothing draws.
-        notes: says what a copy takes along that is not in the snapshot, as functions; None where nobody can.
-        unproved: says which variables a copy would get initial values of, though it was given values, and why.
-        supply: says why values that copies are given cannot be had; asked anew each time, for sessions go on.
-        tools: builds subgraphs from Python functions; None where there is no TensorFlow.
-        opener: says how the graph of a snapshot was opened; None where nobody has opened it.
-        parts: takes an object apart into the tensors it is made of, as a SparseTensor; None where none is known.
+        backend: what planning needs of TensorFlow, and of the picture.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
@@ -71,14 +57,17 @@ class Plan(Editing):
 
     base: Graph
     steps: tuple[Step, ...] = ()
-    probe: Callable[[Effect], list[Fault]] | None = None
-    picture: Callable[[Plan], dict[str, str]] | None = None
-    parts: Callable[[Any], list[Any]] | None = None
-    notes: Callable[[Copied], list[str]] | None = None
-    tools: Tools | None = None
-    unproved: Callable[[Copied], dict[str, str]] | None = None
-    opener: Callable[[Graph], Opener | None] | None = None
-    supply: Callable[[Effect], list[Fault]] | None = None
+    backend: Backend = field(default_factory=Backend, repr=False)
+
+    def _with(self, step: Step) -> Plan:
+        """Returns the plan with one step more."""
+        return replace(self, steps=(*self.steps, step))
+
+    def _given(self, asked: str) -> Arguments:
+        """Returns what reads the arguments of a call."""
+        return Arguments(self.base, self.steps, self.backend, asked)
+
+    # -- what is made anew ----------------------------------------------------------------------
 
     def copy(
         self,
@@ -128,45 +117,25 @@ class Plan(Editing):
         Raises:
             PlanError: an argument is not one of its allowed values. All else is found by `check`.
         """
-        asked = f"copy(to={to!r})"
+        given = self._given(f"copy(to={to!r})")
         if not isinstance(selection, Selection):
-            raise PlanError(asked, f"{selection!r} is not a selection", "Make one with ed.select(...)")
-        for what, given in (("inputs", inputs), ("reuse", reuse), ("constants", constants), ("names", names)):
-            _mapping(asked, what, {} if given is None else given, "a mapping")
-        _mapping(asked, "variables", {} if isinstance(variables, str) else variables, "a text or a mapping")
-        _mapping(asked, "device", {} if isinstance(device, str) else device, "a text or a mapping")
-        policy = {"*": variables} if isinstance(variables, str) else {"*": "copy", **variables}
-        for rule, value in policy.items():
-            policy[rule] = _policy(asked, rule, _of(value, self.base, asked))
-        _one_of(asked, "unmapped", unmapped, UNMAPPED)
-        _one_of(asked, "collections", collections, COLLECTIONS)
-        _one_of(asked, "seeds", seeds, SEEDS)
-        rules = device if isinstance(device, str) and device in DEVICES else _devices(asked, device)
+            raise PlanError(given.asked, f"{selection!r} is not a selection", "Make one with ed.select(...)")
+        for what, mapping in (("inputs", inputs), ("reuse", reuse), ("constants", constants), ("names", names)):
+            given.mapping(what, {} if mapping is None else mapping)
+        policies = given.policies(variables)
+        given.one_of("unmapped", unmapped, UNMAPPED)
+        given.one_of("collections", collections, COLLECTIONS)
+        given.one_of("seeds", seeds, SEEDS)
+        devices = given.devices(device)
         if control is None:
             control = "keep" if selection.graph.owner is self.base.owner else "refuse"
-        _one_of(asked, "control", control, CONTROL)
-        source = selection.graph
-        mapped = [pair for a, b in (inputs or {}).items() for pair in self._pairs(a, b, asked)]
-        pairs = tuple((tensor_name(_end(a, source, asked)), tensor_name(self.named(b, asked))) for a, b in mapped)
-        step = CopyStep(
-            selection, str(to).strip("/"), pairs, unmapped, control, tuple(policy.items()), values, collections, rules,
-            seeds, reuse, tuple((constants or {}).items()), names, bool(trainable),
+        given.one_of("control", control, CONTROL)
+        step = steps.CopyStep(
+            selection, str(to).strip("/"), given.mapped(selection.graph, inputs or {}), unmapped, control,
+            tuple(policies.items()), values, collections, devices, seeds, reuse, tuple((constants or {}).items()),
+            names, bool(trainable),
         )  # fmt: skip
-        return replace(self, steps=(*self.steps, step))
-
-    def _pairs(self, old: Any, new: Any, asked: str) -> list[tuple[Any, Any]]:
-        """Pairs the tensors of two objects: one pair for plain tensors, several for sparse and ragged ones."""
-        if self.parts is None or isinstance(old, str):
-            return [(old, new)]
-        olds, news = self.parts(old), self.parts(new)
-        if len(olds) != len(news):
-            raise PlanError(
-                asked,
-                f"{type(old).__name__} is made of {counted(len(olds), 'tensors')}, "
-                f"and {type(new).__name__} of {len(news)}",
-                "Replace it by one of its own kind, or map its tensors one by one",
-            )
-        return list(zip(olds, news, strict=True))
+        return self._with(step)
 
     def connect(self, tensor: Any, *, to: Any, input: int = 0) -> Plan:
         """Makes input `input` of op `to` read `tensor`; both by their names in the destination after the steps so far.
@@ -187,15 +156,8 @@ class Plan(Editing):
             for at, (one, end) in enumerate(zip(tensor, ends, strict=True)):
                 plan = plan.connect(one, to=end, input=input if several else input + at)
             return plan
-        asked = f"connect({_shown(tensor, tensor_name)}, to={_shown(to, op_name)})"
-        source, end = self.named(tensor, asked), self.named(to, asked)
-        try:
-            number = index(input)
-        except TypeError:
-            wrong = f"input={input!r} is not the number of an input"
-            raise PlanError(asked, wrong, "Type the first one as input=0") from None
-        step = ConnectStep(tensor_name(source), op_name(end), number)
-        return replace(self, steps=(*self.steps, step))
+        given = self._given(f"connect({shown_by(tensor_name, tensor)}, to={shown_by(op_name, to)})")
+        return self._with(steps.ConnectStep(given.tensor(tensor), given.op(to), given.number(input)))
 
     def with_policy(self, step: int, variable: str, policy: Any) -> Plan:
         """Returns the plan with another policy for a variable of one of its copies.
@@ -208,54 +170,325 @@ class Plan(Editing):
         Raises:
             PlanError: that step is no copy, or the policy is none.
         """
-        asked = f"with_policy({step}, {variable!r}, {policy!r})"
+        given = self._given(f"with_policy({step}, {variable!r}, {policy!r})")
         old = self.steps[step] if 0 <= step < len(self.steps) else None
-        if not isinstance(old, CopyStep):
-            copies = [str(i) for i, s in enumerate(self.steps) if isinstance(s, CopyStep)]
-            raise PlanError(asked, f"step {step} is no copy", f"The copies are steps {', '.join(copies) or '(none)'}")
-        rules = {**dict(old.variables), variable: _policy(asked, variable, _of(policy, self.base, asked))}
+        if not isinstance(old, steps.CopyStep):
+            copies = ", ".join(str(i) for i, s in enumerate(self.steps) if isinstance(s, steps.CopyStep)) or "(none)"
+            raise PlanError(given.asked, f"step {step} is no copy", f"The copies are steps {copies}")
+        rules = {**dict(old.variables), variable: given.policy(variable, policy)}
         new = replace(old, variables=tuple(rules.items()))
         return replace(self, steps=(*self.steps[:step], new, *self.steps[step + 1 :]))
 
-    def added(self, step: Any) -> Plan:
-        """Returns the plan with one step more."""
-        return replace(self, steps=(*self.steps, step))
+    # -- what is there is changed ----------------------------------------------------------------
 
-    def named(self, thing: Any, asked: str) -> str:
-        """Returns the name that an op or tensor has after the steps so far, given by that name or as an object."""
-        return self._called(_end(thing, self.base, asked))
+    def reroute(self, old: Any, *, to: Any = None, only: Any = None, but: Any = ()) -> Plan:
+        """Lets the consumers of a tensor read another.
 
-    def _called(self, thing: Any) -> str:
-        name = str(getattr(thing, "name", thing))
-        if isinstance(thing, str) or getattr(thing, "graph", None) is None:
-            return name
-        for step in self.steps:  # an object is called what it was before any of them
-            if isinstance(step, RenameStep):
-                name = step.called(name)
-        return name
+        Args:
+            old, to: tensors, by name or object, or as many in two lists; or `old` a dict of old -> new, and no `to`.
+                Dtypes and shapes must fit. Several are rerouted at once: they may change places.
+            only: ops that are meant, as a selection, names or objects; None: all.
+            but: ops that are not.
+
+        Example:
+            >>> from graphsurgeon.graph.graph import Graph
+            >>> from graphsurgeon.plan.plan import Plan
+            >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Neg", ["a"])])
+            >>> after = Plan(g).reroute("a:0", to="b:0", but="z").after()
+            >>> after.input_names(2), after.input_names(3)
+            (['b:0'], ['a:0'])
+        """
+        given = self._given(f"reroute({shown(old)!r}, to={shown(to)!r})")
+        limits = given.some_ops(only)
+        return self._with(steps.RerouteStep(*given.two(old, to), limits, given.ops(but)))
+
+    def swap(self, a: Any, b: Any = None) -> Plan:
+        """Lets the consumers of two tensors change places; of as many in two lists, or of the pairs of a dict."""
+        return self._with(steps.SwapStep(*self._given(f"swap({shown(a)!r}, {shown(b)!r})").two(a, b)))
+
+    def bypass(self, ops: Any, *, input: int | str | None = None, output: int | str | None = None) -> Plan:
+        """Lets what reads ops read what these read themselves; the ops stay.
+
+        Args:
+            ops: an op, several, a selection, or a name scope. Each connected part of them is bypassed by itself.
+            input: what is read instead. Of one op the number of its input, by default 0; of several the tensor that
+                enters, by name or by number among those that enter; by default the only one that fits.
+            output: what is read no more. Of one op the number of its output, by default 0; of several the tensor that
+                leaves, by name or number; by default all that come from what enters and are read outside.
+
+        Example:
+            >>> from graphsurgeon.graph.graph import Graph
+            >>> from graphsurgeon.plan.plan import Plan
+            >>> g = Graph.of([("x", "Placeholder", []), ("s/a", "Neg", ["x"]), ("s/b", "Exp", ["s/a"]),
+            ...               ("y", "Neg", ["s/b"])])
+            >>> Plan(g).bypass("s").after().input_names(3)
+            ['x:0']
+        """
+        given = self._given(f"bypass({shown(ops)!r})")
+        first, last = (end if end is None or isinstance(end, int) else given.tensor(end) for end in (input, output))
+        chosen, names = given.scope_or_ops(ops)
+        if not names:
+            raise PlanError(given.asked, "it has no ops", "Give at least one op")
+        return self._with(steps.BypassStep(names, first, last, chosen))
+
+    def detach(self, ops: Any, *, side: str = "both") -> Plan:
+        """Cuts ops off: placeholders feed them (``inputs``), or feed what reads them (``outputs``), or ``both``.
+
+        Raises:
+            PlanError: `side` is none of these.
+        """
+        given = self._given(f"detach({shown(ops)!r})")
+        given.one_of("side", side, SIDES)
+        return self._with(steps.DetachStep(given.ops(ops), side))
+
+    def insert(
+        self, op: Any, *, on: Any, name: str | Iterable[str], only: Any = None, but: Any = (), **attributes: Any
+    ) -> Plan:
+        """Puts a new op of one input, or a subgraph, on the edges between a tensor and its consumers.
+
+        Args:
+            op: its type, as ``"Identity"`` or ``"Relu"``; or a Python function of one tensor, which gives one.
+            on: the tensor it reads; or several in a list, each of which gets one.
+            name: what to call it; the scope of the ops that a function makes. Of several the first is called this,
+                the others ``name_1``, ``name_2`` …; or a list of as many names.
+            only, but: which consumers, as in `reroute`.
+            attributes: values of its attributes; its dtype is that of the tensor.
+
+        Raises:
+            PlanError: a tensor is named twice, there are more or fewer names than tensors, or a function gets
+                attributes.
+
+        Example:
+            >>> from graphsurgeon.graph.graph import Graph
+            >>> from graphsurgeon.plan.plan import Plan
+            >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Add", ["a", "b"])])
+            >>> Plan(g).insert("Identity", on=["a", "b"], name="probe").after().input_names(2)
+            ['probe:0', 'probe_1:0']
+        """
+        word = self._given("insert()").word(op, "function") if callable(op) else ""
+        given = self._given(f"insert({word or repr(op)}, on={shown(on)!r})")
+        limits, held = given.some_ops(only), tuple(attributes.items())
+        if callable(op) and held:
+            wrong = f"a function has no attribute {held[0][0]!r}"
+            raise PlanError(given.asked, wrong, "Give what it needs inside: lambda x: f(x, ...)")
+        tensors = tuple(map(given.tensor, on if isinstance(on, (list, tuple)) else [on]))
+        if len(set(tensors)) < len(tensors) or not tensors:
+            wrong = "a tensor is named twice" if tensors else "it names no tensor"
+            raise PlanError(given.asked, wrong, "Name each once")
+        names = name if isinstance(name, str) else tuple(map(str, name))
+        if not isinstance(names, str) and len(names) != len(tensors):
+            wrong = f"{counted(len(names), 'names')} against {counted(len(tensors), 'tensors')}"
+            raise PlanError(given.asked, wrong, "Give as many names, or one for all")
+        return self._with(steps.InsertStep(op, tensors, names, held, limits, given.ops(but), word))
+
+    def remove(self, ops: Any, *, stitch: bool = False) -> Plan:
+        """Takes ops out of the graph.
+
+        Args:
+            ops: a selection, names or objects. Nothing that stays may read them.
+            stitch: what reads output 0 of a removed op reads what its first input reads.
+        """
+        return self._with(steps.RemoveStep(self._given(f"remove({shown(ops)!r})").ops(ops), bool(stitch)))
+
+    def set_attr(self, ops: Any, name: str, value: Any) -> Plan:
+        """Sets an attribute of ops; None clears one that begins with ``_``."""
+        given = self._given(f"set_attr({shown(ops)!r}, {name!r})")
+        return self._with(steps.SetStep(given.ops(ops), ((name, value),)))
+
+    def set_device(self, ops: Any, device: str) -> Plan:
+        """Sets the device of ops; an empty text lets TensorFlow choose."""
+        given = self._given(f"set_device({shown(ops)!r}, {device!r})")
+        return self._with(steps.SetStep(given.ops(ops), (), str(device)))
+
+    def add_control(self, op: Any, after: Any) -> Plan:
+        """Lets an op run after others."""
+        given = self._given(f"add_control({shown(op)!r})")
+        return self._with(steps.OrderStep(given.ops(op)[0], given.ops(after), False))
+
+    def remove_control(self, op: Any, after: Any = None) -> Plan:
+        """Lets an op no longer wait for others; for none at all where `after` is not given."""
+        given = self._given(f"remove_control({shown(op)!r})")
+        others = given.some_ops(after)
+        return self._with(steps.OrderStep(given.ops(op)[0], others, True))
+
+    def reroute_control(self, old: Any, *, to: Any, only: Any = None, but: Any = ()) -> Plan:
+        """Lets what waits for an op wait for others instead.
+
+        Args:
+            old: the op that is waited for, by name or object.
+            to: one op or several.
+            only, but: which ops that wait, as in `reroute`.
+        """
+        given = self._given(f"reroute_control({shown(old)!r}, to={shown(to)!r})")
+        limits = given.some_ops(only)
+        return self._with(steps.RerouteOrderStep(given.ops(old)[0], given.ops(to), limits, given.ops(but)))
+
+    def rename(self, old: Any, to: str | None = None, *, values: Any = None) -> Plan:
+        """Gives ops, or name scopes with all in them, other names: those of the graph, or what the plan makes.
+
+        Nothing else changes: what reads them reads them under the new names, and so does what is placed with them, or
+        lists them in a collection. Steps after this one use the new names.
+
+        Its variables keep the values they hold: `session` hands them over, and back again after an undo.
+
+        Args:
+            old: an op or name scope; or a dict of old -> new, all of which change at once: names may change places.
+                An op that is named itself goes where it is sent, whatever happens to its scope.
+            to: the new name, which must be free.
+            values: other values for its variables: ``"initial"`` resets them; else as in `copy`. An undo brings back
+                what they held before.
+
+        Raises:
+            PlanError: no new name is given, or two.
+
+        Example:
+            >>> from graphsurgeon.graph.graph import Graph
+            >>> from graphsurgeon.plan.plan import Plan
+            >>> g = Graph.of([("a/x", "Const", []), ("b/x", "Neg", ["a/x"])])
+            >>> Plan(g).rename({"a": "b", "b": "a"}).after().names
+            ['b/x', 'a/x']
+        """
+        given = self._given(f"rename({shown(old)!r})")
+        if isinstance(old, Mapping) == (to is not None):
+            wrong = "a dict says both names" if to is not None else "it has no new name"
+            raise PlanError(given.asked, wrong, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
+        pairs = old.items() if isinstance(old, Mapping) else [(old, to)]
+        names = tuple((given.op(one).strip("/"), str(new).strip("/")) for one, new in pairs)
+        if not names or len({name for name, _ in names}) < len(names):
+            wrong = "an op or scope is named twice" if names else "it is empty"
+            raise PlanError(given.asked, wrong, "Name each once")
+        return self._with(steps.RenameStep(names, values))
+
+    # -- ops are made anew for what is there ----------------------------------------------------
+
+    def forward(self, to: str, *, until: Any = None, assign: str = "leave", collections: str = "none") -> Plan:
+        """Carries the edits so far out on copies of what they change: nothing that exists is touched.
+
+        All ops downstream of what changes are made again under a scope, with the new inputs. Variables are shared, and
+        so is what does not change. Sessions that are open see the copies at once; the originals give what they gave.
+        ``done["loss:0"]`` is the loss after the edits.
+
+        Args:
+            to: the scope of the copies.
+            until: ops or tensors to stop at; default: everything downstream. Loops and conds of TF1 that are touched
+                are made again whole.
+            assign: what to do with ops that set variables, tables, queues: ``leave`` them and what only feeds them as
+                they are, or ``copy`` them, so that the copies set the same state.
+            collections: ``none``, or the names under which copies are put in collections, as in `copy`.
+
+        Raises:
+            PlanError: `assign` or `collections` is not known. All else is found by `check`.
+
+        Example:
+            >>> from graphsurgeon.graph.graph import Graph
+            >>> from graphsurgeon.plan.plan import Plan
+            >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Exp", ["y"])])
+            >>> plan = Plan(g).reroute("a:0", to="b:0").forward(to="new")
+            >>> after = plan.after()
+            >>> plan.mode, after.names[4:], after.input_names(2), after.input_names(4)
+            ('append', ['new/y', 'new/z'], ['a:0'], ['b:0'])
+        """
+        given = self._given(f"forward(to={to!r})")
+        given.one_of("assign", assign, ASSIGN)
+        given.one_of("collections", collections, KEPT)
+        return self._with(steps.ForwardStep(str(to).strip("/"), given.ends(until), assign, collections))
+
+    def replace(
+        self,
+        what: Any,
+        by: Any,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        where: Mapping[str, Any] | None = None,
+        attributes: str | Iterable[str] = (),
+        constants: str = "any",
+        within: Selection | None = None,
+        external: str = "refuse",
+        to: str = "",
+    ) -> Plan:
+        """Puts another subgraph in the place of each match of a pattern.
+
+        What reads an output of a match reads what replaces it. Ops of the match that nothing needs any more go; with
+        `forward` they stay, and nothing that exists is touched. Matches that overlap, or of which a replacement would
+        be computed from itself, are left as they are, and it is said. Control edges go over to what replaces.
+        ``done.matches`` says for each match what took its place.
+
+        Args:
+            what: a pattern: a Python function of tensors, a selection (all like it), a small graph or a `Pattern`, as
+                for ``ed.match``; or matches that it has found: all, some in a list, or one.
+            by: a Python function. Its arguments are inputs of the pattern, by name or in their order; one called
+                ``match`` is given the `Match`, with the attributes and constants of its ops. It returns what takes the
+                place of the outputs: one tensor, or several in a list, in order, or in a dict by name. An argument may
+                be returned as it is. Variables that it makes are the graph's own, with initial values. Or an op type,
+                as ``"Softplus"``: one op that takes the inputs of the pattern, in their order.
+            inputs, where, attributes, constants: as for ``ed.match``.
+            within: replace matches among these ops only.
+            external: what to do with a match of which others read an inner tensor: ``refuse`` it, so that it is left
+                as it is, and said; or ``keep`` its inner ops there for them.
+            to: the scope of the new ops; default: the name of the first output. A number is added where it is taken.
+
+        Raises:
+            PlanError: `external` is not known, or `by` is neither a function nor a text.
+            SelectionError: `what` is no pattern. All else is found by `check`.
+        """
+        given = self._given("replace()")
+        words = given.word(what, "pattern"), by if isinstance(by, str) else given.word(by, "replacement")
+        given = self._given(f"replace({words[0]}, {repr(by) if isinstance(by, str) else words[1]})")
+        given.one_of("external", external, EXTERNAL)
+        if not (isinstance(by, str) or callable(by)):
+            wrong = f"{type(by).__name__} is no function"
+            raise PlanError(given.asked, wrong, "Give a function of the pattern's inputs, or an op type")
+        about = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
+        default: dict[str, Any] = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
+        options = tuple((key, value) for key, value in about.items() if value != default[key])
+        found: Pattern | tuple[Match, ...]
+        if isinstance(what, Match):
+            found = (what,)
+        elif isinstance(what, Matches) or (isinstance(what, (list, tuple)) and all(isinstance(m, Match) for m in what)):
+            found = tuple(what)
+        else:
+            found = self.backend.pattern(what, given.asked, **about)
+        if not isinstance(found, Pattern) and found and found[0].graph.owner is not self.base.owner:
+            wrong = f"the matches are of another graph, {found[0].graph.title}"
+            raise PlanError(given.asked, wrong, f"Look for them in {self.base.title}")
+        return self._with(steps.ReplaceStep(found, by, str(to).strip("/"), external, within, what, words, options))
+
+    def collapse(self, what: Any, *, name: str) -> Plan:
+        """Makes one function call of ops: a ``PartitionedCall``, or a ``StatefulPartitionedCall`` where state is used.
+
+        Variables, placeholders and tables in it stay outside; the call takes what it reads of them, variables by their
+        handles. It has a gradient. Numbers are the same, but for the last bit where TensorFlow fuses ops.
+
+        Args:
+            what: a selection, a name scope, or names.
+            name: what to call it: a name that no op and no scope has.
+        """
+        chosen, ops = self._given(f"collapse(name={name!r})").scope_or_ops(what)
+        return self._with(steps.CollapseStep(ops, str(name).strip("/"), chosen))
+
+    def inline(self, calls: Any) -> Plan:
+        """Puts what function calls compute in the place of the calls, those inside them too, under their names.
+
+        Args:
+            calls: ``PartitionedCall`` ops, by name or object. A v2 ``If``, ``While`` or ``Case`` cannot be inlined.
+        """
+        return self._with(steps.InlineStep(self._given("inline()").ops(calls)))
+
+    # -- what it does ---------------------------------------------------------------------------
 
     @cached_property
     def effect(self) -> Effect:
         """All that applying this plan would do, worked out once."""
-        from .effect import resolve
-
-        return resolve(self)
+        return resolve(self.base, self.steps, self.backend)
 
     @property
     def mode(self) -> str:
         """``append`` (nothing that exists is touched) or ``materialise`` (a new graph is built)."""
         return self.effect.mode
 
-    @cached_property
-    def _faults(self) -> tuple[Fault, ...]:
-        found = list(self.effect.faults)
-        if not found and self.probe is not None:
-            found = self.probe(self.effect)
-        return tuple(found)
-
     def check(self) -> tuple[Fault, ...]:
         """Returns every fault at once; empty when the plan can be applied."""
-        return self._faults or (tuple(self.supply(self.effect)) if self.supply is not None else ())
+        return self.backend.check(self.effect)
 
     def after(self) -> Graph:
         """Returns the destination as it would be after the plan."""
@@ -263,91 +496,20 @@ class Plan(Editing):
 
     def preview(self) -> Preview:
         """Returns what the plan changes, as text, table and marks; touches no graph."""
-        from .preview import Preview
-
-        return Preview(self)
+        return Preview(self.effect, self.backend)
 
     def to_code(self) -> str:
         """Returns Python that makes and applies the same plan."""
-        from .code import plan_code
-
-        return plan_code(self)
+        return plan_code(self.effect, self.backend)
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def __repr__(self) -> str:
-        return f"<Plan for {self.base.title}: " + ("; ".join(s.text for s in self.steps) or "empty") + ">"
+        return one_line(self.base.title, self.steps)
 
     def __str__(self) -> str:
         return str(self.preview())
 
-    def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
-        drawn = self.picture(self) if self.picture is not None else {}
-        return {"text/plain": str(self), **drawn}
-
-
-def _of(thing: Any, graph: Graph, asked: str) -> Any:
-    """Returns an op, tensor or variable given as an object; refuses one that is of another graph than this."""
-    owner = None if isinstance(thing, str) else getattr(thing, "graph", None)
-    if owner is not None and owner is not graph.owner:
-        name = str(getattr(thing, "name", thing))
-        raise PlanError(
-            asked,
-            f"{name!r} is an object of another graph, not of {graph.title}",
-            "Give the one of this graph, or its name as text",
-        )
-    return thing
-
-
-def _end(thing: Any, graph: Graph, asked: str) -> Any:
-    """Returns an op or tensor given by its name or as an object of this graph; refuses all else."""
-    if not _is_named(thing):
-        wrong = f"{thing!r} is not an op or a tensor, nor the name of one"
-        raise PlanError(asked, wrong, "Give the object, or its name as text: 'x' or 'x:0'")
-    return _of(thing, graph, asked)
-
-
-def _is_named(thing: Any) -> bool:
-    return isinstance(thing, str) or hasattr(thing, "name")
-
-
-def _shown(thing: Any, name: Callable[[Any], str]) -> str:
-    return repr(name(thing) if _is_named(thing) else thing)
-
-
-def _mapping(asked: str, what: str, value: Any, kind: str) -> None:
-    if not isinstance(value, Mapping):
-        raise PlanError(asked, f"{what}={value!r} is not {kind}", f"Give {what} as {_MAPPINGS[what]}")
-
-
-def _policy(asked: str, rule: str, value: Any) -> str:
-    """Reads what is to become of a variable: a word, or the tensor that replaces it."""
-    if isinstance(value, str) and value in POLICIES:
-        return value
-    if rule != "*" and (is_tensor(value) if isinstance(value, str) else hasattr(value, "name")):
-        return tensor_name(value)
-    raise PlanError(
-        asked,
-        f"variables={value!r} is not known",
-        f"Choose one of {', '.join(map(repr, POLICIES))}; a single variable can also be replaced by a tensor: "
-        "variables={'w': 'name:0'}",
-    )
-
-
-def _devices(asked: str, device: Any) -> tuple[tuple[str, str], ...]:
-    """Reads a device for all ops, or a mapping of old devices to new ones."""
-    rules = {"*": device} if isinstance(device, str) else device
-    for name in [n for pair in rules.items() for n in pair if n != "*"]:
-        if parts(name) is None:
-            raise PlanError(
-                asked,
-                f"device={name!r} is no device",
-                "Choose 'clear', 'keep', a device as '/cpu:0' or '/job:ps/task:1', or {old: new}",
-            )
-    return tuple(rules.items())
-
-
-def _one_of(asked: str, what: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise PlanError(asked, f"{what}={value!r} is not known", f"Choose one of {', '.join(map(repr, allowed))}")
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        return self.preview()._repr_mimebundle_(**options)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import SelectionError, one_of
-from ..graph.graph import Graph, Mask, TensorInfo, shape_from
+from ..graph.graph import Graph, Mask, value_info
 from ..graph.variables import VariableInfo
 from ..words import few
-
-if TYPE_CHECKING:
-    from .steps import CopyStep, Fault
-    from .workbench import Workbench
+from .fault import Fault
+from .fitting import axis_text, bare, fitting, shapes_differ
+from .steps import CopyStep
+from .workbench import Workbench
 
 #: Words for a policy; a tensor name in place of a word means: replaced by that tensor.
 POLICIES = ("copy", "freeze", "initial", "share")
@@ -101,15 +100,8 @@ def substituted(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple[li
     return found, gone & mask
 
 
-def value_info(info: VariableInfo) -> TensorInfo:
-    """Returns dtype and static shape of what a variable holds."""
-    return TensorInfo(info.dtype, shape_from(info.shape))
-
-
 def rule_faults(step: CopyStep, graph: Graph) -> list[Fault]:
     """Faults of rules that name no variable of the source."""
-    from .steps import Fault
-
     known = graph.state.variables
     for rule, policy in step.variables:
         if rule != "*" and not any(rule == name or fnmatch.fnmatchcase(name, rule) for name in known):
@@ -128,8 +120,6 @@ def reference_faults(graph: Graph, mask: Mask, given: Iterable[tuple[int, int]],
         given: tensors (op, output) for which plain tensors stand.
         asked: the request, for messages.
     """
-    from .steps import Fault
-
     out = []
     for op, port in given:
         info = graph.info(op, port)
@@ -182,9 +172,6 @@ def spare(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask
 
 def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitute]) -> list[Fault]:
     """Faults of freezing and replacing: ops that change the variable, no values, a tensor that does not fit."""
-    from .fitting import axis_text, bare, fitting, shapes_differ
-    from .steps import Fault
-
     out: list[Fault] = []
     for sub in found:
         name = sub.info.op
@@ -204,7 +191,7 @@ def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitut
             try:
                 new = base.info(*base.tensor(sub.tensor, asked))
             except SelectionError as error:
-                out.append(Fault(error.asked, error.wrong, error.instead))
+                out.append(Fault.of(error))
                 continue
             old = value_info(sub.info)
             if new is None:

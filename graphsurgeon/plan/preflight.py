@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..graph.graph import Graph, Mask
 from ..graph.names import under
-
-if TYPE_CHECKING:
-    from .steps import CopyStep, Fault
+from .fault import Fault
+from .steps import CopyStep
 
 #: Ops that meet their partners under a key that belongs to the whole process, or to several of them.
 _MEETING = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")
@@ -36,8 +35,6 @@ def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ())
 
 def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> list[Fault]:
     """Faults in the attributes of the ops of a copy: partners met under a key, a shared name that is taken."""
-    from .steps import Fault
-
     graph, asked, out = step.selection.graph, f"copy(to={step.to!r})", []
     if step.to or same:
         kinds, _, kind_of = graph.kinds

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..graph.graph import value_info
 from ..words import counted, few
-from .policies import value_info
-from .slices import slice_size
-
-if TYPE_CHECKING:
-    from .copied import Copied
-    from .effect import Effect
-    from .plan import Plan
+from .backend import Backend
+from .calls import one_line, step_text
+from .copied import Copied
+from .effect import Effect
+from .resolve.forward import slice_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +33,8 @@ class Preview:
         nothing that exists is touched
     """
 
-    plan: Plan
-
-    @property
-    def effect(self) -> Effect:
-        """All that the plan would do."""
-        return self.plan.effect
+    effect: Effect
+    backend: Backend
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -114,7 +109,7 @@ class Preview:
             rows.append({"kind": "change", "name": name, "was": name, "what": change.text})
         for old, new in self.effect.renamed.items():
             rows.append({"kind": "renamed", "name": new, "was": old, "what": ""})
-        base = self.plan.base
+        base = self.effect.base
         for number in sorted(self.effect.removed):
             rows.append({"kind": "removed", "name": "", "was": base.names[number], "what": base.types[number]})
         return rows
@@ -122,8 +117,7 @@ class Preview:
     @cached_property
     def _unproved(self) -> dict[int, dict[str, str]]:
         """For each copy, which variables of the source have no value but their initial one, and why."""
-        ask = self.plan.unproved
-        return {id(copied): ask(copied) if ask else {} for copied in self.effect.copies}
+        return {id(copied): self.backend.unproved(copied) for copied in self.effect.copies}
 
     def start_of(self, copied: Copied, variable: str, policy: str) -> str:
         """Returns what a variable of the source gives its copy, in words.
@@ -141,18 +135,19 @@ class Preview:
     def __repr__(self) -> str:
         return str(self)
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        return self.plan._repr_mimebundle_(**options)
+    def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
+        drawn = self.backend.picture(self.effect, self.marks, one_line(self.effect.base.title, self.effect.steps))
+        return {"text/plain": str(self), **drawn}
 
     def __str__(self) -> str:
-        effect, plan = self.effect, self.plan
-        lines = [f"plan for {plan.base.title}"]
-        lines += [f"  {i}. {step.text}" for i, step in enumerate(plan.steps, 1)] or ["  (no steps yet)"]
+        effect = self.effect
+        lines = [f"plan for {effect.base.title}"]
+        lines += [f"  {i}. {step_text(step)}" for i, step in enumerate(effect.steps, 1)] or ["  (no steps yet)"]
         made: list[str] = []
         copies = [copied for copied in effect.copies if copied.role == "copy"]
         for copied in copies:
             made += _copied_lines(self, copied, len(copies) == 1)
-            made += [f"  {note}" for note in (plan.notes(copied) if plan.notes else ())]
+            made += [f"  {note}" for note in self.backend.notes(copied)]
         if made:
             lines += ["makes", *made]
         if effect.connections:
@@ -172,11 +167,11 @@ class Preview:
             if count:
                 anew = counted(count, "ops")
                 lines.append(f"  forward(to=...) would touch nothing, and make {anew} downstream again instead")
-        elif plan.steps and not effect.faults:
+        elif effect.steps and not effect.faults:
             lines.append("nothing that exists is touched")
         if effect.warnings:
             lines += ["mind", *(f"  {w}" for w in effect.warnings)]
-        faults = plan.check()
+        faults = self.backend.check(effect)
         if faults:
             lines += ["cannot be applied", *("  " + str(f).replace("\n", "\n    ") for f in faults)]
         return "\n".join(lines)
@@ -199,7 +194,7 @@ def _edit_lines(effect: Effect) -> list[str]:
     if changes:
         lines += ["changes", *_some([f"{name}: {change.text}" for name, change in changes.items()])]
     if effect.removed:
-        names = effect.plan.base.names
+        names = effect.base.names
         lines += ["removes", *_some([names[number] for number in sorted(effect.removed)])]
     return lines
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..graph.graph import Graph, Ints, Mask, TensorInfo
+from ..graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES
 from .copied import rows_of
-from .policies import value_info
-
-if TYPE_CHECKING:
-    from .effect import Effect
+from .effect import Effect
 
 Shape = tuple[int | None, ...] | None
 
@@ -44,14 +40,14 @@ def unsure(effect: Effect) -> Mask:
     What TensorFlow was told of a tensor (`set_shape`) holds of a copy as long as all that the copy is computed from
     is what the original's was, or something narrower.
     """
-    after, gone = effect.after, effect.plan.base.mask(sorted(effect.removed))
+    after, gone = effect.after, effect.base.mask(sorted(effect.removed))
     less = int(gone.sum())
     start = np.zeros(after.size, np.bool_)
     if effect.mode != "append":
         stay = np.flatnonzero(~gone).astype(np.int32)
-        place = np.full(effect.plan.base.size, -1, np.int32)
+        place = np.full(effect.base.size, -1, np.int32)
         place[stay] = np.arange(len(stay), dtype=np.int32)
-        _mark(start, after, effect.plan.base, stay, place, 0)
+        _mark(start, after, effect.base, stay, place, 0)
     for copied in effect.copies:
         place = np.where(copied.place >= 0, copied.place - less, -1) if less else copied.place
         # A placeholder in the place of a resource is told what the resource holds.
@@ -172,7 +168,12 @@ class Foreseen:
         self._effect, self._told = effect, effect.after.outputs_of
         self._loose: Mask | None = None
         self._changed: frozenset[int] = frozenset()
+        self._whole: Effect | None = None
         self._narrower: bool | None = None
+
+    def complete(self, effect: Effect) -> None:
+        """Says that the effect is worked out, this included: what only TensorFlow knows can be asked for."""
+        self._whole = effect
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         told = self._told(number) if self._told else None
@@ -190,17 +191,17 @@ class Foreseen:
 
     def _contradicted(self) -> Mapping[int, Sequence[TensorInfo]]:
         """What TensorFlow infers where an original was told what is not true of what the plan makes of it."""
-        effect = self._effect
-        if self._narrower is None and effect.resolved:
+        effect = self._whole
+        if effect is None:
+            return {}
+        if self._narrower is None:
             self._narrower = False  # while it is worked out
             self._narrower = bool(effect.blame) or any(
                 copied.source.info(*old) != effect.after.info(effect.after.index[name], port)
                 for copied in effect.copies
                 for old, (name, port) in copied.external.items()
             )
-        if self._narrower and effect.inferred is None:
-            effect.plan.check()  # it asks TensorFlow
-        return effect.inferred or {}
+        return effect.verdict.inferred if self._narrower else {}
 
     def _original(self, number: int) -> bool:
         """Whether the shapes of an op are told from those of an original: one that is new has only its own."""

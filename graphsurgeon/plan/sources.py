@@ -14,13 +14,12 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from keyword import iskeyword, kwlist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from ..graph.graph import Graph
-    from ..graph.selection import Query, Selection
+from ..graph.graph import Graph
+from ..graph.selection import Query, Selection
 
 _SIGNS = {"or": "|", "and": "&", "minus": "-"}
 #: Names that code uses for things of its own: no parameter and no function may take them.

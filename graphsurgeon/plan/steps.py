@@ -1,32 +1,14 @@
-"""Steps: what a plan is made of, as values; and the faults that are found in them."""
+"""Steps: what a plan is made of, as values; what they do is worked out in `resolve`, what they say in `calls`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import PlanError
+from ..graph.match.match import Match
+from ..graph.match.pattern import Pattern
 from ..graph.selection import Selection
-from ..words import counted
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A reason why a plan cannot be applied: what was asked, what is wrong, what to type instead."""
-
-    asked: str
-    wrong: str
-    instead: str
-
-    def error(self, more: int = 0) -> PlanError:
-        """Returns the error to raise for this fault; `more` other faults are mentioned."""
-        others = f" (and {more} more: see plan.check())" if more else ""
-        return PlanError(self.asked, self.wrong + others, self.instead)
-
-    def __str__(self) -> str:
-        return str(self.error())
-
 
 #: As `values`: initial values are wanted, whatever the variables hold.
 INITIAL = "initial"
@@ -51,17 +33,6 @@ class CopyStep:
     names: Mapping[str, str] | None = None  # source op, or tensor that gets a placeholder -> full name of the new op
     trainable: bool = True
 
-    @property
-    def asked(self) -> str:
-        """The request, for messages."""
-        return f"copy(to={self.to!r})"
-
-    @property
-    def text(self) -> str:
-        """The step in words."""
-        place = f"{self.to}/" if self.to else "the top"
-        return f"copy {counted(len(self.selection), 'ops')} of {self.selection.graph.title} to {place}"
-
 
 @dataclass(frozen=True)
 class ConnectStep:
@@ -71,12 +42,171 @@ class ConnectStep:
     to: str
     input: int
 
-    @property
-    def asked(self) -> str:
-        """The request, for messages."""
-        return f"connect({self.tensor!r}, to={self.to!r}, input={self.input})"
 
-    @property
-    def text(self) -> str:
-        """The step in words."""
-        return f"connect {self.tensor} to input {self.input} of {self.to}"
+@dataclass(frozen=True)
+class RerouteStep:
+    """All consumers of a tensor, or some of them, read another; see `Plan.reroute`."""
+
+    old: tuple[str, ...]
+    to: tuple[str, ...]
+    only: tuple[str, ...] | None = None
+    but: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SwapStep:
+    """The consumers of two tensors change places; see `Plan.swap`."""
+
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DetachStep:
+    """Ops are cut off: placeholders feed them, or feed what reads them; see `Plan.detach`."""
+
+    ops: tuple[str, ...]
+    side: str
+
+
+@dataclass(frozen=True)
+class InsertStep:
+    """A new op on an edge; see `Plan.insert`."""
+
+    op: str | Callable[..., Any]
+    on: tuple[str, ...]
+    name: str | tuple[str, ...]
+    attributes: tuple[tuple[str, Any], ...]
+    only: tuple[str, ...] | None = None
+    but: tuple[str, ...] = ()
+    word: str = ""  # what code calls the function
+
+
+@dataclass(frozen=True)
+class BypassStep:
+    """What reads ops reads what these read; see `Plan.bypass`."""
+
+    ops: tuple[str, ...]
+    input: int | str | None
+    output: int | str | None
+    given: Any = None  # the selection or scope, for its code
+
+
+@dataclass(frozen=True)
+class RemoveStep:
+    """Ops are taken out; see `Plan.remove`."""
+
+    ops: tuple[str, ...]
+    stitch: bool = False
+
+
+@dataclass(frozen=True)
+class SetStep:
+    """Attributes or the device of ops are set; see `Plan.set_attr` and `Plan.set_device`."""
+
+    ops: tuple[str, ...]
+    attributes: tuple[tuple[str, Any], ...] = ()
+    device: str | None = None
+
+
+@dataclass(frozen=True)
+class OrderStep:
+    """An op runs after others, or no longer does; see `Plan.add_control` and `Plan.remove_control`."""
+
+    op: str
+    others: tuple[str, ...] | None
+    remove: bool
+
+
+@dataclass(frozen=True)
+class RerouteOrderStep:
+    """What waits for an op waits for others; see `Plan.reroute_control`."""
+
+    old: str
+    to: tuple[str, ...]
+    only: tuple[str, ...] | None = None
+    but: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RenameStep:
+    """Ops, and name scopes with all in them, get other names, all at once; see `Plan.rename`."""
+
+    names: tuple[tuple[str, str], ...]
+    values: Any = None
+
+
+@dataclass(frozen=True)
+class ReplaceStep:
+    """Each match gets another subgraph; see `Plan.replace`.
+
+    Args:
+        what: the pattern, or the matches.
+        by: the function or op type.
+        to, external, within: as they were asked for.
+        given: what the pattern was made of, for its code.
+        words: what code calls the functions of the pattern, and of what replaces it.
+        options: how the pattern was made of what was given.
+    """
+
+    what: Pattern | tuple[Match, ...]
+    by: Callable[..., Any] | str
+    to: str = ""
+    external: str = "refuse"
+    within: Selection | None = None
+    given: Any = None
+    words: tuple[str, str] = ("pattern", "replacement")
+    options: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class CollapseStep:
+    """Ops become one call of a function; see `Plan.collapse`."""
+
+    ops: tuple[str, ...]
+    name: str
+    given: Any = None  # the selection or scope, for its code
+
+
+@dataclass(frozen=True)
+class InlineStep:
+    """A function call gives way to what it computes; see `Plan.inline`."""
+
+    ops: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ForwardStep:
+    """The edits so far are carried out on copies of what they change; see `Plan.forward`."""
+
+    to: str
+    until: tuple[str, ...] = ()
+    assign: str = "leave"
+    collections: str = "none"
+
+
+@dataclass(frozen=True)
+class RebuildStep:
+    """The graph is built anew without its orphans; a step of the editor, no plan is given one."""
+
+    orphans: tuple[str, ...]
+
+
+#: What changes a graph that is there, other than by new edges to one input.
+EditStep = (
+    RerouteStep | SwapStep | DetachStep | InsertStep | BypassStep | RemoveStep | SetStep | OrderStep | RerouteOrderStep
+    | RenameStep | ReplaceStep | CollapseStep | InlineStep | ForwardStep | RebuildStep
+)  # fmt: skip
+Step = CopyStep | ConnectStep | EditStep
+
+
+def renamed_by(step: RenameStep, name: str) -> str:
+    """Returns what an op or tensor is called after a rename.
+
+    Example:
+        >>> renamed_by(RenameStep((("a", "b"), ("a/x", "c"))), "a/x:1"), renamed_by(RenameStep((("a", "b"),)), "a/y")
+        ('c:1', 'b/y')
+    """
+    op, colon, port = name.partition(":")
+    lead = max((old for old, _ in step.names if op == old or op.startswith(f"{old}/")), key=len, default=None)
+    return name if lead is None else dict(step.names)[lead] + op[len(lead) :] + colon + port

@@ -13,8 +13,8 @@ from ..graph.boundary import Tensor
 from ..graph.contexts import loops_of
 from ..graph.edges import Edges, ends
 from ..graph.graph import Graph, TensorInfo
+from ..graph.rewired import reordered_many
 from ..graph.told import Telling, Told
-from .rewiring import reordered_many
 
 _ENTER, _EXIT = ("Enter", "RefEnter"), ("Exit", "RefExit")
 

@@ -12,11 +12,11 @@ from ..applied import Applied
 from ..editor import Editor
 from ..errors import PlanError
 from ..graph.live import TFSession
-from ..graph.names import free_name
+from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
 from ..graph.variables import VARIABLE_TYPES, VariableInfo
 from ..open import open
-from ..plan.plan import Plan, tensor_name
+from ..plan.plan import Plan
 from .replica import Replica
 from .update import part, times
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import LayoutError, PlanError
-from ..graph.names import free_name
+from ..graph.names import free_name, op_name, tensor_name
+from ..plan.calls import step_text
 from ..plan.effect import Effect
-from ..plan.plan import Plan, op_name, tensor_name
+from ..plan.plan import Plan
 from ..words import counted
 from .pane import keys_at
 from .shown import receipt
@@ -59,7 +60,7 @@ def undo(stage: Stage, state: State) -> State:
         return state.but(undone=(*undone(state), event), applied="").saying(f"undone: {event.text}")
     last = plan.steps[-1]
     state = state.but(draft=replace(plan, steps=plan.steps[:-1]), undone=(*state.undone, last))
-    return told(stage, state, f"taken back: {last.text}", warn=False)
+    return told(stage, state, f"taken back: {step_text(last)}", warn=False)
 
 
 def redo(stage: Stage, state: State) -> State:
@@ -68,7 +69,7 @@ def redo(stage: Stage, state: State) -> State:
     if left and not _is_event(left[-1]):
         step = left[-1]
         state = state.but(draft=replace(plan, steps=(*plan.steps, step)), undone=left[:-1])
-        return told(stage, state, f"done again: {step.text}", warn=False)
+        return told(stage, state, f"done again: {step_text(step)}", warn=False)
     if not left and plan.steps:
         raise PlanError("redo()", "no step of this plan was taken back", "Apply the plan, or take its steps back")
     event = stage.destination.redo()

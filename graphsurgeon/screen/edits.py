@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import PlanError
-from ..graph.names import free_name
+from ..graph.names import free_name, op_name, tensor_name
 from ..graph.selection import Query, Selection
-from ..plan.edits import consumers_of
-from ..plan.plan import op_name, tensor_name
+from ..plan.resolve.rewire import consumers_of
 from ..words import counted, few
 from .drafts import edited
 from .marks import Marks, ops_of

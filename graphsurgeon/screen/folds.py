@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import LayoutError, SelectionError, did_you_mean
+from ..graph.names import op_name
 from ..graph.search import hits
-from ..plan.plan import op_name
 from ..view.first_picture import first_unfolded, unfolded_to
 from ..view.scene import MOST
 from ..view.tree import find_item, keys_to, ops_named

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import LayoutError, SelectionError, did_you_mean
-from ..plan.plan import op_name
+from ..graph.names import op_name
 from ..view.helpers import KINDS, Filters
 from ..view.paint import Paint
 from ..words import counted

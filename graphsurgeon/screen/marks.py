@@ -10,9 +10,9 @@ import numpy as np
 
 from ..errors import SelectionError, did_you_mean
 from ..graph.graph import Graph, Mask
+from ..graph.names import tensor_name
 from ..graph.selection import Query, Selection
 from ..graph.variables import VARIABLE_TYPES
-from ..plan.plan import tensor_name
 from ..view.tree import Tree, ops_named
 
 _HELPERS = VARIABLE_TYPES | {"Assign", "Const", "IsVariableInitialized", "ReadVariableOp", "VarIsInitializedOp"}

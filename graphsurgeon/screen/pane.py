@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import LayoutError
 from ..graph.graph import Graph
 from ..plan.effect import Effect
-from ..plan.plan import Plan
 from ..view.ends import Known, pinned
 from ..view.first_picture import first_unfolded
 from ..view.layout import place
@@ -124,19 +123,24 @@ def static_picture(tree: Tree, unfolded: frozenset[str], direction: str = "auto"
     return to_svg(place(build(tree, unfolded, pins=pins), direction=direction).to_dict(), title=tree.graph.title)
 
 
-def plan_picture(plan: Plan) -> dict[str, str]:
-    """Returns a plan drawn over its destination, as mime type -> text; nothing where it cannot be drawn."""
-    effect = plan.effect
+def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
+    """Returns a plan drawn over its destination, as mime type -> text; nothing where it cannot be drawn.
+
+    Args:
+        effect: what the plan does.
+        marks: op number -> how it is marked.
+        text: stands for the picture where it is not shown.
+    """
     try:
-        same = any(c.source.owner is plan.base.owner for c in effect.copies)
+        same = any(c.source.owner is effect.base.owner for c in effect.copies)
         shown = first_unfolded(Tree(effect.copies[0].source)) if effect.copies else frozenset()
         tree = Tree(effect.after)
         keys = opening_of_copies(tree, effect, shown, same)
-        scene = build(tree, keys, plan.preview().marks)
-        svg = to_svg(place(scene).to_dict(), title=f"{plan.base.title} after the plan")
+        scene = build(tree, keys, marks)
+        svg = to_svg(place(scene).to_dict(), title=f"{effect.base.title} after the plan")
     except LayoutError:
         return {}
-    return {"image/svg+xml": svg, "text/html": picture_html(svg, repr(plan))}
+    return {"image/svg+xml": svg, "text/html": picture_html(svg, text)}
 
 
 def picture_html(svg: str, text: str) -> str:

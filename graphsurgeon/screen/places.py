@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import SelectionError, did_you_mean
-from ..plan.plan import op_name
+from ..graph.names import op_name
 from ..view.tree import ops_named
 from ..words import counted
 from .stage import Stage

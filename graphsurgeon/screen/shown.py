@@ -10,9 +10,11 @@ import numpy as np
 from ..graph.graph import Graph
 from ..graph.names import under
 from ..graph.selection import Selection
+from ..plan.calls import step_text
 from ..plan.effect import Effect
-from ..plan.plan import CopyStep, Plan
+from ..plan.plan import Plan
 from ..plan.policies import policies
+from ..plan.steps import CopyStep
 from ..view.scene import Scene
 from ..view.tree import Tree
 from ..words import counted
@@ -126,7 +128,7 @@ def plan_shown(plan: Plan, redo: int, history: Sequence[Any], applied: str) -> d
             rows = _variables_asked(step) if found is None else _variable_rows(found, preview)
             variables += [{"step": number, **row} for row in rows]
     return {
-        "steps": [{"text": step.text} for step in plan.steps],
+        "steps": [{"text": step_text(step)} for step in plan.steps],
         "redo": redo or int(gone[-1:] == [True] and not plan.steps),
         "undo": bool(plan.steps) or not all(gone),
         "mode": plan.mode,

@@ -11,7 +11,8 @@ from typing import Any
 from ..errors import SelectionError
 from ..graph.graph import Graph
 from ..graph.selection import Selection
-from ..plan.plan import CopyStep, Plan
+from ..plan.plan import Plan
+from ..plan.steps import CopyStep
 from ..view.ends import Known
 from ..view.first_picture import first_unfolded
 from ..view.paint import Paint

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from graphsurgeon.graph.contexts import context_faults, loops_of
+from graphsurgeon.graph.contexts import context_fault, loops_of
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.fault import Fault
 from tests.plain import chain
 from tests.refusal import reads
 
@@ -32,7 +33,8 @@ COND = [
 def faults(graph, inputs, outputs):
     """Returns the faults of the region between two boundaries."""
     region = select(graph, inputs=inputs, outputs=outputs)
-    return context_faults(graph, region.mask, region.inputs, "copy()")
+    found = context_fault(graph, region.mask, region.inputs)
+    return [Fault("copy()", *found)] if found else []
 
 
 def test_the_ops_of_a_loop():
@@ -94,8 +96,9 @@ def test_what_is_proposed_is_accepted():
 def test_a_loop_without_feeds_names_what_enters_it():
     graph = Graph.of([(name, "Const" if kind == "Placeholder" else kind, reads) for name, kind, reads in LOOP[:-1]])
     region = select(graph, name=["m1", "s1"])
-    (fault,) = context_faults(graph, region.mask, (), "copy()")
-    reads(fault, "its inputs are zero:0, x:0, rows:0; its outputs are left:0, total:0")
+    found = context_fault(graph, region.mask, ())
+    assert found is not None
+    reads(Fault("copy()", *found), "its inputs are zero:0, x:0, rows:0; its outputs are left:0, total:0")
 
 
 def test_a_branch_is_not_given_from_outside():

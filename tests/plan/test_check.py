@@ -7,7 +7,7 @@ import pytest
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.check import axis_text, fitting, shapes_differ
+from graphsurgeon.plan.fitting import axis_text, fitting, shapes_differ
 from graphsurgeon.plan.plan import Plan
 from tests.plain import chain, net, plain
 from tests.refusal import reads, refuses

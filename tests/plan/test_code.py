@@ -7,6 +7,7 @@ import pytest
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.backend import Backend
 from graphsurgeon.plan.code import query_code
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.sources import source_of
@@ -137,9 +138,13 @@ def test_how_a_graph_was_opened():
         code = "gs.open('net.pb')"
         gives = staticmethod(lambda graph: graph is g)
 
+    class Opened(Backend):
+        def opener(self, graph):
+            return File()
+
     g = net()
-    assert "ed = gs.open('net.pb')" in Plan(g, opener=lambda graph: File()).to_code()
-    grown = Plan(net(), opener=lambda graph: File()).to_code()
+    assert "ed = gs.open('net.pb')" in Plan(g, backend=Opened()).to_code()
+    grown = Plan(net(), backend=Opened()).to_code()
     assert "# ed: set it before this runs; the editor of 'net', with all that was done before" in grown
     assert "values={'net/w': 0}" in Plan(g).copy(select(g), to="t", values={"net/w": 0}).to_code()
     long = Plan(g).copy(select(g), to="t", values={"net/w": np.zeros([101], np.float32)}).to_code()

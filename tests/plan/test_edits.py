@@ -7,7 +7,9 @@ import pytest
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.calls import call
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.sources import Sources
 from tests.plain import plain, variable
 from tests.refusal import reads, refuses
 
@@ -80,7 +82,7 @@ def test_remove_and_stitch():
     assert list(whole) == ["a", "b", "wide", "whole"]
     plan = Plan(g).remove("z", stitch=True)
     assert after(plan)["end"] == []
-    assert plan.effect.warnings == ["1 control input on removed ops left out: end after z"]
+    assert list(plan.effect.warnings) == ["1 control input on removed ops left out: end after z"]
     assert plan.effect.new_names == []
 
 
@@ -95,7 +97,7 @@ def test_order():
     assert after(Plan(g).remove_control("end", "z"))["end"] == []
     assert after(Plan(g).remove_control("end"))["end"] == []
     change = Plan(g).add_control("end", ["a", "b"]).effect.changes["end"]
-    assert change.waits == ["a", "b"]
+    assert list(change.waits) == ["a", "b"]
 
 
 def test_attributes_and_devices():
@@ -124,13 +126,13 @@ def test_steps_as_code():
         .insert("Relu", on="b", name="r", T="float32").remove(["y"], stitch=True).set_attr("z", "_m", None)
         .set_device("z", "/cpu:0").add_control("end", "b").remove_control("end")
     )  # fmt: skip
-    assert [s.code for s in plan.steps] == [
+    assert [call(s, "ed", Sources()) for s in plan.steps] == [
         ".reroute('a:0', to='b:0', only='y', but='z')", ".swap('a:0', 'b:0')", ".bypass('y')",
         ".detach('z', side='inputs')", ".insert('Relu', on='b:0', name='r', T='float32')",
         ".remove('y', stitch=True)", ".set_attr('z', '_m', None)", ".set_device('z', '/cpu:0')",
         ".add_control('end', 'b')", ".remove_control('end')",
     ]  # fmt: skip
-    again = eval("Plan(g)" + "".join(s.code for s in plan.steps))
+    again = eval("Plan(g)" + "".join(call(s, "ed", Sources()) for s in plan.steps))
     assert again.steps == plan.steps
 
 

@@ -7,8 +7,13 @@ import dataclasses
 import pytest
 
 from graphsurgeon.errors import PlanError
+from graphsurgeon.graph.names import op_name, tensor_name
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.plan import Fault, Plan, op_name, tensor_name
+from graphsurgeon.plan.backend import Backend
+from graphsurgeon.plan.calls import step_text
+from graphsurgeon.plan.effect import Verdict
+from graphsurgeon.plan.fault import Fault
+from graphsurgeon.plan.plan import Plan
 from tests.plain import net
 from tests.refusal import reads, refuses
 
@@ -48,7 +53,7 @@ def test_as_text():
     g = net()
     plan = Plan(g).copy(select(g, scope="net"), to="copy", unmapped="keep").connect("x", to="copy/net/mm")
     assert repr(plan) == "<Plan for net: copy 6 ops of net to copy/; connect x:0 to input 0 of copy/net/mm>"
-    assert Plan(g).copy(select(g), to="").steps[0].text == "copy 11 ops of net to the top"
+    assert step_text(Plan(g).copy(select(g), to="").steps[0]) == "copy 11 ops of net to the top"
 
 
 def test_objects_stand_for_their_names():
@@ -105,18 +110,19 @@ def test_a_fault_becomes_an_error_that_counts_the_others():
     reads(fault.error(2), "nothing is there (and 2 more: see plan.check())")
 
 
-def test_the_probe_is_asked_only_of_a_faultless_plan():
+def test_the_backend_is_asked_only_of_a_faultless_plan():
     g, asked = net(), []
 
-    def probe(effect):
-        asked.append(effect)
-        return [Fault("apply", "TensorFlow says no", "Do not")]
+    class Strict(Backend):
+        def verdict(self, effect):
+            asked.append(effect)
+            return Verdict((Fault("apply", "TensorFlow says no", "Do not"),))
 
-    good = Plan(g, probe=probe).copy(select(g, scope="net"), to="t", unmapped="keep")
+    good = Plan(g, backend=Strict()).copy(select(g, scope="net"), to="t", unmapped="keep")
     assert [f.wrong for f in good.check()] == ["TensorFlow says no"]
     assert good.check() is good.check()
     assert asked == [good.effect]
-    bad = Plan(g, probe=probe).copy(select(g, scope="net"), to="net")
+    bad = Plan(g, backend=Strict()).copy(select(g, scope="net"), to="net")
     assert "is taken" in bad.check()[0].wrong
     assert asked == [good.effect]
 

@@ -42,7 +42,7 @@ def test_a_chain_is_copied_from_its_end_and_runs():
     end = f"op{DEPTH}:0"
     plan = ed.plan().copy(ed.select(outputs=[end]), to="copy", inputs={"x:0": "x:0"}, variables="initial")
     assert plan.check() == ()
-    assert plan.effect.warnings == []
+    assert list(plan.effect.warnings) == []
     done = ed.apply(plan)
     assert len(done.ops) > DEPTH
     assert sys.getrecursionlimit() == limit

@@ -171,11 +171,11 @@ def test_colocations_with_ops_outside_are_said():
             tf.constant(2.0, name="b")
     src, dst = gs.open(graph), gs.open(tf.Graph())
     plan = dst.plan().copy(src.select(name="b"), to="t")
-    assert plan.effect.warnings == ["1 colocation with ops outside left out: b with a"]
+    assert list(plan.effect.warnings) == ["1 colocation with ops outside left out: b with a"]
     done = dst.apply(plan)
     assert done["b"].colocation_groups() == [b"loc:@t/b"]
     both, twice = whole(graph)
-    assert both.effect.warnings == []
+    assert list(both.effect.warnings) == []
     assert twice.apply(both)["b"].colocation_groups() == [b"loc:@t/a"]
 
 

@@ -16,11 +16,13 @@ from ...graph.live import TFGraph, TFOp, TFVariable
 from ...graph.selection import Selection
 from ...graph.traversal import backward
 from ...graph.variables import UNHELD, VariableInfo
+from ...plan.calls import step_text
 from ...plan.copied import Copied
 from ...plan.effect import Effect
+from ...plan.fault import Fault
 from ...plan.plan import Plan
 from ...plan.shapes import unsure
-from ...plan.steps import CopyStep, Fault
+from ...plan.steps import CopyStep
 from ...words import counted
 from ..functions import library as functions
 from ..open.snapshot import snapshot
@@ -172,7 +174,7 @@ def _imported(
 
 def _scope_in_use(effect: Effect) -> str:
     """The scope of a copy that adds to earlier ones, where a new op has the name of a scope that is there."""
-    base = effect.plan.base
+    base = effect.base
     for copied in effect.copies:
         if copied.step.reuse and copied.step.to and any(name in base.scopes.index for name in copied.names):
             return copied.step.to
@@ -330,11 +332,11 @@ def differences(effect: Effect, after: Graph) -> list[str]:
 
 
 def _refusal(error: Exception, effect: Effect) -> PlanError:
-    texts = [step.text for step in effect.plan.steps] or ["the plan"]
+    texts = [step_text(step) for step in effect.steps] or ["the plan"]
     text = "; ".join(texts[:2]) + (f"; and {len(texts) - 2} more steps" if len(texts) > 2 else "")
     said = words_of(error)
     named = re.search(r"\{\{node ([^}]+)\}\}", said)
-    edited = any(not isinstance(step, CopyStep) for step in effect.plan.steps)
+    edited = any(not isinstance(step, CopyStep) for step in effect.steps)
     where = (f"op {named[1]!r}" if named[1] in effect.after.index else "an op inside a function") if named else "them"
     return PlanError(
         f"apply: {text}",

@@ -13,7 +13,7 @@ from ...graph.selection import select
 from ...plan.copied import Copied, without
 from ...plan.effect import Effect
 from ...plan.plan import Plan
-from ...plan.renaming import keys_renamed
+from ...plan.resolve.rename import keys_renamed
 from ...plan.steps import INITIAL
 from .append import Made, carry_out, read_values
 
@@ -27,7 +27,7 @@ def materialise(effect: Effect) -> Made:
     Raises:
         PlanError: TensorFlow refuses the edited nodes; the old graph is as it was.
     """
-    base = effect.plan.base
+    base = effect.base
     names = effect.renamed
     whole = Plan(Graph.of([], owner=object())).copy(
         select(base), to="", variables="initial", collections="keep", names=names or None
@@ -36,9 +36,10 @@ def materialise(effect: Effect) -> Made:
     less = len(effect.removed)
     moved = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
     both = Effect(
-        plan=replace(effect.plan, base=whole.base),
-        bench=effect.bench,
-        copies=[*(replace(without(c, effect.removed), **about) for c in whole.effect.copies), *moved],
+        base=whole.base,
+        steps=effect.steps,
+        after=effect.after,
+        copies=(*(replace(without(c, effect.removed), **about) for c in whole.effect.copies), *moved),
         connections=effect.connections,
         added=effect.added,
         replaced=effect.replaced,
@@ -63,9 +64,9 @@ def _origins(effect: Effect) -> dict[str, str]:
 
     What was renamed with values of its own, or with initial ones, is another variable.
     """
-    base, other = effect.plan.base, set[str]()
+    base, other = effect.base, set[str]()
     for step, numbers in effect.revalued.items():
-        if getattr(getattr(effect.plan.steps[step], "values", None), "graph", None) is not base.owner:
+        if getattr(getattr(effect.steps[step], "values", None), "graph", None) is not base.owner:
             other |= {base.names[i] for i in numbers if i < base.size}
     stay = (name for name in base.state.variables if base.index[name] not in effect.removed and name not in other)
     return {effect.renamed.get(name, name): name for name in stay}
@@ -76,11 +77,11 @@ def _revalued(effect: Effect, whole: Copied, made: Made) -> set[str]:
     out: set[str] = set()
     starters = list(made.starters)
     for step, numbers in effect.revalued.items():
-        values = getattr(effect.plan.steps[step], "values", None)
-        names = {effect.plan.base.names[i] for i in numbers if i < effect.plan.base.size}
+        values = getattr(effect.steps[step], "values", None)
+        names = {effect.base.names[i] for i in numbers if i < effect.base.size}
         policy, given = ("initial", None) if values == INITIAL else ("copy", values)
         # What a session of this very graph holds is carried, also where no op sets a variable.
-        carried = getattr(given, "graph", None) is effect.plan.base.owner
+        carried = getattr(given, "graph", None) is effect.base.owner
         mine = [v for v in whole.variables if v.was in names and not (carried and not v.info.initializer)]
         mine = [replace(v, policy=policy) for v in mine]
         for name in [v.name for v in mine]:

@@ -51,7 +51,7 @@ def compiled(
     if effect.added:
         graph_def = arranged(effect, graph_def)
     _set_versions(effect, graph_def, graph)
-    new, first = list(graph_def.node), effect.plan.base.size
+    new, first = list(graph_def.node), effect.base.size
     _wire(new, effect.after, first)
     for at, (copied, renamed) in enumerate(zip(effect.copies, library.names, strict=True)):
         start = int(copied.place[copied.ops[0]]) - first if len(copied.ops) else 0
@@ -84,7 +84,7 @@ def tell_shapes(effect: Effect, graph_def: Any, loose: Any) -> list[Any]:
         the nodes that were changed.
     """
     told: list[Any] = []
-    known, first = frontier(effect.after, loose), effect.plan.base.size
+    known, first = frontier(effect.after, loose), effect.base.size
     for copied in effect.copies if known.any() else ():
         live = copied.source.owner.get_operations()
         for number in copied.ops[known[copied.place[copied.ops]]].tolist():
@@ -110,7 +110,7 @@ def _wire(new: list[Any], after: Graph, first: int) -> None:
 
 def _from_outside(effect: Effect, graph: TFGraph) -> tuple[dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
     """The tensors and control inputs that new ops take from ops that are there already."""
-    after, first = effect.after, effect.plan.base.size
+    after, first = effect.after, effect.base.size
     names, find = after.names, op_finder(graph)
     node, port = after.data.node[after.data.ptr[first] :], after.data.port[after.data.ptr[first] :]
     old = node < first
@@ -250,7 +250,7 @@ def _open_shapes(new: list[Any]) -> None:
 def _set_versions(effect: Effect, graph_def: Any, graph: TFGraph) -> None:
     # A lower producer than the graph's own would lower the graph's: its shapes would be inferred by old rules.
     versions = graph.graph_def_versions
-    if effect.plan.base.size == 0 and effect.copies:
+    if effect.base.size == 0 and effect.copies:
         versions = effect.copies[0].source.owner.graph_def_versions
         for copied in effect.copies[1:]:
             other = copied.source.owner.graph_def_versions

@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
-from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_attribute, origins, record, step_of
+from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_attribute, origins, step_of
 from ...plan.effect import Effect
+from ...plan.record import record
 from ..open.nodes import DIGEST
 from ..private.graphs import all_collections
 
@@ -71,7 +72,7 @@ def _marked(snapshot: Graph) -> list[int]:
 
 def graph_def(snapshot: Graph, graph: TFGraph, orphans: frozenset[str], provenance: bool) -> Any:
     """Returns the GraphDef of a graph without its orphans, but for those that something reads."""
-    from ...plan.rebuilding import needed
+    from ...plan.closure import needed
 
     whole = graph.as_graph_def()
     gone = snapshot.mask(snapshot.index[name] for name in orphans if name in snapshot.index)

@@ -11,8 +11,7 @@ from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
 from ...errors import PlanError
 from ...graph.edges import ends
-from ...plan.edits import Change, NewNode
-from ...plan.effect import Effect
+from ...plan.effect import Change, Effect, NewNode
 from ...words import counted
 from ..private.graphs import op_definition
 
@@ -35,7 +34,7 @@ def arranged(effect: Effect, graph_def: Any) -> Any:
     for new in effect.added:
         found[new.name] = new_node(new, effect)
     out = type(graph_def)()
-    first = effect.plan.base.size
+    first = effect.base.size
     out.node.extend(found[name] for name in effect.after.names[first:])
     return out
 

@@ -13,7 +13,7 @@ from tensorflow.core.framework import graph_pb2
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
-from ...plan.grafts import Piece, Site
+from ...plan.backend import Piece, Site
 from ...words import counted
 from ..copy.imports import import_nodes
 from ..open.snapshot import snapshot

@@ -19,12 +19,13 @@ from ...graph.edges import ends
 from ...graph.graph import Graph, TensorInfo
 from ...graph.live import TFGraph, TFOp, TFTensor
 from ...graph.traversal import forward
+from ...plan.calls import asked
 from ...plan.check import mapping_proposals
 from ...plan.copied import Copied, NewConstant
-from ...plan.effect import Effect
+from ...plan.effect import Effect, Verdict
+from ...plan.fault import Fault
 from ...plan.fitting import axis_text, bare, shapes_differ
-from ...plan.settings import SetStep
-from ...plan.steps import Fault
+from ...plan.steps import SetStep
 from ...words import few
 from ..copy.imports import import_nodes
 from ..copy.node_defs import constant_node, turn
@@ -49,9 +50,9 @@ _NAMED = (re.compile(r"\{\{node ([^}\s]+)\}\}"), re.compile(r"[Ii]nput \d+ of no
 
 
 @gc_paused()
-def judge(effect: Effect) -> list[Fault]:
-    """Returns what TensorFlow would refuse of a plan that has no other fault."""
-    return _Judge(effect).faults()
+def verdict(effect: Effect) -> Verdict:
+    """Returns what TensorFlow would refuse of a plan that has no other fault, and what it infers otherwise."""
+    return _Judge(effect).verdict()
 
 
 class _Judge:
@@ -67,11 +68,11 @@ class _Judge:
                               for k, c in enumerate(effect.copies) if len(c.ops))  # fmt: skip
         less = len(effect.removed)
         self._firsts = [first - less for first, _ in self._copies]
-        self._stay = np.delete(np.arange(effect.plan.base.size), sorted(effect.removed)) if less else None
+        self._stay = np.delete(np.arange(effect.base.size), sorted(effect.removed)) if less else None
 
-    def faults(self) -> list[Fault]:
-        """Returns the faults; the effect learns what is no longer true of what originals were told."""
-        self._effect.inferred = {}
+    def verdict(self) -> Verdict:
+        """Returns the faults, and what is no longer true of what originals were told."""
+        inferred: dict[int, list[TensorInfo]] = {}
         region = self._touched()
         for op in sorted(region):
             self._check_node(op)
@@ -81,8 +82,8 @@ class _Judge:
         if changed:
             below = forward(self._after, self._after.mask(changed), control=False)
             made = self._tried(self._without_lost({*region, *np.flatnonzero(below).tolist()}))
-            self._effect.inferred = {op: known for op, new in made.items() if (known := self._untold(op, new))}
-        return self._faults
+            inferred = {op: known for op, new in made.items() if (known := self._untold(op, new))}
+        return Verdict(tuple(self._faults), inferred)
 
     def _untold(self, op: int, made: Any) -> list[TensorInfo]:
         """The outputs of an op as they are inferred where what was told contradicts that; empty where it does not."""
@@ -147,7 +148,7 @@ class _Judge:
     def _source(self, op: int) -> tuple[Graph, int] | None:
         """The graph that an op comes from, and its number there; None for a new one."""
         if op < self._effect.first:
-            return self._effect.plan.base, op if self._stay is None else int(self._stay[op])
+            return self._effect.base, op if self._stay is None else int(self._stay[op])
         found = self._copy_of(op)
         if found is None or found[1] < len(found[0].stand_ins):
             return None
@@ -251,7 +252,7 @@ class _Judge:
         return {op: made[after.names[op]] for op in build if after.names[op] in made}
 
     def _versions(self) -> Any:
-        base, copies = self._effect.plan.base, self._effect.copies
+        base, copies = self._effect.base, self._effect.copies
         graph = base.owner if base.size or not copies else copies[0].source.owner
         return graph.graph_def_versions
 
@@ -318,13 +319,13 @@ class _Judge:
                 near = [source for source, _ in ends(after.data, op) if source not in seen]
                 seen.update(near)
                 above += near
-        return (effect.plan.steps[effect.blame[first]] if first in effect.blame else None), first
+        return (effect.steps[effect.blame[first]] if first in effect.blame else None), first
 
     def _asked(self, name: str, otherwise: str) -> str:
         step = self._effect.blame.get(name)
         if step is None:
             return otherwise or "check()"
-        return self._effect.plan.steps[step].asked
+        return asked(self._effect.steps[step])
 
     def _mapping_fault(self, copied: Copied, said: str) -> Fault | None:
         """The fault of a tensor that takes the place of another one in a copy, where shapes differ."""

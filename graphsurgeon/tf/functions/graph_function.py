@@ -15,11 +15,10 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
-from ...graph.names import free_name
+from ...graph.names import free_name, tensor_name
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
-from ...plan.plan import tensor_name
 from ...words import counted, few
 from ..copy.append import copied_into
 from ..copy.contexts import mark_loop

@@ -13,9 +13,9 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
-from ...graph.names import free_name
+from ...graph.names import free_name, op_name
 from ...graph.selection import select
-from ...plan.plan import Plan, op_name
+from ...plan.plan import Plan
 from ..copy.append import Made
 from ..copy.attachments import attach
 from ..copy.imports import import_nodes

@@ -11,9 +11,9 @@ import tensorflow as tf
 from ...errors import SelectionError
 from ...graph.graph import Graph
 from ...graph.live import TFSession
+from ...graph.names import op_name
 from ...graph.opened import Unmade
 from ...graph.selection import Selection
-from ...plan.plan import op_name
 from ...words import counted
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import as_pattern

@@ -9,6 +9,7 @@ from typing import Any
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...errors import StalePlanError
+from ...plan.calls import step_text
 from ...plan.copied import Copied
 from ...words import counted
 from ..private.graphs import node_bytes
@@ -87,7 +88,7 @@ def add_current(copied: Copied, graph_def: Any) -> None:
             stale += [source.names[i] for i, node, a, b in found if a != b and _differs(node, source.nodes[i])]
     if stale:
         raise StalePlanError(
-            f"apply: {copied.step.text}",
+            f"apply: {step_text(copied.step)}",
             f"{counted(len(stale), 'ops')} changed since the plan was made, {stale[0]!r} first",
             "Open the graph again and make the plan anew",
         )

@@ -12,11 +12,11 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFTensor, TFVariable
-from ...graph.names import free_name
+from ...graph.names import free_name, tensor_name
 from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward
 from ...graph.variables import VariableInfo
-from ...plan.plan import Plan, tensor_name
+from ...plan.plan import Plan
 from ...plan.policies import substituted
 from ...words import few
 from ..copy.append import carry_out

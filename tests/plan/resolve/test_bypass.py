@@ -7,7 +7,9 @@ import pytest
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.calls import call, step_text
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.sources import Sources
 from tests.refusal import reads, refuses
 
 ROW, SUM = TensorInfo("float32", (None, 4)), TensorInfo("float32", (None,))
@@ -65,11 +67,11 @@ def test_which_input_and_output_are_meant_can_be_said():
 def test_as_code():
     g = net()
     plan = Plan(g).bypass("s").bypass(["t/c", "t/d"], input="z").bypass("t/c", input=1)
-    assert [s.code for s in plan.steps] == [
+    assert [call(s, "ed", Sources()) for s in plan.steps] == [
         ".bypass('s')", ".bypass(['t/c', 't/d'], input='z:0')", ".bypass('t/c', input=1)"
     ]  # fmt: skip
-    assert [s.text for s in plan.steps] == ["bypass s/a, s/one, s/b", "bypass t/c, t/d", "bypass t/c"]
-    assert Plan(g).bypass(select(g, scope="s")).steps[0].code == ".bypass(ed.select(scope='s'))"
+    assert [step_text(s) for s in plan.steps] == ["bypass s/a, s/one, s/b", "bypass t/c, t/d", "bypass t/c"]
+    assert call(Plan(g).bypass(select(g, scope="s")).steps[0], "ed", Sources()) == ".bypass(ed.select(scope='s'))"
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,21 @@
-"""Swapping: edges that led to matches, and now lead to what replaces them; control edges and loops too."""
+"""Moves: edges that led to matches, and now lead to what replaces them; control edges and loops too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..graph.contexts import loops_of
-from ..graph.edges import Edges
-from ..graph.graph import Graph, Mask
-from ..graph.traversal import backward
-from ..graph.variables import VARIABLE_TYPES
-from .rewiring import Edge, reordered_many, rewired
-
-if TYPE_CHECKING:
-    from ..graph.boundary import Tensor
-    from .grafts import Grafted, Site
+from ...graph.boundary import Tensor
+from ...graph.contexts import loops_of
+from ...graph.edges import Edges
+from ...graph.graph import Graph, Mask
+from ...graph.rewired import Edge, reordered_many, rewired
+from ...graph.traversal import backward
+from ...graph.variables import VARIABLE_TYPES
+from ..backend import Site
+from .graft import Grafted
 
 _ENTER = ("Enter", "RefEnter")
 _STILL = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}

@@ -1,71 +1,54 @@
-"""Removal: a plan step that takes ops out, and what must not be taken out."""
+"""What a remove step does: it takes ops out; and what must not be taken out."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 
-from ..graph.graph import Graph, Mask
-from ..graph.traversal import backward, edge_rows
-from ..words import counted, few, one_or_all
-from .closure import variable_parts
-from .edits import EditStep, fault, numbers_of, rewire
-from .rewiring import Edge, cut_out
+from ...errors import PlanError
+from ...graph.boundary import Tensor
+from ...graph.graph import Graph, Mask
+from ...graph.rewired import Edge, cut_out
+from ...graph.traversal import backward, edge_rows
+from ...words import counted, few
+from ..calls import asked
+from ..closure import variable_parts
+from ..copied import now_read
+from ..delta import Delta
+from ..effect import Effect
+from ..fault import Fault
+from ..steps import RemoveStep
+from ..tally import Tally
+from ..workbench import Workbench
+from .rewire import ops_of, rewire
 
-if TYPE_CHECKING:
-    from ..graph.boundary import Tensor
-    from .effect import Effect
-    from .steps import Fault
-    from .workbench import Workbench
+
+def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
+    """Notes what is to go; it goes when all steps are worked out."""
+    request = asked(step)
+    (numbers,) = ops_of(so_far, request, step.ops)
+    late = [so_far.bench.names[i] for i in numbers if i >= so_far.base.size]
+    if late:
+        raise PlanError(request, f"{late[0]!r} is made by this plan", "Take the step that makes it out instead")
+    if step.stitch:
+        yield _stitched(so_far, request, set(numbers))
+    yield Delta(removed=frozenset(numbers), anew=True)
 
 
-@dataclass(frozen=True)
-class RemoveStep(EditStep):
-    """Ops are taken out; see `Plan.remove`."""
-
-    ops: tuple[str, ...]
-    stitch: bool = False
-
-    @property
-    def text(self) -> str:  # type: ignore[override]
-        """The step in words."""
-        return f"remove {few(self.ops)}" + (" and stitch what is left" if self.stitch else "")
-
-    @property
-    def code(self) -> str:  # type: ignore[override]
-        """The call that adds it to a plan."""
-        return f".remove({one_or_all(self.ops)!r}{', stitch=True' if self.stitch else ''})"
-
-    def carry(self, effect: Effect) -> None:
-        """Notes what is to go; it goes when all steps are worked out."""
-        numbers = numbers_of(effect, self.asked, self.ops)
-        if numbers is None:
-            return
-        late = [effect.bench.names[i] for i in numbers if i >= effect.plan.base.size]
-        if late:
-            fault(effect, self.asked, f"{late[0]!r} is made by this plan", "Take the step that makes it out instead")
-            return
-        if self.stitch:
-            self._stitch(effect, set(numbers))
-        effect.removed.update(numbers)
-        effect.mode = "materialise"
-
-    def _stitch(self, effect: Effect, gone: set[int]) -> None:
-        """What reads output 0 of an op that goes reads the first tensor above that stays, along first inputs."""
-        graph = effect.bench
-        edges: list[Edge] = []
-        pairs: dict[Tensor, Tensor] = {}
-        for gap in sorted(gone):
-            readers = [(op, at) for op, at in graph.readers((gap, 0)) if op not in gone]
-            new = _above(graph, (gap, 0), gone) if readers else None
-            if new is not None:  # else it is said as a consumer left dangling
-                pairs[gap, 0] = new
-                edges += [(op, at, new) for op, at in readers]
-        if edges:
-            rewire(effect, self.asked, edges, list(pairs.items()))
+def _stitched(so_far: Tally, request: str, gone: set[int]) -> Delta:
+    """What reads output 0 of an op that goes reads the first tensor above that stays, along first inputs."""
+    graph = so_far.bench
+    edges: list[Edge] = []
+    pairs: dict[Tensor, Tensor] = {}
+    for gap in sorted(gone):
+        readers = [(op, at) for op, at in graph.readers((gap, 0)) if op not in gone]
+        new = _above(graph, (gap, 0), gone) if readers else None
+        if new is not None:  # else it is said as a consumer left dangling
+            pairs[gap, 0] = new
+            edges += [(op, at, new) for op, at in readers]
+    return rewire(so_far, request, edges, list(pairs.items()))
 
 
 def _above(graph: Workbench, tensor: Tensor, gone: set[int]) -> Tensor | None:
@@ -79,47 +62,47 @@ def _above(graph: Workbench, tensor: Tensor, gone: set[int]) -> Tensor | None:
     return tensor
 
 
-def finish_removal(effect: Effect) -> None:
+def without_removed(effect: Effect) -> Effect:
     """Takes the ops out that steps have marked, or notes who still needs them."""
     if not effect.removed or effect.faults:
-        return
-    graph, gone = effect.after, effect.after.mask(sorted(effect.removed))
-    asked = f"remove({few([graph.names[i] for i in sorted(effect.removed)])!r})"
-    left = readers_fault(graph, gone, asked)
-    if left is not None:
-        effect.faults.append(left)
-        return
-    whole = _needed_whole(graph, gone)
-    if whole:
-        fault(effect, asked, *whole)
-        return
+        return effect
+    graph, order = effect.after, sorted(effect.removed)
+    gone, names = graph.mask(order), [graph.names[i] for i in order]
+    request = f"remove({few(names)!r})"
+    fault = readers_fault(graph, gone, request)
+    whole = None if fault else _needed_whole(graph, gone)
+    fault = Fault(request, *whole) if whole else fault
+    if fault is not None:
+        return replace(effect, faults=(*effect.faults, fault))
+    warnings = list(effect.warnings)
     later = edge_rows(graph.control)
     pairs = [
         f"{graph.names[later[at]]} after {graph.names[graph.control.node[at]]}"
         for at in np.flatnonzero(gone[graph.control.node] & ~gone[later]).tolist()
     ]
     if pairs:
-        effect.warnings.append(f"{counted(len(pairs), 'control inputs')} on removed ops left out: {few(pairs)}")
-    far = _placed_with(effect, gone)
+        warnings.append(f"{counted(len(pairs), 'control inputs')} on removed ops left out: {few(pairs)}")
+    far = _placed_with(effect.base, gone)
     if far:
-        effect.warnings.append(f"{counted(len(far), 'colocations')} with removed ops left out: {few(far)}")
+        warnings.append(f"{counted(len(far), 'colocations')} with removed ops left out: {few(far)}")
     held = list(_listed(graph, effect.removed))
     if held:
         counts = [f"{key} {held.count(key)}" for key in dict.fromkeys(held)]
-        effect.warnings.append(f"entries of collections that go with removed ops: {few(counts, 6)}")
-    from .copied import now_read
+        warnings.append(f"entries of collections that go with removed ops: {few(counts, 6)}")
+    lost = set(names)
+    return replace(
+        effect,
+        after=cut_out(graph, order),
+        first=effect.first - len(order),
+        copies=tuple(replace(c, external=now_read(graph, c)) for c in effect.copies),
+        connections=tuple(c for c in effect.connections if c.to not in lost),
+        edits=tuple(edit for edit in effect.edits if edit[0] not in lost),
+        warnings=tuple(warnings),
+    )
 
-    gone_names = {graph.names[i] for i in effect.removed}
-    effect.connections = [c for c in effect.connections if c.to not in gone_names]
-    effect.edits = [edit for edit in effect.edits if edit[0] not in gone_names]
-    effect.copies = [replace(c, external=now_read(graph, c)) for c in effect.copies]
-    effect.after = cut_out(graph, sorted(effect.removed))
-    effect.first -= len(effect.removed)
 
-
-def _placed_with(effect: Effect, gone: Mask) -> list[str]:
+def _placed_with(base: Graph, gone: Mask) -> list[str]:
     """Ops that stay and ask to be placed with one that goes."""
-    base = effect.plan.base
     ops, others, names = base.places
     hit = np.flatnonzero((others >= 0) & gone[others] & ~gone[ops]).tolist() if len(ops) else []
     return [f"{base.names[ops[k]]} with {names[k]}" for k in hit]
@@ -144,8 +127,6 @@ def protected(graph: Graph, ops: Mask) -> Mask:
 
 def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:
     """Returns the fault of ops that stay and read ops that go."""
-    from .steps import Fault
-
     rows = edge_rows(graph.data)
     left = np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist()
     if not left:

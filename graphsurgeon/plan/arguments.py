@@ -1,0 +1,214 @@
+"""Arguments: what the methods of a plan are given, checked and turned into names, once and here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from ..errors import PlanError
+from ..graph.devices import parts
+from ..graph.graph import Graph
+from ..graph.names import free_name, tensor_name
+from ..graph.selection import Selection
+from ..words import counted
+from .backend import Backend
+from .calls import functions_of
+from .policies import POLICIES, is_tensor
+from .sources import function_word
+from .steps import RenameStep, Step, renamed_by
+
+DEVICES = ("clear", "keep")
+#: How the arguments that are mappings are typed.
+_MAPPINGS = {
+    "inputs": "{'x:0': 'new:0'}", "reuse": "{'w': 'net/w'}", "constants": "{'x:0': array}",
+    "names": "{'x': 'net/y'}", "variables": "'copy' or {'w': 'freeze'}", "device": "'/cpu:0' or {'/gpu:0': '/cpu:0'}",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Reads arguments of one call.
+
+    Args:
+        base: the graph that the plan is for.
+        steps: the steps so far: later ones use the names that these give.
+        backend: knows what objects are made of several tensors.
+        asked: the request, for messages.
+    """
+
+    base: Graph
+    steps: tuple[Step, ...]
+    backend: Backend
+    asked: str
+
+    # -- names ----------------------------------------------------------------------------------
+
+    def name(self, thing: Any) -> str:
+        """Returns the name that an op or tensor has after the steps so far, given by that name or as an object."""
+        name = self.name_in(self.base, thing)
+        if isinstance(thing, str) or getattr(thing, "graph", None) is None:
+            return name
+        for step in self.steps:  # an object is called what it was before any of them
+            if isinstance(step, RenameStep):
+                name = renamed_by(step, name)
+        return name
+
+    def name_in(self, graph: Graph, thing: Any) -> str:
+        """Returns the name of an op or tensor of a graph, given by it or as an object; refuses all else."""
+        if not _is_named(thing):
+            wrong = f"{thing!r} is not an op or a tensor, nor the name of one"
+            raise PlanError(self.asked, wrong, "Give the object, or its name as text: 'x' or 'x:0'")
+        return str(getattr(self._own(graph, thing), "name", thing))
+
+    def _own(self, graph: Graph, thing: Any) -> Any:
+        """Refuses an op, tensor or variable that is an object of another graph."""
+        owner = None if isinstance(thing, str) else getattr(thing, "graph", None)
+        if owner is not None and owner is not graph.owner:
+            name = str(getattr(thing, "name", thing))
+            wrong = f"{name!r} is an object of another graph, not of {graph.title}"
+            raise PlanError(self.asked, wrong, "Give the one of this graph, or its name as text")
+        return thing
+
+    def tensor(self, thing: Any) -> str:
+        """Returns the name of a tensor; an op stands for its output 0."""
+        return tensor_name(self.name(thing))
+
+    def op(self, thing: Any) -> str:
+        """Returns the name of an op; a tensor stands for what computes it."""
+        return self.name(thing).partition(":")[0]
+
+    def ops(self, things: Any) -> tuple[str, ...]:
+        """Returns the names of ops given as a selection, a name, an object, or several."""
+        if isinstance(things, Selection):
+            return tuple(things.names)
+        one = _is_named(things) or not hasattr(things, "__iter__")
+        return tuple(self.op(thing) for thing in ([things] if one else things))
+
+    def some_ops(self, things: Any) -> tuple[str, ...] | None:
+        """Returns the same, and None for None: all."""
+        return None if things is None else self.ops(things)
+
+    def ends(self, things: Any) -> tuple[str, ...]:
+        """Returns the names of ops or tensors, one or several; none for None."""
+        several = () if things is None else [things] if _is_named(things) else things
+        return tuple(self.name(thing) for thing in several)
+
+    def scope_or_ops(self, what: Any) -> tuple[Any, tuple[str, ...]]:
+        """Returns what was given, where code is to say it so: scope, name or selection; and the names of its ops."""
+        given = what.strip("/") if isinstance(what, str) else what
+        if isinstance(given, str) and given not in self.base.index and given in self.base.scopes.index:
+            mask = self.base.scope_mask(given)
+            return given, tuple(self.base.names[i] for i in mask.nonzero()[0].tolist())
+        return given if isinstance(given, (str, Selection)) else None, self.ops(given)
+
+    def two(self, old: Any, new: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Returns the names of tensors given as two, as two lists, or as a dict."""
+        if isinstance(old, Mapping):
+            if new is not None:
+                wrong = "a dict says both, and so does the other argument"
+                raise PlanError(self.asked, wrong, "Give the dict alone")
+            old, new = list(old), list(old.values())
+        olds, news = ([x] if isinstance(x, str) or not isinstance(x, (list, tuple)) else list(x) for x in (old, new))
+        if len(olds) != len(news) or new is None:
+            wrong = f"{counted(len(olds), 'tensors')} against {0 if new is None else len(news)}"
+            raise PlanError(self.asked, wrong, "Give as many of the one as of the other, or a dict")
+        first, second = ([self.tensor(thing) for thing in things] for things in (olds, news))
+        if len(set(first)) < len(first):
+            raise PlanError(self.asked, "a tensor is named twice", "Name each once")
+        return tuple(first), tuple(second)
+
+    def mapped(self, source: Graph, inputs: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
+        """Returns tensors of a source, and those of the graph that take their places, by name."""
+        found: list[tuple[Any, Any]] = []
+        for old, new in inputs.items():
+            olds, news = ([one] if isinstance(old, str) else self.backend.parts(one) for one in (old, new))
+            if len(olds) != len(news):
+                made = f"{type(old).__name__} is made of {counted(len(olds), 'tensors')}"
+                wrong = f"{made}, and {type(new).__name__} of {len(news)}"
+                instead = "Replace it by one of its own kind, or map its tensors one by one"
+                raise PlanError(self.asked, wrong, instead)
+            found += zip(olds, news, strict=True)
+        return tuple((tensor_name(self.name_in(source, a)), self.tensor(b)) for a, b in found)
+
+    def word(self, thing: Any, otherwise: str) -> str:
+        """Returns what code calls a function: its own name, where no other function of the plan has it."""
+        wish = function_word(thing, otherwise) if callable(thing) else otherwise
+        used = {word: one for step in self.steps for word, one in functions_of(step).items()}
+        return free_name(wish, lambda name: name in used and used[name] is not thing)
+
+    def number(self, input: Any) -> int:
+        """Returns the number of an input."""
+        try:
+            return index(input)
+        except TypeError:
+            wrong = f"input={input!r} is not the number of an input"
+            raise PlanError(self.asked, wrong, "Type the first one as input=0") from None
+
+    # -- choices --------------------------------------------------------------------------------
+
+    def one_of(self, what: str, value: Any, allowed: tuple[str, ...]) -> None:
+        """Refuses a value that is not one of those allowed."""
+        if value not in allowed:
+            choices = ", ".join(map(repr, allowed))
+            raise PlanError(self.asked, f"{what}={value!r} is not known", f"Choose one of {choices}")
+
+    def mapping(self, what: str, value: Any, kind: str = "a mapping") -> None:
+        """Refuses a value that is not a mapping."""
+        if not isinstance(value, Mapping):
+            raise PlanError(self.asked, f"{what}={value!r} is not {kind}", f"Give {what} as {_MAPPINGS[what]}")
+
+    def policies(self, variables: str | Mapping[str, Any]) -> dict[str, str]:
+        """Returns what is to become of variables: name or pattern -> a word, or the tensor that replaces it."""
+        self.mapping("variables", {} if isinstance(variables, str) else variables, "a text or a mapping")
+        rules = {"*": variables} if isinstance(variables, str) else {"*": "copy", **variables}
+        return {rule: self.policy(rule, value) for rule, value in rules.items()}
+
+    def policy(self, rule: str, value: Any) -> str:
+        """Returns what is to become of a variable: a word, or the tensor that replaces it."""
+        value = self._own(self.base, value)
+        if isinstance(value, str) and value in POLICIES:
+            return value
+        if rule != "*" and (is_tensor(value) if isinstance(value, str) else hasattr(value, "name")):
+            return tensor_name(value)
+        raise PlanError(
+            self.asked,
+            f"variables={value!r} is not known",
+            f"Choose one of {', '.join(map(repr, POLICIES))}; a single variable can also be replaced by a tensor: "
+            "variables={'w': 'name:0'}",
+        )
+
+    def devices(self, device: str | Mapping[str, str]) -> str | tuple[tuple[str, str], ...]:
+        """Returns ``keep`` or ``clear``, or rules: old device -> new one."""
+        self.mapping("device", {} if isinstance(device, str) else device, "a text or a mapping")
+        if isinstance(device, str) and device in DEVICES:
+            return device
+        rules = {"*": device} if isinstance(device, str) else device
+        for name in [n for pair in rules.items() for n in pair if n != "*"]:
+            if parts(name) is None:
+                raise PlanError(
+                    self.asked,
+                    f"device={name!r} is no device",
+                    "Choose 'clear', 'keep', a device as '/cpu:0' or '/job:ps/task:1', or {old: new}",
+                )
+        return tuple(rules.items())
+
+
+def shown(things: Any) -> Any:
+    """Returns what was given, for a message."""
+    if isinstance(things, Selection):
+        return counted(len(things), "ops")
+    # A tensor says that it can be iterated, and cannot.
+    if _is_named(things) or not isinstance(things, Iterable):
+        return str(getattr(things, "name", things))
+    return [str(getattr(thing, "name", thing)) for thing in things]
+
+
+def shown_by(name: Callable[[Any], str], thing: Any) -> str:
+    """Returns one thing that was given, for a message, by the name that this call gives it."""
+    return repr(name(thing) if _is_named(thing) else thing)
+
+
+def _is_named(thing: Any) -> bool:
+    return isinstance(thing, str) or hasattr(thing, "name")

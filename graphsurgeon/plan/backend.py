@@ -1,0 +1,124 @@
+"""Backend: all that planning needs of what runs graphs, as TensorFlow does, and of what draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..errors import PlanError
+from ..graph.boundary import Tensor
+from ..graph.graph import Graph, Mask
+from ..graph.match.pattern import Pattern
+from .copied import Copied
+from .effect import Effect, Verdict
+from .fault import Fault
+
+_INSTEAD = "Make the plan with gs.open(graph).plan()"
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """One place that gets a subgraph.
+
+    Args:
+        scope: the name scope of its ops.
+        inputs: argument of the function -> tensor of the graph, by op number and output.
+        outputs: what the function is to give, by name, in order.
+        match: the match that is replaced, where there is one.
+    """
+
+    scope: str
+    inputs: Mapping[str, Tensor]
+    outputs: tuple[str, ...]
+    match: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """The subgraphs for some sites, built in a graph of their own.
+
+    Args:
+        graph: snapshot of that graph.
+        inputs: name of a placeholder there -> tensor of the graph that the plan is for.
+        outputs: for each site, output -> name of a tensor there.
+    """
+
+    graph: Graph
+    inputs: Mapping[str, Tensor]
+    outputs: tuple[Mapping[str, str], ...]
+
+
+class Opener(Protocol):
+    """Knows how a graph was opened."""
+
+    code: str
+
+    def gives(self, graph: Graph) -> bool:
+        """Whether the code gives a graph as it is in a snapshot."""
+
+
+class Backend:
+    """What a plan can ask. This one knows nothing: plans over plain snapshots can do without."""
+
+    def verdict(self, effect: Effect) -> Verdict:
+        """Returns what shape inference says of an effect that is faultless else."""
+        return Verdict()
+
+    def value_faults(self, effect: Effect) -> list[Fault]:
+        """Returns why values that copies are given cannot be had; asked anew each time, for sessions go on."""
+        return []
+
+    def check(self, effect: Effect) -> tuple[Fault, ...]:
+        """Returns every fault of an effect at once."""
+        return effect.verdict.faults or tuple(self.value_faults(effect))
+
+    def picture(self, effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
+        """Returns a drawing of an effect, as mime type -> text.
+
+        Args:
+            effect: the effect.
+            marks: op number -> how it is marked.
+            text: what stands for the picture where it is not shown.
+        """
+        return {}
+
+    def parts(self, thing: Any) -> list[Any]:
+        """Takes an object apart into the tensors it is made of, as a SparseTensor."""
+        return [thing]
+
+    def notes(self, copied: Copied) -> list[str]:
+        """Returns what a copy takes along that is not in the snapshot, as functions, in sentences."""
+        return []
+
+    def unproved(self, copied: Copied) -> dict[str, str]:
+        """Returns which variables a copy would get initial values of, though it was given values, and why."""
+        return {}
+
+    def opener(self, graph: Graph) -> Opener | None:
+        """Returns what knows how the graph of a snapshot was opened; None where nobody has opened it."""
+        return None
+
+    def pattern(self, thing: Any, asked: str, **about: Any) -> Pattern:
+        """Makes a pattern of a function, a selection, a small graph."""
+        if isinstance(thing, Pattern):
+            return thing
+        raise PlanError(asked, "nothing here can make a pattern of it", "Give a Pattern or matches")
+
+    def array(self, node: Any) -> Any:
+        """Returns the array that a constant holds."""
+        return None
+
+    def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, asked: str) -> Piece:
+        """Builds the subgraphs that a function, or an op type, makes for some sites of a graph."""
+        raise PlanError(asked, "nothing here can build a graph from Python", _INSTEAD)
+
+    def collapsed(
+        self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str
+    ) -> Callable[..., Any]:
+        """Returns a function that builds one call of what these ops compute."""
+        raise PlanError("collapse()", "nothing here can make functions", _INSTEAD)
+
+    def inlined(self, graph: Graph, call: str) -> Callable[..., Any]:
+        """Returns a function that builds what a function call does."""
+        raise PlanError("inline()", "nothing here knows functions", _INSTEAD)

@@ -1,0 +1,75 @@
+"""Resolve: what the steps of a plan do to a graph, worked out one after another, from snapshots alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...errors import SurgeryError
+from ...graph.collector import gc_paused
+from ...graph.graph import Graph
+from .. import steps
+from ..backend import Backend
+from ..delta import Delta
+from ..effect import Effect
+from ..fault import Fault
+from ..steps import Step
+from ..tally import Tally
+from .bypass import bypass
+from .collapse import collapse
+from .connect import connect
+from .copy import copy
+from .cycles import refuse_cycles
+from .detach import detach
+from .forward import forward
+from .inline import inline
+from .insert import insert
+from .order import order, reroute_order
+from .outcome import outcome
+from .rebuild import rebuild
+from .remove import remove
+from .rename import rename
+from .replace import replace
+from .reroute import reroute, swap
+from .rewire import Refused
+from .set import set_about
+
+#: What works out each kind of step: it gives deltas, each of which is added before the next is asked for. What cannot
+#: be done it says by a delta with a fault, or raises.
+RESOLVERS: dict[type, Callable[[Any, Tally], Iterator[Delta]]] = {
+    steps.BypassStep: bypass, steps.CollapseStep: collapse, steps.ConnectStep: connect,
+    steps.CopyStep: copy, steps.DetachStep: detach, steps.ForwardStep: forward,
+    steps.InlineStep: inline, steps.InsertStep: insert, steps.OrderStep: order,
+    steps.RebuildStep: rebuild, steps.RemoveStep: remove, steps.RenameStep: rename,
+    steps.ReplaceStep: replace, steps.RerouteOrderStep: reroute_order, steps.RerouteStep: reroute,
+    steps.SetStep: set_about, steps.SwapStep: swap,
+}  # fmt: skip
+#: These look at all that the steps before them have done.
+WHOLE = steps.CollapseStep | steps.ForwardStep | steps.InlineStep | steps.RebuildStep | steps.ReplaceStep
+
+
+@gc_paused()
+def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
+    """Returns what steps do to a graph: the sum of their deltas; faults are collected, never raised.
+
+    Args:
+        base: the graph.
+        steps: the steps, in order.
+        backend: what they may ask of TensorFlow.
+    """
+    so_far = Tally(Effect(base, steps, base, judge=backend), backend)
+    done: list[int] = []  # how many faults there were after each step
+    for so_far.step, step in enumerate(steps):
+        if isinstance(step, WHOLE):
+            so_far.settle()
+            refuse_cycles(so_far, done)
+        try:
+            for delta in RESOLVERS[type(step)](step, so_far):
+                so_far.add(delta)
+        except Refused as refused:
+            so_far.faults += refused.faults
+        except SurgeryError as error:
+            so_far.faults.append(Fault.of(error))
+        done.append(len(so_far.faults))
+    refuse_cycles(so_far, done)
+    return outcome(so_far.effect())

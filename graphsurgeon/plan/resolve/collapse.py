@@ -1,0 +1,95 @@
+"""What a collapse step does: some ops become one function call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...errors import PlanError, SurgeryError
+from ...graph.boundary import entering, leaving
+from ...graph.contexts import loops_of
+from ...graph.graph import Graph, Mask
+from ...graph.names import free_name, valid_scope
+from ...graph.traversal import backward
+from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
+from ...words import counted, few
+from ..calls import asked
+from ..closure import variable_parts
+from ..delta import Delta
+from ..effect import Region
+from ..steps import CollapseStep
+from ..tally import Tally
+from .exchange import Chosen, exchange
+from .rewire import ops_of
+
+_FLOW = ("Enter", "RefEnter", "Switch", "RefSwitch", "Merge", "RefMerge", "NextIteration", "Exit", "RefExit")
+
+
+def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
+    """Makes the call, lets others read its results, and takes the ops out."""
+    request = asked(step)
+    (numbers,) = ops_of(so_far, request, step.ops)
+    graph, size = so_far.after, so_far.base.size
+    if not valid_scope(step.name) or step.name.lower() in graph.lowered:
+        free = free_name(step.name if valid_scope(step.name) else "call", graph.taken)
+        raise PlanError(request, f"the name {step.name!r} is taken, or none", f"Type name={free!r}, which is free")
+    touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
+    late = [graph.names[i] for i in numbers if i >= size or graph.names[i] in touched]
+    if late:
+        raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
+    mask, stay = _inside(graph, graph.mask(numbers))
+    _refuse(request, graph, mask)
+    inputs = {f"in{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(entering(graph, mask))}
+    ends = [t for t in leaving(graph, mask) if graph.types[t[0]] != "Const"]
+    outputs = {f"out{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(ends)}
+    if not outputs:
+        raise PlanError(request, "nothing that comes out of it is a tensor", "Select ops that compute something")
+    region = Region(graph, np.flatnonzero(mask).tolist(), inputs, outputs)
+    ports = tuple(inputs.values()), tuple(outputs.values())
+    try:
+        by = so_far.backend.collapsed(so_far.base, mask[:size], *ports, step.name)
+    except SurgeryError as error:
+        raise PlanError(request, error.wrong, error.instead) from None
+    chosen = Chosen([region], hint=lambda: "Select what lies between its ops too")
+    yield from exchange(so_far, request, chosen, by, step.name, only_op=True)
+    if stay and not so_far.faults:
+        stays = "stays" if len(stay) == 1 else "stay"
+        yield Delta(warnings=[f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}"])
+
+
+def _refuse(request: str, graph: Graph, mask: Mask) -> None:
+    """Refuses what no function can hold, or take."""
+    if not mask.any():
+        wrong = "there is nothing in it but variables, placeholders and what sets them"
+        raise PlanError(request, wrong, "Select ops that compute something")
+    flow = np.flatnonzero(mask & ((loops_of(graph) >= 0) | graph.typed(_FLOW))).tolist()
+    if flow:
+        wrong = f"{graph.names[flow[0]]!r} is part of a while_loop or cond of TF1, whose gradient a function loses"
+        raise PlanError(request, wrong, "Select around it")
+    for op, port in entering(graph, mask):
+        info = graph.info(op, port)
+        if info is not None and info.dtype.endswith("_ref"):
+            wrong = f"{graph.names[op]!r} is a reference variable, which no function can take"
+            raise PlanError(request, wrong, "Leave out what sets it; what reads its value (w/read) can go in")
+
+
+def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
+    """What can go into a function, and the names of what stays outside: variables with their parts, feeds, holders."""
+    out = graph.typed(FEED_TYPES | VARIABLE_TYPES)
+    for variable in graph.state.variables.values():
+        if variable.op in graph.index:
+            out |= variable_parts(graph, variable)
+    for i in np.flatnonzero(mask & (np.diff(graph.data.ptr) == 0)).tolist():
+        infos = graph.outputs(i) or ()
+        out[i] |= any(info.dtype == "resource" or info.dtype.endswith("_ref") for info in infos)
+    starters = {name for names in graph.state.starters.values() for name in names}
+    out[[graph.index[name] for name in starters if name in graph.index]] = True
+    inside = mask & ~out
+    # What only a variable needs that stays outside, as its initial value, has no business in there.
+    rows = graph.data.rows
+    read, wanted = np.zeros(graph.size, np.bool_), np.zeros(graph.size, np.bool_)
+    read[graph.data.node] = True
+    wanted[graph.data.node[~inside[rows] & ~out[rows]]] = True
+    inside &= backward(graph, inside & (wanted | ~read) & ~graph.typed(["Const"]), within=inside)
+    return inside, [graph.names[i] for i in np.flatnonzero(mask & ~inside).tolist()]

@@ -1,0 +1,340 @@
+"""What a copy step does: where it puts each op, what its inputs become, and what stands in for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...graph.boundary import Tensor, control_entering, entering
+from ...graph.graph import Ints, Mask, TensorInfo, value_info
+from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
+from ...graph.traversal import edge_rows
+from ...words import counted, few
+from ..calls import asked
+from ..check import array_faults, mapping_faults, name_faults, namespace_faults, step_faults
+from ..closure import Closure, close
+from ..copied import Connection, Copied, NewConstant, NewEntries, NewPlaceholder, NewVariable, new_variable, renamed
+from ..delta import Delta
+from ..fault import Fault
+from ..policies import policies, reference_faults, rule_faults, substitute_faults
+from ..preflight import custom_gradients, far_places, preflight_faults, seeded
+from ..steps import CopyStep
+from ..tally import Tally
+from ..workbench import Workbench
+
+
+def copy(step: CopyStep, so_far: Tally) -> Iterator[Delta]:
+    """Copies the selection and what must go with it."""
+    yield copied_by(step, so_far)
+
+
+def copied_by(step: CopyStep, so_far: Tally) -> Delta:
+    """Returns what a copy step does, in six parts, each of which may find faults: then nothing is copied."""
+    bench, graph = so_far.bench, step.selection.graph
+    same = graph.owner is bench.owner and graph.owner is not None
+    early = step_faults(step, same) + namespace_faults(step, bench)
+    if early:
+        return Delta(faults=early)
+    chosen = _chosen(step, bench)
+    if chosen.unfit:
+        return Delta(faults=chosen.faults)
+    entry = _entry(step, bench, chosen, same)
+    control = _control(step, bench, chosen, entry, same)
+    faults = [*chosen.faults, *entry.faults, *_inside_faults(step, so_far, chosen, entry, same), *control.faults]
+    if faults or so_far.faults:
+        return Delta(faults=faults)
+    names, key = _names(step, bench, chosen)
+    taken = name_faults(step, bench, [*names, *(p.name for p in entry.placeholders)]) if step.names is not None else []
+    if taken:
+        return Delta(faults=taken)
+    copied = _copied(step, bench, chosen, entry, control, names, key)
+    copied = replace(copied, collections=_collections(copied, chosen.mask, so_far))
+    said = _warnings(copied, chosen.mask)
+    if control.released:
+        on = f"{counted(len(control.released), 'control inputs')} on what sets frozen or replaced variables"
+        said.append(f"{on} left out: {few(control.released)}")
+    return Delta(copies=[copied], joins=_joins(copied, chosen.mask), warnings=said)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Which ops: the selection, what its variables need, and what `include` asks for.
+
+    Args:
+        closure, mask, ops, originals: what is copied, with the names of the ops.
+        policy: variable -> what becomes of it.
+        mapping: source tensor -> tensor of the destination, as asked.
+        baked: source tensor -> the array that takes its place.
+        reuse: source op -> its copy that is there already.
+        faults: what is wrong with that.
+        unfit: it makes no sense to go on.
+    """
+
+    closure: Closure
+    mask: Mask
+    ops: Ints
+    originals: Sequence[str]
+    policy: dict[str, str]
+    mapping: dict[Tensor, tuple[str, int]]
+    baked: dict[Tensor, object]
+    reuse: dict[int, str]
+    faults: list[Fault]
+    unfit: bool
+
+
+def _chosen(step: CopyStep, bench: Workbench) -> _Chosen:
+    graph = step.selection.graph
+    mapping, faults = mapping_faults(step, bench)
+    baked = {graph.tensor(name): value for name, value in step.constants}
+    reuse = {graph.index[old]: new for old, new in (step.reuse or {}).items() if old in graph.index}
+    policy = policies(step, graph)
+    cuts = frozenset(mapping) | frozenset(baked)
+    closure = close(graph, step.selection.mask, cuts, policy, step.unmapped, step.control)
+    mask = closure.mask
+    mask[list(reuse)] = False
+    unfit = rule_faults(step, graph) + substitute_faults(step, bench, closure.substitutes)
+    ops = np.flatnonzero(mask).astype(np.int32)
+    originals = graph.names if len(ops) == graph.size else [graph.names[i] for i in ops.tolist()]
+    return _Chosen(closure, mask, ops, originals, policy, mapping, baked, reuse, [*faults, *unfit], bool(unfit))
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What enters a copy: it is mapped, kept, or something stands in for it.
+
+    Args:
+        external: source tensor -> tensor of the destination.
+        placeholders, constants: what stands in.
+        taken: names in use below the scope.
+        faults: tensors that must be mapped, and are not.
+    """
+
+    external: dict[Tensor, tuple[str, int]]
+    placeholders: list[NewPlaceholder]
+    constants: list[NewConstant]
+    taken: set[str]
+    faults: list[Fault]
+
+
+def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _Entry:
+    selection, graph, closure = step.selection, step.selection.graph, chosen.closure
+    entry = _Entry({}, [], [], set(chosen.originals), [])
+    external, refused = entry.external, []
+    for sub in closure.substitutes:
+        tensor = (graph.index[sub.info.op], 0)
+        if sub.tensor:
+            op, port = bench.tensor(sub.tensor)
+            external[tensor] = (bench.names[op], port)
+        else:
+            full = under(step.to, sub.info.op)
+            entry.constants.append(NewConstant(full, f"{sub.info.op}:0", None, value_info(sub.info), sub.info.op))
+            external[tensor] = (full, 0)
+    enters = entering(graph, chosen.mask, frozenset([*chosen.mapping, *chosen.baked, *selection.inputs]))
+    for tensor in enters:
+        op, port = tensor
+        name = f"{graph.names[op]}:{port}"
+        if tensor in external:
+            continue
+        if tensor in chosen.mapping:
+            external[tensor] = chosen.mapping[tensor]
+        elif tensor in chosen.baked:
+            full, info = _stand_in(step, entry, tensor), graph.info(op, port) or TensorInfo("unknown", None)
+            entry.constants.append(NewConstant(full, name, chosen.baked[tensor], info))
+            external[tensor] = (full, 0)
+        elif op in chosen.reuse:
+            external[tensor] = (chosen.reuse[op], port)
+        elif chosen.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
+            continue
+        elif closure.shared[op] or (step.unmapped == "keep" and same):
+            external[tensor] = (bench.names[op], port)
+        elif step.unmapped == "placeholder":
+            full, info = _stand_in(step, entry, tensor), graph.info(op, port) or TensorInfo("unknown", None)
+            full = (step.names or {}).get(name, full)
+            entry.placeholders.append(NewPlaceholder(full, name, info))
+            external[tensor] = (full, 0)
+        else:
+            refused.append(name)
+    external.update({t: chosen.mapping[t] for t in selection.outputs if t in chosen.mapping})  # it passes through
+    entry.faults.extend(step_faults(step, same, refused=refused) if refused else [])
+    entry.faults.extend(array_faults(graph, enters, chosen.mask, asked(step)))
+    return entry
+
+
+def _stand_in(step: CopyStep, entry: _Entry, tensor: Tensor) -> str:
+    """A name for what stands in for a tensor."""
+    leaf = placeholder_name(step.selection.graph.names[tensor[0]], tensor[1], entry.taken)
+    entry.taken.add(leaf)
+    return under(step.to, leaf)
+
+
+def _inside_faults(step: CopyStep, so_far: Tally, chosen: _Chosen, entry: _Entry, same: bool) -> list[Fault]:
+    """What the ops have against what they are given, and mapped tensors that do not enter."""
+    graph, mapping = step.selection.graph, chosen.mapping
+    plain = {graph.tensor(p.was) for p in entry.placeholders}
+    plain |= {t for t in mapping if not _is_reference(so_far.bench, mapping[t])}
+    faults = reference_faults(graph, chosen.mask, plain, asked(step))
+    faults += preflight_faults(step, chosen.mask, so_far.base, same)
+    unused = [f"{graph.names[op]}:{port}" for op, port in mapping if (op, port) not in entry.external]
+    return faults + (step_faults(step, same, unused=unused) if unused else [])
+
+
+@dataclass(frozen=True)
+class _Control:
+    """Control inputs from outside: source op -> what is waited for instead; edges that are dropped, or not needed."""
+
+    kept: dict[int, str]
+    dropped: list[tuple[str, str]]
+    released: list[str]
+    faults: list[Fault]
+
+
+def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, same: bool) -> _Control:
+    graph, closure = step.selection.graph, chosen.closure
+    kept, dropped, released = dict[int, str](), [], []
+    # What waits for an op waits for its replacement.
+    follows = {op: name for (op, _), (name, _) in entry.external.items()}
+    for inside, outside in control_entering(graph, chosen.mask):
+        if closure.gone[outside] and not closure.shared[outside]:
+            released.append(f"{graph.names[inside]} after {graph.names[outside]}")
+            continue  # it would wait for an op that only a variable of its own has
+        if outside in chosen.reuse:
+            kept[outside] = chosen.reuse[outside]
+        elif outside in follows and step.control != "drop":
+            kept[outside] = follows[outside]
+        elif step.control == "keep" and same:
+            kept[outside] = bench.names[outside]
+        else:
+            dropped.append((graph.names[inside], graph.names[outside]))
+    refused = bool(dropped) and step.control != "drop"
+    return _Control(kept, dropped, released, step_faults(step, same, control=dropped) if refused else [])
+
+
+def _names(step: CopyStep, bench: Workbench, chosen: _Chosen) -> tuple[list[str], str]:
+    """What the copies are called, and what goes before the names of state and of loops."""
+    lead = under(step.to, "")
+    if step.names is None:
+        return [lead + name for name in chosen.originals], lead
+    names = [renamed(step.to, name, step.names) for name in chosen.originals]
+    there = not step.to or bench.taken(step.to)  # an earlier copy there may have the same keys
+    return names, f"{names[0]}/" if there and names else lead
+
+
+def _copied(
+    step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, control: _Control, names: list[str], key: str
+) -> Copied:
+    """Where each op will be, and which variables it makes."""
+    graph, ops, closure = step.selection.graph, chosen.ops, chosen.closure
+    place = np.full(graph.size, -1, np.int32)
+    first = bench.size + len(entry.placeholders) + len(entry.constants)
+    place[ops] = first + np.arange(len(ops), dtype=np.int32)
+    variables: list[NewVariable] = []
+    for v in closure.variables:
+        policy = chosen.policy[v.op]
+        if policy != "share" and chosen.mask[graph.index[v.op]]:
+            settable = policy == "copy" and step.values is not None
+            variables.append(new_variable(v, policy, step.to, entry.taken, settable, step.names))
+    turned = {op: kind for sub in closure.substitutes for op, kind in sub.readers.items()}
+    return Copied(
+        step, ops, names, place, entry.external, entry.placeholders, entry.constants, variables, [], control.kept,
+        control.dropped, closure, turned, key,
+    )  # fmt: skip
+
+
+def _is_reference(graph: Workbench, tensor: tuple[str, int]) -> bool:
+    info = graph.info(graph.index[tensor[0]], tensor[1])
+    return info is not None and info.dtype.endswith("_ref")
+
+
+def _collections(copied: Copied, mask: Mask, so_far: Tally) -> list[NewEntries]:
+    step, graph = copied.step, copied.source
+    if step.collections == "none":
+        return []
+    made, whole = {v.was for v in copied.variables}, bool(step.selection.mask.all())
+    out = []
+    for name, entries in graph.state.collections.items():
+        if name in TRAINABLE_LISTS and not step.trainable:
+            continue
+        count = 0
+        for entry in entries:
+            number = graph.index.get(entry.name.partition(":")[0])
+            if entry.kind == "variable":
+                count += entry.name in made
+            elif entry.kind in ("op", "tensor", "runner"):
+                count += number is not None and bool(mask[number])
+            elif entry.kind == "structure":
+                count += all(part in graph.index and bool(mask[graph.index[part]]) for part in entry.parts)
+            elif entry.kind == "value":
+                count += whole  # what belongs to no op goes where the whole graph goes
+        if count:
+            lists = VARIABLE_LISTS if step.collections == "variables" else COLLECTIONS_KEPT
+            keep = name in lists and not (name in SINGLES and _is_there(name, so_far))
+            keep |= step.collections == "keep" or not step.to
+            out.append(NewEntries(name if keep else f"{step.to}/{name}", name, count))
+    return out
+
+
+def _is_there(collection: str, so_far: Tally) -> bool:
+    """Whether a collection has an entry before this copy."""
+    if so_far.base.state.collections.get(collection):
+        return True
+    return any(entry.name == collection for other in so_far.copies for entry in other.collections)
+
+
+def _joins(copied: Copied, mask: Mask) -> list[Connection]:
+    """The edges that join the copy to what the destination had."""
+    graph, out = copied.source, []
+    fresh = {p.name for p in copied.stand_ins}
+    rows = edge_rows(graph.data)
+    for (op, port), (name, new_port) in copied.external.items():
+        if name in fresh:
+            continue
+        hit = np.flatnonzero((graph.data.node == op) & (graph.data.port == port) & mask[rows])
+        for at in hit.tolist():
+            reader = int(rows[at])
+            position = at - int(graph.data.ptr[reader])
+            target = copied.renamed(graph.names[reader])
+            out.append(Connection(f"{name}:{new_port}", target, position, f"{graph.names[op]}:{port}"))
+    return out
+
+
+def _attribute_warnings(copied: Copied, mask: Mask) -> list[str]:
+    graph, out = copied.source, []
+    mapped = {graph.names[op] for op, _ in copied.external} | {graph.names[op] for op in copied.control_kept}
+    far = far_places(graph, mask, mapped)
+    if far:
+        out.append(f"{counted(len(far), 'colocations')} with ops outside left out: "
+                   + few([f"{a} with {b}" for a, b in far]))  # fmt: skip
+    custom = len(custom_gradients(graph, mask))
+    if custom:
+        out.append(f"{counted(custom, 'ops')} with a tf.custom_gradient: the copy's refuses where it uses "
+                   "what is not copied")  # fmt: skip
+    random = seeded(graph, mask) if copied.step.seeds == "keep" else []
+    if random:
+        out.append(f"{few(random)} keep{'s' * (len(random) == 1)} the seed: the copy draws the same numbers "
+                   "(seeds='new' gives it others)")  # fmt: skip
+    return out
+
+
+def _warnings(copied: Copied, mask: Mask) -> list[str]:
+    out = []
+    listed = {f"{copied.source.names[op]}:{port}" for op, port in copied.step.selection.inputs}
+    leaked = [p.was for p in copied.placeholders if listed and p.was not in listed]
+    if leaked:
+        became = "a placeholder" if len(leaked) == 1 else "placeholders"
+        out.append(f"leak: {few(leaked)} became {became} without being marked as input")
+    if copied.dropped:
+        out.append(f"{counted(len(copied.dropped), 'control inputs')} from outside dropped: "
+                   + few([f"{a} after {b}" for a, b in copied.dropped]))  # fmt: skip
+    empty = [v.name for v in copied.variables if not v.made.initializer]
+    if empty:
+        has = "has" if len(empty) == 1 else "have"
+        out.append(f"{few(empty)} {has} no initial value in the source: give values, or set it yourself")
+    mute = [
+        v.name for v in copied.variables if v.policy == "copy" and copied.step.values is None and v.info.initializer
+    ]
+    out += _attribute_warnings(copied, mask) + copied.emptied
+    if mute:
+        out.append(f"no values given: {counted(len(mute), 'variables')} will start from initial values")
+    return out

@@ -1,0 +1,36 @@
+"""What a detach step does: placeholders feed ops, or feed what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...graph.boundary import Tensor
+from ...graph.graph import TensorInfo
+from ...graph.names import free_name
+from ..calls import asked
+from ..delta import Delta
+from ..effect import NewNode
+from ..fitting import bare
+from ..steps import DetachStep
+from ..tally import Tally
+from .rewire import ops_of, rewire
+
+
+def detach(step: DetachStep, so_far: Tally) -> Iterator[Delta]:
+    """Makes the placeholders and sets the inputs."""
+    request, graph = asked(step), so_far.bench
+    inside = set(ops_of(so_far, request, step.ops)[0])
+    for side in ("inputs", "outputs") if step.side == "both" else (step.side,):
+        rows = inside if side == "inputs" else {op for one in inside for op in graph.reading(one)} - inside
+        edges: dict[Tensor, list[tuple[int, int]]] = {}
+        for op in sorted(rows):
+            for at, tensor in enumerate(graph.row(op)):
+                if (tensor[0] in inside) == (side == "outputs"):
+                    edges.setdefault(tensor, []).append((op, at))
+        for tensor, readers in edges.items():
+            info = graph.info(*tensor) or TensorInfo("float32", None)
+            name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.taken)
+            held = {"dtype": bare(info.dtype), "shape": info.shape}
+            new = graph.size, 0
+            yield Delta(nodes=[NewNode(name, "Placeholder", (), held, TensorInfo(bare(info.dtype), info.shape))])
+            yield rewire(so_far, request, [(op, at, new) for op, at in readers])

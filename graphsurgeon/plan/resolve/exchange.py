@@ -1,0 +1,154 @@
+"""Exchange: matches taken out of a graph, and what a function builds for them put in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import PlanError
+from ...graph.boundary import Tensor
+from ...graph.graph import Graph
+from ...graph.rewired import closed_cycle
+from ...words import counted, few
+from ..backend import Site
+from ..copied import append
+from ..delta import Delta
+from ..effect import Change, Replaced
+from ..tally import Tally
+from ..workbench import Workbench
+from .graft import Grafted, grafted, site_scope
+from .moves import Moved, loop_waits, moved_waits, resolved
+from .remove import protected
+from .rewire import Refused, mismatch, rewire
+
+
+@dataclass
+class Chosen:
+    """The matches to replace, and those that are refused, with the reason."""
+
+    matches: list[Any] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    hint: Callable[[], str] = str  # what to type instead, where none can be replaced
+
+
+def exchange(
+    so_far: Tally, asked: str, chosen: Chosen, by: Callable[..., Any] | str, to: str = "", only_op: bool = False
+) -> Iterator[Delta]:
+    """Puts what a function builds in the place of matches, and takes out what nothing needs any more.
+
+    Args:
+        so_far: what the steps before have done.
+        asked: the request, for messages.
+        chosen: the matches.
+        by: the function or op type, as for `Plan.replace`.
+        to: the scope of the new ops; default: the name of the first output.
+        only_op: the function makes one op for each match, which gets the name of the scope itself.
+    """
+    while chosen.matches:
+        sites = _sites(so_far.after, asked, chosen, to, only_op)
+        made = grafted(so_far, so_far.backend.built(by, sites, so_far.after, asked), sites, only_op)
+        if so_far.faults or made.delta.faults:
+            yield made.delta
+            return
+        # A trial: where a match closes a cycle, it is refused, and the others are done without it.
+        moved = _moved(so_far.after, asked, sites, made)
+        closing = [(op, new[0]) for op, _, new in moved.edges]
+        closing += [(op, other) for op, others in moved.control.items() for other in others]
+        bad = closed_cycle(moved.graph, closing)
+        guilty = [k for k in range(len(sites)) if moved.touches(k, bad)] if bad.any() else []
+        if not guilty:
+            yield made.delta
+            yield Delta(quiet=moved.control)
+            yield rewire(so_far, asked, moved.edges, checked=True)
+            if not so_far.faults:
+                yield _finished(so_far, chosen, sites, made, moved)
+            return
+        for k in reversed(guilty):
+            lost = chosen.matches.pop(k)
+            chosen.refused.append(f"{match_word(lost)}: what replaced it would be computed from itself")
+    wrong = "nothing in the graph looks like it"
+    if chosen.refused:
+        wrong = f"no match can be replaced: {chosen.refused[0]}"
+    raise PlanError(asked, wrong, chosen.hint())
+
+
+def _sites(graph: Graph, asked: str, chosen: Chosen, to: str, only_op: bool) -> list[Site]:
+    sites, given = [], set[str]()
+    for one in chosen.matches:
+        ends = {key: name for key, name in one.outputs.items() if ":" in name}
+        if not ends:
+            wrong = f"the pattern has no output tensor: {match_word(one)}"
+            raise PlanError(asked, wrong, "Give it an output that others read")
+        wish = to or next(iter(ends.values())).partition(":")[0]
+        inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
+        sites.append(Site(site_scope(graph, wish, given, only_op), inputs, tuple(ends), one))
+    return sites
+
+
+def _moved(graph: Graph, asked: str, sites: Sequence[Site], made: Grafted) -> Moved:
+    """How the edges change with what was built; refuses what does not fit."""
+    bench = Workbench(graph)
+    for copied in made.delta.copies:
+        append(bench, copied)
+    subs: dict[Tensor, Tensor] = {}
+    owner: dict[int, int] = {}
+    for k, (site, ends) in enumerate(zip(sites, made.outputs, strict=True)):
+        subs |= {graph.tensor(site.match.outputs[key]): new for key, new in ends.items()}
+        owner |= {i: k for i in site.match.numbers if graph.types[i] != "Const"}
+    subs = resolved(subs)
+    fault = next(filter(None, (mismatch(bench, asked, old, new) for old, new in subs.items())), None)
+    if fault is not None:
+        raise Refused([fault])
+    waits = loop_waits(bench.frozen(), sites, made)
+    if isinstance(waits, str):
+        raise PlanError(asked, waits, "Replace matches outside of loops: within=...")
+    return moved_waits(bench.frozen(), sites, made, subs, owner, waits)
+
+
+def _finished(so_far: Tally, chosen: Chosen, sites: Sequence[Site], made: Grafted, moved: Moved) -> Delta:
+    """What took the place of each match, what goes, and what is to be said."""
+    graph, base = so_far.after, so_far.base.size
+    names = graph.names
+    matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
+    gone = matched & ~protected(graph, matched)
+    gone[base:] = False
+    replaced = []
+    for site, outputs, ops in zip(sites, made.outputs, made.names, strict=True):
+        old = {site.match.outputs[key]: _final(names, moved.subs, outputs[key]) for key in outputs}
+        kept = tuple(names[i] for i in site.match.numbers if not gone[i] and _own(graph, i))
+        replaced.append(Replaced(site.match, site.scope, old, ops, kept))
+    return Delta(
+        changes={op: Change(waits=tuple(a), frees=tuple(f)) for op, (a, f) in moved.waits.items() if op < base},
+        removed=frozenset(np.flatnonzero(gone).tolist()),
+        replaced=replaced,
+        warnings=_said(chosen, moved),
+    )
+
+
+def _said(chosen: Chosen, moved: Moved) -> list[str]:
+    out = []
+    if chosen.refused:
+        out.append(f"{counted(len(chosen.refused), 'matches')} not replaced: {few(chosen.refused)}")
+    if moved.said:
+        out.append(f"{counted(len(moved.said), 'control edges')} moved to what replaces: {few(moved.said)}")
+    if moved.dropped:
+        out.append(f"{counted(len(moved.dropped), 'control edges')} left out: {few(moved.dropped)}")
+    return out
+
+
+def _own(graph: Graph, op: int) -> bool:
+    """Returns whether an op is worth a word when it stays: constants are not, which many may share."""
+    return graph.types[op] != "Const"
+
+
+def _final(names: Sequence[str], subs: Mapping[Tensor, Tensor], tensor: Tensor) -> str:
+    op, port = subs.get(tensor, tensor)
+    return f"{names[op]}:{port}"
+
+
+def match_word(one: Any) -> str:
+    """Returns what to call a match in a message: its outputs."""
+    return ", ".join(one.outputs.values()) or one.names[-1]

@@ -1,0 +1,289 @@
+"""What a forward step does: the edits so far are carried out on copies of what they change, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...errors import PlanError
+from ...graph.boundary import Tensor
+from ...graph.downstream import Downstream, downstream, writers_of
+from ...graph.edges import Edges, stacked
+from ...graph.graph import Graph, Ints, Mask, TensorInfo
+from ...graph.rewired import reordered_many
+from ...graph.selection import Query, Selection
+from ...graph.told import Told
+from ...graph.traversal import edge_rows
+from ...graph.traversal import forward as below
+from ...words import counted, few
+from ..calls import asked
+from ..copied import Connection, Copied, now_read, row_pointers, rows_of
+from ..delta import Delta
+from ..effect import Effect, Slice
+from ..steps import INITIAL, CopyStep, ForwardStep
+from ..tally import Tally
+from .copy import copied_by
+from .moves import readers
+from .remove import readers_fault
+from .rewire import Refused, ops_of, rewire
+
+
+def forward(step: ForwardStep, so_far: Tally) -> Iterator[Delta]:
+    """Copies what changes, gives the copies the new inputs, and gives what exists its own back."""
+    request = asked(step)
+    (targets,) = ops_of(so_far, request, [name.partition(":")[0] for name in step.until])
+    if not so_far.faults:
+        yield from _as_copies(so_far, request)
+    if so_far.faults:
+        return
+    effect = so_far.effect()
+    graph = effect.after
+    gone = graph.mask(sorted(effect.removed))
+    changed = changed_ops(effect) & ~gone
+    if not changed.any() and not (effect.removed and graph.size > effect.first):
+        wrong = "no step before it changes an op that exists"
+        raise PlanError(request, wrong, "Leave it out: nothing that exists is touched; or put it after the edits")
+    fault = readers_fault(graph, gone, request)
+    if fault is not None:
+        raise Refused([fault])
+    found = downstream(graph, changed, gone, targets, step.assign == "copy")
+    _refuse(step, effect, found, changed, targets)
+    yield _carried_out(step, so_far, effect, found, changed)
+
+
+def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
+    """Makes copies of the ops that have got other names, for others to read; they get their old names back."""
+    base, size = so_far.base, so_far.base.size
+    names = {old: new for old, new in zip(base.names, so_far.bench.names[:size], strict=True) if old != new}
+    if not names:
+        return
+    edited = [name for name in (*(edit[0] for edit in so_far.edits), *so_far.changes) if name in names.values()]
+    if edited:
+        wrong = f"{edited[0]!r} gets another name and is changed too"
+        raise PlanError(request, wrong, "Apply these steps without forward, or leave the rename out")
+    ops = [base.index[name] for name in names]
+    yield Delta(names={op: base.names[op] for op in ops})
+    mask = base.mask(ops)
+    values = (getattr(so_far.steps[step], "values", None) for step in so_far.revalued)
+    given = next((one for one in values if one != INITIAL), None)
+    step = CopyStep(
+        Selection(base, mask, Query("names", tuple(names))), "", unmapped="keep", control="keep", values=given,
+        collections="keep", names=names,
+    )  # fmt: skip
+    yield replace(copied_by(step, so_far), joins=())
+    if so_far.faults:
+        return
+    place, graph = so_far.copies[-1].place, so_far.after
+    subs: dict[Tensor, Tensor] = {}
+    for i in ops:
+        ports = set(graph.consumers.port[graph.consumers.ptr[i] : graph.consumers.ptr[i + 1]].tolist())
+        subs.update({(i, port): (int(place[i]), port) for port in ports})
+    inside = graph.mask([*ops, *place[ops].tolist()])
+    edges = [(op, at, subs[t]) for op, at, t in readers(graph.consumers, graph.data, subs) if not inside[op]]
+    yield rewire(so_far, request, edges, checked=True)
+    waiting = np.unique([op for i in ops for op in graph.control_consumers.row(i).tolist()]).astype(int).tolist()
+    waits = {
+        op: [int(place[j]) if j < size and mask[j] else j for j in graph.control.row(op).tolist()]
+        for op in waiting
+        if not inside[op]
+    }
+    yield Delta(waits=waits, checked=True, removed=frozenset(ops))
+
+
+def _refuse(step: ForwardStep, effect: Effect, found: Downstream, changed: Mask, targets: Sequence[int]) -> None:
+    """Refuses what cannot be made again, or would do what the original does too."""
+    request, graph, gone = asked(step), effect.after, effect.after.mask(sorted(effect.removed))
+    copies = "Choose assign='copy' for copies of these that set the same"
+    if found.missed >= 0:
+        missed = graph.names[found.missed]
+        wide = downstream(graph, changed, gone, targets, True)
+        if wide.missed < 0:
+            between = np.flatnonzero(wide.ops & downstream(graph, changed, gone).left).tolist()
+            what = few([graph.names[i] for i in between])
+            wrong = f"the way from what changes to {missed!r} goes through ops that set state: {what}"
+            raise PlanError(request, wrong, copies)
+        names = few([graph.names[i] for i in np.flatnonzero(changed).tolist()])
+        wrong = f"{missed!r} does not depend on what changes ({names})"
+        raise PlanError(request, wrong, "Name something downstream of it, or leave until out")
+    acts = np.flatnonzero(found.ops & found.left | changed & found.left).tolist()
+    acts += [] if step.assign == "copy" else _acting(graph, found.ops)
+    if acts:
+        wrong = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets what the original uses too"
+        raise PlanError(request, wrong, "Choose assign='copy' for a copy of it that sets the same, or leave "
+                        "forward out and build a new graph")  # fmt: skip
+    if changed.any() and not found.ops[: effect.base.size].any():
+        first = [graph.names[i] for i in np.flatnonzero(found.left).tolist()]
+        wrong = f"what changes leads to nothing but ops that set state: {few(first)}"
+        raise PlanError(request, wrong, copies)
+
+
+def _carried_out(step: ForwardStep, so_far: Tally, effect: Effect, found: Downstream, changed: Mask) -> Delta:
+    """What the steps so far come to, with what they change made again."""
+    edited, base, size = effect.after, effect.base, effect.base.size
+    ops, after = found.ops[:size], _unedited(edited, base)
+    place = np.arange(edited.size, dtype=np.int32)
+    slices, copies, said = list(effect.slices), list(effect.copies), list(effect.warnings)
+    if ops.any():
+        held = tuple(base.names[i] for i in np.flatnonzero(ops).tolist())
+        again = CopyStep(
+            Selection(base, ops, Query("names", held)), step.to, unmapped="keep", control="keep",
+            variables=(("*", "share"),), collections=step.collections,
+        )  # fmt: skip
+        beside = Tally(replace(effect, after=after), so_far.backend)
+        delta = copied_by(again, beside)
+        if delta.faults:
+            return delta
+        beside.add(delta)
+        copied = replace(delta.copies[0], role="slice")
+        moved = np.flatnonzero(copied.place >= 0)
+        place[moved] = copied.place[moved]
+        after = _joined(beside.after, edited, copied, place, size, reshaped(effect))
+        copied = replace(copied, external=now_read(after, copied))
+        left = tuple(edited.names[i] for i in np.flatnonzero(found.left).tolist())
+        touched = tuple(edited.names[i] for i in np.flatnonzero(changed).tolist())
+        copies.append(copied)
+        slices.append(Slice(copied, touched, step.until, left, tuple(found.along)))
+        # What is shared, and keeps its seed or gradient, is said for copies that are asked for.
+        said += [w for w in delta.warnings if "tf.custom_gradient" in w or "seed" in w]
+    else:
+        after = _redirected(after, edited, place, size)
+    shifted = np.flatnonzero(place != np.arange(len(place))).tolist()
+    new = {edited.names[i]: after.names[int(place[i])] for i in shifted}
+    names = {name for name, _, _ in effect.edits}
+    kept = [c for c in effect.connections if c.to not in names]
+    mine = [c for c in effect.connections if c.to in names and c.to in new]
+    return Delta(
+        instead=replace(
+            effect,
+            after=after,
+            copies=tuple(copies),
+            slices=tuple(slices),
+            connections=(*kept, *(Connection(_renamed(c.tensor, new), new[c.to], c.input, c.was) for c in mine)),
+            changes={
+                new.get(name, name): change
+                for name, change in effect.changes.items()
+                if name in new or edited.index[name] >= size
+            },
+            replaced=tuple(
+                replace(r, outputs={old: _renamed(one, new) for old, one in r.outputs.items()}) for r in effect.replaced
+            ),
+            warnings=(*said, *_warnings(edited, found, effect.removed)),
+            blame={new.get(op, op): n for op, n in effect.blame.items() if op in new or edited.index[op] >= size},
+            edits=(),
+            mode="append",
+            removed=frozenset(),
+        )
+    )
+
+
+def changed_ops(effect: Effect) -> Mask:
+    """Returns a mask of the ops of the base that edits so far change, over all ops of the prediction."""
+    index = effect.after.index
+    names = [*(name for name, _, _ in effect.edits), *effect.changes]
+    numbers = {index[name] for name in names if name in index}
+    return effect.after.mask(sorted(i for i in numbers if i < effect.base.size))
+
+
+def reshaped(effect: Effect) -> Mask:
+    """Returns a mask of the ops whose outputs may have other shapes, because they read tensors of other shapes."""
+    graph, base, unlike = effect.after, effect.base, set[int]()
+    for name, at, _ in effect.edits:
+        op = graph.index[name]
+        now, then = int(graph.data.ptr[op]) + at, int(base.data.ptr[op]) + at
+        old = base.info(int(base.data.node[then]), int(base.data.port[then]))
+        if old is None or old != graph.info(int(graph.data.node[now]), int(graph.data.port[now])):
+            unlike.add(op)
+    return below(graph, graph.mask(sorted(unlike)), control=False) if unlike else graph.mask([])
+
+
+def slice_size(effect: Effect) -> int:
+    """Returns how many ops `forward` would make again for the edits of an effect; 0 where it could not."""
+    changed = changed_ops(effect)
+    if not changed.any() or effect.faults or effect.removed:
+        return 0
+    found = downstream(effect.after, changed, effect.after.mask([]))
+    acts = _acting(effect.after, found.ops)
+    return 0 if acts else int(np.count_nonzero(found.ops[: effect.base.size]))
+
+
+def _acting(graph: Graph, ops: Mask) -> list[int]:
+    found: list[int] = np.flatnonzero(ops & writers_of(graph)).tolist()
+    return found
+
+
+def _unedited(edited: Graph, base: Graph) -> Graph:
+    """The graph with what the plan adds, and what exists as it was."""
+    count = len(base.data.node)
+    node = np.concatenate([base.data.node, edited.data.node[count:]])
+    port = np.concatenate([base.data.port, edited.data.port[count:]])
+    begin = int(edited.control.ptr[base.size])
+    added = Edges(
+        edited.control.ptr[base.size :] - begin, edited.control.node[begin:], edited.control.port[begin:]
+    )  # fmt: skip
+    return replace(edited, data=Edges(edited.data.ptr, node, port), control=stacked(base.control, added))
+
+
+def _joined(graph: Graph, edited: Graph, copied: Copied, place: Ints, size: int, unlike: Mask) -> Graph:
+    """Gives the copies the inputs that the edits ask for, and the other new ops those copies to read."""
+    graph = _redirected(graph, edited, place, size)
+    order = copied.ops
+    _, at = rows_of(edited.data, order)
+    begin = int(graph.data.ptr[copied.place[order[0]]])
+    node, port = graph.data.node.copy(), graph.data.port.copy()
+    node[begin : begin + len(at)] = place[edited.data.node[at]]
+    port[begin : begin + len(at)] = edited.data.port[at]
+    graph = replace(graph, data=Edges(graph.data.ptr, node, port))
+    rows, at = rows_of(edited.control, order)
+    first = int(copied.place[order[0]])
+    lead = int(graph.control.ptr[first])
+    mine = Edges(row_pointers(rows, len(order)), place[edited.control.node[at]], np.zeros(len(at), np.int32))
+    before = Edges(graph.control.ptr[: first + 1], graph.control.node[:lead], graph.control.port[:lead])
+    after = replace(graph, control=stacked(before, mine))
+    loose = [int(place[i]) for i in np.flatnonzero(unlike[: len(copied.place)]).tolist()]
+    open_now = {i: [TensorInfo(t.dtype, None) for t in graph.outputs(i) or ()] for i in loose}
+    return replace(after, outputs_of=Told.of(graph).but(open_now)) if open_now and graph.outputs_of else after
+
+
+def _redirected(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:
+    """Lets the new ops of a plan read copies where what they read is made again."""
+    begin, end = int(edited.data.ptr[size]), int(edited.data.ptr[edited.size])
+    node = graph.data.node.copy()
+    node[begin:end] = place[edited.data.node[begin:end]]
+    graph = replace(graph, data=Edges(graph.data.ptr, node, graph.data.port))
+    rows = edge_rows(edited.control)
+    waits: dict[int, list[int]] = {}
+    for at in np.flatnonzero((rows >= size) & (place[edited.control.node] != edited.control.node)).tolist():
+        waits.setdefault(int(rows[at]), [])
+    for op in waits:
+        waits[op] = [int(place[i]) for i in edited.control.row(op)]
+    return reordered_many(graph, waits) if waits else graph
+
+
+def _renamed(tensor: str, names: dict[str, str]) -> str:
+    op, _, port = tensor.rpartition(":")
+    return f"{names.get(op, op)}:{port}"
+
+
+def _warnings(graph: Graph, found: Downstream, removed: frozenset[int]) -> list[str]:
+    out = []
+    left = [graph.names[i] for i in np.flatnonzero(found.left).tolist()]
+    if left:
+        sets, go = ("set", "go") if len(left) > 1 else ("sets", "goes")
+        out.append(f"{counted(len(left), 'ops')} that {sets} state {go} on with the original: {few(left)}")
+    lost = [graph.names[i] for i in np.flatnonzero(found.lost).tolist()]
+    if lost:
+        out.append(f"the change of {few(lost)} reaches nothing that is made again, and is left out")
+    writers = [graph.names[i] for i in _acting(graph, found.ops)]
+    if writers:
+        sets = "set" if len(writers) > 1 else "sets"
+        out.append(f"{counted(len(writers), 'copies')} {sets} the same state as the original: {few(writers)}")
+    if found.calls:
+        names = few([graph.names[i] for i in found.calls])
+        out.append(f"{counted(len(found.calls), 'calls')} made again may set state inside: {names}")
+    if removed:
+        count, stay = counted(len(removed), "ops"), "stays" if len(removed) == 1 else "stay"
+        names = few([graph.names[i] for i in sorted(removed)])
+        out.append(f"{count} to remove {stay} in the live graph, without a copy: {names}")
+    return out

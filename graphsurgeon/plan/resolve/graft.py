@@ -1,0 +1,99 @@
+"""Graft: subgraphs that a plan builds from Python, and their place in the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...graph.boundary import Tensor
+from ...graph.graph import Graph
+from ...graph.names import free_name
+from ...graph.selection import Query, Selection
+from ..backend import Piece, Site
+from ..copied import Connection
+from ..delta import Delta
+from ..steps import CopyStep
+from ..tally import Tally
+from .copy import copied_by
+
+
+@dataclass(frozen=True)
+class Grafted:
+    """What a piece is in the graph.
+
+    Args:
+        delta: what puts it there.
+        outputs: for each site, output -> tensor of the graph after the plan.
+        names: for each site, the names of its ops.
+    """
+
+    delta: Delta
+    outputs: tuple[Mapping[str, Tensor], ...]
+    names: tuple[tuple[str, ...], ...]
+
+
+def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = False) -> Grafted:
+    """Returns a piece in the graph, joined to what it reads; a fault in its delta says that it cannot be.
+
+    Args:
+        so_far: what the steps before have done.
+        piece: what was built.
+        sites: what for.
+        only_op: it is one op for each site, and gets the name of the scope itself.
+    """
+    small = piece.graph
+    given = {small.index[name]: tensor for name, tensor in piece.inputs.items()}
+    mask = ~small.mask(given)
+    if not mask.any():
+        ends = tuple({key: given[small.tensor(name)[0]] for key, name in found.items()} for found in piece.outputs)
+        return Grafted(Delta(), ends, ((),) * len(sites))
+    reads = np.zeros(small.size, np.bool_)
+    reads[small.data.node] = True
+    pairs = [(f"{small.names[i]}:0", so_far.bench.name(tensor)) for i, tensor in given.items() if reads[i]]
+    held = tuple(small.names[i] for i in np.flatnonzero(mask).tolist())
+    step = CopyStep(
+        Selection(small, mask, Query("names", held)), "", tuple(pairs), control="refuse",
+        variables=(("*", "initial"),), collections="keep",
+        names={name: name.rpartition("/")[0] for name in held} if only_op else None,
+    )  # fmt: skip
+    delta = copied_by(step, so_far)
+    if not delta.copies:  # a fault, of this step or an earlier one
+        return Grafted(delta, ({},) * len(sites), ((),) * len(sites))
+    copied = replace(delta.copies[0], role="graft")
+    joins = [Connection(c.tensor, c.to, c.input) for c in delta.joins]  # what a plan builds read nothing before
+    outputs = []
+    for found in piece.outputs:
+        where = {key: small.tensor(name) for key, name in found.items()}
+        outputs.append({key: given.get(op, (int(copied.place[op]), port)) for key, (op, port) in where.items()})
+    by_scope: dict[str, list[str]] = {site.scope: [] for site in sites}
+    for name in copied.made:
+        scope = name
+        while scope and scope not in by_scope:
+            scope = scope.rpartition("/")[0]
+        if scope:
+            by_scope[scope].append(name)
+    names = tuple(tuple(by_scope[site.scope]) for site in sites)
+    return Grafted(replace(delta, copies=[copied], joins=joins), tuple(outputs), names)
+
+
+def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False) -> str:
+    """Returns a name scope that nothing is in yet: the wish, or one with a number; it is noted in `given`.
+
+    With `op` it is for one op that gets this very name, which no other op may have.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b/c", "Const", [])])
+        >>> given = set()
+        >>> site_scope(g, "a", given), site_scope(g, "a", given), site_scope(g, "b", given)
+        ('a', 'a_1', 'b_1')
+    """
+
+    def taken(name: str) -> bool:
+        an_op = name.lower() in graph.lowered and (op or name != wish)
+        return name.lower() in given or name in graph.scopes.index or an_op
+
+    name = free_name(wish, taken, as_tensorflow=True)
+    given.add(name.lower())
+    return name

@@ -1,0 +1,54 @@
+"""What an insert step does: new ops on the edges between tensors and their consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...errors import PlanError
+from ...graph.names import free_name, valid_scope
+from ..backend import Site
+from ..calls import asked
+from ..delta import Delta
+from ..effect import NewNode
+from ..steps import InsertStep
+from ..tally import Tally
+from .graft import grafted
+from .rewire import consumers_of, rewire, tensors_of
+
+
+def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
+    """Adds the ops and lets the consumers read them."""
+    request, graph = asked(step), so_far.bench
+    (tensors,) = tensors_of(so_far, request, step.on)
+    names = _names(step, so_far)
+    edges = [consumers_of(graph, tensor, step.only, step.but) for tensor in tensors]
+    if isinstance(step.op, str):
+        for name, tensor, readers in zip(names, tensors, edges, strict=True):
+            new = graph.size, 0
+            yield Delta(nodes=[NewNode(name, step.op, (tensor,), dict(step.attributes), None, so_far.info(tensor))])
+            yield rewire(so_far, request, [(op, at, new) for op, at in readers])
+        return
+    sites = [Site(name, {"x": tensor}, ("output",)) for name, tensor in zip(names, tensors, strict=True)]
+    made = grafted(so_far, so_far.backend.built(step.op, sites, so_far.after, request), sites)
+    yield made.delta
+    for tensor, readers, ends in zip(tensors, edges, made.outputs, strict=True) if not so_far.faults else ():
+        new = ends["output"]
+        yield rewire(so_far, request, [(op, at, new) for op, at in readers], [(tensor, new)])
+
+
+def _names(step: InsertStep, so_far: Tally) -> list[str]:
+    """A name for each new op; refuses one that is taken."""
+    graph = so_far.bench
+    names = [step.name] if isinstance(step.name, str) else list(step.name)
+    n = 0
+    while isinstance(step.name, str) and len(names) < len(step.on):
+        n += 1
+        if not graph.taken(f"{step.name}_{n}"):
+            names.append(f"{step.name}_{n}")
+    given: set[str] = set()
+    for name in names:
+        if not valid_scope(name) or graph.taken(name) or name.lower() in given:
+            wrong = f"the name {name!r} is taken, or none" if name else "the new op has no name"
+            raise PlanError(asked(step), wrong, f"Type name={free_name('inserted', graph.taken)!r}, which is free")
+        given.add(name.lower())
+    return names

@@ -1,0 +1,89 @@
+"""Outcome: what the sum of all steps means: of several edits of one thing the last counts, and what is left over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...graph.hazards import hazards
+from ...graph.variables import renaming
+from ...words import few
+from ..copied import Connection
+from ..effect import Effect
+from ..shapes import Foreseen
+from .remove import without_removed
+
+
+def outcome(effect: Effect) -> Effect:
+    """Returns the sum of all steps as what applying them does."""
+    effect = _rewired(without_removed(_renamed(effect)))
+    foreseen = None
+    if (effect.after is not effect.base or effect.changes) and effect.after.outputs_of is not None:
+        foreseen = Foreseen(effect)
+        effect = replace(effect, after=replace(effect.after, outputs_of=foreseen))
+    said = [*effect.warnings, *_unread(effect), *_idle(effect)]
+    if not effect.faults:
+        said += hazards(effect.after, np.arange(effect.after.size) >= effect.first)
+    effect = replace(effect, warnings=tuple(said))
+    if foreseen is not None:
+        foreseen.complete(effect)
+    return effect
+
+
+def _renamed(effect: Effect) -> Effect:
+    """Notes which ops of the base have other names now."""
+    base, names = effect.base, effect.after.names
+    if names is base.names:
+        return effect
+    known = zip(base.names, names[: base.size], strict=True)
+    renamed = {old: new for old, new in known if old is not new and old != new}
+    if not renamed:
+        return effect
+    after = replace(effect.after, state_of=lambda: base.state.renamed(renamed))
+    return replace(effect, renamed=renamed, mode="materialise", after=after)
+
+
+def _rewired(effect: Effect) -> Effect:
+    """Compares what is rewired with the graph as it is: of several steps on one input only the outcome counts."""
+    base, old = effect.base, {new: name for name, new in effect.renamed.items()}
+    last: dict[tuple[str, int], Connection] = {}
+    for join in effect.connections:
+        last.pop((join.to, join.input), None)
+        if effect.after.input_names(effect.after.index[join.to])[join.input] == join.tensor:
+            last[join.to, join.input] = join
+    kept = []
+    for join in last.values():
+        op = base.index.get(old.get(join.to, join.to)) if join.to in old or join.to not in effect.renamed else None
+        if op is not None and join.was:
+            join = replace(join, was=base.input_names(op)[join.input])
+        if op is None or renaming(effect.renamed)(join.was) != join.tensor:
+            kept.append(join)
+    there = {(join.to, join.input) for join in kept}
+    edits = {edit[:2]: edit for edit in effect.edits if edit[:2] in there}
+    return replace(effect, connections=tuple(kept), edits=tuple(edits.values()))
+
+
+def _unread(effect: Effect) -> list[str]:
+    """Says which placeholders a connection has left without a reader."""
+    if not effect.placeholders:
+        return []
+    read = set(effect.after.data.node.tolist())
+    idle = [p for p in effect.placeholders if effect.after.index[p.name] not in read]
+    return [f"{p.name} is a placeholder that nothing reads any more: map {p.was} instead" for p in idle]
+
+
+def _idle(effect: Effect) -> list[str]:
+    """Says which tensors have lost their last reader: their ops stay, and nothing needs them."""
+    after, old, new = effect.after, effect.base.index, renaming(effect.renamed)
+    here = {new(name) for name in old} if effect.renamed else old
+    lost = dict.fromkeys(new(c.was) for c in effect.connections if c.was and c.to in here)
+    if not lost or effect.faults:
+        return []
+    there = [(name, after.index.get(name.partition(":")[0], -1)) for name in lost]
+    numbers = np.array([op for _, op in there], np.int32)
+    read = np.isin(numbers, after.data.node) | np.isin(numbers, after.control.node) | (numbers < 0)
+    held = {entry.name.partition(":")[0] for items in after.state.collections.values() for entry in items}
+    spare = [name for (name, _), is_read in zip(there, read.tolist(), strict=True) if not is_read]
+    idle = [name for name in spare if name.partition(":")[0] not in held]
+    return [f"left without a reader: {few(idle, 6)}"] if idle else []

@@ -1,0 +1,84 @@
+"""What a rename step does: ops and scopes get other names, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...errors import PlanError, did_you_mean
+from ...graph.graph import Graph
+from ...graph.names import free_name, valid_scope
+from ..calls import asked
+from ..delta import Delta
+from ..steps import RenameStep
+from ..tally import Tally
+
+#: Attributes that name what an op shares with others, often after itself or its scope.
+_KEYS = ("shared_name", "frame_name", "var_name")
+
+
+def rename(step: RenameStep, so_far: Tally) -> Iterator[Delta]:
+    """Gives the ops their names, after all checks."""
+    bench, names = so_far.bench, dict(step.names)
+    found: dict[int, str] = {}
+    for old in sorted(names, key=len):  # what is named itself has precedence over the scope that it is in
+        own = [bench.index[old]] if old in bench.index else []
+        ops = [*own, *bench.inside(old)]
+        if not ops:
+            now = so_far.now_called(old)
+            near = f"An earlier step has called it {now!r}" if now else ""
+            near = near or did_you_mean(old, [*so_far.after.scopes.names[1:], *so_far.after.names])
+            raise PlanError(asked(step), f"no op and no scope is called {old!r}", near)
+        found.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
+    _refuse(step, so_far, found)
+    changed = {op: name for op, name in found.items() if name != bench.names[op]}
+    yield Delta(names=changed, values=() if step.values is None else tuple(found))
+
+
+def _refuse(step: RenameStep, so_far: Tally, found: Mapping[int, str]) -> None:
+    """Refuses a name that cannot be given."""
+    bench, given = so_far.bench, dict[str, int]()
+    for op, name in found.items():
+        there = bench.index.get(name)
+        wrong = "" if valid_scope(name) else f"{name!r} is not a name of an op"
+        if there is not None and there not in found:
+            wrong = wrong or f"the name {name!r} is taken in {bench.title}"
+        if name in given:
+            wrong = wrong or f"{bench.names[given[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
+        if wrong:
+            wish = next(new for old, new in step.names if name == new or name.startswith(f"{new}/"))
+            free = free_name(wish, bench.taken) if valid_scope(wish) else "renamed"
+            way = f"Type another name, as {free!r}, which is free"
+            raise PlanError(asked(step), wrong, f"{way}; or give both others at once: {{old: new, ...}}")
+        given[name] = op
+
+
+def keys_renamed(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
+    """Returns what the keys of shared state and of loops are called after ops have got other names: old -> new.
+
+    A key follows where it is the name of an op, or begins with the scope of one; another graph may hold state under
+    the old one later on.
+
+    Args:
+        graph: the graph before.
+        names: old name -> new one, of its ops.
+    """
+    held = [getattr(node, "attr", {}) for node in graph.nodes] if names else []
+    keys = [{key: a[key].s.decode("utf-8", "replace") for key in _KEYS if key in a and a[key].s} for a in held]
+    out: dict[str, str] = {}
+    for name, mine in zip(graph.names, keys, strict=False):
+        for key in mine.values() if name in names else ():
+            new = _key_renamed(key, name, names[name])
+            if new != key:
+                out.setdefault(key, new)
+    there = {key for mine in keys for key in mine.values()} - out.keys()
+    return {key: new for key, new in out.items() if new not in there}
+
+
+def _key_renamed(key: str, old: str, new: str) -> str:
+    if key == old:
+        return new
+    before, after = old.split("/"), new.split("/")
+    while before and after and before[-1] == after[-1]:
+        before, after = before[:-1], after[:-1]
+    scope = "/".join(before)
+    return "/".join([*after, key[len(scope) + 1 :]]) if scope and key.startswith(f"{scope}/") else key

@@ -1,0 +1,83 @@
+"""What a replace step does: subgraphs built from a function take the place of all matches of a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...graph.graph import Graph
+from ...graph.match.match import Match, match
+from ...graph.match.pattern import Pattern
+from ...graph.selection import Selection
+from ...words import counted, few
+from ..calls import asked
+from ..delta import Delta
+from ..steps import ReplaceStep
+from ..tally import Tally
+from .exchange import Chosen, exchange, match_word
+
+
+def replace(step: ReplaceStep, so_far: Tally) -> Iterator[Delta]:
+    """Builds the replacements, joins them, and takes out what nothing needs any more."""
+    chosen = _chosen(step, so_far)
+    if not so_far.faults:
+        chosen.hint = lambda: _hint(step, so_far, chosen)
+        yield from exchange(so_far, asked(step), chosen, step.by, step.to, only_op=isinstance(step.by, str))
+
+
+def _hint(step: ReplaceStep, so_far: Tally, chosen: Chosen) -> str:
+    if chosen.refused:
+        return "Choose external='keep' to leave inner ops there for their other readers, or narrow the pattern"
+    if isinstance(step.what, Pattern):
+        best = match(so_far.after, step.what, within=_within(step, so_far.after)).best
+        return f"{best}" if best is not None else "See ed.match(...)"
+    return "Give matches of this graph"
+
+
+def _within(step: ReplaceStep, graph: Graph) -> Selection | None:
+    if step.within is None:
+        return None
+    mask = np.zeros(graph.size, np.bool_)
+    mask[: len(step.within.mask)] = step.within.mask
+    return Selection(graph, mask, step.within.query)
+
+
+def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
+    """The matches in the graph as the steps before have left it, without those that cannot be replaced."""
+    graph, out = so_far.after, Chosen()
+    if isinstance(step.what, Pattern):
+        found = match(graph, step.what, within=_within(step, graph))
+        given: Sequence[Match] = found
+        if found.undecided:
+            out.refused.append(f"{counted(found.undecided, 'ops')}: the search took too many steps there")
+    else:
+        given = step.what
+    used = set[int]()
+    for one in given:
+        now = Match(graph, one.pattern, one.found, one.read or so_far.backend.array)
+        own = {i for i in now.numbers if graph.types[i] != "Const"}
+        why = "an earlier step removes a part of it" if so_far.removed & own else ""
+        why = why or _changed(one.graph, graph, now.numbers)
+        why = why or ("it overlaps with another match" if used & own else "")
+        external = now.external if not why and step.external == "refuse" else ()
+        if external:
+            why = f"{external[0][0]} inside is read by {few([reader for _, reader, _ in external], 1)}"
+        if why:
+            out.refused.append(f"{match_word(now)}: {why}")
+            continue
+        used |= own
+        out.matches.append(now)
+    return out
+
+
+def _changed(then: Graph, now: Graph, ops: Sequence[int]) -> str:
+    """Why ops that were matched are no longer what they were; empty where they are."""
+    if then is now:
+        return ""
+    for i in ops:
+        if i >= now.size or then.names[i] != now.names[i] or then.types[i] != now.types[i]:
+            return "the graph has changed since it was found"
+        if then.input_names(i) != now.input_names(i):
+            return f"an earlier step changes what {now.names[i]} reads"
+    return ""

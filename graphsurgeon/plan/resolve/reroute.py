@@ -1,0 +1,33 @@
+"""What steps do that let consumers read other tensors: reroute, swap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...graph.rewired import Edge
+from ..calls import asked
+from ..delta import Delta
+from ..steps import RerouteStep, SwapStep
+from ..tally import Tally
+from .rewire import consumers_of, rewire, tensors_of
+
+
+def reroute(step: RerouteStep, so_far: Tally) -> Iterator[Delta]:
+    """Sets the inputs of the consumers; all of them at once, so that tensors may change places."""
+    request = asked(step)
+    pairs = list(zip(*tensors_of(so_far, request, step.old, step.to), strict=True))
+    edges: list[Edge] = []
+    for old, new in pairs:
+        edges += [(op, at, new) for op, at in consumers_of(so_far.bench, old, step.only, step.but)]
+    yield rewire(so_far, request, edges, pairs)
+
+
+def swap(step: SwapStep, so_far: Tally) -> Iterator[Delta]:
+    """Sets the inputs of the consumers of both tensors."""
+    request = asked(step)
+    pairs = list(zip(*tensors_of(so_far, request, step.a, step.b), strict=True))
+    edges: list[Edge] = []
+    for a, b in pairs:
+        edges += [(op, at, b) for op, at in consumers_of(so_far.bench, a)]
+        edges += [(op, at, a) for op, at in consumers_of(so_far.bench, b)]
+    yield rewire(so_far, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])

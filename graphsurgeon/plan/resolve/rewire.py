@@ -1,0 +1,188 @@
+"""Rewire: inputs of ops that are set, after all checks; what all steps share that change what a graph has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import SelectionError
+from ...graph.boundary import Tensor
+from ...graph.graph import Graph
+from ...graph.rewired import TURNING, Edge
+from ..delta import Delta
+from ..fault import Fault
+from ..fitting import axis_text, bare, both_ways, handle_clash, shapes_differ
+from ..policies import writes
+from ..tally import Tally
+from ..workbench import Workbench
+
+
+class Refused(Exception):
+    """A step cannot be carried out, for several reasons at once."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+
+def ops_of(so_far: Tally, asked: str, *groups: Sequence[str]) -> list[list[int]]:
+    """Returns the numbers of some groups of ops, given by name.
+
+    Raises:
+        Refused: of a group one is not there.
+    """
+    found, faults = list[list[int]](), list[Fault]()
+    for names in groups:
+        try:
+            found.append([so_far.bench.find(name, asked) for name in names])
+        except SelectionError as error:
+            faults.append(Fault.of(error))
+    if faults:
+        raise Refused(faults)
+    return found
+
+
+def tensors_of(so_far: Tally, asked: str, *groups: Sequence[str]) -> list[list[Tensor]]:
+    """Returns some groups of tensors, given by name; raises SelectionError where one is not there."""
+    return [[so_far.bench.tensor(name, asked) for name in names] for names in groups]
+
+
+def rewire(
+    so_far: Tally,
+    asked: str,
+    edges: Sequence[Edge],
+    pairs: Sequence[tuple[Tensor, Tensor]] = (),
+    checked: bool = False,
+) -> Delta:
+    """Returns the delta that sets inputs of ops; its fault where dtypes, shapes or frames of loops are against it.
+
+    Args:
+        so_far: what the steps before have done.
+        asked: the request, for messages.
+        edges: the inputs to set.
+        pairs: tensors of which the second takes the place of the first.
+        checked: it is known that no cycle is closed.
+    """
+    bench = so_far.bench
+    found = (mismatch(bench, asked, *pair, [op for op, _, new in edges if new == pair[1]]) for pair in pairs)
+    fault = next(filter(None, found), None)
+    if fault is None and pairs and not edges:
+        fault = Fault(asked, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
+    fault = fault or next(filter(None, (reference_fault(bench, edge, asked) for edge in edges)), None)
+    fault = fault or frame_fault(bench, edges, asked)
+    return Delta(faults=(fault,)) if fault else Delta(edges=edges, checked=checked)
+
+
+def mismatch(bench: Workbench, asked: str, old: Tensor, new: Tensor, readers: Sequence[int] = ()) -> Fault | None:
+    """Returns the fault of a tensor that cannot take another's place, by dtype or shape.
+
+    Args:
+        bench: the graph.
+        asked: the request, for messages.
+        old, new: the tensors.
+        readers: the ops that are to read the new one.
+    """
+    a, b = bench.info(*old), bench.info(*new)
+    if a is None or b is None:
+        return None
+    clash = handle_clash(bench, old, new)
+    if clash:
+        return Fault(asked, *clash)
+    differ = bare(a.dtype) != bare(b.dtype)
+    if not differ and not shapes_differ(a.shape, b.shape):
+        return None
+    why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
+    there, given = bench.name(old), bench.name(new)
+    instead = both_ways(bench.frozen(), a, new, b, list(dict.fromkeys(readers)), old)
+    if asked.startswith(("bypass(", "remove(")) and instead.startswith("These"):
+        instead = f"Let its consumers read another: .reroute({there!r}, to=...). {instead}"
+    return Fault(asked, f"{given!r} is {b}, but {there!r} is {a}: {why}", instead)
+
+
+def reference_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
+    """Returns the fault of an op that changes a variable and would read a tensor that is none."""
+    op, at, new = edge
+    old = graph.row(op)[at]
+    was, now = graph.info(*old), graph.info(*new)
+    if at or was is None or not was.dtype.endswith("_ref"):
+        return None
+    # Of an op that the plan inserts nothing is known yet but its type.
+    if now.dtype.endswith("_ref") if now is not None else graph.types[new[0]].startswith("Ref"):
+        return None
+    if not writes(graph.types[op]):
+        return None
+    name, several = graph.names[op], asked.startswith(("reroute(", "insert("))
+    return Fault(
+        asked,
+        f"{name!r} changes {graph.names[old[0]]!r}, and {graph.name(new)} is no variable",
+        "Set another input of it, or the input of what reads the variable"
+        # Other requests cannot leave a consumer out.
+        + (f"; of several consumers, leave {name!r} as it is: but=[{name!r}]" if several else ""),
+    )
+
+
+def frame_fault(graph: Workbench, edges: Sequence[Edge], asked: str) -> Fault | None:
+    """Returns the fault of an edge that goes into or out of a ``while_loop`` of TF1 without its Enter or Exit."""
+    for op, at, (source, port) in edges:
+        if graph.loop(op) < 0 and graph.loop(source) < 0:
+            continue
+        before = graph.row(op)[at][0]
+        if graph.types[before] in TURNING and graph.types[source] not in TURNING:
+            return Fault(
+                asked,
+                f"{graph.names[op]!r} takes what {graph.names[before]!r} gives to the next turn of the loop, "
+                f"and {graph.names[source]!r} is no NextIteration",
+                f"Rewire what {graph.names[before]!r} reads: {graph.input_names(before)[0]!r}",
+            )
+        reads, comes = _frames(graph, op, source)
+        if reads != comes:
+            inside = graph.names[op] if reads >= 0 else f"{graph.names[source]}:{port}"
+            return Fault(
+                asked,
+                f"{inside!r} is inside a loop, and the other end of the edge is not" + _another(reads, comes),
+                "Rewire what the loop takes (the input of its Enter) or gives (its Exit)",
+            )
+    return None
+
+
+def order_fault(graph: Workbench, edges: Sequence[tuple[int, int]], asked: str) -> Fault | None:
+    """Returns the fault of a control edge (op, what it waits for) into or out of a ``while_loop`` of TF1."""
+    for op, source in edges:
+        reads, comes = _frames(graph, op, source)
+        if reads != comes:
+            inside, other = (op, source) if reads >= 0 else (source, op)
+            return Fault(
+                asked,
+                f"{graph.names[inside]!r} is inside a loop, and {graph.names[other]!r} is not" + _another(reads, comes),
+                "Let what the loop takes wait (its Enter), or wait for what it gives (its Exit)",
+            )
+    return None
+
+
+def _frames(graph: Workbench, op: int, source: int) -> tuple[int, int]:
+    """The loop in which an op takes its inputs, and that in which another gives its outputs; -1 for none."""
+    reads = -1 if graph.types[op] in ("Enter", "RefEnter") else graph.loop(op)
+    return reads, -1 if graph.types[source] in ("Exit", "RefExit") else graph.loop(source)
+
+
+def _another(reads: int, comes: int) -> str:
+    return ", but in another one" if reads >= 0 and comes >= 0 else ""
+
+
+def consumers_of(
+    graph: Graph | Workbench, tensor: Tensor, only: Sequence[str] | None = None, but: Sequence[str] = ()
+) -> list[tuple[int, int]]:
+    """Returns (op, input) for what reads a tensor."""
+    out = graph.readers(tensor) if isinstance(graph, Workbench) else _consumers(graph, tensor)
+    if only is None and not but:
+        return out
+    keep, leave = None if only is None else set(only), set(but)
+    names = graph.names
+    return [(op, at) for op, at in out if names[op] not in leave and (keep is None or names[op] in keep)]
+
+
+def _consumers(graph: Graph, tensor: Tensor) -> list[tuple[int, int]]:
+    hit = np.flatnonzero((graph.data.node == tensor[0]) & (graph.data.port == tensor[1]))
+    ops = np.searchsorted(graph.data.ptr, hit, side="right") - 1
+    return [(int(op), int(at - graph.data.ptr[op])) for op, at in zip(ops, hit, strict=True)]

@@ -1,0 +1,231 @@
+"""Tally: what the steps so far come to; each delta is added at the cost of what it does, not of what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..graph.boundary import Tensor
+from ..graph.edges import Edges
+from ..graph.graph import Graph, TensorInfo
+from ..graph.rewired import Edge
+from ..graph.variables import renaming
+from .backend import Backend
+from .copied import Connection, Copied, append
+from .delta import Delta
+from .effect import Change, Effect, NewNode, Replaced, Slice
+from .workbench import Workbench
+
+
+class Link(NamedTuple):
+    """An edge that a step has made, which may close a cycle.
+
+    Args:
+        step: number of the step.
+        op: the op that reads, or waits.
+        source: the op that it reads, or waits for.
+        at: number of the input; None where it waits.
+        was: what it read before.
+    """
+
+    step: int
+    op: int
+    source: int
+    at: int | None = None
+    was: Tensor = (-1, 0)
+
+    def stands(self, bench: Workbench) -> bool:
+        """Returns whether the edge is still there."""
+        waits = self.at is None and self.source in bench.waits(self.op)
+        return waits or (self.at is not None and bench.row(self.op)[self.at][0] == self.source)
+
+    def take_back(self, bench: Workbench) -> None:
+        """Takes the edge away."""
+        if self.at is None:
+            bench.set_waits(self.op, [i for i in bench.waits(self.op) if i != self.source])
+        else:
+            bench.set_input(self.op, self.at, self.was)
+
+
+class Tally:
+    """The sum of some deltas, to which others are added; `effect` gives it as a value.
+
+    Args:
+        effect: what there is to begin with.
+        backend: what the steps may ask.
+    """
+
+    def __init__(self, effect: Effect, backend: Backend) -> None:
+        self.base, self.steps, self.backend = effect.base, effect.steps, backend
+        self.step = 0  # number of the step that is worked out
+        self.faults = list(effect.faults)
+        self.links: list[Link] = []
+        self._begin(effect)
+
+    def _begin(self, effect: Effect) -> None:
+        self.bench = Workbench(effect.after)
+        self.copies, self.connections = list(effect.copies), list(effect.connections)
+        self.warnings, self.edits, self.added = list(effect.warnings), list(effect.edits), list(effect.added)
+        self.changes, self.removed, self.mode = dict(effect.changes), set(effect.removed), effect.mode
+        self.slices, self.replaced, self.revalued = list(effect.slices), list(effect.replaced), dict(effect.revalued)
+        self._by = {self.bench.index[op]: step for op, step in effect.blame.items()}
+        self._reads = {self.bench.index[node.name]: node.reads for node in effect.added}
+        # By number, for ops may get other names: what they wait for now, and no longer; old names, and what was noted.
+        self._orders: dict[int, tuple[list[int], list[int]]] = {}
+        self._renames: list[tuple[Mapping[str, str], tuple[int, ...]]] = []
+
+    # -- asking it ------------------------------------------------------------------------------
+
+    @property
+    def after(self) -> Graph:
+        """The destination as it is now."""
+        return self.bench.frozen()
+
+    def effect(self) -> Effect:
+        """Returns all as a value."""
+        self.settle()
+        return Effect(
+            self.base, self.steps, self.after, tuple(self.copies), tuple(self.connections), tuple(self.faults),
+            tuple(self.warnings), tuple(self.edits), tuple(self.added), dict(self.changes), frozenset(self.removed),
+            tuple(self.slices), tuple(self.replaced), self.base.size, self.mode, {}, dict(self.revalued),
+            {self.bench.names[op]: step for op, step in self._by.items()}, self.backend,
+        )  # fmt: skip
+
+    def info(self, tensor: Tensor) -> TensorInfo | None:
+        """Returns what is known of a tensor; where it is that of an op the plan inserts, of what that op reads."""
+        known = self.bench.info(*tensor)
+        return self._reads.get(tensor[0]) if known is None else known
+
+    def now_called(self, name: str) -> str:
+        """Returns the name that a step has given an op or scope of this name, since the last that looked at all."""
+        return next((new for names, _ in self._renames for old, new in names.items() if old == name), "")
+
+    # -- adding to it ---------------------------------------------------------------------------
+
+    def add(self, delta: Delta) -> None:
+        """Adds what a step does."""
+        if delta.instead is not None:
+            self._begin(delta.instead)
+        self.faults += delta.faults
+        self.warnings += delta.warnings
+        for copied in delta.copies:
+            append(self.bench, copied)
+            self.copies.append(copied)
+        self.connections += delta.joins
+        for node in delta.nodes:
+            self._make(node)
+        self._set_inputs(delta.edges, delta.checked)
+        for op, waits in delta.quiet.items():
+            self.bench.set_waits(op, waits)
+        for op, waits in delta.waits.items():
+            self._wait(op, waits, delta.checked)
+        for op, change in delta.changes.items():
+            self._change(op, change)
+            if change.attributes:
+                self._by[op] = self.step
+        self.replaced += delta.replaced
+        self.removed |= delta.removed
+        if delta.removed or delta.anew:
+            self.mode = "materialise"
+        if delta.values:
+            self.revalued[self.step] = delta.values
+        if delta.names:
+            self._rename(delta.names)
+
+    def _make(self, node: NewNode) -> None:
+        sources, ports = ([tensor[k] for tensor in node.inputs] for k in (0, 1))
+        reads = Edges(np.array([0, len(sources)], np.int32), np.array(sources, np.int32), np.array(ports, np.int32))
+        nothing = Edges(np.zeros(2, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
+        told = None if node.info is None else [node.info]
+        number = self.bench.add([node.name], [node.op], [None], reads, nothing, lambda _: told)
+        self.added.append(node)
+        self._by[number], self._reads[number] = self.step, node.reads
+
+    def _set_inputs(self, edges: Sequence[Edge], checked: bool) -> None:
+        bench = self.bench
+        for op, at, new in edges:
+            name, was = bench.names[op], bench.name(bench.row(op)[at])
+            self.connections.append(Connection(bench.name(new), name, at, was))
+            if op < self.base.size:
+                self.mode = "materialise"
+                self.edits.append((name, at, bench.name(new)))
+        for op, at, new in edges:
+            if not checked:
+                self.links.append(Link(self.step, op, new[0], at, bench.row(op)[at]))
+            bench.set_input(op, at, new)
+            self._by[op] = self.step
+
+    def _wait(self, op: int, waits: Sequence[int], checked: bool) -> None:
+        old, (more, less) = self.bench.waits(op), self._orders.setdefault(op, ([], []))
+        self._change(op, Change())
+        more.extend(i for i in waits if i not in old and i not in more)
+        less.extend(i for i in old if i not in waits)
+        self.bench.set_waits(op, waits)
+        if not checked:
+            self.links += [Link(self.step, op, i) for i in waits if i not in old]
+
+    def _change(self, op: int, change: Change) -> None:
+        """Notes what becomes of an op; one of the base needs the graph built anew."""
+        if op < self.base.size:
+            self.mode = "materialise"
+        name = self.bench.names[op]
+        self.changes[name] = self.changes.get(name, Change()).and_then(change)
+
+    def _rename(self, names: Mapping[int, str]) -> None:
+        """Gives ops other names from here on; what was noted of them follows in `settle`."""
+        old = {self.bench.names[i]: new for i, new in names.items()}
+        self.bench.rename(names)
+        self._renames.append((old, tuple(map(len, self._noted))))
+        moved = {new: self.changes.pop(name) for name, new in old.items() if name in self.changes}
+        self.changes.update(moved)
+
+    @property
+    def _noted(self) -> tuple[list[Any], ...]:
+        """What is noted by name, in order."""
+        return self.connections, self.edits, self.added, self.copies, self.replaced, self.slices
+
+    def settle(self) -> None:
+        """Brings what was noted by name up to date: several steps may have given one op several names."""
+        names: dict[str, str] = {}
+        end = tuple(map(len, self._noted))
+        for at in reversed(range(len(self._renames))):
+            mapping, until = self._renames[at]
+            begin = self._renames[at - 1][1] if at else (0,) * len(end)
+            names.update({old: names.get(new, new) for old, new in mapping.items()})
+            new = renaming(names)
+            for things, a, b in zip(self._noted, begin, until, strict=True):
+                things[a:b] = [_called(thing, new) for thing in things[a:b]]
+        called = self.bench.names
+        if names:
+            new = renaming(names)
+            for name, change in self.changes.items():
+                self.changes[name] = replace(change, waits=_all(new, change.waits), frees=_all(new, change.frees))
+        for op, (more, less) in self._orders.items():
+            change, waits = self.changes.get(called[op], Change()), self.bench.waits(op)
+            fresh = [called[i] for i in more if i in waits and called[i] not in change.waits]
+            noted = Change(waits=tuple(fresh), frees=tuple(called[i] for i in less))
+            self.changes[called[op]] = change.and_then(noted)
+        self._renames, self._orders = [], {}
+
+
+def _all(new: Callable[[str], str], names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(new, names))
+
+
+def _called(thing: Any, new: Callable[[str], str]) -> Any:
+    """Returns what a step has noted, with the names that ops have now."""
+    if isinstance(thing, Connection):
+        return replace(thing, tensor=new(thing.tensor), to=new(thing.to))
+    if isinstance(thing, NewNode):
+        return replace(thing, name=new(thing.name))
+    if isinstance(thing, Copied):
+        return thing.called(new)
+    if isinstance(thing, Replaced):
+        outputs = {old: new(one) for old, one in thing.outputs.items()}
+        return replace(thing, outputs=outputs, ops=_all(new, thing.ops), kept=_all(new, thing.kept))
+    if isinstance(thing, Slice):
+        return replace(thing, copied=thing.copied.called(new))
+    return new(thing[0]), thing[1], new(thing[2])

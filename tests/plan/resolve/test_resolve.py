@@ -1,0 +1,81 @@
+"""What a plan does is the sum of what its steps do: of values, that can be added again."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+import pytest
+
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.backend import Backend
+from graphsurgeon.plan.delta import Delta
+from graphsurgeon.plan.effect import Effect
+from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.resolve import RESOLVERS, resolve
+from graphsurgeon.plan.resolve.outcome import outcome
+from graphsurgeon.plan.steps import Step
+from graphsurgeon.plan.tally import Tally
+
+OPS = [("a", "Const", []), ("b", "Const", []), ("s/x", "Neg", ["a"]), ("s/y", "Add", ["s/x", "b", "^a"]),
+       ("z", "Exp", ["s/y"]), ("end", "NoOp", ["^z", "^s/x"])]  # fmt: skip
+PLANS = {
+    "edits": lambda p: p.reroute("a:0", to="b:0").set_attr("z", "_mark", b"x").add_control("z", "a"),
+    "copy": lambda p: p.copy(select(p.base, scope="s"), to="copy", unmapped="keep").connect("b", to="copy/s/x"),
+    "rename": lambda p: p.rename("s", to="t").add_control("z", after="b").swap("a", "b").rename("t", to="last"),
+    "insert": lambda p: p.insert("Neg", on="a:0", name="new").detach("s/y", side="inputs").rename("new", to="old"),
+    "on copies": lambda p: p.reroute("a:0", to="b:0").forward(to="again").insert("Exp", on="a:0", name="late"),
+    "remove": lambda p: p.bypass("s/x").remove_control("end").remove("s/x"),
+    "faults": lambda p: p.connect("none:0", to="z").reroute_control("none", to="neither").connect("b", to="z"),
+}
+
+
+def shown(effect: Effect) -> dict[str, object]:
+    """What an effect says, without the graphs that it is about."""
+    after = effect.after
+    plain = {f.name: getattr(effect, f.name) for f in dataclasses.fields(effect)}
+    for name in ("base", "after", "judge", "copies", "slices", "replaced"):
+        plain.pop(name)
+    edges = [(after.input_names(i), after.control_names(i)) for i in range(after.size)]
+    copies = [(c.names, c.external, c.place.tolist(), c.role) for c in effect.copies]
+    return {**plain, "names": list(after.names), "types": list(after.types), "edges": edges, "copies": copies}
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_the_effect_is_the_sum_of_deltas(kind, monkeypatch):
+    plan, added = PLANS[kind](Plan(Graph.of(OPS))), list[tuple[Tally, int, Delta]]()
+    add = Tally.add
+    monkeypatch.setattr(Tally, "add", lambda self, delta: (added.append((self, self.step, delta)), add(self, delta)))
+    effect = resolve(plan.base, plan.steps, Backend())
+    monkeypatch.undo()
+    assert len(effect.faults) == (3 if kind == "faults" else 0), effect.faults
+    again = Tally(Effect(plan.base, plan.steps, plan.base), Backend())
+    for tally, again.step, delta in added:
+        if tally is added[0][0]:  # others try something out
+            again.add(delta)
+    again.faults = list(effect.faults)
+    assert shown(outcome(again.effect())) == shown(effect)
+
+
+def test_what_steps_and_their_deltas_are_cannot_be_changed():
+    for kind in (Delta, Effect, *typing.get_args(Step)):
+        assert kind.__dataclass_params__.frozen, kind
+        methods = [name for name, value in vars(kind).items() if callable(value) and not name.startswith("__")]
+        assert kind in (Delta, Effect) or not methods, (kind, methods)
+
+
+def test_each_kind_of_step_is_resolved():
+    assert set(typing.get_args(Step)) == set(RESOLVERS)
+
+
+def test_a_plan_without_a_backend_says_what_it_cannot_do():
+    g = Graph.of(OPS)
+    for plan, wrong in (
+        (Plan(g).insert(lambda x: x, on="a:0", name="f"), "nothing here can build a graph from Python"),
+        (Plan(g).collapse(["s/x"], name="call"), "nothing here can make functions"),
+        (Plan(g).inline("z"), "nothing here knows functions"),
+    ):
+        (fault,) = plan.check()
+        assert fault.wrong == wrong
+        assert fault.instead == "Make the plan with gs.open(graph).plan()"
