@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.needs import need
-from tests.widget.fake_screen import FakeScreen
 from tests.widget.page import WidgetPage
+from tests.widget.subject import plain_screen
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def widget_page(page: Any) -> Callable[..., WidgetPage]:
     """Returns a function that shows a screen on a plain page."""
 
     def show(screen: Any = None, **options: Any) -> WidgetPage:
-        return WidgetPage(page, screen or FakeScreen(), **options)
+        return WidgetPage(page, screen or plain_screen(), **options)
 
     return show
 

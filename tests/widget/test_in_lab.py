@@ -7,8 +7,8 @@ import pytest
 from tests.lab import open_notebook
 
 CELLS = [
-    "from tests.widget.fake_screen import FakeScreen\nfrom graphsurgeon.widget.widget import GraphWidget\n"
-    "screen = FakeScreen(); w = GraphWidget(screen); w"
+    "from tests.widget.subject import plain_screen\nfrom graphsurgeon.widget.widget import GraphWidget\n"
+    "screen = plain_screen(destination=None); w = GraphWidget(screen); w"
 ]
 
 
@@ -26,7 +26,7 @@ def test_round_trip(page, server):
     for key in ("i", "ArrowDown", "ArrowLeft", "ArrowRight", "x", "d", "d", "0"):
         page.keyboard.press(key)
     page.wait_for_selector(".gs-chip-in")
-    assert opened.ask("screen.inputs") == ["split:0"]
+    assert opened.ask("list(screen.state.marks.inputs)") == ["split:0"]
     # none of those keys cut, deleted, moved or restarted anything in the notebook
     assert page.locator(".jp-CodeCell:visible").count() == 1
     assert page.locator(".jp-Dialog").count() == 0

@@ -5,20 +5,26 @@ from __future__ import annotations
 import pytest
 
 from tests.browser.hands import painted
-from tests.widget.fake_screen import HOSTILE, FakeScreen
+from tests.widget.subject import HOSTILE, plain_screen
 
 BOX = "() => document.querySelector('.gs-layer-boxes .gs-item[aria-label*=\"%s\"]').getBoundingClientRect().toJSON()"
 
 
 def marked(screen=None):
     """A screen with a boundary that leaks, and a plan."""
-    screen = screen or FakeScreen()
-    screen.unfolded["source"] = {"conv0/", "mixed/"}
+    screen = screen or plain_screen()
+    for name in ("conv0/", "mixed/"):
+        screen.unfold(name)
     for tensor in ("split:0", "split:1"):
         screen.mark_input(tensor)
     screen.mark_output("head/BiasAdd:0")
     screen.copy("grafted", "placeholder")
     return screen
+
+
+def selected(shown):
+    """What is selected on the screen that a page shows."""
+    return list(shown.widget._screen.state.view.selected)
 
 
 def test_click_selects_and_inspects(widget_page):
@@ -30,7 +36,7 @@ def test_click_selects_and_inspects(widget_page):
         ("details", {"pane": "source", "name": "softmax2"}),
     ]
     assert shown.page.locator(".gs-inspector h3").inner_text() == "softmax2"
-    assert shown.widget._screen.selected == ["softmax2"]
+    assert selected(shown) == ["softmax2"]
 
 
 def test_highlight_is_there_before_any_answer(widget_page):
@@ -50,11 +56,11 @@ def test_ctrl_click_toggles(widget_page):
     shown.item("softmax2").click()
     shown.item("images").click(modifiers=["Control"])
     shown.settle()
-    assert shown.widget._screen.selected == ["softmax2", "images"]
+    assert selected(shown) == ["softmax2", "images"]
     assert shown.page.locator(".gs-box.gs-selected").count() == 2
     shown.item("images").click(modifiers=["Control"])
     shown.settle()
-    assert shown.widget._screen.selected == ["softmax2"]
+    assert selected(shown) == ["softmax2"]
 
 
 def test_pan_and_zoom_send_nothing(widget_page):
@@ -71,7 +77,7 @@ def test_pan_and_zoom_send_nothing(widget_page):
     for name in ("Zoom in", "Zoom out", "Fit the picture", "%"):
         shown.page.get_by_role("button", name=name).click()
     shown.item("softmax2").focus()
-    for key in "+-0f":
+    for key in "f+-0":
         shown.page.keyboard.press(key)
     after = shown.page.evaluate("() => document.querySelector('.gs-root').getAttribute('transform')")
     assert before != after
@@ -91,7 +97,7 @@ def test_plain_wheel_is_left_to_the_notebook(widget_page):
 
 def test_shift_drag_selects_what_the_frame_touches(widget_page):
     shown = widget_page()
-    a, b = shown.page.evaluate(BOX % "images"), shown.page.evaluate(BOX % "keep_prob")
+    a, b = shown.page.evaluate(BOX % "split"), shown.page.evaluate(BOX % "keep_prob")
     mouse = shown.page.mouse
     mouse.move(a["x"] - 12, a["y"] - 10)
     shown.page.keyboard.down("Shift")
@@ -100,7 +106,7 @@ def test_shift_drag_selects_what_the_frame_touches(widget_page):
     mouse.up()
     shown.page.keyboard.up("Shift")
     shown.settle("select")
-    assert set(shown.widget._screen.selected) == {"images", "keep_prob"}
+    assert set(selected(shown)) == {"split", "keep_prob"}
 
 
 def test_double_click_unfolds_in_place_and_folds_again(widget_page):
@@ -143,10 +149,11 @@ def test_keys_from_boundary_to_apply(widget_page):
     press("Control+Shift+Z")
     shown.settle("redo")
     press("Control+Enter")
+    shown.page.get_by_role("alertdialog").get_by_role("button", name="Apply").click()
     shown.settle("apply")
     verbs = [verb for verb, _ in shown.sent]
     assert verbs == ["mark_input", "mark_output", "copy", "undo", "redo", "apply"]
-    assert shown.widget._screen.applied == "1 steps applied"
+    assert shown.widget._screen.state.applied.startswith("applied: ")
 
 
 def test_the_output_chosen_in_the_inspector_is_the_one_marked(widget_page):
@@ -175,12 +182,10 @@ def test_m_and_m_connect_and_ask_for_the_input(widget_page):
 
 
 def test_apply_asks_when_there_are_warnings(widget_page):
-    screen = marked()
-    screen.warnings = ["2 variables keep their initial values only"]
-    shown = widget_page(screen)
+    shown = widget_page(marked())
     shown.page.get_by_role("button", name="Apply").click()
     dialog = shown.page.get_by_role("alertdialog")
-    assert "initial values only" in dialog.inner_text()
+    assert "1 variable will start from initial values" in dialog.inner_text()
     assert shown.sent == []
     dialog.get_by_role("button", name="Apply").click()
     shown.settle("apply")
@@ -192,10 +197,10 @@ def test_what_becomes_of_a_variable_is_chosen_in_its_row(widget_page):
     shown.page.get_by_role("tab", name="Variables").click()
     first = shown.page.get_by_role("combobox", name="What becomes of head/weights")
     assert first.input_value() == "copy"
-    first.select_option("freeze")
+    first.select_option("initial")
     shown.settle("set_policy")
-    assert shown.sent[-1] == ("set_policy", {"step": 0, "variable": "head/weights", "policy": "freeze"})
-    assert shown.page.get_by_role("combobox", name="What becomes of head/weights").input_value() == "freeze"
+    assert shown.sent[-1] == ("set_policy", {"step": 0, "variable": "head/weights", "policy": "initial"})
+    assert shown.page.get_by_role("combobox", name="What becomes of head/weights").input_value() == "initial"
 
 
 def test_search_reveals(widget_page):
@@ -236,10 +241,13 @@ def test_a_busy_kernel_is_said_and_can_be_cancelled(widget_page):
 
 def test_hostile_names_stay_text(widget_page):
     names = [f"{i}{text}" for i, text in enumerate(HOSTILE)]
-    screen = FakeScreen([(name, name, []) for name in names], [(name, name, []) for name in names])
-    screen.mark_output(names[0] + ":0")
-    screen.steps = [{"verb": "copy", "to": HOSTILE[0], "text": HOSTILE[1]}]
-    screen.warnings = list(HOSTILE)
+    leak, given, read = names[4], names[0], names[2]
+    ops = [(leak, "Placeholder", []), *((name, name, []) for name in names if name not in (leak, read))]
+    ops.append((read, read, [leak, given]))
+    screen = plain_screen(ops, ops)
+    screen.mark_input(given)
+    screen.mark_output(read)
+    screen.copy(HOSTILE[0])
     shown = widget_page(screen)
     for name in names:
         shown.page.evaluate(
@@ -248,7 +256,7 @@ def test_hostile_names_stay_text(widget_page):
             names.index(name),
         )
         shown.settle()
-    for tab in ("Warnings", "Steps", "New ops", "Boundary"):
+    for tab in ("Faults", "Steps", "New ops", "Boundary"):
         shown.page.get_by_role("tab", name=tab).click()
     found = shown.page.evaluate(
         """() => [window.hacked ?? null,
@@ -262,9 +270,7 @@ def test_hostile_names_stay_text(widget_page):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe(widget_page, axe, dark):
-    screen = marked()
-    screen.warnings = ["2 variables keep their initial values only"]
-    shown = widget_page(screen, dark=dark)
+    shown = widget_page(marked(), dark=dark)
     shown.page.get_by_role("button", name="Fit the picture").click()
     shown.item("images").click()
     shown.settle()
@@ -275,7 +281,7 @@ def test_axe(widget_page, axe, dark):
     shown.page.keyboard.press("?")
     assert shown.axe() == []
     shown.page.keyboard.press("Escape")
-    shown.item("images").focus()
+    shown.page.locator('.gs-pane-destination .gs-item[aria-label^="scale"]').focus()
     shown.page.keyboard.press("e")
     assert shown.axe() == []
     shown.page.get_by_role("menuitem", name="Insert an op behind it").click()
@@ -340,7 +346,7 @@ def test_a_screen_reader_hears_what_a_box_is_and_what_it_does(widget_page):
 
 
 def test_an_op_is_inserted_by_keys_alone(widget_page):
-    shown = widget_page()
+    shown = widget_page(plain_screen(destination=None))
     shown.item("images").focus()
     shown.page.keyboard.press("e")
     for _ in range(3):
@@ -396,7 +402,7 @@ def test_panes_become_tabs_in_a_narrow_cell(widget_page, width, both):
 
 
 def test_in_a_narrow_cell_the_preview_comes_to_the_front_and_keeps_the_keyboard(widget_page):
-    shown = widget_page()
+    shown = widget_page(plain_screen(destination=None))
     shown.page.set_viewport_size({"width": 760, "height": 800})
     painted(shown.page)
     for name, key in (("split", "i"), ("softmax2", "o")):
@@ -432,7 +438,7 @@ def test_ghosts_come_into_sight(widget_page):
 
 
 def test_the_first_view_is_full_size_when_it_fits(widget_page):
-    shown = widget_page(FakeScreen([("a", "NoOp", []), ("b", "NoOp", [])]))
+    shown = widget_page(plain_screen([("a", "Placeholder", []), ("b", "Placeholder", [])]))
     assert "scale(1.0000)" in shown.page.locator(".gs-pane-source .gs-root").get_attribute("transform")
 
 
@@ -443,24 +449,28 @@ def test_closing_the_view_leaves_no_listener(widget_page):
     assert shown.page.evaluate("host.childElementCount") == 0
 
 
-def test_a_pick_scrolls_the_outline_and_never_the_notebook(widget_page):
-    shown = widget_page(FakeScreen([(f"op{chr(97 + i // 26)}{chr(97 + i % 26)}", "NoOp", []) for i in range(60)]))
+def test_a_selection_scrolls_the_outline_and_never_the_notebook(widget_page):
+    ops = [(f"{scope}/op{leaf}", "Placeholder", []) for scope in "abcde" for leaf in "abcdefghijkl"]
+    screen = plain_screen(ops, destination=None)
+    for scope in "abcde":
+        screen.outline_open(f"{scope}/")
+    shown = widget_page(screen)
     shown.page.evaluate(
         """() => { const cell = document.createElement("div"); cell.style.height = "3000px";
           document.body.prepend(cell); window.scrollTo(0, 200); }"""
     )
-    row = shown.page.locator('.gs-entry[title="opch"]')
+    row = shown.page.locator('.gs-entry[title="e/opk"]')
     before = row.bounding_box()["y"]
-    shown.widget.simulate("select", names=["opch"])  # as Python does, or another view of the same screen
+    shown.widget.simulate("select", names=["e/opk"])  # as Python does, or another view of the same screen
     shown.push()
-    shown.page.locator('.gs-entry.gs-selected[title="opch"]').wait_for()
+    shown.page.locator('.gs-entry.gs-selected[title="e/opk"]').wait_for()
     assert shown.page.evaluate("() => window.scrollY") == 200
     area = shown.page.locator(".gs-outline").bounding_box()
     assert row.bounding_box()["y"] + 10 < area["y"] + area["height"] < before
 
 
 def test_a_double_click_on_what_marks_a_box_unfolds_it(widget_page):
-    screen = FakeScreen()
+    screen = plain_screen()
     for tensor in ("split:0", "split:1"):
         screen.mark_input(tensor)
     screen.mark_output("head/MatMul:0")
@@ -493,7 +503,7 @@ def test_two_views_of_one_widget_are_in_step_and_closing_one_leaves_the_other(wi
     assert shown.page.evaluate("second.childElementCount") == 0
     shown.item("images").click()
     shown.settle()
-    assert shown.widget._screen.selected == ["images"]
+    assert selected(shown) == ["images"]
 
 
 def test_name_and_python_of_an_op_are_copied(widget_page):

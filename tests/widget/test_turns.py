@@ -5,16 +5,17 @@ import threading
 
 import pytest
 
+from graphsurgeon.screen.screen import Screen
 from graphsurgeon.widget.turns import Turns
 from graphsurgeon.widget.widget import GraphWidget
-from tests.widget.fake_screen import FakeScreen
+from tests.widget.subject import plain_screen
 
 
-class Slow(FakeScreen):
+class Slow(Screen):
     """Its unfolding waits until it is let go."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, *subjects):
+        super().__init__(*subjects)
         self.go, self.cancelled, self.order = threading.Event(), 0, []
 
     def unfold(self, name, pane="source"):
@@ -31,7 +32,7 @@ class Slow(FakeScreen):
 
 @pytest.fixture
 def screen():
-    return Slow()
+    return plain_screen(kind=Slow)
 
 
 @pytest.fixture

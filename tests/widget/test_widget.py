@@ -3,20 +3,18 @@ from __future__ import annotations
 import base64
 import re
 import threading
-import time
 import traceback
 
 import pytest
 
-from graphsurgeon.screen.verbs import VERBS
 from graphsurgeon.widget.widget import GraphWidget
 from tests.until import until
-from tests.widget.fake_screen import FakeScreen
+from tests.widget.subject import plain_screen
 
 
 @pytest.fixture
 def screen():
-    return FakeScreen()
+    return plain_screen()
 
 
 @pytest.fixture
@@ -41,7 +39,7 @@ def test_the_first_state_is_the_screens(widget, screen):
 
 def test_a_message_is_done_and_answered(widget, screen):
     say(widget, v=1, id=4, verb="select", args={"names": ["images"], "mode": "set"})
-    assert screen.calls == [("select", {"names": ["images"], "mode": "set"})]
+    assert screen.state.view.selected == ("images",)
     assert widget.told == [{"v": 1, "id": 4, "ok": True, "result": None}]
     assert widget.selected == ["images"]
 
@@ -49,34 +47,33 @@ def test_a_message_is_done_and_answered(widget, screen):
 def test_simulate_is_the_same_handler(widget, screen):
     assert widget.simulate("mark_output", tensor="softmax2:0") == {"v": 1, "id": 1, "ok": True, "result": None}
     assert [t["tensor"] for t in widget.boundary["outputs"]] == ["softmax2:0"]
-    assert widget.boundary["leaks"]
-    assert widget.simulate("details", pane="source", name="split")["result"]["title"] == "Split"
-
-
-def test_every_verb_is_a_method_of_the_fake():
-    assert all(callable(getattr(FakeScreen, verb)) for verb in VERBS)
+    assert widget.boundary["ops"] == 28
+    assert widget.simulate("details", pane="source", name="split")["result"]["title"] == "split"
 
 
 def test_an_error_of_the_screen_is_answered_shown_and_kept(widget):
     reply = widget.simulate("mark_input", tensor="nowhere:0")
     assert reply["ok"] is False
-    assert reply["error"] == {
-        "asked": "mark_input('nowhere:0')",
-        "wrong": "there is no such tensor",
-        "instead": "Did you mean 'conv0/Relu:0'?",
-    }
+    error = reply["error"]
+    assert error["asked"] == "mark_input('nowhere:0')"
+    assert error["wrong"] == "there is no tensor 'nowhere:0' in inception.pb: no op is called 'nowhere'"
+    assert error["instead"].startswith("Nothing there has a similar name")
     assert widget.status["level"] == "error"
-    assert widget.status["text"] == ("mark_input('nowhere:0'): there is no such tensor. Did you mean 'conv0/Relu:0'?")
+    assert widget.status["text"] == f"{error['asked']}: {error['wrong']}. {error['instead']}."
     assert str(widget.last_error).startswith("mark_input('nowhere:0')")
 
 
 def test_the_next_change_clears_the_error_from_the_status(widget):
     widget.simulate("mark_input", tensor="nowhere:0")
     widget.simulate("mark_input", tensor="images:0")
-    assert widget.status["level"] == "info"
+    assert "nowhere" not in widget.status["text"]
 
 
-def test_a_fault_of_ours_is_answered_with_where_to_look(widget):
+def test_a_fault_of_ours_is_answered_with_where_to_look(widget, screen):
+    def redo():
+        return [].pop()
+
+    screen.redo = redo
     reply = widget.simulate("redo")
     assert reply["error"] == {
         "asked": "redo",
@@ -90,7 +87,7 @@ def test_a_message_outside_the_protocol_is_answered(widget, screen):
     say(widget, v=1, id=9, verb="traits", args={})
     assert widget.told[0]["error"]["wrong"] == "there is no such verb"
     assert widget.told[0]["id"] == 9
-    assert screen.calls == []
+    assert screen.state.view.selected == ()
 
 
 def test_a_result_that_is_not_json_is_an_error(widget, screen):
@@ -112,31 +109,26 @@ def test_an_error_while_showing_is_kept(widget, screen):
 
 def test_changes_from_a_thread_while_the_screen_holds_its_lock(screen):
     """A layout thread and a verb change the screen at once: no deadlock, and the last state is shown."""
-    lock, plain = threading.RLock(), screen.traits
-
-    def traits():
-        with lock:
-            time.sleep(0)
-            return plain()
-
-    screen.traits = traits
     widget = GraphWidget(screen)
+    told = []
+    screen.on_change(lambda: told.append(screen.state.budget))
 
     def lay_out():
         for i in range(50):
-            screen.status = {"text": f"layout {i}", "level": "busy"}
-            screen._callbacks[0]()
+            with screen.turn():
+                screen.set_budget(100 + i)
 
     thread = threading.Thread(target=lay_out)
     thread.start()
     for i in range(50):
-        with lock:
-            screen.select([f"op{i}"], "set")
+        with screen.turn():
+            screen.select([("images", "split")[i % 2]], "set")
     thread.join(60)
     assert not thread.is_alive()
     until(lambda: not widget._pushing and not widget._stale)
-    assert widget.status["text"] == "layout 49"
-    assert widget.selected == ["op49"]
+    assert len(told) == 100
+    assert widget.look["budget"] == 149
+    assert widget.selected == ["split"]
 
 
 def test_the_bundle_has_a_picture_for_every_viewer(widget, screen):
@@ -144,7 +136,9 @@ def test_the_bundle_has_a_picture_for_every_viewer(widget, screen):
     assert data["image/svg+xml"] == screen.svg()
     assert data["text/plain"] == screen.describe()
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
-    coded = re.fullmatch(r'<img alt="a graph of 25 ops" src="data:image/svg\+xml;base64,(.+)">', data["text/html"])[1]
+    coded = re.fullmatch(
+        r'<img alt="inception.pb: 33 ops, 8 boxes" src="data:image/svg\+xml;base64,(.+)">', data["text/html"]
+    )[1]
     assert base64.b64decode(coded).decode() == screen.svg()
 
 

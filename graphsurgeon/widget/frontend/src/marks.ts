@@ -67,9 +67,15 @@ const WORDS: Record<Mark, string> = {
   removed: "removed",
 };
 
+/** The second line of a box: what it is, and how much is hidden. */
+export function subOf(box: Box): string {
+  const hidden = Object.values(box.hidden).reduce((n, m) => n + m, 0);
+  return box.sub + (hidden && box.sub ? ` \u00b7 ${figure(hidden)} hidden` : "");
+}
+
 /** What a screen reader says of a box or group: first what is seen on it, then what the drawing shows by shape. */
 export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: Chip[], neighbours: [number, number]): string {
-  const words = [item.label, marks && isPart(marks, item) ? share(marks.region, item) : "kind" in item ? item.sub : count(item)];
+  const words = [item.label, marks && isPart(marks, item) ? share(marks.region, item) : "kind" in item ? subOf(item) : count(item)];
   words.push(...chips.map(c => c.text));
   const said = [words.filter(Boolean).join(" ")];
   if (item.name !== item.label) said.push(item.name);

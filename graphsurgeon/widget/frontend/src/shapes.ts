@@ -1,6 +1,6 @@
 // Draws one box, one group heading, one edge, into an element that is kept.
 import { clean, figure, s } from "./dom";
-import { type Chip, count, share, SIGN } from "./marks";
+import { type Chip, count, share, SIGN, subOf } from "./marks";
 import { fitted, LABEL, LEADING, measure, SUB } from "./text";
 import type { Box, Edge, Group } from "./types";
 
@@ -30,8 +30,8 @@ export function drawBox(g: SVGGElement, b: Box): void {
       ),
     );
   });
-  const sub = b.sub + (hidden ? ` \u00b7 ${figure(hidden)} hidden` : "");
-  if (b.sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: b.h - 9, ...fitted(sub, SUB) }, sub));
+  const sub = subOf(b);
+  if (sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: b.h - 9, ...fitted(sub, SUB) }, sub));
   // a stub keeps the link to what is hidden
   if (hidden)
     parts.push(s("path", { class: "gs-stub", d: `M0,${middle}h-7` }), s("circle", { class: "gs-stub", cx: -9, cy: middle, r: 2.2 }));
