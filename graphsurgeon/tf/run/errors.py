@@ -53,10 +53,12 @@ def told(
         caught: what TensorFlow may raise; nothing stands for any `Exception`.
 
     Example:
-        >>> with told(PlanError, "save('x')", "TensorFlow does not write it", "Choose another path", OSError):
-        ...     raise OSError("the disk is full")
-        Traceback (most recent call last):
-        graphsurgeon.errors.PlanError: save('x'): TensorFlow does not write it: the disk is full. Choose another path.
+        >>> try:
+        ...     with told(SurgeryError, "save('x')", "TensorFlow does not write it", "Choose another path", OSError):
+        ...         raise OSError("the disk is full")
+        ... except SurgeryError as error:
+        ...     error.wrong
+        'TensorFlow does not write it: the disk is full'
     """
     kinds = caught or (Exception,)
     try:
