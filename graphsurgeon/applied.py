@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from .errors import SelectionError, one_of
-from .graph.live import TFGraph, TFOp
+from .graph.live import TFGraph
 from .graph.reports import untrained_text
 from .graph.variables import VARIABLE_TYPES
 from .plan.calls import step_text
@@ -153,20 +153,12 @@ class Applied:
         for copied in self.copies:
             old = copied.original(wanted)
             if old is not None:
-                return self._of(copied.source.owner, old, port, as_variable)
+                return _element(copied.source.owner, old, port)
         if self.effect.mode == "materialise" and wanted in self._stayed:
-            return self._of(self.effect.base.owner, self._stayed[wanted], port, as_variable)
+            return _element(self.effect.base.owner, self._stayed[wanted], port)
         known = [name for c in self.copies for name in c.names]
         wrong = f"{wanted!r} was made from no other op"
         raise SelectionError(f"original({name!r})", wrong, one_of(wanted, known))
-
-    def _of(self, graph: TFGraph, op: str, port: str, as_variable: bool) -> Any:
-        if as_variable or not port:
-            from .tf.values.variables import variable_objects
-
-            found = graph.get_operation_by_name(op)
-            return variable_objects(graph).get(op, found) if found.type in VARIABLE_TYPES else found
-        return graph.get_operation_by_name(op).outputs[int(port)]
 
     def _in(self, copied: Copied, name: str) -> Any:
         op, colon, port = name.partition(":")
@@ -188,22 +180,14 @@ class Applied:
             return self.graph.get_operation_by_name(new) if variable is None else variable
         if not colon and (number, 0) in copied.external:
             outside = copied.external[number, 0][0]
-            found = self.graph.get_operation_by_name(outside)
-            return self._shared(outside, found) if copied.source.types[number] in VARIABLE_TYPES else found
+            if copied.source.types[number] in VARIABLE_TYPES:
+                return _element(self.graph, outside)
+            return self.graph.get_operation_by_name(outside)
         return None
 
-    def _shared(self, name: str, op: TFOp) -> Any:
-        from .tf.values.variables import variable_objects
-
-        return variable_objects(self.graph).get(name, op)
-
     def _element(self, op: str, port: str) -> Any:
-        found = self.graph.get_operation_by_name(op)
-        if port:
-            return found.outputs[int(port)]
-        if op in self.made.carried:
-            return self.made.carried[op]
-        return self._shared(op, found) if found.type in VARIABLE_TYPES else found
+        kept = None if port else self.made.carried.get(op)
+        return _element(self.graph, op, port) if kept is None else kept
 
     def __contains__(self, key: Any) -> bool:
         try:
@@ -246,3 +230,13 @@ class Applied:
         text = "; ".join(step_text(c.step) for c in steps) or "; ".join(map(step_text, self.effect.steps))
         mind = f"; mind: {'; '.join(self.warnings)}" if self.warnings else ""
         return f"<Applied: {text}: {counted(len(self.ops), 'new ops')}{held}{mind}>"
+
+
+def _element(graph: TFGraph, op: str, port: str = "") -> Any:
+    """An output of an op; without a port, the op itself, or the variable object where it is one."""
+    from .tf.values.variables import variable_objects
+
+    found = graph.get_operation_by_name(op)
+    if port:
+        return found.outputs[int(port)]
+    return variable_objects(graph).get(op, found) if found.type in VARIABLE_TYPES else found

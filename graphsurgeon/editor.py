@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .applied import Applied
 from .errors import SelectionError
 from .exports import Picture, page_of, svg_of
-from .files import Files
+from .files import restore, save
 from .functions import function_of, inlined
 from .graph.collector import gc_paused
 from .graph.explain import Path, WhyNot, why, why_not
@@ -55,7 +55,6 @@ class Editor:
         self.opened = opened
         self._timeline = Timeline(opened, snapshot, follows)
         self.values = Values(opened, self._timeline)
-        self._files = Files(self._timeline, self.values)
         self._screen: Screen | None = None
 
     # -- looking ---------------------------------------------------------------------------------
@@ -208,7 +207,9 @@ class Editor:
             wrong = "it does not say what that is: a name, a scope, an op type"
             how = f"Type select(name={things[0]!r}), select(scope=...) or select(op=...)"
             raise SelectionError(f"select({', '.join(map(repr, things))})", wrong, how)
-        given, wanted = (None if ends is None else _parts(ends) for ends in (inputs, outputs))
+        from .tf.copy.collection_items import parts_of
+
+        given, wanted = (None if ends is None else parts_of(ends) for ends in (inputs, outputs))
         found = select(self.snapshot, scope=scope, op=op, name=name, inputs=given, outputs=wanted)
         if name is None and wanted is None and self.orphans:
             index = found.graph.index
@@ -536,7 +537,9 @@ class Editor:
             >>> report.found, report.missing
             ({'b/c/w': 'w'}, ())
         """
-        return self._files.restore(checkpoint, under=under, names=names, but=but, partial=partial, session=session)
+        return restore(
+            self._timeline, self.values, checkpoint, under=under, names=names, but=but, partial=partial, session=session
+        )
 
     def save(
         self,
@@ -601,9 +604,10 @@ class Editor:
             >>> gs.open(path).session().run("y:0", {"x:0": [1.0, 2.0]}).tolist()
             [3.0, 6.0]
         """
-        return self._files.save(
-            path, self.opened, outputs=outputs, inputs=inputs, signatures=signatures, format=format, freeze=freeze,
-            values=values, under=under, names=names, device=device, tags=tags, feeds=feeds, verify=verify,
+        return save(
+            self._timeline, self.values, self.opened, path, values, outputs=outputs, inputs=inputs,
+            signatures=signatures, format=format, freeze=freeze, under=under, names=names, device=device, tags=tags,
+            feeds=feeds, verify=verify,
         )  # fmt: skip
 
     def graph_def(self, *, provenance: bool = False) -> Any:
@@ -809,9 +813,3 @@ class Editor:
     def _repr_mimebundle_(self, **options: Any) -> Any:
         with gc_paused():
             return self.view()._repr_mimebundle_(**options)
-
-
-def _parts(things: Any) -> list[Any]:
-    from .tf.copy.collection_items import parts_of
-
-    return parts_of(things)

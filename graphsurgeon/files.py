@@ -19,82 +19,63 @@ from .plan.steps import INITIAL
 from .values import Values
 
 
-class Files:
-    """Restores checkpoints into the variables of an editor, and saves its graph with their values.
+def restore(
+    timeline: Timeline, values: Values, checkpoint: Any, *, names: Any, but: Any, session: TFSession | None, **more: Any
+) -> Restored:
+    """Gives the variables of an editor the values of a checkpoint, as `Editor.restore` does.
 
     Args:
         timeline: the graph of now.
         values: what its variables hold.
+        checkpoint, names, but, session: as in `Editor.restore`.
+        more: its other arguments.
     """
+    from .tf.values.restore import restore
 
-    def __init__(self, timeline: Timeline, values: Values) -> None:
-        self._timeline, self._values = timeline, values
+    _refuse_odd(f"restore({checkpoint!r})", checkpoint, names)
+    given = session if session is not None else values.session()
+    if getattr(given, "graph", None) is not timeline.graph:
+        raise PlanError(
+            f"restore({str(checkpoint)!r}, session=...)",
+            f"that is no session of {timeline.snapshot.title}",
+            "Leave session= out, or give ed.session(session)",
+        )
+    left = [but] if isinstance(but, str) else list(but)
+    return restore(given, checkpoint, names=_renames(names), but=left, orphans=timeline.orphans, **more)
 
-    def restore(
-        self,
-        checkpoint: Any,
-        *,
-        under: str,
-        names: Mapping[str, str] | Applied | None,
-        but: str | Iterable[str],
-        partial: bool,
-        session: TFSession | None,
-    ) -> Restored:
-        """Gives the variables the values of a checkpoint, as `Editor.restore` does."""
-        from .tf.values.restore import restore
 
-        _refuse_odd(f"restore({checkpoint!r})", path=checkpoint, names=names)
-        given = session if session is not None else self._values.session()
-        if getattr(given, "graph", None) is not self._timeline.graph:
-            raise PlanError(
-                f"restore({str(checkpoint)!r}, session=...)",
-                f"that is no session of {self._timeline.snapshot.title}",
-                "Leave session= out, or give ed.session(session)",
-            )
-        rules = [but] if isinstance(but, str) else list(but)
-        about: dict[str, Any] = {"under": under, "names": _renames(names), "but": rules, "partial": partial}
-        return restore(given, checkpoint, **about, orphans=self._timeline.orphans)
+def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: Any, **asked: Any) -> Saved:
+    """Writes the graph of an editor with its values, as `Editor.save` does.
 
-    def save(
-        self,
-        path: Any,
-        opened: Opened,
-        *,
-        outputs: Any,
-        inputs: Any,
-        signatures: Mapping[str, tuple[Any, Any]] | None,
-        format: str | None,
-        freeze: bool,
-        values: Any,
-        under: str,
-        names: Mapping[str, str] | Applied | None,
-        device: str | Mapping[str, str],
-        tags: str | Iterable[str],
-        feeds: Mapping[Any, Any] | None,
-        verify: bool,
-    ) -> Saved:
-        """Writes the graph with its values, as `Editor.save` does; `opened` has the inputs and outputs by default."""
-        from .tf.save.save import Request, save
-        from .tf.values.givers import values_of
-        from .tf.values.untrained import unproved
+    Args:
+        timeline: the graph of now.
+        values: what its variables hold.
+        opened: what was opened: its inputs and outputs are the default.
+        path: where to.
+        given: the `values` that were asked for.
+        asked: the other arguments of `Editor.save`.
+    """
+    from .tf.save.save import Request, save
+    from .tf.values.givers import values_of
+    from .tf.values.untrained import unproved
 
-        initial = isinstance(values, str) and values == INITIAL
-        _refuse_odd(f"save({path!r})", path=path, names=names, signatures=signatures, tags=tags)
-        request = Request(
-            path, format, outputs, inputs, signatures, freeze, under, _renames(names), device, tags,
-            dict(opened.inputs), dict(opened.outputs), self._values.starters,
-            {tensor_name(k): v for k, v in (feeds or {}).items()}, verify, {}, initial,
-        )  # fmt: skip
-        base, own = self._timeline.snapshot, values is None or initial
-        if freeze or request.kind != "graph_def":
-            known = list(base.state.variables.values())
-            untrained = unproved(self._values if own else values, base.owner, known, request.asked)
-            request = replace(request, untrained=untrained)
-        given = self._values.reader if own else values_of(values)
-        void = self._values.void | _empty_locals(base, given, request)
-        saved = save(base, self._timeline.orphans, void, given, request)
-        held = {n: why for n, why in request.untrained.items() if n in saved.variables}
-        return replace(saved, untrained={**saved.untrained, **held})
+    _refuse_odd(f"save({path!r})", path, asked["names"], asked["signatures"], asked["tags"])
+    initial = isinstance(given, str) and given == INITIAL
+    asked |= {
+        "names": _renames(asked["names"]), "feeds": {tensor_name(k): v for k, v in (asked["feeds"] or {}).items()},
+        "own_inputs": opened.inputs, "own_outputs": opened.outputs, "starters": values.starters, "initial": initial,
+    }  # fmt: skip
+    request = Request(path, **asked, untrained={})
+    base, own = timeline.snapshot, given is None or initial
+    if request.freeze or request.kind != "graph_def":
+        known = list(base.state.variables.values())
+        lacking = unproved(values if own else given, base.owner, known, request.asked)
+        request = replace(request, untrained=lacking)
+    source = values.reader if own else values_of(given)
+    void = values.void | _empty_locals(base, source, request)
+    saved = save(base, timeline.orphans, void, source, request)
+    held = {n: why for n, why in request.untrained.items() if n in saved.variables}
+    return replace(saved, untrained={**saved.untrained, **held})
 
 
 def _empty_locals(base: Graph, values: Any, request: Any) -> frozenset[str]:
@@ -111,7 +92,7 @@ def _empty_locals(base: Graph, values: Any, request: Any) -> frozenset[str]:
     return names - holding(given, found, request.asked) if getattr(given, "graph", None) is base.owner else names
 
 
-def _refuse_odd(asked: str, *, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:
+def _refuse_odd(asked: str, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:
     """Refuses arguments of another kind than they can be."""
     if not isinstance(path, (str, os.PathLike)):
         raise PlanError(asked, f"{path!r} is no path", "Give a path, as text or pathlib.Path")
