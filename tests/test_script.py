@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,51 @@ def test_an_undone_step_of_a_source_that_was_copied_from(tmp_path):
     src.apply(src.plan().copy(src.select(name="y"), to="other", unmapped="keep"))
     with refuses(PlanError, "to_code(): step 1 of tiny.pb (copy 1 op of tiny.pb to early/) was copied from"):
         ed.to_code()
+
+
+def test_a_source_whose_editor_is_gone(tmp_path):
+    """A selection is enough to write down how the graph was opened, and what was done to it."""
+
+    path = files(tmp_path)["pb"]
+
+    def block():
+        src = gs.open(path)
+        src.apply(src.plan().copy(src.select(name="y"), to="early", unmapped="keep"))
+        return src.select(name=["x", "early/y"])
+
+    ed, chosen = gs.open(path), block()
+    gc.collect()
+    plan = ed.plan().copy(chosen, to="a")
+    assert "src: set it before this runs; the editor of 'tiny.pb', with all that was done before" in plan.to_code()
+    ed.apply(plan)
+    script = tmp_path / "redo.py"
+    assert "to='early'" in ed.to_code(script)
+    assert again(script) == ed.graph_def()
+
+
+def test_two_editors_of_one_graph_keep_their_steps_apart():
+    graph = tiny()
+    first, second, ed = gs.open(graph), gs.open(graph, title="second"), gs.open(tf.Graph())
+    first.apply(first.plan().copy(first.select(name="y"), to="early", unmapped="keep"))
+    ed.apply(ed.plan().copy(first.select(name=["x", "early/y"]), to="a"))
+    ed.apply(ed.plan().copy(second.select(name=["x", "y"]), to="b"))
+    text = ed.to_code()
+    assert "opened as 'graph'" in text
+    assert "opened as 'second'" in text
+    assert text.count("to='early'") == 1
+    assert "src.select(name=['x', 'early/y'])" in text
+    assert "src2.select(name=['x', 'y'])" in text
+
+
+def test_an_editor_keeps_no_graph_alive_and_no_source_of_its_copies():
+    graph, source = tiny(), tiny()
+    held = [weakref.ref(graph), weakref.ref(source)]
+    ed = gs.open(graph)
+    ed.apply(ed.plan().copy(gs.open(source).select(), to="a"))
+    ed.apply(ed.plan().rename("a", to="b"))
+    del ed, graph, source
+    gc.collect()
+    assert [one() for one in held] == [None, None]
 
 
 def test_live_graphs_and_sessions_are_arguments():
