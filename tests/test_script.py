@@ -104,7 +104,6 @@ def test_an_undone_step_of_a_source_that_was_copied_from(tmp_path):
 
 def test_a_source_whose_editor_is_gone(tmp_path):
     """A selection is enough to write down how the graph was opened, and what was done to it."""
-
     path = files(tmp_path)["pb"]
 
     def block():
