@@ -37,5 +37,6 @@ def refuse_cycles(so_far: Tally, done: list[int]) -> None:
         guilty = {link.step for link in last.values()}
         for link in reversed([link for link in links if link.step in guilty]):
             link.take_back(bench)
+        links = [link for link in links if link.step not in guilty]
     for step, fault in sorted(faults, key=lambda found: -found[0]):
         so_far.faults.insert(done[step], fault)
