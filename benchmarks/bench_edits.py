@@ -56,7 +56,7 @@ def _plans(graph: Graph) -> Iterator[Row]:
         ours = seconds(lambda edit=edit: edit(Plan(graph)).check())  # type: ignore[misc]
         yield Row(f"plan and check a {name}, 100,000 ops", ours, one_pass, most, PASS)
         yield Row(f"plan and check a {name}, 100,000 ops, absolute", ours, None, 0.05)
-    ours = seconds(lambda: Plan(graph).reroute(f"op{middle}:0", to="op5:0").forward(to="new").check(), 2)
+    ours = seconds(lambda: Plan(graph).reroute(f"op{middle}:0", to="op5:0").on_copies(scope="new").check(), 2)
     yield Row("plan and check a forward slice of 50,000 ops", ours, None, 0.5)
 
 
@@ -114,7 +114,7 @@ def _applied(graph: Any) -> Iterator[Row]:
         "reroute": lambda plan: plan.reroute("x:0", to="other:0"),
         "remove and stitch": lambda plan: plan.remove("b0/l0/swish", stitch=True),
         "connect": lambda plan: plan.connect("other:0", to="b0/l0/gate"),
-        "reroute and forward": lambda plan: plan.reroute("x:0", to="other:0").forward(to="new"),
+        "reroute and forward": lambda plan: plan.reroute("x:0", to="other:0").on_copies(scope="new"),
     }
     for name, edit in edits.items():
         ours, theirs = _against_import(graph, partial(_apply, edit=edit), 2)

@@ -75,7 +75,7 @@ class Applied:
 
     @property
     def copies(self) -> list[Copied]:
-        """What each copy step has made, and each `forward`."""
+        """What each copy step has made, and each `on_copies`."""
         own = (c for c in self.effect.copies if c.role != "graft")
         return [c for c in own if self.scope is None or c.step.to == self.scope]
 

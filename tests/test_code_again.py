@@ -93,7 +93,7 @@ STEPS_OF = {
         constants={ed.tensor("net/b:0").op.name + "/Read/ReadVariableOp:0": [1.0, 2.0]},
     ),
     "connect": lambda p, ed: p.connect("y:0" if "y" in ed.snapshot.index else "act:0", to="end", input=0),
-    "reroute": lambda p, ed: p.reroute({"net/y:0": "act:0"}, only=["n"]).reroute("n:0", to="act:0", but="called"),
+    "reroute": lambda p, ed: p.reroute({"net/y:0": "act:0"}, only=["n"]).reroute("n:0", to="act:0", exclude="called"),
     "swap": lambda p, ed: p.swap("c:0", "net/y/ReadVariableOp:0"),
     "bypass": lambda p, ed: p.bypass("n", input=0).bypass(ed.select(scope="net") & ed.select(op="AddV2")),
     "bypass a scope": lambda p, ed: p.bypass("net", input="x:0", output="net/y:0"),

@@ -27,7 +27,7 @@ def step_text(step: Step) -> str:
         case steps.ConnectStep():
             return f"connect {step.tensor} to input {step.input} of {step.to}"
         case steps.RerouteStep():
-            return f"reroute {_whose(few(step.old), step.only, step.but)} to {few(step.to)}"
+            return f"reroute {_whose(few(step.old), step.only, step.exclude)} to {few(step.to)}"
         case steps.SwapStep():
             return f"swap the consumers of {few(step.a)} and {few(step.b)}"
         case steps.DetachStep():
@@ -35,7 +35,7 @@ def step_text(step: Step) -> str:
         case steps.InsertStep():
             what = step.op if isinstance(step.op, str) else f"{step.word} as"
             name = step.name if isinstance(step.name, str) else few(step.name)
-            return f"insert {what} {name} between {few(step.on)} and {_whose(few(step.on), step.only, step.but)}"
+            return f"insert {what} {name} between {few(step.on)} and {_whose(few(step.on), step.only, step.exclude)}"
         case steps.BypassStep():
             return f"bypass {few(step.ops)}"
         case steps.RemoveStep():
@@ -49,7 +49,7 @@ def step_text(step: Step) -> str:
             return f"let {step.op} run {'without waiting for' if step.remove else 'after'} {whom}"
         case steps.RerouteOrderStep():
             whom = "what waits" if step.only is None else few(step.only)
-            more = f" but {few(step.but)}" if step.but else ""
+            more = f" but {few(step.exclude)}" if step.exclude else ""
             return f"let {whom}{more} for {step.old} wait for {few(step.to)}"
         case steps.RenameStep():
             return "rename " + few([f"{old} to {new}" for old, new in step.names])
@@ -60,7 +60,7 @@ def step_text(step: Step) -> str:
             return f"collapse {few(step.ops)} to one call, {step.name}"
         case steps.InlineStep():
             return f"inline {few(step.ops)}"
-        case steps.ForwardStep():
+        case steps.OnCopiesStep():
             end = f", up to {few(step.until)}" if step.until else ""
             return f"carry the edits so far out on copies under {step.to}/{end}"
         case steps.RebuildStep():
@@ -151,11 +151,11 @@ def call(step: Step, owner: str, sources: Sources) -> str:
             return f".collapse({_chosen(step, sources)}, name={step.name!r})"
         case steps.InlineStep():
             return f".inline({one_or_all(step.ops)!r})"
-        case steps.ForwardStep():
+        case steps.OnCopiesStep():
             more = f", until={one_or_all(step.until)!r}" if step.until else ""
             more += f", assign={step.assign!r}" if step.assign != "leave" else ""
             more += f", collections={step.collections!r}" if step.collections != "none" else ""
-            return f".forward(to={step.to!r}{more})"
+            return f".on_copies(scope={step.to!r}{more})"
         case _:
             raise TypeError(f"no plan is given a {type(step).__name__} by a call")
 
@@ -214,14 +214,14 @@ def functions_of(step: Step) -> dict[str, Callable[..., Any]]:
     return {word: thing for word, thing in pairs if not isinstance(thing, str)}
 
 
-def _whose(tensor: str, only: tuple[str, ...] | None, but: tuple[str, ...]) -> str:
+def _whose(tensor: str, only: tuple[str, ...] | None, exclude: tuple[str, ...]) -> str:
     """Which consumers of a tensor are meant, in words."""
     if only is not None:
         return f"what {few(only)} read{'s' * (len(only) == 1)} of {tensor}"
-    return f"the consumers of {tensor}" + (f" but {few(but)}" if but else "")
+    return f"the consumers of {tensor}" + (f" but {few(exclude)}" if exclude else "")
 
 
 def _limits(step: steps.RerouteStep | steps.InsertStep | steps.RerouteOrderStep) -> str:
     """The arguments `only` and `but` as code."""
     only = f", only={one_or_all(step.only)!r}" if step.only is not None else ""
-    return only + (f", but={one_or_all(step.but)!r}" if step.but else "")
+    return only + (f", exclude={one_or_all(step.exclude)!r}" if step.exclude else "")

@@ -186,7 +186,7 @@ class Copied:
         closure: what came along, and why.
         turned: source op number -> the op type its copy has: readers of variables that are frozen or replaced.
         key: what goes before the names of state and of loops, so that the copy has its own.
-        role: ``copy``; ``slice`` for what a `forward` step makes again, ``graft`` for what was built for the plan.
+        role: ``copy``; ``slice`` for what a `on_copies` step makes again, ``graft`` for what was built for the plan.
     """
 
     step: CopyStep

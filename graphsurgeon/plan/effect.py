@@ -113,7 +113,7 @@ class Replaced:
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """What a `forward` step makes again.
+    """What a `on_copies` step makes again.
 
     Args:
         copied: the ops, as a copy inside the graph.
@@ -174,7 +174,7 @@ class Effect:
         added: single ops that are made anew.
         changes: op -> what becomes of it.
         removed: numbers of ops of the base.
-        slices: what `forward` steps make again.
+        slices: what `on_copies` steps make again.
         replaced: what took the place of matches.
         first: number of the first new op.
         mode: ``append`` or ``materialise``.

@@ -18,22 +18,22 @@ _SHOWN = 4
 _QUIET = ("Const", "NoOp", "Assign")
 
 
-def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), but: Tensor | None = None) -> str:
+def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude: Tensor | None = None) -> str:
     """Returns a sentence that names tensors of `graph` with this dtype and a shape that fits.
 
     Args:
         graph: where to look.
         info: dtype and shape wanted.
         readers: ops that would read it: what is computed from them, or is in another loop, is no proposal.
-        but: what they read now, which is no proposal either.
+        exclude: what they read now, which is no proposal either.
     """
     below = forward(graph, graph.mask(readers))
     loop = loops_of(graph)
     frames = {int(loop[op]) for op in readers}
     tensors = (t for t in _alike(graph, info) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames))
-    found = [_name(graph, tensor) for tensor in islice((t for t in tensors if t != but), _SHOWN)]
+    found = [_name(graph, tensor) for tensor in islice((t for t in tensors if t != exclude), _SHOWN)]
     if not found:
-        other = "other " if but else ""
+        other = "other " if exclude else ""
         return f"No {other}tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
     return "These would fit: " + ", ".join(map(repr, found))
 

@@ -39,7 +39,7 @@ EXTERNAL = ("keep", "refuse")
 class Plan:
     """Steps over a destination graph. Each method returns a new plan; nothing changes before `apply`.
 
-    An edit of an op that is there already builds the graph anew: `mode` says so. With `forward`, the edits before it
+    An edit of an op that is there already builds the graph anew: `mode` says so. With `on_copies`, the edits before it
     are carried out on copies instead, and the graph stays as it is.
 
     Args:
@@ -181,26 +181,26 @@ class Plan:
 
     # -- what is there is changed ----------------------------------------------------------------
 
-    def reroute(self, old: Any, *, to: Any = None, only: Any = None, but: Any = ()) -> Plan:
+    def reroute(self, old: Any, *, to: Any = None, only: Any = None, exclude: Any = ()) -> Plan:
         """Lets the consumers of a tensor read another.
 
         Args:
             old, to: tensors, by name or object, or as many in two lists; or `old` a dict of old -> new, and no `to`.
                 Dtypes and shapes must fit. Several are rerouted at once: they may change places.
             only: ops that are meant, as a selection, names or objects; None: all.
-            but: ops that are not.
+            exclude: ops that are not.
 
         Example:
             >>> from graphsurgeon.graph.graph import Graph
             >>> from graphsurgeon.plan.plan import Plan
             >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Neg", ["a"])])
-            >>> after = Plan(g).reroute("a:0", to="b:0", but="z").after()
+            >>> after = Plan(g).reroute("a:0", to="b:0", exclude="z").after()
             >>> after.input_names(2), after.input_names(3)
             (['b:0'], ['a:0'])
         """
         given = self._given(f"reroute({shown(old)!r}, to={shown(to)!r})")
         limits = given.some_ops(only)
-        return self._with(steps.RerouteStep(*given.two(old, to), limits, given.ops(but)))
+        return self._with(steps.RerouteStep(*given.two(old, to), limits, given.ops(exclude)))
 
     def swap(self, a: Any, b: Any = None) -> Plan:
         """Lets the consumers of two tensors change places; of as many in two lists, or of the pairs of a dict."""
@@ -242,7 +242,7 @@ class Plan:
         return self._with(steps.DetachStep(given.ops(ops), side))
 
     def insert(
-        self, op: Any, *, on: Any, name: str | Iterable[str], only: Any = None, but: Any = (), **attributes: Any
+        self, op: Any, *, on: Any, name: str | Iterable[str], only: Any = None, exclude: Any = (), **attributes: Any
     ) -> Plan:
         """Puts a new op of one input, or a subgraph, on the edges between a tensor and its consumers.
 
@@ -251,7 +251,7 @@ class Plan:
             on: the tensor it reads; or several in a list, each of which gets one.
             name: what to call it; the scope of the ops that a function makes. Of several the first is called this,
                 the others ``name_1``, ``name_2`` …; or a list of as many names.
-            only, but: which consumers, as in `reroute`.
+            only, exclude: which consumers, as in `reroute`.
             attributes: values of its attributes; its dtype is that of the tensor.
 
         Raises:
@@ -279,7 +279,7 @@ class Plan:
         if not isinstance(names, str) and len(names) != len(tensors):
             wrong = f"{counted(len(names), 'names')} against {counted(len(tensors), 'tensors')}"
             raise PlanError(given.asked, wrong, "Give as many names, or one for all")
-        return self._with(steps.InsertStep(op, tensors, names, held, limits, given.ops(but), word))
+        return self._with(steps.InsertStep(op, tensors, names, held, limits, given.ops(exclude), word))
 
     def remove(self, ops: Any, *, stitch: bool = False) -> Plan:
         """Takes ops out of the graph.
@@ -311,17 +311,17 @@ class Plan:
         others = given.some_ops(after)
         return self._with(steps.OrderStep(given.ops(op)[0], others, True))
 
-    def reroute_control(self, old: Any, *, to: Any, only: Any = None, but: Any = ()) -> Plan:
+    def reroute_control(self, old: Any, *, to: Any, only: Any = None, exclude: Any = ()) -> Plan:
         """Lets what waits for an op wait for others instead.
 
         Args:
             old: the op that is waited for, by name or object.
             to: one op or several.
-            only, but: which ops that wait, as in `reroute`.
+            only, exclude: which ops that wait, as in `reroute`.
         """
         given = self._given(f"reroute_control({shown(old)!r}, to={shown(to)!r})")
         limits = given.some_ops(only)
-        return self._with(steps.RerouteOrderStep(given.ops(old)[0], given.ops(to), limits, given.ops(but)))
+        return self._with(steps.RerouteOrderStep(given.ops(old)[0], given.ops(to), limits, given.ops(exclude)))
 
     def rename(self, old: Any, to: str | None = None, *, values: Any = None) -> Plan:
         """Gives ops, or name scopes with all in them, other names: those of the graph, or what the plan makes.
@@ -361,7 +361,7 @@ class Plan:
 
     # -- ops are made anew for what is there ----------------------------------------------------
 
-    def forward(self, to: str, *, until: Any = None, assign: str = "leave", collections: str = "none") -> Plan:
+    def on_copies(self, scope: str, *, until: Any = None, assign: str = "leave", collections: str = "none") -> Plan:
         """Carries the edits so far out on copies of what they change: nothing that exists is touched.
 
         All ops downstream of what changes are made again under a scope, with the new inputs. Variables are shared, and
@@ -369,7 +369,7 @@ class Plan:
         ``done["loss:0"]`` is the loss after the edits.
 
         Args:
-            to: the scope of the copies.
+            scope: that of the copies.
             until: ops or tensors to stop at; default: everything downstream. Loops and conds of TF1 that are touched
                 are made again whole.
             assign: what to do with ops that set variables, tables, queues: ``leave`` them and what only feeds them as
@@ -383,15 +383,15 @@ class Plan:
             >>> from graphsurgeon.graph.graph import Graph
             >>> from graphsurgeon.plan.plan import Plan
             >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Exp", ["y"])])
-            >>> plan = Plan(g).reroute("a:0", to="b:0").forward(to="new")
+            >>> plan = Plan(g).reroute("a:0", to="b:0").on_copies(scope="new")
             >>> after = plan.after()
             >>> plan.mode, after.names[4:], after.input_names(2), after.input_names(4)
             ('append', ['new/y', 'new/z'], ['a:0'], ['b:0'])
         """
-        given = self._given(f"forward(to={to!r})")
+        given = self._given(f"on_copies(scope={scope!r})")
         given.one_of("assign", assign, ASSIGN)
         given.one_of("collections", collections, KEPT)
-        return self._with(steps.ForwardStep(str(to).strip("/"), given.ends(until), assign, collections))
+        return self._with(steps.OnCopiesStep(str(scope).strip("/"), given.ends(until), assign, collections))
 
     def replace(
         self,
@@ -409,7 +409,7 @@ class Plan:
         """Puts another subgraph in the place of each match of a pattern.
 
         What reads an output of a match reads what replaces it. Ops of the match that nothing needs any more go; with
-        `forward` they stay, and nothing that exists is touched. Matches that overlap, or of which a replacement would
+        `on_copies` they stay, and nothing that exists is touched. Matches that overlap, or of which a replacement would
         be computed from itself, are left as they are, and it is said. Control edges go over to what replaces.
         ``done.matches`` says for each match what took its place.
 

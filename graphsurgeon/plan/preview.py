@@ -13,7 +13,7 @@ from .backend import Backend
 from .calls import one_line, step_text
 from .copied import Copied
 from .effect import Effect
-from .resolve.forward import slice_size
+from .resolve.on_copies import slice_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ class Preview:
             count = slice_size(effect)
             if count:
                 anew = counted(count, "ops")
-                lines.append(f"  forward(to=...) would touch nothing, and make {anew} downstream again instead")
+                lines.append(f"  on_copies(scope=...) would touch nothing, and make {anew} downstream again instead")
         elif effect.steps and not effect.faults:
             lines.append("nothing that exists is touched")
         if effect.warnings:

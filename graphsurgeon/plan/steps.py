@@ -50,7 +50,7 @@ class RerouteStep:
     old: tuple[str, ...]
     to: tuple[str, ...]
     only: tuple[str, ...] | None = None
-    but: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class InsertStep:
     name: str | tuple[str, ...]
     attributes: tuple[tuple[str, Any], ...]
     only: tuple[str, ...] | None = None
-    but: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     word: str = ""  # what code calls the function
 
 
@@ -125,7 +125,7 @@ class RerouteOrderStep:
     old: str
     to: tuple[str, ...]
     only: tuple[str, ...] | None = None
-    but: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -176,8 +176,8 @@ class InlineStep:
 
 
 @dataclass(frozen=True)
-class ForwardStep:
-    """The edits so far are carried out on copies of what they change; see `Plan.forward`."""
+class OnCopiesStep:
+    """The edits so far are carried out on copies of what they change; see `Plan.on_copies`."""
 
     to: str
     until: tuple[str, ...] = ()
@@ -195,7 +195,7 @@ class RebuildStep:
 #: What changes a graph that is there, other than by new edges to one input.
 EditStep = (
     RerouteStep | SwapStep | DetachStep | InsertStep | BypassStep | RemoveStep | SetStep | OrderStep | RerouteOrderStep
-    | RenameStep | ReplaceStep | CollapseStep | InlineStep | ForwardStep | RebuildStep
+    | RenameStep | ReplaceStep | CollapseStep | InlineStep | OnCopiesStep | RebuildStep
 )  # fmt: skip
 Step = CopyStep | ConnectStep | EditStep
 

@@ -170,25 +170,25 @@ def insert_copy(stage: Stage, state: State, names: Sequence[str], on: str, to: s
     return edited(
         stage,
         state,
-        lambda _: copied.reroute(tensor, to=end, but=own),
+        lambda _: copied.reroute(tensor, to=end, exclude=own),
         f"a copy of {few(ops)} will stand behind {tensor}",
     )
 
 
-def forward_edits(
-    stage: Stage, state: State, to: str | None = None, until: Sequence[str] = (), assign: str = "leave"
+def on_copies(
+    stage: Stage, state: State, scope: str | None = None, until: Sequence[str] = (), assign: str = "leave"
 ) -> State:
-    """Carries the edits so far out on copies of what they change, as `Plan.forward` does; what exists stays.
+    """Carries the edits so far out on copies of what they change, as `Plan.on_copies` does; what exists stays.
 
     Args:
-        to: the scope of the copies; None: a free one.
+        scope: that of the copies; None: a free one.
         until: ops to stop at; none: everything downstream.
         assign: ``leave`` ops that set state as they are, or ``copy`` them.
     """
-    scope = to or free_name("edited", stage.graph(state, "destination").taken)
+    scope = scope or free_name("edited", stage.graph(state, "destination").taken)
     ends = list(until) or None
     text = f"the edits so far will be made on copies under {scope}/"
-    return edited(stage, state, lambda plan: plan.forward(scope, until=ends, assign=assign), text)
+    return edited(stage, state, lambda plan: plan.on_copies(scope, until=ends, assign=assign), text)
 
 
 def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[str]:

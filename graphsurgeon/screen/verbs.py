@@ -266,7 +266,7 @@ _ALL = (
     _edit("inline", "put what calls compute in their place", _names, gesture="menu", key="e"),
     _edit("replace", "put an op in the place of all that looks like some boxes", _names, Arg("by", TEXT_OR_FUNCTION),
           Arg("external", EXTERNAL, "refuse"), gesture="menu", key="e"),
-    _edit("forward_edits", "make the edits so far on copies", _scope, Arg("until", NAMES, ()),
+    _edit("on_copies", "make the edits so far on copies", Arg("scope", TEXT_OR_NONE, None), Arg("until", NAMES, ()),
           Arg("assign", ASSIGN, "leave"), gesture="menu", key="e"),
     _edit("undo", "take back a step, or the last applied plan", gesture="button", key="Ctrl+Z"),
     _edit("redo", "do again what was taken back", gesture="button", key="Ctrl+Shift+Z"),

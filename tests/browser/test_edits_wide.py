@@ -50,7 +50,7 @@ typed.reroute_control("before", "other")
 typed.insert_copy(["side/"], "first:0", "again")
 typed.apply()
 typed.bypass("read")
-typed.forward_edits("late")
+typed.on_copies("late")
 typed.apply()
 """
 CODE = """

@@ -37,7 +37,7 @@ def test_reroute_all_consumers_or_some():
     assert after(Plan(g).reroute("a", to="b"))["z"] == ["b:0", "y:0"]
     only = after(Plan(g).reroute("a:0", to="b:0", only="y"))
     assert (only["y"], only["z"]) == (["b:0"], ["a:0", "y:0"])
-    but = after(Plan(g).reroute("a:0", to="b:0", but=select(g, name="y")))
+    but = after(Plan(g).reroute("a:0", to="b:0", exclude=select(g, name="y")))
     assert (but["y"], but["z"]) == (["a:0"], ["b:0", "y:0"])
     plan = Plan(g).reroute("a:0", to="b:0")
     assert plan.mode == "materialise"
@@ -122,12 +122,12 @@ def test_edits_of_what_the_plan_itself_makes_touch_nothing_else():
 def test_steps_as_code():
     g = net()
     plan = (
-        Plan(g).reroute("a", to="b", only=["y"], but="z").swap("a", "b").bypass("y").detach("z", side="inputs")
+        Plan(g).reroute("a", to="b", only=["y"], exclude="z").swap("a", "b").bypass("y").detach("z", side="inputs")
         .insert("Relu", on="b", name="r", T="float32").remove(["y"], stitch=True).set_attr("z", "_m", None)
         .set_device("z", "/cpu:0").add_control("end", "b").remove_control("end")
     )  # fmt: skip
     assert [call(s, "ed", Sources()) for s in plan.steps] == [
-        ".reroute('a:0', to='b:0', only='y', but='z')", ".swap('a:0', 'b:0')", ".bypass('y')",
+        ".reroute('a:0', to='b:0', only='y', exclude='z')", ".swap('a:0', 'b:0')", ".bypass('y')",
         ".detach('z', side='inputs')", ".insert('Relu', on='b:0', name='r', T='float32')",
         ".remove('y', stitch=True)", ".set_attr('z', '_m', None)", ".set_device('z', '/cpu:0')",
         ".add_control('end', 'b')", ".remove_control('end')",

@@ -145,8 +145,8 @@ def test_what_changes_a_variable_must_have_one(step):
     reads(step(Plan(g)).check()[0], "'Assign' changes 'v', and x:0 is no variable", "Set another input of it")
     assert Plan(g).connect("x:0", to="read", input=0).check() == ()
     reads(Plan(g).insert("Identity", on="v:0", name="in").check()[0], "'Assign' changes 'v', and in:0 is no variable",
-          "leave 'Assign' as it is: but=['Assign']")  # fmt: skip
-    assert Plan(g).insert("Identity", on="v:0", name="in", but=["Assign"]).check() == ()
+          "leave 'Assign' as it is: exclude=['Assign']")  # fmt: skip
+    assert Plan(g).insert("Identity", on="v:0", name="in", exclude=["Assign"]).check() == ()
     assert Plan(g).insert("RefIdentity", on="v:0", name="in").check() == ()
 
 

@@ -94,7 +94,7 @@ def test_a_copy_of_boxes_goes_between_a_tensor_and_its_readers():
     assert screen.traits()["status"]["text"] == "a copy of in/b, in/c will stand behind in/c:0, in a new graph"
     code = screen.draft.to_code()
     assert ".copy(block, to='copy', inputs={'x:0': 'in/c:0'}, unmapped='keep')" in code
-    assert ".reroute('in/c:0', to='copy/in/c:0', but='copy/in/b')" in code
+    assert ".reroute('in/c:0', to='copy/in/c:0', exclude='copy/in/b')" in code
     screen.apply()
     assert value(screen) == [-2.0, -32.0]  # -(-x²)² twice over
     # the code makes the same graph
@@ -122,27 +122,27 @@ def test_the_edits_so_far_on_copies():
     screen = opened()
     graph = screen.destination.graph
     screen.bypass("in/c")
-    screen.forward_edits()
+    screen.on_copies()
     assert screen.traits()["status"]["text"] == "the edits so far will be made on copies under edited/"
     assert screen.draft.mode == "append"
-    assert ".forward(to='edited')" in screen.draft.to_code()
+    assert ".on_copies(scope='edited')" in screen.draft.to_code()
     screen.apply()
     assert screen.destination.graph is graph
     assert (value(screen), value(screen, "edited/d:0")) == ([-2.0, -8.0], [2.0, 8.0])
     # not even the name is taken twice
     screen.bypass("in/c")
-    screen.forward_edits(until=["PartitionedCall"], assign="copy")
-    assert ".forward(to='edited_2', until='PartitionedCall', assign='copy')" in screen.draft.to_code()
+    screen.on_copies(until=["PartitionedCall"], assign="copy")
+    assert ".on_copies(scope='edited_2', until='PartitionedCall', assign='copy')" in screen.draft.to_code()
 
 
 def test_copies_of_no_edits_are_a_fault_that_says_so():
     screen = opened()
-    screen.forward_edits("new")
+    screen.on_copies("new")
     status = screen.traits()["status"]
     assert status["level"] == "error"
-    assert status["text"] == "forward(to='new'): no step before it changes an op that exists"
-    with refuses(PlanError, "forward_edits(assign='all'): 'all' is not one of 'copy', 'leave'", "Call it as"):
-        screen.forward_edits("new", assign="all")
+    assert status["text"] == "on_copies(scope='new'): no step before it changes an op that exists"
+    with refuses(PlanError, "on_copies(assign='all'): 'all' is not one of 'copy', 'leave'", "Call it as"):
+        screen.on_copies("new", assign="all")
 
 
 def test_what_cannot_be_stays_a_fault_on_screen():

@@ -205,9 +205,9 @@ def test_only_requests_that_know_but_are_told_of_it():
         w = tf1.get_variable("w", initializer=[1.0], use_resource=False)
         tf.identity(w, name="out")
     ed = gs.open(graph)
-    assert "but=" not in ed.plan().detach("w", side="outputs").check()[0].instead
-    assert "but=['w/Assign']" in ed.plan().insert("Identity", on="w:0", name="i").check()[0].instead
-    assert ed.plan().insert("Identity", on="w:0", name="i", but=["w/Assign"]).check() == ()
+    assert "exclude=" not in ed.plan().detach("w", side="outputs").check()[0].instead
+    assert "exclude=['w/Assign']" in ed.plan().insert("Identity", on="w:0", name="i").check()[0].instead
+    assert ed.plan().insert("Identity", on="w:0", name="i", exclude=["w/Assign"]).check() == ()
 
 
 def test_a_renamed_resource_variable_shares_its_state_under_its_own_new_name():

@@ -41,7 +41,7 @@ def forwarded(graph, edit, fetch, feed):
 def test_each_edit_gives_the_same_numbers_on_copies(graph, kind):
     edit, want = EDITS[kind]
     assert edit(gs.open(graph).plan()).mode == "materialise"
-    edited, original = forwarded(graph, lambda p: edit(p).forward(to="new"), "out:0", {"x:0": X})
+    edited, original = forwarded(graph, lambda p: edit(p).on_copies(scope="new"), "out:0", {"x:0": X})
     assert edited.tolist() == want
     assert original.tolist() == [0.0, 0.0]
 
@@ -52,7 +52,7 @@ def test_what_the_copies_no_longer_read_is_itself_as_in_a_graph_built_anew():
         w = tf1.get_variable("w", initializer=3.0, use_resource=False)
         tf.add_n([a * 2.0, w * b], name="out")
     ed = gs.open(graph)
-    done = ed.apply(ed.plan().connect("b:0", to="mul", input=0).forward(to="new"))
+    done = ed.apply(ed.plan().connect("b:0", to="mul", input=0).on_copies(scope="new"))
     assert [done[name].name for name in ("a:0", "b:0", "out:0")] == ["a:0", "b:0", "new/out:0"]
     assert done["w"] is w
     with tf1.Session(graph=graph) as session:
@@ -66,7 +66,7 @@ def test_what_the_copies_no_longer_read_is_itself_as_in_a_graph_built_anew():
 
 def test_undo_redo_and_code(graph):
     ed, before = gs.open(graph), look(graph)
-    plan = ed.plan().insert("Square", on="y", name="sq").forward(to="new", until=["out"], collections="rename")
+    plan = ed.plan().insert("Square", on="y", name="sq").on_copies(scope="new", until=["out"], collections="rename")
     done = ed.apply(plan)
     assert done.ops == ["sq", "new/z", "new/out"]
     assert ed.graph is graph
@@ -93,10 +93,10 @@ def test_a_training_goes_on_with_the_original(kind):
     ed = gs.open(m.graph)
     with m.graph.as_default():
         tf.multiply(m.target, 2.0, name="twice")
-    plan = ed.plan().reroute("target:0", to="twice:0", but="twice").forward(to="new")
+    plan = ed.plan().reroute("target:0", to="twice:0", exclude="twice").on_copies(scope="new")
     assert plan.preview().counts["ops"] == len(plan.effect.new_names)
     assert not any("Resource" in t or "Apply" in t for t in plan.after().types[plan.effect.first :])
-    short = ed.plan().reroute("target:0", to="twice:0", but="twice").forward(to="short", until="loss")
+    short = ed.plan().reroute("target:0", to="twice:0", exclude="twice").on_copies(scope="short", until="loss")
     assert short.effect.new_names == ["short/SquaredDifference", "short/loss"]
     assert any("set state go on with the original" in w for w in plan.effect.warnings), plan.effect.warnings
     weights = m.session.run(m.w)
@@ -119,9 +119,9 @@ def test_a_training_op_made_again_trains_the_same_variables(kind):
     with m.graph.as_default():
         tf.multiply(m.target, 2.0, name="twice")
     ed = gs.open(m.graph)
-    plan = ed.plan().reroute("target:0", to="twice:0", but="twice")
-    reads(plan.forward(to="new", until="train").check()[0], "goes through ops that set state", "assign='copy'")
-    plan = plan.forward(to="new", until="train", assign="copy")
+    plan = ed.plan().reroute("target:0", to="twice:0", exclude="twice")
+    reads(plan.on_copies(scope="new", until="train").check()[0], "goes through ops that set state", "assign='copy'")
+    plan = plan.on_copies(scope="new", until="train", assign="copy")
     assert plan.check() == (), [str(f) for f in plan.check()]
     assert any("set the same state as the original" in w for w in plan.effect.warnings)
     done = ed.apply(plan)
@@ -141,14 +141,14 @@ def test_a_change_that_only_reaches_assignments():
         held = tf1.get_variable("w", initializer=3.0, use_resource=True)
         tf.raw_ops.AssignAddVariableOp(resource=held.handle, value=a * 2.0, name="more")
     plan = gs.open(graph).plan().reroute("a", to="b")
-    reads(plan.forward(to="n").check()[0], "what changes leads to nothing but ops that set state: more", "'copy'")
+    reads(plan.on_copies(scope="n").check()[0], "what changes leads to nothing but ops that set state: more", "'copy'")
     ed = gs.open(graph)
-    done = ed.apply(plan.forward(to="n", assign="copy"))
+    done = ed.apply(plan.on_copies(scope="n", assign="copy"))
     session = ed.session()
     session.run(done["more"])
     assert session.run("w/Read/ReadVariableOp:0") == 7.0
     direct = ed.plan().connect("b:0", to="more", input=1)
-    reads(direct.forward(to="d").check()[0], "'more' (AssignAddVariableOp) sets what the original uses too")
+    reads(direct.on_copies(scope="d").check()[0], "'more' (AssignAddVariableOp) sets what the original uses too")
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
@@ -169,7 +169,7 @@ def test_loops_and_conds_are_taken_whole_and_can_be_differentiated(version, wide
         y = tf.add(end, tf.reduce_sum(arr.stack(), 0), name="y")
         (slope,) = tf1.gradients(y, k if not wide else x)
         tf.identity(slope if slope is not None else y, name="slope")
-    edited, original = forwarded(graph, lambda p: p.reroute("x:0", to="k:0").forward(to="n"), "y:0", {"x:0": X})
+    edited, original = forwarded(graph, lambda p: p.reroute("x:0", to="k:0").on_copies(scope="n"), "y:0", {"x:0": X})
     with graph.as_default(), flow_version(version):
         once, more = (tf1.gradients(graph.get_tensor_by_name(n), [k])[0] for n in ("n/y:0", "y:0"))
     assert more is None
@@ -194,7 +194,7 @@ def test_an_assertion_in_between_is_made_again():
             tf.add(y, x, name="z")
         tf.constant([50.0, 1.0], name="k")
     ed = gs.open(graph)
-    done = ed.apply(ed.plan().reroute("x", to="k").forward(to="n", until="z"))
+    done = ed.apply(ed.plan().reroute("x", to="k").on_copies(scope="n", until="z"))
     with tf1.Session(graph=graph) as session:
         with pytest.raises(tf.errors.InvalidArgumentError):
             session.run(done["z:0"], {"x:0": X})
@@ -208,7 +208,7 @@ def test_shapes_of_copies_are_those_of_what_they_read():
         tf1.placeholder(tf.float32, name="any")
         tf.identity(tf.negative(x, name="y"), name="z")
     ed = gs.open(graph)
-    done = ed.apply(ed.plan().reroute("x", to="any").forward(to="n"))
+    done = ed.apply(ed.plan().reroute("x", to="any").on_copies(scope="n"))
     assert done["z:0"].shape.rank is None
     assert ed.tensor("z:0").shape == [2, 3]
     ed.apply(ed.plan().reroute("x", to="any"))
@@ -218,12 +218,15 @@ def test_shapes_of_copies_are_those_of_what_they_read():
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (lambda p: p.forward(to="n"), ("no step before it changes an op that exists", "Leave it out")),
-        (lambda p: p.reroute("y", to="k").forward(to="n", until="k"), ("'k' does not depend on what changes (z)",)),
-        (lambda p: p.reroute("y", to="k").forward(to="n", until="no"), ("no op is called 'no'",)),
-        (lambda p: p.reroute("y", to="k").forward(to="x"), ("the name 'x' is taken", "Type to='x_2'")),
-        (lambda p: p.remove("y").forward(to="n"), ("no step before it changes",)),
-        (lambda p: p.set_attr("y", "_m", 1).remove("y").set_attr("x", "_m", 2).forward(to="n"),
+        (lambda p: p.on_copies(scope="n"), ("no step before it changes an op that exists", "Leave it out")),
+        (
+            lambda p: p.reroute("y", to="k").on_copies(scope="n", until="k"),
+            ("'k' does not depend on what changes (z)",),
+        ),
+        (lambda p: p.reroute("y", to="k").on_copies(scope="n", until="no"), ("no op is called 'no'",)),
+        (lambda p: p.reroute("y", to="k").on_copies(scope="x"), ("the name 'x' is taken", "Type to='x_2'")),
+        (lambda p: p.remove("y").on_copies(scope="n"), ("no step before it changes",)),
+        (lambda p: p.set_attr("y", "_m", 1).remove("y").set_attr("x", "_m", 2).on_copies(scope="n"),
          ("'y:0' is still read by z",)),
     ],
 )  # fmt: skip
@@ -234,16 +237,16 @@ def test_faults(graph, more, words):
 def test_choices_that_are_none(graph):
     plan = gs.open(graph).plan()
     with refuses(PlanError, "assign='no' is not known", "Choose one of 'copy', 'leave'"):
-        plan.forward(to="n", assign="no")
+        plan.on_copies(scope="n", assign="no")
     with refuses(PlanError, "collections='no' is not known", "Choose one of 'keep', 'none', 'rename'"):
-        plan.forward(to="n", collections="no")
+        plan.on_copies(scope="n", collections="no")
 
 
 def test_an_edit_after_it_builds_a_new_graph(graph):
     ed = gs.open(graph)
-    plan = ed.plan().reroute("y", to="k").forward(to="n").remove("k", stitch=False)
+    plan = ed.plan().reroute("y", to="k").on_copies(scope="n").remove("k", stitch=False)
     reads(plan.check()[0], "'k:0' is still read by n/z")
-    plan = ed.plan().reroute("y", to="k").forward(to="n").bypass("y").remove("y")
+    plan = ed.plan().reroute("y", to="k").on_copies(scope="n").bypass("y").remove("y")
     assert plan.mode == "materialise"
     done = ed.apply(plan)
     assert ed.session().run([done["out:0"], "out:0"], {"x:0": X})[1].tolist() == [4.0, 12.0]

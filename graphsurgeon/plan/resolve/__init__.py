@@ -21,9 +21,9 @@ from .connect import connect
 from .copy import copy
 from .cycles import refuse_cycles
 from .detach import detach
-from .forward import forward
 from .inline import inline
 from .insert import insert
+from .on_copies import on_copies
 from .order import order, reroute_order
 from .outcome import outcome
 from .rebuild import rebuild
@@ -38,14 +38,14 @@ from .set import set_about
 #: be done it says by a delta with a fault, or raises.
 RESOLVERS: dict[type, Callable[[Any, Tally], Iterator[Delta]]] = {
     steps.BypassStep: bypass, steps.CollapseStep: collapse, steps.ConnectStep: connect,
-    steps.CopyStep: copy, steps.DetachStep: detach, steps.ForwardStep: forward,
+    steps.CopyStep: copy, steps.DetachStep: detach, steps.OnCopiesStep: on_copies,
     steps.InlineStep: inline, steps.InsertStep: insert, steps.OrderStep: order,
     steps.RebuildStep: rebuild, steps.RemoveStep: remove, steps.RenameStep: rename,
     steps.ReplaceStep: replace, steps.RerouteOrderStep: reroute_order, steps.RerouteStep: reroute,
     steps.SetStep: set_about, steps.SwapStep: swap,
 }  # fmt: skip
 #: These look at all that the steps before them have done.
-WHOLE = steps.CollapseStep | steps.ForwardStep | steps.InlineStep | steps.RebuildStep | steps.ReplaceStep
+WHOLE = steps.CollapseStep | steps.OnCopiesStep | steps.InlineStep | steps.RebuildStep | steps.ReplaceStep
 
 
 @gc_paused()

@@ -21,7 +21,7 @@ def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
     request, graph = asked(step), so_far.bench
     (tensors,) = tensors_of(so_far, request, step.on)
     names = _names(step, so_far)
-    edges = [consumers_of(graph, tensor, step.only, step.but) for tensor in tensors]
+    edges = [consumers_of(graph, tensor, step.only, step.exclude) for tensor in tensors]
     if isinstance(step.op, str):
         for name, tensor, readers in zip(names, tensors, edges, strict=True):
             new = graph.size, 0

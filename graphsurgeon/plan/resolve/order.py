@@ -36,7 +36,7 @@ def reroute_order(step: RerouteOrderStep, so_far: Tally) -> Iterator[Delta]:
     (old,), new = ops_of(so_far, request, (step.old,), step.to)
     waiting = graph.waiting(old)
     keep = None if step.only is None else set(step.only)
-    ops = [i for i in waiting if graph.names[i] not in step.but and (keep is None or graph.names[i] in keep)]
+    ops = [i for i in waiting if graph.names[i] not in step.exclude and (keep is None or graph.names[i] in keep)]
     if not ops:
         now = few([repr(graph.names[i]) for i in waiting], 6) or "nothing"
         raise PlanError(request, f"no op that is meant waits for {step.old!r}", f"What waits for it: {now}")

@@ -18,7 +18,7 @@ def reroute(step: RerouteStep, so_far: Tally) -> Iterator[Delta]:
     pairs = list(zip(*tensors_of(so_far, request, step.old, step.to), strict=True))
     edges: list[Edge] = []
     for old, new in pairs:
-        edges += [(op, at, new) for op, at in consumers_of(so_far.bench, old, step.only, step.but)]
+        edges += [(op, at, new) for op, at in consumers_of(so_far.bench, old, step.only, step.exclude)]
     yield rewire(so_far, request, edges, pairs)
 
 

@@ -118,7 +118,7 @@ def reference_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
         f"{name!r} changes {graph.names[old[0]]!r}, and {graph.name(new)} is no variable",
         "Set another input of it, or the input of what reads the variable"
         # Other requests cannot leave a consumer out.
-        + (f"; of several consumers, leave {name!r} as it is: but=[{name!r}]" if several else ""),
+        + (f"; of several consumers, leave {name!r} as it is: exclude=[{name!r}]" if several else ""),
     )
 
 
@@ -171,13 +171,13 @@ def _another(reads: int, comes: int) -> str:
 
 
 def consumers_of(
-    graph: Graph | Workbench, tensor: Tensor, only: Sequence[str] | None = None, but: Sequence[str] = ()
+    graph: Graph | Workbench, tensor: Tensor, only: Sequence[str] | None = None, exclude: Sequence[str] = ()
 ) -> list[tuple[int, int]]:
     """Returns (op, input) for what reads a tensor."""
     out = graph.readers(tensor) if isinstance(graph, Workbench) else _consumers(graph, tensor)
-    if only is None and not but:
+    if only is None and not exclude:
         return out
-    keep, leave = None if only is None else set(only), set(but)
+    keep, leave = None if only is None else set(only), set(exclude)
     names = graph.names
     return [(op, at) for op, at in out if names[op] not in leave and (keep is None or names[op] in keep)]
 

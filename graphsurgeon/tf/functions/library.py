@@ -246,7 +246,7 @@ def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[s
     return reachable(branches, known, kept), kept
 
 
-def reachable(start: Iterable[str], known: Mapping[str, Any], but: Container[str] = ()) -> list[str]:
+def reachable(start: Iterable[str], known: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
     """Returns the functions that `start` leads to, callees before callers; `but` is not entered."""
     order: list[str] = []
     seen: set[str] = set()
@@ -261,7 +261,7 @@ def reachable(start: Iterable[str], known: Mapping[str, Any], but: Container[str
             inner: set[str] = set()
             for node in definition(known[name]).node_def:
                 inner |= referred(node, known)
-            stack.extend((other, False) for other in sorted(inner - seen, reverse=True) if other not in but)
+            stack.extend((other, False) for other in sorted(inner - seen, reverse=True) if other not in exclude)
     return order
 
 

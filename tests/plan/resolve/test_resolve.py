@@ -25,7 +25,7 @@ PLANS = {
     "copy": lambda p: p.copy(select(p.base, scope="s"), to="copy", unmapped="keep").connect("b", to="copy/s/x"),
     "rename": lambda p: p.rename("s", to="t").add_control("z", after="b").swap("a", "b").rename("t", to="last"),
     "insert": lambda p: p.insert("Neg", on="a:0", name="new").detach("s/y", side="inputs").rename("new", to="old"),
-    "on copies": lambda p: p.reroute("a:0", to="b:0").forward(to="again").insert("Exp", on="a:0", name="late"),
+    "on copies": lambda p: p.reroute("a:0", to="b:0").on_copies(scope="again").insert("Exp", on="a:0", name="late"),
     "remove": lambda p: p.bypass("s/x").remove_control("end").remove("s/x"),
     "faults": lambda p: p.connect("none:0", to="z").reroute_control("none", to="neither").connect("b", to="z"),
 }

@@ -31,7 +31,7 @@ def test_a_scope_becomes_one_call_and_comes_back(kind, live):
     plan = ed.plan().collapse("net", name="block")
     assert plan.check() == (), [str(f) for f in plan.check()]
     assert any("stay outside of the call: net/w" in w for w in plan.effect.warnings), plan.effect.warnings
-    plan = plan.forward(to="new") if live else plan
+    plan = plan.on_copies(scope="new") if live else plan
     done = ed.apply(plan)
     call = ed.op("block")
     assert call.type == ("StatefulPartitionedCall" if kind == "resource" else "PartitionedCall")
@@ -125,7 +125,7 @@ def test_a_call_that_a_plan_makes_is_inlined_by_the_same_plan(kind, live):
     ed = gs.open(m.session)
     plan = ed.plan().collapse("net", name="block").insert("Tanh", on="block:0", name="more")
     plan = plan.set_device("block", "/cpu:0")
-    plan = plan.inline("block").forward(to="new") if live else plan.inline("block")
+    plan = plan.inline("block").on_copies(scope="new") if live else plan.inline("block")
     assert plan.check() == (), [str(f) for f in plan.check()]
     assert [str(r) for r in plan.effect.replaced][1].endswith("block:0 -> block/Identity:0")
     done = ed.apply(plan)

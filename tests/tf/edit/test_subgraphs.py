@@ -117,7 +117,7 @@ def test_functions_whose_source_is_not_known_keep_their_names():
 def test_on_copies_nothing_that_exists_is_touched():
     graph = blocks()
     ed, old = gs.open(graph), list(graph.get_operations())
-    plan = ed.plan().replace(swish, hard).forward(to="new")
+    plan = ed.plan().replace(swish, hard).on_copies(scope="new")
     assert plan.mode == "append"
     done = ed.apply(plan)
     assert graph.get_operations()[: len(old)] == old
@@ -250,7 +250,7 @@ def test_control_edges_go_over_to_what_replaces():
     ed.apply(plan)
     assert [c.name for c in ed.op("last").control_inputs] == ["x"]
     both = gs.open(graph)
-    plan = both.plan().replace(swish, hard).forward(to="n", until="last")
+    plan = both.plan().replace(swish, hard).on_copies(scope="n", until="last")
     done = both.apply(plan)
     assert [c.name for c in done["last"].control_inputs] == ["y/truediv"]
 
@@ -289,7 +289,7 @@ def test_overlapping_matches_and_those_an_earlier_step_has_changed():
     plan = ed.plan().replace(found, lambda x: x)
     assert list(plan.effect.warnings) == ["1 match not replaced: n2:0: it overlaps with another match"]
     single = ed.match(lambda x: -x)
-    plan = ed.plan().reroute("n0", to="x", but="n0").replace(single, tf.exp)
+    plan = ed.plan().reroute("n0", to="x", exclude="n0").replace(single, tf.exp)
     assert "n1:0: an earlier step changes what n1 reads" in plan.effect.warnings[0]
     plan = ed.plan().remove("n0", stitch=True).replace(single[0], tf.exp)
     reads(plan.check()[0], "n0:0: an earlier step removes a part of it")
@@ -339,7 +339,7 @@ def test_in_a_loop():
     for forward in (False, True):
         ed = gs.open(graph)
         plan = ed.plan().replace(swish, hard)
-        plan = plan.forward(to="n") if forward else plan
+        plan = plan.on_copies(scope="n") if forward else plan
         assert plan.check() == (), [str(f) for f in plan.check()]
         done = ed.apply(plan)
         np.testing.assert_allclose(ed.session().run(done["y:0"], {"x:0": X[0]}), wanted(2)[0], rtol=1e-6)
@@ -469,7 +469,7 @@ def test_the_script_of_a_history_with_replacements_makes_the_same_graph():
     definition = graph.as_graph_def()
     ed = gs.open(graph)
     ed.apply(ed.plan().replace(swish, hard))
-    ed.apply(ed.plan().insert(lambda x: tf.round(x), on="x:0", name="whole").forward(to="live"))
+    ed.apply(ed.plan().insert(lambda x: tf.round(x), on="x:0", name="whole").on_copies(scope="live"))
     with tf.Graph().as_default() as again:
         tf1.import_graph_def(definition, name="")
     space = {"__name__": "script"}

@@ -194,7 +194,7 @@ export class Edits {
                 },
               ],
               "Make copies",
-              v => ask("forward_edits", { to: v.to || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" }),
+              v => ask("on_copies", { scope: v.to || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" }),
             ),
         },
       ],

@@ -61,7 +61,7 @@ export interface Verbs {
   collapse: { names: string[]; name: string | null };
   inline: { names: string[] };
   replace: { names: string[]; by: string; external: "keep" | "refuse" };
-  forward_edits: { to: string | null; until: string[]; assign: "copy" | "leave" };
+  on_copies: { scope: string | null; until: string[]; assign: "copy" | "leave" };
   undo: Record<string, never>;
   redo: Record<string, never>;
   apply: Record<string, never>;

@@ -250,7 +250,7 @@ test("what is selected is inserted elsewhere as a copy; the edits so far go on c
   fields()[0]!.value = "new";
   fields()[1]!.value = "b";
   key(fields()[2]!, "Enter");
-  expect(model.verbs.at(-1)).toEqual(["forward_edits", { to: "new", until: ["b"], assign: "leave" }]);
+  expect(model.verbs.at(-1)).toEqual(["on_copies", { scope: "new", until: ["b"], assign: "leave" }]);
 });
 
 test("an edit that needs words asks for them; Enter answers", () => {

@@ -22,7 +22,7 @@ from ..calls import asked
 from ..copied import Connection, Copied, now_read, row_pointers, rows_of
 from ..delta import Delta
 from ..effect import Effect, Slice
-from ..steps import INITIAL, CopyStep, ForwardStep
+from ..steps import INITIAL, CopyStep, OnCopiesStep
 from ..tally import Tally
 from .copy import copied_by
 from .moves import readers
@@ -30,7 +30,7 @@ from .remove import readers_fault
 from .rewire import Refused, ops_of, rewire
 
 
-def forward(step: ForwardStep, so_far: Tally) -> Iterator[Delta]:
+def on_copies(step: OnCopiesStep, so_far: Tally) -> Iterator[Delta]:
     """Copies what changes, gives the copies the new inputs, and gives what exists its own back."""
     request = asked(step)
     (targets,) = ops_of(so_far, request, [name.partition(":")[0] for name in step.until])
@@ -62,7 +62,7 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
     edited = [name for name in (*(edit[0] for edit in so_far.edits), *so_far.changes) if name in names.values()]
     if edited:
         wrong = f"{edited[0]!r} gets another name and is changed too"
-        raise PlanError(request, wrong, "Apply these steps without forward, or leave the rename out")
+        raise PlanError(request, wrong, "Apply these steps without on_copies, or leave the rename out")
     ops = [base.index[name] for name in names]
     yield Delta(names={op: base.names[op] for op in ops})
     mask = base.mask(ops)
@@ -92,7 +92,7 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
     yield Delta(waits=waits, checked=True, removed=frozenset(ops))
 
 
-def _refuse(step: ForwardStep, effect: Effect, found: Downstream, changed: Mask, targets: Sequence[int]) -> None:
+def _refuse(step: OnCopiesStep, effect: Effect, found: Downstream, changed: Mask, targets: Sequence[int]) -> None:
     """Refuses what cannot be made again, or would do what the original does too."""
     request, graph, gone = asked(step), effect.after, effect.after.mask(sorted(effect.removed))
     copies = "Choose assign='copy' for copies of these that set the same"
@@ -112,14 +112,14 @@ def _refuse(step: ForwardStep, effect: Effect, found: Downstream, changed: Mask,
     if acts:
         wrong = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets what the original uses too"
         raise PlanError(request, wrong, "Choose assign='copy' for a copy of it that sets the same, or leave "
-                        "forward out and build a new graph")  # fmt: skip
+                        "on_copies out and build a new graph")  # fmt: skip
     if changed.any() and not found.ops[: effect.base.size].any():
         first = [graph.names[i] for i in np.flatnonzero(found.left).tolist()]
         wrong = f"what changes leads to nothing but ops that set state: {few(first)}"
         raise PlanError(request, wrong, copies)
 
 
-def _carried_out(step: ForwardStep, so_far: Tally, effect: Effect, found: Downstream, changed: Mask) -> Delta:
+def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downstream, changed: Mask) -> Delta:
     """What the steps so far come to, with what they change made again."""
     edited, base, size = effect.after, effect.base, effect.base.size
     ops, after = found.ops[:size], _unedited(edited, base)
@@ -199,7 +199,7 @@ def reshaped(effect: Effect) -> Mask:
 
 
 def slice_size(effect: Effect) -> int:
-    """Returns how many ops `forward` would make again for the edits of an effect; 0 where it could not."""
+    """Returns how many ops `on_copies` would make again for the edits of an effect; 0 where it could not."""
     changed = changed_ops(effect)
     if not changed.any() or effect.faults or effect.removed:
         return 0

@@ -28,7 +28,7 @@ def net() -> Graph:
 
 
 def test_what_reads_the_change_is_made_again_and_variables_are_shared():
-    plan = Plan(net()).reroute("a", to="b", only="y").forward(to="new")
+    plan = Plan(net()).reroute("a", to="b", only="y").on_copies(scope="new")
     assert plan.check() == ()
     assert plan.mode == "append"
     after = plan.after()
@@ -46,11 +46,11 @@ def test_what_reads_the_change_is_made_again_and_variables_are_shared():
 def test_the_preview_of_a_new_graph_says_what_a_slice_would_be():
     text = str(Plan(net()).reroute("a", to="b", only="y").preview())
     assert "builds a new graph, because ops that exist get other inputs; the old graph stays usable" in text
-    assert "forward(to=...) would touch nothing, and make 3 ops downstream again instead" in text
+    assert "on_copies(scope=...) would touch nothing, and make 3 ops downstream again instead" in text
 
 
 def test_an_end_may_be_reached_by_order_alone():
-    plan = Plan(net()).reroute("a", to="b", only="y").forward(to="new", until="end")
+    plan = Plan(net()).reroute("a", to="b", only="y").on_copies(scope="new", until="end")
     assert plan.effect.new_names == ["new/y", "new/z", "new/end"]
     after = plan.after()
     assert after.control_names(after.index["new/end"]) == ["new/z"]
@@ -64,7 +64,7 @@ def test_a_loop_that_is_touched_is_taken_whole():
          ("n", "NextIteration", ["s:1"]), ("ni", "NextIteration", ["si:1"]), ("out", "Exit", ["s"]),
          ("z", "Neg", ["out"])]
     )  # fmt: skip
-    plan = Plan(g).reroute("x", to="k").forward(to="new")
+    plan = Plan(g).reroute("x", to="k").on_copies(scope="new")
     assert plan.check() == (), [str(f) for f in plan.check()]
     assert set(plan.effect.new_names) == {f"new/{n}" for n in g.names if n not in ("x", "k", "i")}
     assert plan.effect.slices[0].along == ("5 ops: the rest of loops, conds, TensorArrays and stacks",)
@@ -84,28 +84,28 @@ def test_the_other_branch_of_a_cond_and_all_users_of_a_tensor_array_come_along()
 
 def test_faults():
     plan = Plan(net())
-    reads(plan.forward(to="n").check()[0], "no step before it changes an op that exists", "put it after the edits")
+    reads(plan.on_copies(scope="n").check()[0], "no step before it changes an op that exists", "put it after the edits")
     edit = plan.reroute("y", to="a", only="only")
-    reads(edit.forward(to="n").check()[0], "what changes leads to nothing but ops that set state: set", "'copy'")
-    assert edit.forward(to="n", assign="copy").effect.new_names == ["n/only", "n/set"]
-    reads(edit.forward(to="n", until="z").check()[0], "'z' does not depend on what changes (only)", "downstream")
-    reads(edit.forward(to="n", until="set").check()[0], "goes through ops that set state: set", "assign='copy'")
+    reads(edit.on_copies(scope="n").check()[0], "what changes leads to nothing but ops that set state: set", "'copy'")
+    assert edit.on_copies(scope="n", assign="copy").effect.new_names == ["n/only", "n/set"]
+    reads(edit.on_copies(scope="n", until="z").check()[0], "'z' does not depend on what changes (only)", "downstream")
+    reads(edit.on_copies(scope="n", until="set").check()[0], "goes through ops that set state: set", "assign='copy'")
     direct = plan.connect("y:0", to="set", input=1)
-    reads(direct.forward(to="n").check()[0], "'set' (Assign) sets what the original uses too", "build a new graph")
+    reads(direct.on_copies(scope="n").check()[0], "'set' (Assign) sets what the original uses too", "build a new graph")
 
 
 def test_several_at_once_as_code():
     g = net()
-    plan = Plan(g).reroute({"a": "b", "b": "a"}).swap(["a"], ["b"]).reroute_control("z", to=["y", "a"], but="set")
+    plan = Plan(g).reroute({"a": "b", "b": "a"}).swap(["a"], ["b"]).reroute_control("z", to=["y", "a"], exclude="set")
     plan = plan.connect(["a", "b"], to="z").connect(["a", "b"], to=["y", "only"]).rename("w", to="held/w")
-    plan = plan.forward(to="n", until=["end"], assign="copy", collections="rename")
+    plan = plan.on_copies(scope="n", until=["end"], assign="copy", collections="rename")
     code = [call(s, "ed", Sources()) for s in plan.steps]
     assert code[:3] == [
         ".reroute(['a:0', 'b:0'], to=['b:0', 'a:0'])", ".swap('a:0', 'b:0')",
-        ".reroute_control('z', to=['y', 'a'], but='set')",
+        ".reroute_control('z', to=['y', 'a'], exclude='set')",
     ]  # fmt: skip
     assert code[-2:] == [
-        ".rename('w', to='held/w')", ".forward(to='n', until='end', assign='copy', collections='rename')",
+        ".rename('w', to='held/w')", ".on_copies(scope='n', until='end', assign='copy', collections='rename')",
     ]  # fmt: skip
     assert eval("Plan(g)" + "".join(code)).steps == plan.steps
 
@@ -128,5 +128,5 @@ def test_a_scope_gets_another_name():
     assert after.input_names(after.index["more"]) == ["z:0", "held/w/read:0"]
     reads(Plan(net()).rename("no", to="x").check()[0], "no op and no scope is called 'no'", "similar name")
     reads(Plan(net()).rename("y", to="z").check()[0], "rename('y', to='z')", "the name 'z' is taken", "'z_2'")
-    forward = Plan(net()).bypass("y").rename("z", to="q").forward(to="n")
-    reads(forward.check()[0], "'q' gets another name and is changed too", "without forward")
+    forward = Plan(net()).bypass("y").rename("z", to="q").on_copies(scope="n")
+    reads(forward.check()[0], "'q' gets another name and is changed too", "without on_copies")
