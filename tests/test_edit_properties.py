@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,11 +13,9 @@ from hypothesis import strategies as st
 import graphsurgeon as gs
 from graphsurgeon.errors import SurgeryError
 from graphsurgeon.plan.arguments import Arguments
-from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.effect import Verdict
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.planning import TENSORFLOW
 from tests.graphs import look
+from tests.plain import unjudged
 from tests.random_graphs import ENDS, NUMBER, RECIPE, built
 from tests.test_properties import FEW, SHORT, boundary, edges, equal, filled, run
 
@@ -188,17 +185,10 @@ def test_what_tensorflow_is_said_to_refuse_it_refuses(recipe, steps):
         said = [f.wrong for f in plan.check() if "TensorFlow refuses" in f.wrong]
         event(f"{step[0]}: {bool(said)}")
         if said:
-            bare = replace(plan, backend=Backend())
+            bare = unjudged(plan)
             assert bare.check() == ()
             with pytest.raises(SurgeryError):
                 ed.apply(bare)
-
-
-class Unjudged(type(TENSORFLOW)):
-    """All of TensorFlow but its word on the whole."""
-
-    def verdict(self, effect):
-        return Verdict(())
 
 
 def test_most_random_edits_are_taken_so_that_an_engine_that_refuses_all_is_found_out():
@@ -211,7 +201,7 @@ def test_most_random_edits_are_taken_so_that_an_engine_that_refuses_all_is_found
         made = built(recipe)
         plan = gs.open(made.graph).plan()
         for kind, picked in zip(KINDS, numbers, strict=True):
-            faults = replace(edited(plan, made, (kind, *picked), 0), backend=Unjudged()).check()
+            faults = unjudged(edited(plan, made, (kind, *picked), 0)).check()
             (refused if faults else taken)[kind] += 1
 
     each_kind()

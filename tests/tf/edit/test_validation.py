@@ -9,10 +9,10 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.plan.backend import Backend
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.tf.edit.validation import _Judge
 from tests.graphs import tf1
+from tests.plain import unjudged
 from tests.random_graphs import flow_version
 from tests.refusal import reads
 
@@ -106,11 +106,11 @@ def unchecked(plan: Plan) -> str:
     """Applies a plan that was not judged; returns why TensorFlow refuses it, or nothing."""
     from dataclasses import replace
 
-    plan = replace(plan, backend=Backend())
+    plan = unjudged(plan)
     assert plan.check() == ()
     ed = gs.open(plan.base.owner)
     try:
-        ed.apply(replace(ed.plan(), steps=plan.steps, backend=Backend()))
+        ed.apply(unjudged(replace(ed.plan(), steps=plan.steps)))
     except PlanError as error:
         return str(error)
     return ""
