@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.rows import Row, seconds
 from graphsurgeon.errors import nearest
 from graphsurgeon.graph.diff import diff
-from graphsurgeon.graph.explain import why, why_not
+from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.hazards import hazards
 from graphsurgeon.plan.blocking import blocks
@@ -24,9 +24,9 @@ def rows() -> Iterator[Row]:
     yield Row("compare two graphs by structure, 100,000 ops", by_structure, None, 20)
     line = Graph.of([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, SIZE + 1))])
     asked = seconds(
-        lambda: (why(line, "op0", f"op{SIZE}"), why_not(line, f"op{SIZE}", "op5"), blocks(line, "op7")), 3
+        lambda: (explain(line, "op0", f"op{SIZE}"), explain(line, f"op{SIZE}", "op5"), blocks(line, "op7")), 3
     )
-    yield Row("why, why not and what blocks, 100,000 ops in a row", asked, None, 5)
+    yield Row("explain, why not and what blocks, 100,000 ops in a row", asked, None, 5)
     yield Row("rows that TensorFlow's optimiser fails on, 100,000 ops", seconds(lambda: hazards(line)), None, 0.2)
     names = [f"tower_{i % 8}/block_{i // 8}/conv_{i}/weights" for i in range(SIZE)]
     found = seconds(lambda: nearest("tower_3/block_100/conv_803/weigths", names), 3)

@@ -12,7 +12,7 @@ from .exports import Picture, page_of, svg_of
 from .files import restore, save
 from .functions import function_of, inlined
 from .graph.collector import gc_paused
-from .graph.explain import Path, WhyNot, why, why_not
+from .graph.explain import Path, WhyNot, explain
 from .graph.graph import Graph
 from .graph.live import TFSession
 from .graph.match.match import STEPS, Matches, match
@@ -97,13 +97,13 @@ class Editor:
     def __len__(self) -> int:
         return self.snapshot.size
 
-    def find(self, text: str, most: int = 20) -> list[str]:
+    def find(self, text: str, limit: int = 20) -> list[str]:
         """Returns names of ops that fit a query, as in the widget: ``"conv"``, ``"net/* op:Conv2D shape:...x64"``.
 
         Args:
             text: words: parts of names, patterns with ``*``, ``/regular expressions/``, and ``op:``, ``dtype:``,
                 ``shape:``, ``device:``, ``attr:name=value``; all must fit, those after a ``-`` must not.
-            most: at most so many.
+            limit: at most so many.
 
         Raises:
             SelectionError: a regular expression does not compile, or there is no such key.
@@ -111,7 +111,7 @@ class Editor:
         from .graph.search import search
         from .tf.open.facts import attribute_text
 
-        return search(self.snapshot, text, attribute_text)[:most]
+        return search(self.snapshot, text, attribute_text)[:limit]
 
     def op(self, name: Any) -> Any:
         """Returns the live op of a name, or that of an op or tensor; raises SelectionError with the nearest names."""
@@ -221,40 +221,32 @@ class Editor:
         """What is highlighted in the widget; nothing where there is no widget yet."""
         return self.screen.selection
 
-    def why(self, op: Any, selection: Any) -> Path:
-        """Returns the shortest path, of data and control edges, by which an op came into a selection.
+    def explain(self, op: Any, selection: Any) -> Path | WhyNot:
+        """Returns why an op is in a selection, or why it is not.
 
         Args:
             op: the op, by name or object.
-            selection: a selection of ancestors, descendants or by boundary; or targets, for all they need.
+            selection: a selection; or targets, for all they need.
+
+        Returns:
+            of an op that is in it, the shortest path of data and control edges by which it came in; of another, the
+            reason: cut at a boundary input, only control edges, below, no path at all.
 
         Raises:
-            SelectionError: there is no such op, or it is not in the selection.
+            SelectionError: there is no such op.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
             >>> with tf.Graph().as_default() as graph:
             ...     y = tf.exp(-tf.constant(1.0, name="x"), name="y")
-            >>> print(gs.open(graph).why("x", "y"))
+            >>> print(gs.open(graph).explain("x", "y"))
             'x' is in the selection because 'y' needs it
               Neg  input 0 reads x:0
               y  input 0 reads Neg:0
         """
-        return why(self.snapshot, op, selection)
+        return explain(self.snapshot, op, selection)
 
-    def why_not(self, op: Any, selection: Any) -> WhyNot:
-        """Returns why an op is not in a selection: cut at a boundary input, only control edges, below, no path at all.
-
-        Args:
-            op: the op, by name or object.
-            selection: a selection, or targets, for all they need.
-
-        Raises:
-            SelectionError: there is no such op, or it is in the selection.
-        """
-        return why_not(self.snapshot, op, selection)
-
-    def blocks(self, what: Any) -> Blocks:
+    def removal_blockers(self, what: Any) -> Blocks:
         """Returns what prevents the removal of an op or a selection; false where nothing does.
 
         Args:
@@ -499,9 +491,9 @@ class Editor:
         self,
         checkpoint: Any,
         *,
-        under: str = "",
+        scope: str = "",
         names: Mapping[str, str] | Applied | None = None,
-        but: str | Iterable[str] = (),
+        exclude: str | Iterable[str] = (),
         partial: bool = False,
         session: TFSession | None = None,
     ) -> Restored:
@@ -511,10 +503,10 @@ class Editor:
             checkpoint: its prefix, one of its files, the folder that training writes to (its latest), or a SavedModel
                 folder. Checkpoints of TF1, partitioned ones too, and object-based ones of TF2, by variable names or
                 object paths.
-            under: the scope under which the model is in this graph: ``enc/w`` here is ``w`` in the checkpoint.
+            scope: the one under which the model is in this graph: ``enc/w`` here is ``w`` in the checkpoint.
             names: name in the checkpoint -> variable here, where they differ otherwise; ``*`` stands for the same text
                 on both sides, as in ``{"old/*": "new/*"}``. Or what `apply` returned: the names of the source.
-            but: variables (names or patterns) that are left as they are, as a head that is new.
+            exclude: variables (names or patterns) that are left as they are, as a head that is new.
             partial: variables that the checkpoint does not have are left as they are; without it they are a fault.
             session: the session to set; default: `session()`.
 
@@ -532,14 +524,15 @@ class Editor:
             ...         tf.compat.v1.get_variable("w", initializer=[1.0, 2.0])
             ...     return gs.open(graph)
             >>> prefix = os.path.join(tempfile.mkdtemp(), "old.ckpt")
-            >>> _ = net("a").save(prefix, under="a")
-            >>> report = net("b/c").restore(prefix, under="b/c")
+            >>> _ = net("a").save(prefix, scope="a")
+            >>> report = net("b/c").restore(prefix, scope="b/c")
             >>> report.found, report.missing
             ({'b/c/w': 'w'}, ())
         """
         return restore(
-            self._timeline, self.values, checkpoint, under=under, names=names, but=but, partial=partial, session=session
-        )
+            self._timeline, self.values, checkpoint, scope=scope, names=names, exclude=exclude, partial=partial,
+            session=session,
+        )  # fmt: skip
 
     def save(
         self,
@@ -551,7 +544,7 @@ class Editor:
         format: str | None = None,
         freeze: bool = False,
         values: Any = None,
-        under: str = "",
+        scope: str = "",
         names: Mapping[str, str] | Applied | None = None,
         device: str | Mapping[str, str] = "keep",
         tags: str | Iterable[str] = ("serve",),
@@ -576,7 +569,7 @@ class Editor:
             freeze: variables become constants with their values of now; for a GraphDef.
             values: where the values come from: a session, or a mapping of variable name to array; default `session()`.
                 ``"initial"``: as by default, and variables that have no value but their initial one are frozen at it.
-            under: for a checkpoint: only the variables under this scope, by their names without it: the old names.
+            scope: for a checkpoint: only the variables under this scope, by their names without it: the old names.
             names: for a checkpoint: name to write -> variable, as in `restore`.
             device: as in `Plan.copy`: ``clear`` for a file that runs anywhere.
             tags: of a SavedModel.
@@ -606,7 +599,7 @@ class Editor:
         """
         return save(
             self._timeline, self.values, self.opened, path, values, outputs=outputs, inputs=inputs,
-            signatures=signatures, format=format, freeze=freeze, under=under, names=names, device=device, tags=tags,
+            signatures=signatures, format=format, freeze=freeze, scope=scope, names=names, device=device, tags=tags,
             feeds=feeds, verify=verify,
         )  # fmt: skip
 

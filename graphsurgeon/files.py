@@ -20,14 +20,21 @@ from .values import Values
 
 
 def restore(
-    timeline: Timeline, values: Values, checkpoint: Any, *, names: Any, but: Any, session: TFSession | None, **more: Any
+    timeline: Timeline,
+    values: Values,
+    checkpoint: Any,
+    *,
+    names: Any,
+    exclude: Any,
+    session: TFSession | None,
+    **more: Any,
 ) -> Restored:
     """Gives the variables of an editor the values of a checkpoint, as `Editor.restore` does.
 
     Args:
         timeline: the graph of now.
         values: what its variables hold.
-        checkpoint, names, but, session: as in `Editor.restore`.
+        checkpoint, names, exclude, session: as in `Editor.restore`.
         more: its other arguments.
     """
     from .tf.values.restore import restore
@@ -40,8 +47,8 @@ def restore(
             f"that is no session of {timeline.snapshot.title}",
             "Leave session= out, or give ed.session(session)",
         )
-    left = [but] if isinstance(but, str) else list(but)
-    return restore(given, checkpoint, names=_renames(names), but=left, orphans=timeline.orphans, **more)
+    left = [exclude] if isinstance(exclude, str) else list(exclude)
+    return restore(given, checkpoint, names=_renames(names), exclude=left, orphans=timeline.orphans, **more)
 
 
 def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: Any, **asked: Any) -> Saved:

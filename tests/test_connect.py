@@ -85,9 +85,9 @@ def test_checkpoints_go_both_ways(tmp_path):
     sup = gs.connect(things, {"a/enc/out:0": "dec/in:0"})
     newer = net("ref", 2, 3, 77)
     files(newer, tmp_path / "newer", "meta")
-    sup.restore(tmp_path / "newer", under="a/enc")
+    sup.restore(tmp_path / "newer", scope="a/enc")
     np.testing.assert_array_equal(sup.session().run("dec/out:0", {"a/enc/in:0": X}), chained(newer, dec))
-    sup.save(tmp_path / "back.ckpt", under="a/enc")
+    sup.save(tmp_path / "back.ckpt", scope="a/enc")
     with enc.graph.as_default():
         tf1.train.Saver().restore(enc, str(tmp_path / "back.ckpt"))
     np.testing.assert_array_equal(enc.run("w:0"), newer.run("w:0"))

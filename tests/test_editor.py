@@ -65,7 +65,7 @@ def test_selecting_with_objects_and_tests():
     assert ed.select(op="Placeholder", where=lambda op: op.outputs[0].dtype == "int32").names == ["k"]
     assert ed.select(name=y.op).names == ["y"]
     assert ed.find("z") == ["z", "z/y"]
-    assert ed.find("z", most=1) == ["z"]
+    assert ed.find("z", limit=1) == ["z"]
 
 
 def test_the_selection_without_a_widget():
@@ -424,25 +424,25 @@ def test_faults_read_well():
 def test_why_and_why_not_by_name_and_by_object():
     made = model("ref", "adam")
     ed = gs.open(made.graph)
-    path = ed.why(made.w, made.loss)
+    path = ed.explain(made.w, made.loss)
     assert (path.op, path.end) == ("net/w", "loss")
     assert path.names[1] == "net/w/read"
-    assert ed.why("net/w/Adam", ed.select(name="train").ancestors()).end == "train"
-    assert ed.why_not("net/w/Adam", made.loss).reason == "apart"
-    assert ed.why_not(made.loss, made.y).reason == "below"
-    cut = ed.why_not("net/w", ed.select(inputs="net/y:0", outputs="loss:0"))
+    assert ed.explain("net/w/Adam", ed.select(name="train").ancestors()).end == "train"
+    assert ed.explain("net/w/Adam", made.loss).reason == "apart"
+    assert ed.explain(made.loss, made.y).reason == "below"
+    cut = ed.explain("net/w", ed.select(inputs="net/y:0", outputs="loss:0"))
     assert (cut.reason, cut.tensors) == ("cut", ("net/y:0",))
 
 
 def test_what_holds_the_op_of_a_model():
     made = model("resource", None)
     ed = gs.open(made.graph)
-    held = ed.blocks("net/w")
+    held = ed.removal_blockers("net/w")
     assert ("net/w", "trainable_variables") in held.collections
     assert ("net/w", "mine") in held.collections
     assert {reader for _, reader, _ in held.data} >= {"net/w/Assign", "net/MatMul/ReadVariableOp"}
-    assert ed.blocks(made.w.initializer).variables == (("net/w/Assign", "net/w"),)
-    assert not ed.blocks(ed.select(name=["loss*", "SquaredDifference"])).data
+    assert ed.removal_blockers(made.w.initializer).variables == (("net/w/Assign", "net/w"),)
+    assert not ed.removal_blockers(ed.select(name=["loss*", "SquaredDifference"])).data
 
 
 def test_a_loop_is_held_by_what_stays_of_it():
@@ -453,8 +453,8 @@ def test_a_loop_is_held_by_what_stays_of_it():
         finally:
             tf1.enable_control_flow_v2()
     ed = gs.open(graph)
-    assert ed.blocks("while/add").contexts
-    assert not ed.blocks(ed.select(scope="while")).contexts
+    assert ed.removal_blockers("while/add").contexts
+    assert not ed.removal_blockers(ed.select(scope="while")).contexts
 
 
 def test_what_is_to_be_placed_with_an_op():
@@ -462,7 +462,7 @@ def test_what_is_to_be_placed_with_an_op():
         a = tf.constant(1.0, name="a")
         with tf1.colocate_with(a.op):
             tf.constant(2.0, name="b")
-    assert gs.open(graph).blocks("a").colocated == (("a", "b"),)
+    assert gs.open(graph).removal_blockers("a").colocated == (("a", "b"),)
 
 
 def test_patterns_of_every_kind():

@@ -109,30 +109,38 @@ class WhyNot:
         return "\n".join([self.text, *_shortened(self.links)])
 
 
-def why(graph: Graph, op: Any, selection: Any) -> Path:
-    """Returns the shortest path, along data and control edges, by which an op came into a selection.
+def explain(graph: Graph, op: Any, selection: Any) -> Path | WhyNot:
+    """Returns why an op is in a selection, or why it is not, as sentences and as data.
 
     Args:
         graph: the snapshot.
         op: the op, by name or object.
         selection: a selection of ancestors, descendants or by boundary; or names of targets, for all they need.
 
+    Returns:
+        of an op that is in it, the shortest path along data and control edges by which it came in; else the reason.
+
     Raises:
-        SelectionError: there is no such op, or it is not in the selection.
+        SelectionError: there is no such op, or the selection is of another graph.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "NoOp", ["^a"]), ("c", "Neg", ["a"]), ("d", "Exp", ["c", "^b"])])
-        >>> print(why(g, "a", "d"))
+        >>> print(explain(g, "a", "d"))
         'a' is in the selection because 'd' needs it
           c  input 0 reads a:0
           d  input 0 reads c:0
+        >>> print(explain(g, "d", "c"))
+        'd' is not in the selection because it lies below: it is computed from 'c'
+          d  input 0 reads c:0
     """
     name = op_name(op)
-    number, chosen = graph.find(name, f"why({name!r})"), _selection(graph, selection, f"why({name!r})")
-    if not chosen.mask[number]:
-        raise SelectionError(
-            f"why({name!r})", f"{name!r} is not in the selection", f"why_not({name!r}, selection) says why it is not"
-        )
+    asked = f"explain({name!r})"
+    number, chosen = graph.find(name, asked), _selection(graph, selection, asked)
+    return _why(graph, number, chosen) if chosen.mask[number] else _why_not(graph, number, chosen)
+
+
+def _why(graph: Graph, number: int, chosen: Selection) -> Path:
+    name = graph.names[number]
     found = [(cause, _way(graph, cause, number)) for cause in causes(chosen, number)]
     ways = [(cause, way) for cause, way in found if way]
     if not ways:
@@ -150,33 +158,8 @@ def why(graph: Graph, op: Any, selection: Any) -> Path:
     return Path(name, end, links, way_text)
 
 
-def why_not(graph: Graph, op: Any, selection: Any) -> WhyNot:
-    """Returns why an op is not in a selection, as a sentence and as data.
-
-    Args:
-        graph: the snapshot.
-        op: the op, by name or object.
-        selection: a selection, or names of targets, for all they need.
-
-    Raises:
-        SelectionError: there is no such op, or it is in the selection.
-
-    Example:
-        >>> from graphsurgeon.graph.selection import select
-        >>> g = Graph.of([("x", "Placeholder", []), ("a", "Neg", ["x"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
-        >>> print(why_not(g, "x", select(g, inputs=["a:0"], outputs=["b:0"])))
-        'x' is not in the selection because it is needed only through 'a:0', which is a boundary input
-          a  input 0 reads x:0
-          b  input 0 reads a:0
-        >>> print(why_not(g, "c", "b"))
-        'c' is not in the selection because it lies below: it is computed from 'b'
-          c  input 0 reads b:0
-    """
-    name = op_name(op)
-    asked = f"why_not({name!r})"
-    number, chosen = graph.find(name, asked), _selection(graph, selection, asked)
-    if chosen.mask[number]:
-        raise SelectionError(asked, f"{name!r} is in the selection", f"why({name!r}, selection) says why")
+def _why_not(graph: Graph, number: int, chosen: Selection) -> WhyNot:
+    name = graph.names[number]
     cause = lacking(chosen, number)
     said = f"{name!r} is not in the selection because "
     if cause.ends is None:

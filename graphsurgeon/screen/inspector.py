@@ -107,12 +107,12 @@ def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[s
     if origin.kind != "original" or origin.changes:
         rows.append(["comes from", str(origin)])
     if region is not None and name in region:
-        path = editor.why(name, region)
+        path = editor.explain(name, region)
         way = " → ".join(path.names) if len(path.names) <= 5 else f"{counted(len(path), 'steps')} to {path.end}"
         rows.append(["in the region", path.reason.partition(" because ")[2] + (f": {way}" if len(path) else "")])
     elif region is not None:
-        rows.append(["not in the region", editor.why_not(name, region).text.partition(" because ")[2]])
-    held = editor.blocks(name)
+        rows.append(["not in the region", editor.explain(name, region).text.partition(" because ")[2]])
+    held = editor.removal_blockers(name)
     words = {"data": "readers", "control": "waiting ops", "colocated": "colocated ops"}
     counts = [counted(n, words.get(kind, kind)) for kind, n in held.counts.items() if n]
     rows.append(["in use by", ", ".join(counts) or "nothing: it can be removed"])

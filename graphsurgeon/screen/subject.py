@@ -105,11 +105,8 @@ class Subject(Protocol):
     def provenance(self, thing: Any) -> Any:
         """Where an op comes from."""
 
-    def why(self, name: Any, selection: Selection) -> Any:
-        """Why an op is in a selection."""
+    def explain(self, name: Any, selection: Selection) -> Any:
+        """Why an op is in a selection, or why not."""
 
-    def why_not(self, name: Any, selection: Selection) -> Any:
-        """Why it is not."""
-
-    def blocks(self, name: Any) -> Any:
-        """What holds an op."""
+    def removal_blockers(self, name: Any) -> Any:
+        """What prevents the removal of an op."""

@@ -161,7 +161,7 @@ def test_what_loses_its_last_reader_is_listed():
 def test_who_still_reads_what_is_removed_is_listed():
     g = Graph.of([("x", "Const", []), *((f"r{i}", "Neg", ["x"]) for i in range(10))])
     reads(Plan(g).remove("x").check()[0], "'x:0' is still read by r0, r1, r2, r3, r4, r5, r6, r7 and 2 more",
-          "ed.blocks(...) lists all")  # fmt: skip
+          "ed.removal_blockers(...) lists all")  # fmt: skip
 
 
 def test_entries_of_collections_that_go_with_removed_ops_are_told():

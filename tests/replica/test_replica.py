@@ -606,7 +606,7 @@ def test_some_variables_start_from_initial_values_and_the_others_as_the_original
 def test_a_replica_of_a_replica_is_told_what_to_type(place):
     m = model("resource", optimizer=None)
     here = m.session if place == "beside" else m.graph
-    options = {"own": {}, "under": {"to": "in"}}.get(place, {"graph": here})
+    options = {"own": {}, "scope": {"to": "in"}}.get(place, {"graph": here})
     values = {} if place == "later" else {"values": m.session}
     replica = gs.duplicate(net(m), **options, **values)
     with refuses(PlanError, "is a duplicate, not a graph", "<Replica of graph", "Type gs.duplicate(") as caught:

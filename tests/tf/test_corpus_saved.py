@@ -112,11 +112,11 @@ def test_its_checkpoint_restores_into_a_copy_and_back(corpus, id, tmp_path):
     dst = gs.open(tf.Graph())
     done = dst.apply(dst.plan().copy(src.select(), to="deep/copy", variables="initial", device="clear"))
     dst.session(config=SOFT)
-    report = dst.restore(corpus.checkpoint(id), under="deep/copy", partial=True)
+    report = dst.restore(corpus.checkpoint(id), scope="deep/copy", partial=True)
     assert report.found
     got = run(dst.session(), {n: done[n].name for n in fetches}, {done[n].name: v for n, v in feeds.items()})
     corpus.compare(id, got)
-    dst.save(tmp_path / "back.ckpt", under="deep/copy")
+    dst.save(tmp_path / "back.ckpt", scope="deep/copy")
     old = tf.train.load_checkpoint(str(corpus.checkpoint(id)))
     new = tf.train.load_checkpoint(str(tmp_path / "back.ckpt"))
     for name in list(report.found.values())[:20]:

@@ -136,7 +136,7 @@ def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:
     # What reads nothing leaves nothing that others could read in its place.
     bare = any(len(graph.data.row(graph.data.node[at])) == 0 for at in left)
     ways = "or reroute what they read first" if bare else "reroute what they read first, or choose stitch=True"
-    more = f"Remove these too, {ways}; ed.blocks(...) lists all"
+    more = f"Remove these too, {ways}; ed.removal_blockers(...) lists all"
     return Fault(asked, f"{tensor!r} is still read by {few(readers, 8)}", more)
 
 

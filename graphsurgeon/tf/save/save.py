@@ -60,7 +60,7 @@ class Request:
     inputs: Any
     signatures: Mapping[str, tuple[Any, Any]] | None
     freeze: bool
-    under: str
+    scope: str
     names: Mapping[str, str]
     device: str | Mapping[str, str]
     tags: str | Iterable[str]
@@ -112,7 +112,7 @@ class Request:
         wrong = {
             "signatures": self.signatures is not None and not model,
             "freeze": self.freeze and kind not in ("graph_def", "saved_model"),
-            "under": bool(self.under) and kind != "checkpoint",
+            "scope": bool(self.scope) and kind != "checkpoint",
             "names": bool(self.names) and kind != "checkpoint",
             "outputs": self.outputs is not None and (kind == "checkpoint" or self.signatures is not None),
             "inputs": self.inputs is not None and (kind == "checkpoint" or self.signatures is not None),
@@ -296,7 +296,7 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Ite
 
 def _checkpoint(base: Graph, path: str, values: Any, request: Request, void: frozenset[str]) -> Saved:
     known = {op: info for op, info in base.state.variables.items() if op not in void}
-    if request.names and not request.under:
+    if request.names and not request.scope:
         # Only what is named: the names of a source mean its copy.
         names = saved_names(base.owner, known.values(), "", request.names, request.asked)
         targets = set(request.names.values())
@@ -304,7 +304,7 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, void: fro
             op: key for op, key in names.items() if op in targets or (any("*" in t for t in targets) and key != op)
         }
     else:
-        wanted = saved_names(base.owner, known.values(), request.under, request.names, request.asked)
+        wanted = saved_names(base.owner, known.values(), request.scope, request.names, request.asked)
     if not wanted:
         raise PlanError(
             request.asked, "the graph has no variable to save", "Save the graph itself: a .pb or .meta file"

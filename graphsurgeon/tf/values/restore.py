@@ -40,35 +40,35 @@ def slices(graph: TFGraph) -> dict[str, Slice]:
 
 
 def saved_names(
-    graph: TFGraph, infos: Iterable[VariableInfo], under: str, names: Mapping[str, str], asked: str
+    graph: TFGraph, infos: Iterable[VariableInfo], scope: str, names: Mapping[str, str], asked: str
 ) -> dict[str, str]:
     """Returns variable op -> its name in a checkpoint.
 
     Args:
         graph: the live graph.
         infos: its variables.
-        under: the scope whose variables are meant; the checkpoint has them without it.
+        scope: the one whose variables are meant; the checkpoint has them without it.
         names: name in the checkpoint -> variable, where it is not the variable's own; ``*`` stands for the same text
             on both sides.
         asked: the request, for messages.
 
     Raises:
-        PlanError: `names` or `under` names no variable, or gives one name to two variables.
+        PlanError: `names` or `scope` names no variable, or gives one name to two variables.
     """
-    scope, parts = under.strip("/"), slices(graph)
+    lead, parts = scope.strip("/"), slices(graph)
     out: dict[str, str] = {}
     known = [info.op for info in infos]
     for op in known:
-        if scope and not op.startswith(scope + "/"):
+        if lead and not op.startswith(lead + "/"):
             continue
         whole = parts[op].name if op in parts else op
-        out[op] = whole.removeprefix(scope + "/") if scope else whole
-    if scope and not out:
+        out[op] = whole.removeprefix(lead + "/") if lead else whole
+    if lead and not out:
         raise PlanError(
-            asked, f"no variable is under {scope!r}", one_of(scope, {n.partition("/")[0] for n in known})
+            asked, f"no variable is under {lead!r}", one_of(lead, {n.partition("/")[0] for n in known})
         )
     for old, new in names.items():
-        hits = _pattern_hits(old, new, known, scope)
+        hits = _pattern_hits(old, new, known, lead)
         if not hits:
             raise PlanError(
                 asked, f"names={{{old!r}: {new!r}}} names no variable of the graph", one_of(new, known)
@@ -96,9 +96,9 @@ def restore(
     session: TFSession,
     place: Any,
     *,
-    under: str = "",
+    scope: str = "",
     names: Mapping[str, str] | None = None,
-    but: Iterable[str] = (),
+    exclude: Iterable[str] = (),
     partial: bool = False,
     fresh: bool = False,
     orphans: Iterable[str] = (),
@@ -108,8 +108,8 @@ def restore(
     Args:
         session: the session.
         place: the checkpoint; see `Checkpoint`.
-        under, names: see `saved_names`.
-        but: names or patterns of variables that stay as they are.
+        scope, names: see `saved_names`.
+        exclude: names or patterns of variables that stay as they are.
         partial: variables that the checkpoint does not have stay as they are; without it they are a fault.
         orphans: ops without a role; a variable among them is none of those to restore.
         fresh: nobody uses the session yet, so that a failure may leave it half set.
@@ -118,12 +118,12 @@ def restore(
         OpenError: the checkpoint cannot be read.
         PlanError: it is of another model, has not all variables, or a shape or dtype differs. Nothing is set then.
     """
-    asked = f"restore({str(place)!r}" + (f", under={under!r})" if under else ")")
+    asked = f"restore({str(place)!r}" + (f", scope={scope!r})" if scope else ")")
     graph, checkpoint = session.graph, Checkpoint(place, asked)
     gone = frozenset(orphans)
     infos = {op: info for op, info in variable_infos(graph).items() if op not in gone}
-    held = {op: info for op, info in infos.items() if not any(fnmatchcase(op, rule) for rule in but)}
-    wanted = saved_names(graph, held.values(), under, dict(names or {}), asked)
+    held = {op: info for op, info in infos.items() if not any(fnmatchcase(op, rule) for rule in exclude)}
+    wanted = saved_names(graph, held.values(), scope, dict(names or {}), asked)
     found, missing = matched(checkpoint, wanted, graph)
     if not found:
         have = [checkpoint.labels[key] for key in checkpoint.labels][:4]
@@ -132,12 +132,12 @@ def restore(
             asked,
             f"it is the checkpoint of another model: it has {few(have)} and nothing called {first!r}"
             if wanted
-            else "but= leaves no variable to restore"
+            else "exclude= leaves no variable to restore"
             if infos
             else "the graph has no variable to restore",
-            "Leave out less: but=['head/*']"
+            "Leave out less: exclude=['head/*']"
             if infos and not wanted
-            else "Say which name is which: under='scope', or names={'name in the checkpoint': 'variable'}",
+            else "Say which name is which: scope='net', or names={'name in the checkpoint': 'variable'}",
         )
     if missing and not partial:
         raise PlanError(

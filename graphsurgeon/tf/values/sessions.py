@@ -252,7 +252,7 @@ def set_bare(
     lost = [info.op for _, info in pairs if info.op not in done]
     if lost:
         how = (
-            "Undo what cuts the ops that restore them, or gives these other variables (leave them out: but=[...]); "
+            "Undo what cuts the ops that restore them, or gives these other variables (leave them out: exclude=[...]); "
             "or copy with values=..., which makes initialisers"
         )
         raise PlanError("session(old)", unsettable(lost, "").wrong, how)

@@ -371,7 +371,7 @@ def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, asked: st
     raise PlanError(
         asked,
         f"{stored.key!r} in the checkpoint is {has}, but variable {info.op!r} is {info.dtype} {info.shape}",
-        "Give the checkpoint of this model, or leave the variable as it is: but=[" + repr(info.op) + "]",
+        "Give the checkpoint of this model, or leave the variable as it is: exclude=[" + repr(info.op) + "]",
     )
 
 

@@ -48,7 +48,7 @@ def pair(request, tmp_path):
 def test_an_old_checkpoint_restores_into_the_new_names(pair):
     m, dst, done, folder = pair
     before, want = look(dst.graph), values(m.session)
-    report = dst.restore(folder / "old", under="deep/enc")
+    report = dst.restore(folder / "old", scope="deep/enc")
     assert look(dst.graph)["nodes"] == before["nodes"]
     assert report.found == {f"deep/enc/{name}": name for name in want}
     assert report
@@ -68,7 +68,7 @@ def test_what_apply_returned_says_the_names_too(pair):
 def test_a_new_checkpoint_under_the_old_names(pair):
     m, dst, done, folder = pair
     dst.session().run(done[m.w].initializer, {done[m.w].initializer.inputs[1]: np.full([2, 3], 7)})
-    assert len(dst.save(folder / "new.ckpt", under="deep/enc").variables) == 9
+    assert len(dst.save(folder / "new.ckpt", scope="deep/enc").variables) == 9
     dst.save(folder / "again.ckpt", names=done)
     for name in ("new.ckpt", "again.ckpt"):
         with m.graph.as_default():
@@ -100,7 +100,7 @@ def test_patterns_and_what_is_left_alone(tmp_path):
         tf1.get_variable("enc/w", [2, 3])
         tf1.get_variable("enc/b", [5])
     ed = gs.open(graph)
-    report = ed.restore(tmp_path / "c", names={"net/*": "enc/*"}, but="enc/b")
+    report = ed.restore(tmp_path / "c", names={"net/*": "enc/*"}, exclude="enc/b")
     assert (report.found, report.left) == ({"enc/w": "net/w"}, ("enc/b",))
     assert "global_step" in report.unused
     assert "left as they were: enc/b" in repr(report)
@@ -223,7 +223,7 @@ def test_another_model_and_other_shapes(tmp_path):
             tf1.get_variable("net/" + name, shape, initializer=tf1.ones_initializer())
     ed = gs.open(graph)
     with refuses(
-        PlanError, "'net/w' in the checkpoint is float32 (2, 3), but variable 'net/w' is float32 (2, 4)", "but="
+        PlanError, "'net/w' in the checkpoint is float32 (2, 3), but variable 'net/w' is float32 (2, 4)", "exclude="
     ):
         ed.restore(tmp_path / "c")
     assert values(ed.session())["net/b"].tolist() == [1, 1, 1]
@@ -236,10 +236,10 @@ def test_another_model_and_other_shapes(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"under": "nett"}, ["no variable is under 'nett'", "'net'"]),
+        ({"scope": "nett"}, ["no variable is under 'nett'", "'net'"]),
         ({"names": {"a": "net/x"}}, ["names={'a': 'net/x'} names no variable of the graph", "Did you mean"]),
         ({"session": tf1.Session(graph=tf.Graph())}, ["that is no session of graph"]),
-        ({"but": "*"}, ["but= leaves no variable to restore", "Leave out less"]),
+        ({"exclude": "*"}, ["exclude= leaves no variable to restore", "Leave out less"]),
         ({"names": ["net/w"]}, ["names=['net/w'] is no mapping", "what apply returned"]),
     ],
 )

@@ -121,10 +121,10 @@ def test_a_variable_that_nothing_sets_any_more_is_named_and_not_lost_in_silence(
     ed.undo()
     restores = [c.name for c in ed.op("v").outputs[0].consumers() if c.name == restore]
     ed.apply(ed.plan().swap("w", "v"))
-    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "(leave them out: but=[...])"):
+    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "(leave them out: exclude=[...])"):
         ed.session()
     ed.undo()
-    ed.apply(ed.plan().reroute({"w": "v", "v": "w"}, but=restores))
+    ed.apply(ed.plan().reroute({"w": "v", "v": "w"}, exclude=restores))
     assert ed.session().run(look, {"look_key:0": "a"}).tolist() == [70.0, 80.0]
     ed.undo()
     ed.apply(ed.plan().rename("w", to="fresh", values=first))
