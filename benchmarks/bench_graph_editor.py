@@ -1,15 +1,18 @@
 """Copying with `ge.copy`, against a bare `tf.import_graph_def` of the same nodes, and against the original of TF 1.15.
 
 The original runs where an interpreter with TensorFlow 1.15 is given (`--tf115 PYTHON`); else its rows are skipped.
-Walks, the flood to a boundary, and a reroute on large graphs are measured too: a first walk asks TensorFlow for each
-edge, the third reads all edges and keeps them, later ones use these.
+A few ops copied within a large graph are compared with the same by a plan. Walks, the flood to a boundary, and a
+reroute on large graphs are measured too: a first walk asks TensorFlow for each edge, the third reads all edges and
+keeps them, later ones use these.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import tensorflow as tf
 
@@ -18,10 +21,11 @@ from benchmarks.graphs import layered, tf1
 from benchmarks.peer import NAME, peer_seconds
 from benchmarks.rows import Row, in_turns, seconds
 from graphsurgeon import graph_editor as ge
+from graphsurgeon.graph_editor import planned
 
 #: the whole of the call, views and maps of all ops and tensors included; the copy itself has its own target
 TARGET = 1.5
-LARGE = 100_000
+LARGE, FEW_OF = 100_000, 30_000
 
 
 def rows() -> Iterator[Row]:
@@ -44,12 +48,28 @@ def rows() -> Iterator[Row]:
             again = partial(layered, size, variables=variables, kept=kept)
             first = min(seconds(partial(copy, again()), 1, resting=False) for _ in range(2))
             yield Row(f"first {what}", first, theirs, TARGET, PEER)
+    yield from _few()
     yield from _walks()
 
 
 def copy(graph: Any) -> None:
     """Copies a graph into a new one."""
     ge.copy(graph, tf.Graph(), dst_scope="copy")
+
+
+def _few() -> Iterator[Row]:
+    graph = layered(FEW_OF, variables=0)
+    ops = [op for op in graph.get_operations() if op.type != "Placeholder"][1_000:1_010]
+
+    def few() -> None:
+        ge.copy_with_input_replacements(ops, {}, dst_scope="few")
+
+    def by_plan() -> None:
+        with patch.object(planned, "SHARE", sys.maxsize):
+            few()
+
+    ours, theirs = in_turns(few, by_plan)
+    yield Row(f"copy of {len(ops)} ops within {FEW_OF:,}", ours, theirs, 0.5, "the same by a plan")
 
 
 def _walks() -> Iterator[Row]:

@@ -22,9 +22,7 @@ from .connect import connect
 from .diff import diff
 from .editor import Editor
 from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError
-from .evolve.breeding import crossover
-from .evolve.candidate import Candidate, candidate
-from .evolve.evolution import Evolution, Generation, evolve
+from .evolve import Candidate, Evolution, Generation, candidate, crossover, evolve
 from .graph.boundary import Boundary, Leak
 from .graph.diff import Diff
 from .graph.graph import Graph
@@ -37,10 +35,7 @@ from .plan.fault import Fault
 from .plan.plan import Plan
 from .plan.preview import Preview
 from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
-from .replica.cluster import LocalCluster, local_cluster
-from .replica.duplicate import duplicate
-from .replica.replica import Replica
-from .replica.update import Update
+from .replica import LocalCluster, Replica, Update, duplicate, local_cluster
 from .transfer import transfer
 from .view.engines import doctor
 

@@ -72,7 +72,7 @@ def transfer(
         raise PlanError(asked, f"first={first!r} is not a number of layers", "Give one, as first=2")
     give, take = side_of(values_of(source), asked), side_of(values_of(to), asked)
     give.title, take.title = f"the source ({give.title})", f"the target ({take.title})"
-    if type(take).write is _write_of_none():
+    if not take.writable:
         raise PlanError(asked, f"nothing can be written to {take.title}", "Give an editor, a session or a model")
     if names is not None and first is not None:
         raise PlanError(asked, "names= and first= are two ways to say the same", "Leave one of them out")
@@ -101,12 +101,6 @@ def transfer(
         tuple(v.name for v in take.variables if v.name not in fed),
         carry,
     )
-
-
-def _write_of_none() -> Any:
-    from .tf.values.holders import Side
-
-    return Side.write
 
 
 def _pairs(give: Side, take: Side, first: int | None, partial: bool, asked: str) -> list[tuple[Held, Held]]:

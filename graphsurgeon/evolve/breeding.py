@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PlanError
+from ..graph.names import op_name, tensor_name
 from .candidate import Assembly, Candidate, Piece, candidate
 
 _TRIES = 8
@@ -45,27 +46,42 @@ def crossover(one: Candidate, other: Candidate, rng: Any, limit: int = 200) -> C
         if not fitting:
             continue
         graft = fitting[rng.integers(len(fitting))].tensor
-        parts = other.below(graft) if graft.partition(":")[0] not in other.inputs else ()
-        child = _replaced(one, cut.tensor, Piece(other, parts), graft, "crossover", limit)
+        child = _grafted(one, cut.tensor, other, graft, "crossover", limit)
         if child is not None:
             return child
     return None
 
 
-def _replaced(one: Candidate, cut: str, piece: Piece, graft: str, born: str, limit: int) -> Candidate | None:
-    """`one`, of which everything that read `cut` reads the tensor `graft` of a piece; None where that does not fit."""
+def _grafted(one: Candidate, cut: str, other: Candidate, graft: str, born: str, limit: int) -> Candidate | None:
+    """`one`, of which everything that read `cut` reads a copy of the tensor `graft` of another candidate."""
     assembly = Assembly(one)
-    new = assembly.add(piece)[graft]
-    output = new
+    ops = () if op_name(graft) in other.inputs else other.below(graft)
+    new = assembly.add(Piece(other, ops))[graft]
+    return _replaced(one, cut, new, assembly, born, limit)
+
+
+def _replaced(
+    one: Candidate, cut: str, new: str, assembly: Assembly, born: str, limit: int, kept: Mapping[str, str] | None = None
+) -> Candidate | None:
+    """`one`, of which everything that read `cut` reads the tensor `new` of an assembly; None where that does not fit.
+
+    Args:
+        one: the parent.
+        cut: tensor of it.
+        new: what takes its place.
+        assembly: what the child is made of so far.
+        born: how it is made, in words.
+        limit: the greatest number of ops of a child.
+        kept: tensor of the parent -> its name in the assembly, of what is there already.
+    """
+    kept, output = kept or {}, new
     if cut != one.output:
-        at = cut.partition(":")[0]
-        rest = one.below(one.output, without=[at])
+        there = {op_name(tensor) for tensor in kept}
+        rest = tuple(name for name in one.below(one.output, without=[op_name(cut)]) if name not in there)
         if _reads_another(one, rest, cut):
             return None  # an op with several outputs of which others are read
-        if len(piece.ops) + len(rest) > limit:
-            return None
-        output = assembly.add(Piece(one, rest, {cut: new}))[one.output]
-    elif len(piece.ops) > limit:
+        output = assembly.add(Piece(one, rest, {**kept, cut: new}))[one.output]
+    if assembly.size > limit:
         return None
     try:
         return assembly.made(output, born)
@@ -74,13 +90,9 @@ def _replaced(one: Candidate, cut: str, piece: Piece, graft: str, born: str, lim
 
 
 def _reads_another(one: Candidate, ops: Sequence[str], cut: str) -> bool:
-    graph, at = one.editor.snapshot, cut.partition(":")[0]
+    graph, at = one.editor.snapshot, op_name(cut)
     read = {t for name in ops for t in (*graph.input_names(graph.index[name]), *graph.control_names(graph.index[name]))}
-    return any(t.lstrip("^").partition(":")[0] == at and t != cut for t in map(_full, read))
-
-
-def _full(name: str) -> str:
-    return name if name.startswith("^") or ":" in name else f"{name}:0"
+    return any(op_name(t.lstrip("^")) == at and (t.startswith("^") or tensor_name(t) != cut) for t in read)
 
 
 def jitter(one: Candidate, rng: Any, size: float = 0.2) -> Candidate | None:
@@ -147,29 +159,17 @@ class Rule:
         if not found:
             return None
         match = found[rng.integers(len(found))]
-        cut = _full(next(iter(match.outputs.values())))
+        cut = tensor_name(next(iter(match.outputs.values())))
+        ends = [tensor for tensor in match.inputs.values() if op_name(tensor) not in one.inputs]
+        base = {name for tensor in ends for name in one.below(tensor)}
+        if op_name(cut) in base:
+            return None
         assembly = Assembly(one)
-        base: set[str] = set()
-        for tensor in match.inputs.values():
-            if tensor.partition(":")[0] not in one.inputs:
-                base |= set(one.below(tensor))
-        if cut.partition(":")[0] in base:
-            return None
-        known = assembly.add(Piece(one, tuple(n for n in one.needed if n in base)))
-        reads = {f"{name}:0": known[_full(tensor)] for name, tensor in match.inputs.items()}
+        kept = assembly.add(Piece(one, tuple(name for name in one.needed if name in base)))
+        reads = {f"{name}:0": kept[tensor_name(tensor)] for name, tensor in match.inputs.items()}
         rule = self.replacement
-        new = assembly.add(Piece(rule, rule.needed, reads)).get(rule.output, reads.get(rule.output, ""))
-        output = new
-        if cut != one.output:
-            rest = tuple(n for n in one.below(one.output, without=[cut.partition(":")[0]]) if n not in base)
-            if _reads_another(one, rest, cut) or len(base) + len(rest) + rule.size > limit:
-                return None
-            shared = {t: n for t, n in known.items() if t.partition(":")[0] in base}
-            output = assembly.add(Piece(one, rest, {**shared, cut: new}))[one.output]
-        try:
-            return assembly.made(output, "rule")
-        except PlanError:
-            return None
+        new = assembly.add(Piece(rule, rule.needed, reads))[rule.output]
+        return _replaced(one, cut, new, assembly, "rule", limit, kept)
 
 
 def grow(
@@ -203,7 +203,4 @@ def sprout(one: Candidate, fresh: Candidate, rng: Any, limit: int = 200) -> Cand
     cuts = [p for p in one.points if p.kind == kind]
     if not cuts:
         return None
-    cut = cuts[rng.integers(len(cuts))].tensor
-    if fresh.output.partition(":")[0] in fresh.inputs:
-        return _replaced(one, cut, Piece(fresh, ()), fresh.output, "growth", limit)
-    return _replaced(one, cut, Piece(fresh, fresh.needed), fresh.output, "growth", limit)
+    return _grafted(one, cuts[rng.integers(len(cuts))].tensor, fresh, fresh.output, "growth", limit)

@@ -9,7 +9,8 @@ from typing import Any
 
 from ..editor import Editor
 from ..errors import PlanError
-from ..graph.names import free_name
+from ..graph.names import free_name, op_name
+from ..graph.opened import Opened
 from ..graph.provenance import COLLECTION
 from ..open import open
 from ..summary import outputs_of
@@ -114,7 +115,7 @@ class Candidate:
         """
         graph = self.editor.snapshot
         stop = {graph.index[name] for name in (*self.inputs, *without)}
-        todo, found = [graph.index[tensor.partition(":")[0]]], set()
+        todo, found = [graph.index[op_name(tensor)]], set()
         while todo:
             op = todo.pop()
             if op in stop or op in found:
@@ -130,9 +131,9 @@ class Candidate:
         said: dict[str, str] = {name: name for name in self.inputs}
         for name in self.needed:
             number = graph.index[name]
-            args = [said.get(t.partition(":")[0], "…") for t in graph.input_names(number) if not t.startswith("^")]
+            args = [said.get(op_name(t), "…") for t in graph.input_names(number) if not t.startswith("^")]
             said[name] = _said(graph.types[number], args, graph.nodes[number])[:_MOST_TEXT]
-        text = said.get(self.output.partition(":")[0], self.output)
+        text = said.get(op_name(self.output), self.output)
         return text[1:-1] if _wrapped(text) else text
 
     def __str__(self) -> str:
@@ -198,6 +199,11 @@ class Assembly:
         self._taken = set(like.inputs)
         self._new = {f"{name}:0": f"{name}:0" for name in like.inputs}
 
+    @property
+    def size(self) -> int:
+        """How many ops it has so far."""
+        return sum(len(piece.ops) for piece, _ in self._pieces)
+
     def add(self, piece: Piece) -> dict[str, str]:
         """Adds a piece, and returns its tensors of now -> their names in the new candidate."""
         graph = piece.of.editor.snapshot
@@ -243,7 +249,9 @@ class Assembly:
         """
         from ..tf.run.growth import empty
 
-        editor = open(empty(self._like.graph, self._like.inputs), title="candidate")
+        # An editor remembers its plans, a plan the graph it copies from, and the graph where each op was before: all
+        # ancestors would be kept for good, and told of at greater length with each generation. So its editor goes.
+        editor = Editor(Opened(empty(self._like.graph, self._like.inputs), "candidate"))
         plan = editor.plan()
         for number, (piece, names) in enumerate(self._pieces):
             if not piece.ops:
@@ -253,13 +261,11 @@ class Assembly:
             known = {**{f"{name}:0": f"{name}:0" for name in piece.of.inputs}, **piece.reads}
             plan = plan.copy(
                 piece.of.editor.select(name=piece.ops), to=f"with_{number}", names=names, variables="initial",
-                inputs={t: known[t] for t in sorted(outside) if t.partition(":")[0] not in names and t in known},
+                inputs={t: known[t] for t in sorted(outside) if op_name(t) not in names and t in known},
                 constants=piece.constants, collections="variables",
             )  # fmt: skip
         if len(plan):
             editor.apply(plan)
-        # An editor remembers its plans, a plan the graph it copies from, and the graph where each op was before:
-        # all ancestors would be kept for good, and told of at greater length with each generation.
         editor.graph.clear_collection(COLLECTION)
         new = Candidate(open(editor.graph, title="candidate"), self._like.inputs, output, born=born)
         old, now = (str(c.editor.snapshot.info(*c.editor.snapshot.tensor(c.output))) for c in (self._like, new))
@@ -294,7 +300,7 @@ def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = Non
         n for n, kind in zip(graph.names, graph.types, strict=True) if kind.startswith("Placeholder")
     ]  # fmt: skip
     if output is None:
-        ends = [n for n in (graph.names[i] for i in outputs_of(graph)) if n not in editor.orphans]
+        ends = [graph.names[i] for i in outputs_of(graph) if graph.names[i] not in editor.orphans]
         if len(ends) != 1:
             shown = few([repr(f"{n}:0") for n in ends], 5)
             how = f"Choose one: output= one of {shown}" if ends else "Name the tensor that is wanted: output='y:0'"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -137,113 +138,140 @@ def evolve(
         True
     """
     from ..tf.run.growth import arity, refuse_mixed, specs_of
-    from ..tf.run.trials import scores, workers_of
+    from ..tf.run.trials import workers_of
 
-    _refuse_odd(generations=generations, population_size=population_size, depth=depth, limit=limit)
     if callable(functions):
         functions = [functions]
-    _refuse_unfit(score, constants, seed, rules)
+    _refuse_unfit(score, constants, rules)
+    _refuse_odd(
+        generations=(generations, 0), population_size=(population_size, 2), depth=(depth, 1), limit=(limit, 1),
+        seed=(seed, 0),
+    )  # fmt: skip
     begun = [one if isinstance(one, Candidate) else candidate(one) for one in initial]
     if inputs is None and begun:
         inputs = specs_of(begun[0].graph, begun[0].inputs)
     if not inputs or (not functions and not begun):
-        raise PlanError(
-            "evolve(...)", "there is nothing to begin with", "Give inputs= and functions=, or graphs: initial=[...]"
-        )
+        how = "Give inputs= and functions=, or graphs: initial=[...]"
+        raise PlanError("evolve(...)", "there is nothing to begin with", how)
     specs = refuse_mixed(inputs) if functions or rules else dict(inputs)
     _refuse_strangers(begun, list(specs))
     for function in functions:
         arity(function)
     known_rules = [Rule(a, b, next(iter(specs.values()))) for a, b in rules]
     rng = np.random.default_rng(seed)
-    able = workers_of(workers, timeout)
+    judge = _Judge(score, workers_of(workers, timeout))
 
     def new() -> Candidate:
         return grow(specs, functions, rng, constants, depth)
 
+    nursery = _Nursery(rng, new if functions else None, known_rules, limit)
     population = begun[:population_size]
     while len(population) < population_size:
         population.append(new() if functions else begun[len(population) % len(begun)])
-    births: dict[str, int] = {}
-    memory: dict[str, float] = {}
     said: list[Generation] = []
-    tried = since = 0
-    for number in range(generations + 1):
-        fresh = list({c.key: c for c in population if c.score is None and c.key not in memory}.values())
-        memory.update(zip((c.key for c in fresh), scores(fresh, score, able), strict=True))
-        for one in population:
-            one.score = memory[one.key] if one.score is None else one.score
-        tried += len(fresh)
-        population.sort(key=lambda c: (_worth(c, parsimony), c.size, c.formula))
+    while True:
+        judge.rate(population)
+        population.sort(key=lambda c: (_number(c.score) * (1.0 + parsimony * c.size), c.size, c.formula))
         best = min(population, key=lambda c: (c.score, c.size, c.formula))
-        said.append(Generation(number, _number(best.score), best.size, best.formula, tried))
+        said.append(Generation(len(said), _number(best.score), best.size, best.formula, judge.tried))
         if report is not None:
             report(said[-1])
-        if said[-1].score <= target_score or number == generations:
-            break
-        children = [best, *(c for c in population if c is not best)][:_ELITE]
-        known = {c.key for c in children}
+        if said[-1].score <= target_score or len(said) > generations:
+            return Evolution(best, population, said, dict(sorted(nursery.births.items())))
+        population = nursery.after(population, best)
+
+
+class _Judge:
+    """Rates candidates; of those that are the same graph one is tried.
+
+    Args:
+        score: as in `evolve`.
+        workers: where candidates are tried.
+    """
+
+    def __init__(self, score: Callable[[Any], float], workers: Any) -> None:
+        self._score, self._workers = score, workers
+        self.tried = 0
+
+    def rate(self, population: list[Candidate]) -> None:
+        """Gives all candidates their score."""
+        from ..tf.run.trials import scores
+
+        keys = [one.key for one in population]
+        known = {key: one.score for key, one in zip(keys, population, strict=True) if one.score is not None}
+        fresh = {key: one for key, one in zip(keys, population, strict=True) if key not in known}
+        known.update(zip(fresh, scores(list(fresh.values()), self._score, self._workers), strict=True))
+        self.tried += len(fresh)
+        for key, one in zip(keys, population, strict=True):
+            one.score = known[key]
+
+
+class _Nursery:
+    """Brings up the children of a population, of which no two are alike while that can be had.
+
+    Args:
+        rng: a NumPy random generator.
+        new: makes a candidate that is a random expression, or None.
+        rules: what else can be done to one.
+        limit: the greatest number of ops of a child.
+    """
+
+    def __init__(self, rng: Any, new: Callable[[], Candidate] | None, rules: list[Rule], limit: int) -> None:
+        self._rng, self._new, self._rules, self._limit = rng, new, rules, limit
+        self._made = 0  # since Python has collected
+        self.births: Counter[str] = Counter()
+
+    def after(self, population: list[Candidate], best: Candidate) -> list[Candidate]:
+        """Returns the next population: the elite of this one, and children."""
+        grown = [best, *(one for one in population if one is not best)][:_ELITE]
+        known = {one.key for one in grown}
         repeated = 0  # one graph twice teaches nothing; but a population may have run dry
-        while len(children) < population_size:
-            child = _child(population, rng, new if functions else None, known_rules, limit)
-            if child.key in known and repeated < population_size:
+        while len(grown) < len(population):
+            child = self._child(population)
+            self._made += 1
+            if child.key in known and repeated < len(population):
                 repeated += 1
                 continue
             known.add(child.key)
-            births[child.born] = births.get(child.born, 0) + 1
-            children.append(child)
-        since += len(children) + repeated
-        population = children
-        memory = {c.key: c.score for c in population if c.score is not None}
-        if since >= _COLLECT_AFTER:  # graphs are full of cycles: left to itself, Python lets them pile up
+            self.births[child.born] += 1
+            grown.append(child)
+        if self._made >= _COLLECT_AFTER:  # graphs are full of cycles: left to itself, Python lets them pile up
             gc.collect()
-            since = 0
-    return Evolution(best, population, said, dict(sorted(births.items())))
+            self._made = 0
+        return grown
 
+    def _child(self, population: list[Candidate]) -> Candidate:
+        """A child of candidates that won a round each; a copy of one where nothing else comes about."""
+        rng, limit = self._rng, self._limit
+        one, child = self._winner(population), None
+        dice = rng.random()
+        if dice < 0.6:
+            child = crossover(one, self._winner(population), rng, limit)
+        elif dice < 0.8:
+            child = jitter(one, rng)
+        elif dice < 0.9 and self._rules:
+            child = self._rules[rng.integers(len(self._rules))].apply(one, rng, limit)
+        if child is None and self._new is not None:
+            child = sprout(one, self._new(), rng, limit)
+        return child or jitter(one, rng) or replace(one, born="unchanged")
 
-def _child(
-    population: list[Candidate], rng: Any, new: Callable[[], Candidate] | None, rules: list[Rule], limit: int
-) -> Candidate:
-    """A child of candidates that won a round each; a copy of one where nothing else comes about."""
-    one = _winner(population, rng)
-    dice = rng.random()
-    child = None
-    if dice < 0.6:
-        child = crossover(one, _winner(population, rng), rng, limit)
-    elif dice < 0.8:
-        child = jitter(one, rng)
-    elif dice < 0.9 and rules:
-        child = rules[rng.integers(len(rules))].apply(one, rng, limit)
-    if child is None and new is not None:
-        child = sprout(one, new(), rng, limit)
-    if child is None:
-        child = jitter(one, rng) or Candidate(one.editor, one.inputs, one.output, one.score, "unchanged")
-    return child
-
-
-def _winner(population: list[Candidate], rng: Any) -> Candidate:
-    """The best of a few chosen by chance; the population is sorted."""
-    return population[int(rng.integers(len(population), size=_ROUND).min())]
-
-
-def _worth(one: Candidate, parsimony: float) -> float:
-    return _number(one.score) * (1.0 + parsimony * one.size)
+    def _winner(self, population: list[Candidate]) -> Candidate:
+        """The best of a few chosen by chance; the population is sorted."""
+        return population[int(self._rng.integers(len(population), size=_ROUND).min())]
 
 
 def _number(score: float | None) -> float:
     return float("inf") if score is None else score
 
 
-def _refuse_odd(**numbers: Any) -> None:
-    for name, value in numbers.items():
-        least = 0 if name == "generations" else 2 if name == "population_size" else 1
+def _refuse_odd(**numbers: tuple[Any, int]) -> None:
+    for name, (value, least) in numbers.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            raise PlanError(
-                f"evolve({name}={value!r})", f"{name} is a whole number, at least {least}", "Try the default"
-            )
+            wrong = f"{name} is a whole number, at least {least}"
+            raise PlanError(f"evolve({name}={value!r})", wrong, "Try the default")
 
 
-def _refuse_unfit(score: Any, constants: Any, seed: Any, rules: Any) -> None:
+def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
     if not callable(score):
         how = "Give a function of `run`: lambda run: np.mean((run({'x': x}) - y) ** 2)"
         raise PlanError(f"evolve({score!r})", "score cannot be called", how)
@@ -255,14 +283,10 @@ def _refuse_unfit(score: Any, constants: Any, seed: Any, rules: Any) -> None:
     if not fits:
         wrong = "constants are the least and the greatest, two numbers"
         raise PlanError(f"evolve(constants={constants!r})", wrong, "Try constants=(-2.0, 2.0)")
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise PlanError(f"evolve(seed={seed!r})", "seed is a whole number, at least 0", "Try seed=1")
     for rule in rules:
         if not (isinstance(rule, (tuple, list)) and len(rule) == 2 and all(map(callable, rule))):
-            wrong = f"{rule!r} is not a pair of functions"
-            raise PlanError(
-                "evolve(rules=...)", wrong, "Give (pattern, replacement): (lambda a, b: a + b, tf.multiply)"
-            )
+            how = "Give (pattern, replacement): (lambda a, b: a + b, tf.multiply)"
+            raise PlanError("evolve(rules=...)", f"{rule!r} is not a pair of functions", how)
 
 
 def _refuse_strangers(begun: list[Candidate], inputs: list[str]) -> None:

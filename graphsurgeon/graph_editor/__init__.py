@@ -2,7 +2,7 @@
 
     from graphsurgeon import graph_editor as ge
 
-Same names, arguments and results; its known bugs are mended rather than kept. Edits are made in place, in a live graph.
+Same names, arguments and results; its known bugs are fixed rather than kept. Edits are made in place, in a live graph.
 
 Example:
     >>> import tensorflow as tf
@@ -17,7 +17,7 @@ Example:
     ('copy/y:0', 'other:0')
 """
 
-from . import edit, match, reroute, select, subgraph, transform, util, walks
+from . import edit, match, reroute, select, subgraph, transform, util
 from .edit import bypass, connect, detach, detach_control_inputs, detach_control_outputs, detach_inputs, detach_outputs
 from .faults import GraphEditorWarning
 from .match import OpMatcher, op_type
@@ -100,7 +100,7 @@ sgv_scope = make_view_from_scope
 
 __all__ = [
     # modules
-    "edit", "match", "reroute", "select", "subgraph", "transform", "util", "walks",
+    "edit", "match", "reroute", "select", "subgraph", "transform", "util",
     # util
     "make_list_of_op", "get_tensors", "make_list_of_t", "get_generating_ops", "get_consuming_ops", "ControlOutputs",
     "placeholder_name", "make_placeholder_from_tensor", "make_placeholder_from_dtype_and_shape", "concatenate_unique",

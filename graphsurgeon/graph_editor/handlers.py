@@ -1,15 +1,15 @@
-"""Handlers: the ready ones of a `Transformer`."""
+"""Handlers: the ready ones of a `Transformer`; and how those that one has are asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..graph.live import TFOp
 from ..tf import elements
 from . import util
 from .faults import WrongType
-from .naming import unique_name
+from .info import unique_name
 
 
 def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
@@ -44,7 +44,7 @@ def transform_op_if_inside_handler(info: Any, op: TFOp, keep_if_possible: bool =
         op: the op.
         keep_if_possible: False: None for any op outside.
     """
-    if op in info.ops:
+    if op in info.ops or op in info.transformed_ops:  # what is copied with a view is not in it
         return info.transformed_ops[op]
     return op if keep_if_possible and info.graph is info.graph_ else None
 
@@ -82,3 +82,31 @@ def copy_op_handler(
         for old, made in zip(op.outputs, new.outputs, strict=False):
             made.set_shape(old.shape)
     return new, new.outputs
+
+
+# -- asking ---------------------------------------------------------------------------------------
+
+
+def place(info: Any, transformer: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+    """Asks the handler of a transformer for the collections of new ops and their outputs.
+
+    Args:
+        info: the `TmpInfo`.
+        transformer: the `Transformer`.
+        pairs: ops and what became of them.
+    """
+    handler = transformer.assign_collections_handler
+    for old, new in pairs:
+        handler(info, old, new)
+        for t, t_ in zip(old.outputs, new.outputs, strict=True):
+            handler(info, t, t_)
+
+
+def note_originals(info: Any, transformer: Any, pairs: Sequence[tuple[Any, Any]]) -> None:
+    """Lets new ops say of which ops they were made for; arguments as for `place`."""
+    handler = transformer.transform_original_op_handler
+    originals = elements.originals_of([old for old, _ in pairs])
+    for (_, new), original in originals and zip(pairs, originals, strict=True):
+        moved = None if original is None else handler(info, original)
+        if moved is not None:
+            elements.set_original(new, moved)

@@ -1,16 +1,16 @@
-"""Info: what a transformation knows while it runs, and what it tells afterwards: where each op and tensor went."""
+"""Info: what a transformation knows while it runs: names, places; and what it tells afterwards: where each one went."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from ..graph.live import TFGraph, TFSession
+from ..graph.names import free_name
 from ..tf import elements
 from . import util
 from .faults import WrongValue, as_values, expected
-from .trees import transform_tree
 
 
 class TensorMap(MutableMapping[Any, Any]):
@@ -61,6 +61,59 @@ class OutputMap(Mapping[Any, Any]):
 
     def __len__(self) -> int:
         return sum(len(op.outputs) for op in self._ops)
+
+
+def unique_name(graph: TFGraph, name: str) -> str:
+    """Returns a name, or the first of ``name_1``, ``name_2`` ... that no op or scope of a graph has."""
+    return free_name(name, partial(elements.is_name_taken, graph), as_tensorflow=True)
+
+
+class Names(Mapping[str, str]):
+    """Source op -> name of its copy; source tensor -> name of the placeholder that stands for it.
+
+    Args:
+        info: the `TmpInfo`.
+        fresh: nothing is in the destination scope yet.
+    """
+
+    def __init__(self, info: Any, fresh: bool) -> None:
+        self._info, self._fresh = info, fresh
+        self._known: dict[str, str] = {}
+        self._given: set[str] = set()
+        ops = sorted(info.sgv.ops, key=elements.number_of)
+        if fresh and not info.scope:  # as unique as they are in the source
+            self._known = {op.name: info.scope_ + op.name for op in ops}
+            self._given = set(map(str.lower, self._known.values()))
+            return
+        for op in ops:
+            self._known[op.name] = self._unique(info.new_name(op.name))
+
+    def _unique(self, wish: str) -> str:
+        def taken(name: str) -> bool:
+            there = not self._fresh and elements.is_name_taken(self._info.graph_, name)
+            return name.lower() in self._given or there
+
+        name = free_name(wish, taken, as_tensorflow=True)
+        self._given.add(name.lower())
+        return name
+
+    def __getitem__(self, key: str) -> str:
+        """Returns the name; of an op outside the view, that comes along with it, too."""
+        if key not in self._known:
+            info = self._info
+            op, colon, port = key.partition(":")
+            if colon:
+                wish = util.named_placeholder(op, int(port), info.scope_)
+            else:
+                wish = info.scope_ + op.removeprefix(info.scope)
+            self._known[key] = self._unique(wish)
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 class TmpInfo:
@@ -158,11 +211,15 @@ class TransformerInfo:
         Raises:
             TypeError: it is something else.
         """
-        return transform_tree(original, lambda top: self._found(elements.bare(top), missing_fn))
+        return util.transform_tree(
+            original, lambda top: _moved(elements.bare(top), self._graph, self._graph_, self._new, missing_fn)
+        )
 
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """Returns what an op or tensor of the copy was before; arguments as for `transformed`."""
-        return transform_tree(transformed, lambda top: self._source(elements.bare(top), missing_fn))
+        return util.transform_tree(
+            transformed, lambda top: _moved(elements.bare(top), self._graph_, self._graph, self._old, missing_fn)
+        )
 
     def load_values(self, session: TFSession, source: Any = None) -> int:
         """Gives the new variables the values that the old ones have now; returns how many there are.
@@ -183,34 +240,15 @@ class TransformerInfo:
         with as_values():
             return elements.carry_values(names, source, session)
 
-    def _found(self, top: Any, missing_fn: Callable[[Any], Any] | None) -> Any:
-        key = top
-        if isinstance(top, str):
-            key = _named(self._graph, top)
-        elif elements.is_variable_object(top):
-            return self._variable(top, self._graph_, self._transformed_ops.get(top.op), missing_fn)
-        for known in (self._given, self._transformed_ts) if _is_tensor(key, top) else (self._transformed_ops,):
-            if key in known:
-                return known[key]
-        return None if missing_fn is None else missing_fn(top)
+    def _new(self, key: Any) -> Any:
+        maps = (self._given, self._transformed_ts) if isinstance(key, elements.Tensor) else (self._transformed_ops,)
+        return next((known[key] for known in maps if key in known), None)
 
-    def _source(self, top: Any, missing_fn: Callable[[Any], Any] | None) -> Any:
+    def _old(self, key: Any) -> Any:
         if self._back is None:
             pairs = [*self._given.items(), *self._transformed_ops.items(), *self._transformed_ts.items()]
             self._back = {id(new): old for old, new in pairs}
-        key = _named(self._graph_, top) if isinstance(top, str) else top
-        if elements.is_variable_object(top):
-            return self._variable(top, self._graph, self._back.get(id(top.op)), missing_fn)
-        _is_tensor(key, top)
-        if id(key) in self._back:
-            return self._back[id(key)]
-        return None if missing_fn is None else missing_fn(top)
-
-    def _variable(self, top: Any, graph: Any, op: Any, missing_fn: Any) -> Any:
-        found = None if op is None else elements.variables_in(graph).get(op.name)
-        if found is None and missing_fn is not None:
-            return missing_fn(top)
-        return found
+        return self._back.get(id(key))
 
     def __str__(self) -> str:
         lines = ["Transform result info:"]
@@ -227,14 +265,22 @@ class TransformerInfo:
         return "\n".join(lines) + "\n"
 
 
-def _named(graph: TFGraph, name: str) -> Any:
-    try:
-        return None if graph is None else graph.as_graph_element(name)
-    except (KeyError, ValueError):
-        return None
+def _moved(top: Any, here: Any, there: Any, known: Callable[[Any], Any], missing_fn: Any) -> Any:
+    """What became of an op, tensor or variable of one graph, or of the name of one, in another."""
+    if elements.is_variable_object(top):
+        op = known(top.op)
+        found = None if op is None else elements.variables_in(there).get(op.name)
+    else:
+        found = known(_element(here, top))
+    return missing_fn(top) if found is None and missing_fn is not None else found
 
 
-def _is_tensor(key: Any, top: Any) -> bool:
-    if key is not None and not isinstance(key, elements.Tensor | elements.Operation):
+def _element(graph: TFGraph | None, top: Any) -> Any:
+    if isinstance(top, str):
+        try:
+            return None if graph is None else graph.as_graph_element(top)
+        except (KeyError, ValueError):
+            return None
+    if top is not None and not isinstance(top, elements.Tensor | elements.Operation):
         raise expected("transformed(...)", "a tf.Tensor, a tf.Operation, a tf.Variable or a name", top)
-    return isinstance(key, elements.Tensor)
+    return top

@@ -11,11 +11,11 @@ from ..tf.copy.rollback import all_or_nothing
 from ..tf.edit import rewire as rewiring
 from . import reroute
 from .faults import WrongValue, as_values, tell
-from .info import TensorMap
-from .naming import unique_name
+from .handlers import note_originals
+from .info import TensorMap, unique_name
 
 
-def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> tuple[list[Any], list[Any]]:
+def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
     """Transforms the view of an info with the handlers of a transformer.
 
     What Python keeps beside the ops is put back if a handler fails; ops that were made by then stay, for TensorFlow
@@ -27,7 +27,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> tuple[list[
         replaced: tensors of the source -> tensors of the destination.
 
     Returns:
-        the new ops in order, and the source ops.
+        the new ops in order.
 
     Raises:
         ValueError: a handler returns the op it was given.
@@ -36,7 +36,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> tuple[list[
         return _run(info, transformer, replaced)
 
 
-def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> tuple[list[Any], list[Any]]:
+def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
     info.given = given = TensorMap(replaced.items())
     waiting: list[tuple[Any, Any, Any]] = []
     ops = sorted(info.sgv.ops, key=elements.number_of)
@@ -56,13 +56,14 @@ def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> tuple[list
             info.transformed_ts[t] = t_ = elements.bare(t_)
             transformer.assign_collections_handler(info, t, t_)
     _close_loops(info, waiting)
+    note_originals(info, transformer, [(op, info.transformed_ops[op]) for op in ops])
     for op in ops:
-        _finish(info, transformer, op)
+        _order(info, transformer, op)
     names = {old.name: new.name for old, new in info.transformed_ops.items()}
     elements.rebuild_variables(info.graph, info.graph_, names, info.scope_.rstrip("/"), info.new_collection)
     if any(elements.in_context(op) for op in ops):
         tell("loops and conds that a transform_op_handler makes have no gradients: use copy for these")
-    return list(info.transformed_ops.values()), ops
+    return list(info.transformed_ops.values())
 
 
 def _tensor(info: Any, transformer: Any, given: Any, waiting: list[Any], t: Any, consumer: Any) -> Any:
@@ -92,12 +93,8 @@ def _close_loops(info: Any, waiting: list[tuple[Any, Any, Any]]) -> None:
         rewiring.connect(changes, "closing the loops of a copy")
 
 
-def _finish(info: Any, transformer: Any, op: TFOp) -> None:
+def _order(info: Any, transformer: Any, op: TFOp) -> None:
     new = info.transformed_ops[op]
-    for original in elements.originals_of([op]):
-        moved = transformer.transform_original_op_handler(info, original)
-        if moved is not None:
-            elements.set_original(new, moved)
     controls = [transformer.transform_control_input_handler(info, control) for control in op.control_inputs]
     there = set(new.control_inputs)
     reroute.add_control_inputs(new, [c for c in dict.fromkeys(controls) if c is not None and c not in there])

@@ -12,7 +12,6 @@ from ..tf.edit import rewire as rewiring
 from ..words import few
 from . import select, util
 from .faults import WrongValue, expected
-from .walks import boundary_of
 
 __all__ = ["SubGraphView", "make_view", "make_view_from_scope"]
 
@@ -38,7 +37,7 @@ class SubGraphView:
         passing = util.make_list_of_t(passthrough_ts)
         whole = inside_ops if isinstance(inside_ops, elements.Graph) and self._ops and not passing else None
         self._graph = util.get_unique_graph(whole or [*self._ops, *passing], none_if_empty=True)
-        inputs, outputs, inside = boundary_of(self._ops)
+        inputs, outputs, inside = select.boundary_of(self._ops)
         at_ops = {id(t) for t in (*inputs, *outputs, *inside)}
         self._passthrough_ts = [t for t in passing if id(t) not in at_ops]
         self._input_ts = inputs + self._passthrough_ts
@@ -64,7 +63,7 @@ class SubGraphView:
         self._graph, self._ops, self._passthrough_ts = graph, ops, list(passthroughs)
         self._input_ts, self._output_ts = list(inputs), list(outputs)
         # What is there now tells later what an edit has made.
-        self._edge = boundary_of(ops)[:2] if edge is None else edge
+        self._edge = select.boundary_of(ops)[:2] if edge is None else edge
         self._seen = -1 if graph is None else rewiring.journal(graph).count
         return self
 
@@ -73,7 +72,7 @@ class SubGraphView:
             return
         count = rewiring.journal(self._graph).count
         if self._seen != count:
-            now, before = boundary_of(self._ops)[:2], self._edge
+            now, before = select.boundary_of(self._ops)[:2], self._edge
             read = {id(t) for t in (*now[0], *self._passthrough_ts)}
             self._input_ts = [t for t in self._input_ts if id(t) in read] + _new(now[0], before[0])
             self._output_ts = self._output_ts + _new(now[1], before[1] + self._output_ts)
@@ -111,7 +110,7 @@ class SubGraphView:
         Args:
             remove_input_map, remove_output_map: do so for the inputs, for the outputs.
         """
-        inputs, outputs, _ = boundary_of(self._ops)
+        inputs, outputs, _ = select.boundary_of(self._ops)
         passing = self._passthrough_ts
         return self.with_ends(
             inputs + passing if remove_input_map else self.inputs,

@@ -18,9 +18,7 @@ from .handlers import (
     replace_t_with_placeholder_handler,
     transform_op_if_inside_handler,
 )
-from .info import TensorMap, TmpInfo, TransformerInfo
-from .naming import unique_name
-from .trees import transform_tree
+from .info import TensorMap, TmpInfo, TransformerInfo, unique_name
 
 __all__ = [
     "replace_t_with_placeholder_handler", "keep_t_if_possible_handler", "assign_renamed_collections_handler",
@@ -89,17 +87,11 @@ class Transformer:
         variables: Mapping[str, Any],
     ) -> tuple[Any, Any]:
         """Transforms a view, with tensors replaced and variables replaced by tensors; see `__call__`."""
-        with gc_paused():
-            return self._run(sgv, dst_graph, dst_scope, src_scope, reuse_dst_scope, replaced, variables)
-
-    def _run(
-        self, sgv: Any, dst_graph: Any, dst_scope: str, src_scope: str, reuse: bool, replaced: Any, variables: Any
-    ) -> tuple[Any, Any]:
         sgv = subgraph.make_view(sgv)
         if not isinstance(dst_graph, elements.Graph):
             raise expected("copy(..., dst_graph=...)", "a tf.Graph", dst_graph)
         scope = dst_scope.rstrip("/")
-        fresh = bool(scope) and not (reuse and elements.is_name_taken(dst_graph, scope))
+        fresh = bool(scope) and not (reuse_dst_scope and elements.is_name_taken(dst_graph, scope))
         if fresh:
             scope = unique_name(dst_graph, scope)
         info: Any = TmpInfo(sgv, dst_graph, util.scope_finalize(scope), util.scope_finalize(src_scope))
@@ -111,11 +103,12 @@ class Transformer:
             and self.transform_control_input_handler is transform_op_if_inside_handler
         )
         info.moved_as_it_is = plain
-        if plain:
-            new, _ = planned.run(info, self, replaced, variables, fresh)
-        else:
-            new, _ = protocol.run(info, self, replaced)
-        return _view_of(info, new), TransformerInfo(info)
+        with gc_paused():
+            if plain:
+                new = planned.run(info, self, replaced, variables, fresh)
+            else:
+                new = protocol.run(info, self, replaced)
+            return _view_of(info, new), TransformerInfo(info)
 
 
 def _view_of(info: Any, ops: list[Any]) -> Any:
@@ -231,7 +224,7 @@ def graph_replace(
         TypeError: a target is no tensor.
         ValueError: no target depends on what is replaced, or a replacement does not fit; the graph is as it was.
     """
-    target_ts = transform_tree(target_ts, elements.bare)
+    target_ts = util.transform_tree(target_ts, elements.bare)
     targets = util.flatten_tree(target_ts)
     graph = util.get_unique_graph(targets, check_types=elements.Tensor)
     control_ios = util.ControlOutputs(graph)
@@ -249,12 +242,12 @@ def graph_replace(
                          "Give tensors that the targets are computed from: ge.get_backward_walk_ops(targets) lists "
                          "their ops")  # fmt: skip
     if not ops:
-        return transform_tree(target_ts, lambda t: tensors.get(t, t))
+        return util.transform_tree(target_ts, lambda t: tensors.get(t, t))
     ops += elements.whole_contexts(ops)
     transformer = Transformer()
     transformer.transform_external_input_handler = keep_t_if_possible_handler
     _, info = transformer.run(ops, graph, dst_scope, src_scope, reuse_dst_scope, tensors, variables)
-    return transform_tree(target_ts, lambda t: tensors[t] if t in tensors else info.transformed(t, lambda same: same))
+    return util.transform_tree(target_ts, lambda t: tensors[t] if t in tensors else info.transformed(t, lambda t: t))
 
 
 def _between(tensors: Iterable[Any], holders: list[Any], targets: list[Any], control_ios: Any) -> list[Any]:

@@ -1,8 +1,9 @@
-"""Util: lists of ops and tensors, control outputs, names of scopes and placeholders."""
+"""Util: lists and trees of ops and tensors, control outputs, names of scopes and placeholders."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -10,7 +11,6 @@ from ..graph.live import TFGraph, TFOp
 from ..tf import elements
 from ..tf.edit import rewire as rewiring
 from .faults import NotFound, WrongType, WrongValue, expected
-from .trees import ListView, concatenate_unique, flatten_tree, is_iterable, transform_tree
 
 __all__ = [
     "make_list_of_op", "get_tensors", "make_list_of_t", "get_generating_ops", "get_consuming_ops", "ControlOutputs",
@@ -101,15 +101,7 @@ def make_list_of_op(ops: Any, check_graph: bool = True, allow_graph: bool = True
         TypeError: something else is among them.
         ValueError: they are of several graphs.
     """
-    if isinstance(ops, elements.Graph):
-        if not allow_graph:
-            raise WrongType("make_list_of_op(graph)", "allow_graph is False: a tf.Graph is not taken here",
-                            "Give ops: graph.get_operations()")  # fmt: skip
-        return list(ops.get_operations())
-    found = bare_list(ops)
-    if found and check_graph:
-        get_unique_graph(found, None if ignore_ts else elements.Operation)
-    return found if all_are(found, (elements.Operation,)) else [x for x in found if isinstance(x, elements.Operation)]
+    return _list_of(elements.Operation, ops, "make_list_of_op(graph)", check_graph, allow_graph, ignore_ts)
 
 
 def bare_list(things: Any) -> list[Any]:
@@ -142,15 +134,22 @@ def make_list_of_t(ts: Any, check_graph: bool = True, allow_graph: bool = True, 
         TypeError: something else is among them.
         ValueError: they are of several graphs.
     """
-    if isinstance(ts, elements.Graph):
+    return _list_of(elements.Tensor, ts, "make_list_of_t(graph)", check_graph, allow_graph, ignore_ops)
+
+
+def _list_of(
+    kind: Any, things: Any, asked: str, check_graph: bool, allow_graph: bool, ignore_others: bool
+) -> list[Any]:
+    of_ops = kind is elements.Operation
+    if isinstance(things, elements.Graph):
         if not allow_graph:
-            raise WrongType("make_list_of_t(graph)", "allow_graph is False: a tf.Graph is not taken here",
-                            "Give tensors: get_tensors(graph)")  # fmt: skip
-        return get_tensors(ts)
-    found = bare_list(ts)
+            how = "Give ops: graph.get_operations()" if of_ops else "Give tensors: get_tensors(graph)"
+            raise WrongType(asked, "allow_graph is False: a tf.Graph is not taken here", how)
+        return list(things.get_operations()) if of_ops else get_tensors(things)
+    found = bare_list(things)
     if found and check_graph:
-        get_unique_graph(found, None if ignore_ops else elements.Tensor)
-    return found if all_are(found, (elements.Tensor,)) else [t for t in found if isinstance(t, elements.Tensor)]
+        get_unique_graph(found, None if ignore_others else kind)
+    return found if all_are(found, (kind,)) else [thing for thing in found if isinstance(thing, kind)]
 
 
 def get_generating_ops(ts: Any) -> list[Any]:
@@ -324,3 +323,136 @@ def find_corresponding_elem(target: Any, dst_graph: Any, dst_scope: str = "", sr
 def find_corresponding(targets: Any, dst_graph: Any, dst_scope: str = "", src_scope: str = "") -> Any:
     """Returns the same for all ops and tensors of a tree; see `find_corresponding_elem`."""
     return transform_tree(targets, lambda top: find_corresponding_elem(top, dst_graph, dst_scope, src_scope))
+
+
+# -- trees --
+
+
+_LEAVES = (str, bytes, elements.Operation, elements.Tensor)
+
+
+def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
+    """Appends to `la` what it does not have yet of `lb`, in order, and returns it.
+
+    Example:
+        >>> concatenate_unique([1, 2], [2, 3, 3])
+        [1, 2, 3]
+    """
+    fresh = list(lb)
+    if not la and {elements.SymbolicTensor}.issuperset(map(type, fresh)):
+        la.extend(dict(zip(map(id, fresh), fresh, strict=True)).values())
+        return la
+    seen = set(map(_key, la))
+    for item in map(elements.bare, fresh):
+        key = _key(item)
+        if key not in seen:
+            la.append(item)
+            seen.add(key)
+    return la
+
+
+def _key(item: Any) -> Any:
+    # Tensors of function graphs cannot be hashed; all others are told apart by identity anyway.
+    return (id(item), elements.Tensor) if isinstance(item, elements.Tensor) else item
+
+
+class ListView:
+    """A list that is only read.
+
+    Example:
+        >>> view = ListView([1, 2])
+        >>> len(view), view[0], list(view), view + [3]
+        (2, 1, [1, 2], [1, 2, 3])
+    """
+
+    def __init__(self, list_: Any) -> None:
+        if not isinstance(list_, list):
+            raise expected("ListView(...)", "a list", list_)
+        self._list = list_
+
+    def __iter__(self) -> Any:
+        return iter(self._list)
+
+    def __len__(self) -> int:
+        return len(self._list)
+
+    def __bool__(self) -> bool:
+        return bool(self._list)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._list[i]
+
+    def __contains__(self, item: object) -> bool:
+        return any(item is own for own in self._list)
+
+    def __add__(self, other: Any) -> list[Any]:
+        return [*self, *other]
+
+    def __repr__(self) -> str:
+        return f"ListView({self._list!r})"
+
+
+def is_iterable(obj: Any) -> bool:
+    """Returns whether an object can be iterated; a tensor counts as one thing."""
+    if isinstance(obj, elements.Tensor):
+        return False
+    try:
+        iter(obj)
+    except Exception:
+        return False
+    return True
+
+
+def is_leaf(obj: Any) -> bool:
+    """Returns whether an object is one thing in a tree: text, an op, a tensor, a variable, all that is not iterable."""
+    return isinstance(obj, _LEAVES) or elements.is_variable_object(obj) or not is_iterable(obj)
+
+
+def flatten_tree(tree: Any, leaves: list[Any] | None = None) -> list[Any]:
+    """Returns the leaves of a tree in order; appended to `leaves` where that is given.
+
+    Example:
+        >>> flatten_tree({"a": [1, (2, 3)], "b": "text"})
+        [1, 2, 3, 'text']
+    """
+    leaves = [] if leaves is None else leaves
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if is_leaf(node):
+            leaves.append(node)
+        else:
+            todo += reversed(list(node.values() if isinstance(node, dict) else node))
+    return leaves
+
+
+def transform_tree(tree: Any, fn: Callable[[Any], Any], iterable_type: Callable[..., Any] = tuple) -> Any:
+    """Returns a tree of the same form, with `fn` applied to each leaf.
+
+    Args:
+        tree: nested dicts, tuples, named tuples, sequences; their types are kept.
+        fn: called with each leaf.
+        iterable_type: what other iterables become.
+
+    Example:
+        >>> transform_tree({"a": [1, (2, 3)], "b": 4}, lambda n: n + 1)
+        {'a': [2, (3, 4)], 'b': 5}
+    """
+    if is_leaf(tree):
+        return fn(tree)
+    if isinstance(tree, dict):
+        pairs = {key: transform_tree(child, fn, iterable_type) for key, child in tree.items()}
+        new = copy.copy(tree)  # keeps what the type knows beside its items, as a default
+        new.clear()
+        new.update(pairs)
+        return new
+    children = [transform_tree(child, fn, iterable_type) for child in tree]
+    if isinstance(tree, tuple):
+        kind: Any = type(tree)
+        return kind(*children) if hasattr(tree, "_fields") else tuple.__new__(kind, children)
+    if isinstance(tree, Sequence):
+        try:
+            return type(tree)(children)  # type: ignore[call-arg]
+        except TypeError:
+            return children if isinstance(tree, list) else iterable_type(children)
+    return iterable_type(children)

@@ -17,7 +17,7 @@ from ..graph.selection import Selection
 from ..graph.variables import VARIABLE_TYPES, VariableInfo
 from ..open import open
 from ..plan.plan import Plan
-from .replica import Replica
+from .replica import Replica, refuse_foreign
 from .update import part, times
 
 
@@ -169,7 +169,7 @@ def _running(editor: Editor, values: Any) -> Any:
 def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: _Asked) -> Replica:
     """A duplicate in the graph of its original."""
     from ..tf.run.devices import refuse_missing
-    from ..tf.values.links import SessionSource, grouped, pairs_of, refuse_folded
+    from ..tf.values.links import grouped, pairs_of, refuse_folded
     from ..tf.values.sessions import settle
     from ..tf.values.variables import refuse_empty
 
@@ -181,6 +181,7 @@ def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: 
             "Leave graph= out, or give values=session",
         )
     if session is not None:
+        refuse_foreign(session, editor.graph, "duplicate(graph=..., values=session)")
         refuse_missing(asked.device, session)
     scope = free_name("replica", editor.snapshot.taken) if asked.to is None else asked.to
     with _told():
@@ -195,13 +196,7 @@ def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: 
     def start(session: TFSession) -> None:
         settle(session, applied.graph, applied.made)
 
-    replica = Replica(applied, pairs, None, None, None, ops, asked.every, asked.tau, start)
-    if session is None:
-        return replica
-    if not _unread(applied):
-        return replica.attach(session)
-    replica.begin(SessionSource(session), _unread(applied), session)
-    return replica
+    return Replica(applied, pairs, None, None, session, ops, asked.every, asked.tau, start, _unread(applied))
 
 
 def _apart(
@@ -249,12 +244,7 @@ def _apart(
     if pairs and all(pair.old.op in handles for pair in pairs):
         source = ObjectSource(handles)
     how, session = (opened, opened()) if graph is None else (None, there.session())
-    replica = Replica(applied, pairs, source, how, session, None, asked.every, asked.tau, lambda session: None)
-    if _unread(applied):
-        replica.begin(source, _unread(applied))
-    elif source is not None:
-        replica.update(1.0)
-    return replica
+    return Replica(applied, pairs, source, how, session, None, asked.every, asked.tau, None, _unread(applied))
 
 
 @contextmanager

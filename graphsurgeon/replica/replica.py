@@ -38,7 +38,8 @@ class Replica:
         session: the session it runs in, if there is one yet.
         grouped: in one session with the original, the ops that update it.
         every, tau: as given to `gs.duplicate`.
-        settle: gives all else in a session its start: tables, variables that follow nothing.
+        settle: gives all else in a session its start: tables, variables that follow nothing; None where it has one.
+        initial: variables of the original whose copies start from initial values, and follow from the first update on.
     """
 
     def __init__(
@@ -51,10 +52,11 @@ class Replica:
         grouped: Any,
         every: int,
         tau: float,
-        settle: Callable[[Any], None],
+        settle: Callable[[Any], None] | None,
+        initial: Collection[str] = (),
     ) -> None:
         self.applied, self.every, self.tau = applied, every, tau
-        self.session = session
+        self.session: Any = None
         self.error: Exception | None = None
         self._pairs = {pair.old.op: pair for pair in pairs}
         self._source, self._opened, self._grouped, self._settle = source, opened, grouped, settle
@@ -69,7 +71,8 @@ class Replica:
         self._stop: threading.Event | None = None
         self._observed: list[Any] = []
         weakref.finalize(self, _release, self._observed)
-        self._observe()
+        self._live_in(session)
+        self._start(initial)
 
     # -- looking and running --------------------------------------------------------------------------
 
@@ -190,16 +193,16 @@ class Replica:
         """The session that the original is trained in; None where it needs none."""
         if self._door.is_reader():
             raise PlanError(asked, "this thread is reading the duplicate", "Train outside of `with reading()`")
-        session = self._session_of_original()
-        if session is None and not hasattr(self._source, "handles"):
-            if self._source is None:
-                raise PlanError(asked, "the duplicate has no session to train in", "Give one: replica.attach(session)")
-            where = "in another program" if hasattr(self._source, "folder") else "nowhere: its values were given"
-            raise PlanError(asked, f"the original is trained {where}", "Give its session: replica.attach(session)")
+        session, source = self._session_of_original(), self._source
+        if session is None and (source is None or source.elsewhere):
+            wrong = f"the original is trained {source.elsewhere}" if source else "it has no session to train in"
+            raise PlanError(asked, wrong, "Give the session of the original: replica.attach(session)")
         return session
 
     def _session_of_original(self) -> Any:
-        return self.session if self._grouped is not None else getattr(self._source, "session", None)
+        if self._grouped is not None:
+            return self.session
+        return None if self._source is None else self._source.session
 
     def _own(self, thing: Any) -> Any:
         if isinstance(thing, dict):
@@ -295,17 +298,16 @@ class Replica:
             interest = Interest(self._door, places, looks=True, refuse=self._state.refuse)
             self._observed.append(observe(self.session, interest))
 
-    def _newest(self, wait: float, timeout: float) -> tuple[tuple[str, dict[str, Any]] | None, dict[str, str]]:
+    def _newest(self, wait: float, timeout: float) -> tuple[tuple[str, dict[str, Any]] | None, Mapping[str, str]]:
         """What is to be taken over, if anything, and the checkpoints that were passed over."""
         end = time.monotonic() + wait
         while True:
             found = self._source.newest(list(self._pairs.values()), self._between_steps(timeout))
-            folder = getattr(self._source, "folder", None)
             if found is not None:
-                return found, dict(getattr(folder, "skipped", {}))
+                return found, self._source.skipped
             if time.monotonic() >= end:
-                if folder is not None and folder.unfinished is not None:
-                    raise folder.unfinished
+                if self._source.unfinished is not None:
+                    raise self._source.unfinished
                 return None, {}
             time.sleep(min(0.05, max(0.0, end - time.monotonic())))
 
@@ -334,7 +336,7 @@ class Replica:
         return Update(self._count, names, len(names), 0, "the same session", time.perf_counter() - start)
 
     def _bring(
-        self, origin: str, values: dict[str, Any], tau: float, start: float, skipped: dict[str, str], timeout: float
+        self, origin: str, values: dict[str, Any], tau: float, start: float, skipped: Mapping[str, str], timeout: float
     ) -> Update:
         from ..tf.run.progress import phase
         from ..tf.values.links import current, digests, mixed
@@ -370,22 +372,21 @@ class Replica:
         with self._alone(self._observed[-1:], ops, [self._door], timeout), self._state.half_way():
             feed(self.session, values, pairs)
 
-    def begin(self, source: Any, initial: Collection[str], session: TFSession | None = None) -> None:
-        """Takes over values for all variables but those that start from initial values, where these are told already.
+    def _start(self, initial: Collection[str]) -> None:
+        """Takes over values for all variables but those that start from initial values, where there are any."""
+        from ..tf.values.links import SessionSource
 
-        Args:
-            source: where values come from, or None.
-            initial: names of the variables of the original whose copies start from initial values.
-            session: the session of both, where they are in one graph.
-        """
-        with self._one:
-            if session is not None:
-                self._live_in(session)
-            pairs = [pair for name, pair in self._pairs.items() if name not in initial]
-            if pairs and source is not None:
-                self._set(source.newest(pairs, self._between_steps(60.0))[1], 60.0)
-            self._lacks = bool(pairs) and source is None
-            self._fresh = False  # a soft update goes from here, not at once all the way
+        original = self._session_of_original()
+        source = self._source if original is None else SessionSource(original)
+        if not initial:
+            if source is not None:
+                self.update(1.0)
+            return
+        pairs = [pair for name, pair in self._pairs.items() if name not in initial]
+        if pairs and source is not None:
+            self._set(source.newest(pairs, self._between_steps(60.0))[1], 60.0)
+        self._lacks = bool(pairs) and source is None
+        self._fresh = False  # a soft update goes from here, not at once all the way
 
     def step(self) -> Update | None:
         """Counts one step of the original; every n-th call, n being `every`, updates.
@@ -417,10 +418,7 @@ class Replica:
         from ..tf.run.devices import refuse_missing
         from ..tf.values.links import SessionSource
 
-        graph = self.applied.copies[0].source.owner
-        if getattr(session, "graph", None) is not graph:
-            wrong = "this is not a session of the original's graph"
-            raise PlanError("attach(session)", wrong, "Give one of that graph")
+        refuse_foreign(session, self.applied.copies[0].source.owner, "attach(session)")
         with self._one:
             if self._grouped is None:
                 self._source = SessionSource(session)
@@ -432,12 +430,13 @@ class Replica:
             self.update(1.0)
         return self
 
-    def _live_in(self, session: TFSession) -> None:
-        """Gives all but the values of the original a start in a session."""
+    def _live_in(self, session: TFSession | None) -> None:
+        """Runs in a session from now on, in which all but the values of the original get a start."""
         with self._door.writing():
             self.session = session
             self._observe()
-            self._settle(session)
+            if session is not None and self._settle is not None:
+                self._settle(session)
 
     def follow(self, folder: Any, seconds: float | None = None, *, values: str | None = None) -> Replica:
         """Follows the checkpoints that a training writes to a folder, in this process or another.
@@ -524,8 +523,8 @@ class Replica:
             self.session = self._opened()
             self._observe()
             self._known, self._fresh = {}, True
-            if self._source is not None and hasattr(self._source, "folder"):
-                self._source.folder.taken = ()
+            if self._source is not None:
+                self._source.forget()
 
 
 class _State:
@@ -556,6 +555,12 @@ class _State:
             self.torn = before
             raise
         self.torn = False
+
+
+def refuse_foreign(session: Any, graph: Any, asked: str) -> None:
+    """Raises a PlanError where something is not a session of the graph of the original."""
+    if getattr(session, "graph", None) is not graph:
+        raise PlanError(asked, "this is not a session of the original's graph", "Give one of that graph")
 
 
 def _release(observed: list[Any]) -> None:

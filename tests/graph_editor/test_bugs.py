@@ -269,7 +269,7 @@ def test_bug_12_what_becomes_a_placeholder_is_said(kind):
     graph, x, _y, _w = net(kind)
     other = tf.Graph()
     sgv = ge.make_view([op for op in graph.get_operations() if op.type in ("MatMul", "AddV2")])
-    with pytest.warns(ge.GraphEditorWarning, match="in the place of 1 tensor from outside: .*ead"):
+    with pytest.warns(ge.GraphEditorWarning, match="in the place of 2 tensors from outside: .*ead"):
         ge.copy(sgv.remap_inputs([x]), other, dst_scope="copy")
 
 
@@ -360,7 +360,7 @@ def test_bug_20_walks_from_a_tensor_are_told_apart_in_the_documentation():
     assert [op.name for op in ge.get_backward_walk_ops(y)] == [op.name for op in ge.get_backward_walk_ops(y.op)]
     for walk in (ge.get_forward_walk_ops, ge.get_backward_walk_ops):
         assert "tensors: then" in walk.__doc__
-    assert "starts, forward, from the ops that read it" in ge.walks.__doc__
+    assert "starts, forward, from the ops that read it" in ge.select.__doc__
 
 
 def test_bug_21_original_ops_may_come_in_any_order():

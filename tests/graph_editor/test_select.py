@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -99,3 +100,87 @@ def test_walks_are_linear():
 
     lines(walks(100))  # what is made at the first
     assert growth(walks, 1_000, 8_000) < 10
+
+
+def tangle(size: int, seed: int):
+    """A graph of random edges, ops with several outputs and readers among them."""
+    random, graph = np.random.default_rng(seed), tf.Graph()
+    with graph.as_default():
+        pool = [tf1.placeholder(tf.float32, [4], name=f"x{i}") for i in range(3)]
+        for _ in range(size):
+            a, b = (pool[i] for i in random.integers(0, len(pool), 2))
+            if random.integers(0, 4) == 0:
+                low, high = tf.split(a, 2)
+                pool += [tf.concat([low, high], 0), tf.concat([high, high], 0)]
+            else:
+                pool.append(tf.add(a, b) if random.integers(0, 2) else tf.negative(a))
+    return graph, pool, random
+
+
+def from_op_to_op(seeds, near, within):
+    """What a walk meets, wave by wave, each op asked by itself."""
+    found = [op for op in dict.fromkeys(seeds) if op in within]
+    for op in found:  # it grows
+        found += [n for n in dict.fromkeys(near(op)) if n in within and n not in found]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_walks_are_what_a_walk_from_op_to_op_gives(seed):
+    graph, pool, random = tangle(60, seed)
+    ops = graph.get_operations()
+    for _ in range(8):
+        a, b, c = (pool[i] for i in random.integers(0, len(pool), 3))
+        some = [op for op in ops if random.integers(0, 5)]
+
+        def readers(op, stop=c):
+            return [r for t in op.outputs if t is not stop for r in t.consumers()]
+
+        def makers(op, stop=c):
+            return [t.op for t in op.inputs if t is not stop]
+
+        ahead, behind = from_op_to_op(a.consumers(), readers, some), from_op_to_op([b.op], makers, some)
+        assert ge.get_forward_walk_ops(a, within_ops=some, stop_at_ts=[c]) == ahead
+        assert ge.get_backward_walk_ops(b, within_ops=some, stop_at_ts=[c]) == behind
+        first = [op for op in dict.fromkeys(a.consumers()) if op in some]
+        assert ge.get_forward_walk_ops(a, inclusive=False, within_ops=some, stop_at_ts=[c]) == ahead[len(first) :]
+        ahead = from_op_to_op(a.consumers(), lambda op: readers(op, None), ops)
+        behind = from_op_to_op([b.op], lambda op: makers(op, None), ops)
+        assert ge.get_walks_intersection_ops(a, b) == [op for op in ahead if op in behind]
+        assert ge.get_walks_union_ops(a, b) == list(dict.fromkeys([*ahead, *behind]))
+        if a.op is not b.op:
+            inside = [op for op in ops if op is not b.op]
+            flood = from_op_to_op([a.op], lambda op: readers(op, None) + makers(op, None), inside)
+            ends = [n for op in flood for n in readers(op, None) + makers(op, None)]
+            assert ge.get_within_boundary_ops(graph, a, b, inclusive=False) == [op for op in ops if op in flood]
+            flood += [b.op] * (b.op in ends)
+            assert ge.get_within_boundary_ops(graph, a, b) == [op for op in ops if op in flood]
+
+
+def test_an_edge_that_anybody_changes_is_seen():
+    graph = tf.Graph()
+    with graph.as_default():
+        a, b = (tf1.placeholder(tf.float32, [2], name=n) for n in "ab")
+        y = tf.negative(a, name="y")
+        z = tf.identity(y, name="z")
+    assert [op.name for op in ge.get_backward_walk_ops(z)] == ["z", "y", "a"]
+    y.op._update_input(0, b)  # behind our back: no version and no journal tells
+    assert [op.name for op in ge.get_backward_walk_ops(z)] == ["z", "y", "b"]
+    assert ge.get_forward_walk_ops(a.op) == [a.op]
+    assert [op.name for op in ge.get_forward_walk_ops(b)] == ["y", "z"]
+    ge.reroute_ts(a, b)
+    assert [op.name for op in ge.get_walks_intersection_ops(a, z)] == ["y", "z"]
+    assert ge.get_walks_intersection_ops(b, z) == []
+
+
+def test_control_edges_and_tests_of_ops():
+    graph = tf.Graph()
+    with graph.as_default():
+        a = tf1.placeholder(tf.float32, [2], name="a")
+        with tf.control_dependencies([a]):
+            end = tf.no_op(name="end")
+        b = tf.negative(a, name="b")
+    assert ge.get_forward_walk_ops(a.op, control_outputs=ge.ControlOutputs(graph)) == [a.op, b.op, end]
+    assert ge.get_backward_walk_ops(end, control_inputs=True) == [end, a.op]
+    assert ge.get_backward_walk_ops(end) == [end]
+    assert ge.get_forward_walk_ops(a.op, within_ops_fn=lambda op: op.name != "b") == [a.op]

@@ -363,6 +363,10 @@ def test_a_replica_without_anything_to_follow():
         beside.run("replica/net/y:0")
     with refuses(PlanError, "attach(session)", "not a session of the original's graph"):
         apart.attach(tf1.Session(graph=tf.Graph()))
+    size = len(m.graph.get_operations())
+    with refuses(PlanError, "duplicate(graph=..., values=session)", "not a session of the original's graph"):
+        gs.duplicate(block, values=tf1.Session(graph=tf.Graph()), graph=m.graph)
+    assert len(m.graph.get_operations()) == size
     apart.attach(m.session)
     np.testing.assert_array_equal(apart.run(apart["net/w"]), m.session.run(m.w))
     apart.close()

@@ -49,6 +49,7 @@ class Side:
 
     title = "values"
     variables: Sequence[Held] = ()
+    writable = False
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Yields values by name, batch after batch; the arrays are the caller's own."""
@@ -64,6 +65,8 @@ class Side:
 
 class SessionSide(Side):
     """The variables of a session's graph, through its own ops."""
+
+    writable = True
 
     def __init__(self, session: TFSession, asked: str) -> None:
         self.title, self._session, self._asked = "the session", session, asked
@@ -90,6 +93,8 @@ class SessionSide(Side):
 
 class EagerSide(Side):
     """The variables of a Keras model or layer, or of a `tf.Module`."""
+
+    writable = True
 
     def __init__(self, thing: Any, keras: bool) -> None:
         self.title = str(getattr(thing, "name", type(thing).__name__))

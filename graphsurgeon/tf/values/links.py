@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ...errors import PlanError
+from ...errors import OpenError, PlanError
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
 from ...graph.variables import VariableInfo
 from ...plan.policies import REF_WRITERS
@@ -20,7 +20,7 @@ from ..private.eager import eager, variable_data
 from ..private.variables import slice_of
 from ..run.observed import LOOKS
 from .checkpoints import array_of
-from .followed import Wanted
+from .followed import CheckpointFolder, Wanted
 from .transfer import put
 from .variables import dims_of, fetch, value_of, variable_objects
 
@@ -156,7 +156,27 @@ def _set(graph: TFGraph, info: VariableInfo, value: TFTensor) -> TFOp:
 Alone = Callable[[Sequence[Any]], AbstractContextManager[None]]
 
 
-class SessionSource:
+class Source:
+    """Where the values of an original come from.
+
+    `session` is the one in which it runs here, if any; `elsewhere` says where it is trained, if not here. Of a folder,
+    `skipped` has the checkpoints that were passed over, with the reason, and `unfinished` why nothing was taken.
+    """
+
+    session: Any = None
+    elsewhere: str = ""
+    skipped: Mapping[str, str] = {}
+    unfinished: OpenError | None = None
+
+    def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]] | None:
+        """Returns where values come from and the values, by variable of the original; None where none are newer."""
+        raise NotImplementedError
+
+    def forget(self) -> None:
+        """Takes what was taken already for newer again."""
+
+
+class SessionSource(Source):
     """Another session, in which the original runs."""
 
     def __init__(self, session: TFSession) -> None:
@@ -173,7 +193,7 @@ class SessionSource:
             return "its session", fetch(self.session, infos, graph, "update()")
 
 
-class ObjectSource:
+class ObjectSource(Source):
     """A Keras model, a `tf.Module` or a function, with variables of TF2.
 
     Args:
@@ -208,8 +228,10 @@ class ObjectSource:
         return array_of(tf.raw_ops.ReadVariableOp(resource=self.handles[name], dtype=data[0]).numpy())
 
 
-class MappingSource:
+class MappingSource(Source):
     """Arrays that somebody gives."""
+
+    elsewhere = "nowhere: its values were given"
 
     def __init__(self, values: Mapping[str, Any], graph: TFGraph) -> None:
         self.values, self.graph = values, graph
@@ -223,11 +245,17 @@ class MappingSource:
         return "the values given", fetch(self.values, [p.old for p in pairs], self.graph, "update()")
 
 
-class FolderSource:
+class FolderSource(Source):
     """A folder with checkpoints."""
 
-    def __init__(self, folder: Any) -> None:
+    elsewhere = "in another program"
+
+    def __init__(self, folder: CheckpointFolder) -> None:
         self.folder = folder
+
+    def forget(self) -> None:
+        """Takes the last checkpoint for newer again."""
+        self.folder.taken = ()
 
     def newest(self, pairs: Sequence[Pair], _alone: Alone) -> tuple[str, dict[str, Any]] | None:
         """Returns the values of the newest whole checkpoint; None where the last one taken is the newest.
@@ -235,7 +263,9 @@ class FolderSource:
         Raises:
             OpenError: it is not whole, or is the checkpoint of another model.
         """
-        return self.folder.newest([p.wanted for p in pairs if p.needed])
+        found = self.folder.newest([p.wanted for p in pairs if p.needed])
+        self.skipped, self.unfinished = dict(self.folder.skipped), self.folder.unfinished
+        return found
 
 
 def digests(arrays: Mapping[str, Any]) -> dict[str, bytes]:

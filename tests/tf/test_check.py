@@ -1,4 +1,4 @@
-"""What does not fit, as a person meets it: each has a sentence in three parts, a picture and a Python error."""
+"""What a plan cannot do, as a person meets it: each has a sentence in three parts, a picture and a Python error."""
 
 from __future__ import annotations
 
