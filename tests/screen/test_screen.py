@@ -128,7 +128,7 @@ def test_find_details_outline_direction():
     _, ed, screen = opened()
     found = screen.find("loss")
     assert found["hits"][0] == {"name": "loss", "label": "loss", "op": "Mean", "inside": "loss"}
-    assert found["total"] == len(ed.find("loss", most=1000))
+    assert found["total"] == len(ed.find("loss", limit=1000))
     assert screen.find("no such thing") == {"hits": [], "total": 0, "boxes": {}}
     assert screen.details("loss")["title"] == "loss"
     screen.fold("net/")
