@@ -125,8 +125,8 @@ STEPS_OF = {
     "collapse": lambda p, ed: p.collapse("net", name="call"),
     "collapse a selection": lambda p, ed: p.collapse(ed.select(name=["n", "end"]) | ed.select(name="act"), name="call"),
     "inline": lambda p, ed: p.inline([n for n in ed.snapshot.names if "Partitioned" in n][:1]),
-    "forward": lambda p, ed: p.set_attr("n", "_a", "x").reroute("c:0", to="net/b/Read/ReadVariableOp:0").forward(
-        to="live", until=["end"], collections="rename"),
+    "on copies": lambda p, ed: p.set_attr("n", "_a", "x").reroute("c:0", to="net/b/Read/ReadVariableOp:0").on_copies(
+        scope="live", until=["end"], collections="rename"),
 }  # fmt: skip
 
 
