@@ -157,7 +157,7 @@ def call(step: Step, owner: str, sources: Sources) -> str:
             more += f", collections={step.collections!r}" if step.collections != "none" else ""
             return f".on_copies(scope={step.to!r}{more})"
         case _:
-            raise TypeError(f"no plan is given a {type(step).__name__} by a call")
+            raise TypeError(f"no call gives a plan what {type(step).__name__} says")
 
 
 def rename_call(step: steps.RenameStep, values: str) -> str:

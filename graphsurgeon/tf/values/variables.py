@@ -345,7 +345,7 @@ def _fitting(value: Any, info: VariableInfo, graph: TFGraph, asked: str) -> Any:
     try:
         array = np.array(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
     except (TypeError, ValueError) as error:
-        raise PlanError(asked, f"the value of {info.op!r} is not a {info.dtype} array", instead) from error
+        raise PlanError(asked, f"the value of {info.op!r} is not an array of {info.dtype}", instead) from error
     op = graph.get_operation_by_name(info.op)
     # The oldest kind of variable writes an unknown shape as that of a scalar.
     if op.type != "Variable" and not tf.TensorShape(op.get_attr("shape")).is_compatible_with(array.shape):

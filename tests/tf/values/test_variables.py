@@ -358,7 +358,7 @@ def test_a_value_of_another_shape(kind):
         "the value of 'net/w' has shape (5, 3), but the variable has (2, 3)",
         "Give an array of float32 and of shape (2, 3)",
     )
-    refused(m, {"net/w": "words", "net/b": np.zeros(3)}, "the value of 'net/w' is not a float32 array")
+    refused(m, {"net/w": "words", "net/b": np.zeros(3)}, "the value of 'net/w' is not an array of float32")
 
 
 def by_hand(graph, variable):
