@@ -8,12 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.graph.explain import why, why_not
+from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.match.pattern import Pattern
 from graphsurgeon.graph.opened import Opened
 from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.plan.blocking import blocks
+from graphsurgeon.plan.calls import step_text
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.screen.screen import Screen
 from tests.plain import plain, variable
@@ -136,7 +137,7 @@ class PlainSubject:
         faults = plan.check()
         if faults:
             raise faults[0].error(len(faults) - 1)
-        done = Applied(plan.effect, self.snapshot, plan.after(), "; ".join(step.text for step in plan.steps))
+        done = Applied(plan.effect, self.snapshot, plan.after(), "; ".join(map(step_text, plan.steps)))
         self.history.append(done)
         return self._turned(done, False)
 
@@ -167,13 +168,10 @@ class PlainSubject:
     def provenance(self, thing: Any) -> Any:
         return SimpleNamespace(kind="original", changes=())
 
-    def why(self, name: Any, selection: Selection) -> Any:
-        return why(self.snapshot, name, selection)
+    def explain(self, name: Any, selection: Selection) -> Any:
+        return explain(self.snapshot, name, selection)
 
-    def why_not(self, name: Any, selection: Selection) -> Any:
-        return why_not(self.snapshot, name, selection)
-
-    def blocks(self, name: Any) -> Any:
+    def removal_blockers(self, name: Any) -> Any:
         return blocks(self.snapshot, name)
 
 
