@@ -346,7 +346,7 @@ class Timeline:
         if faults:
             raise faults[0].error(len(faults) - 1)
         start, effect, before, previous = time.perf_counter(), plan.effect, self.graph, self._snapshot
-        held = Held(before)
+        held, event = Held(before), None
         try:
             with bar:
                 made = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
@@ -371,6 +371,7 @@ class Timeline:
             self._add(event)
         except BaseException as error:
             self.graph, self._snapshot = before, previous
+            self.events[:] = [other for other in self.events if other is not event]
             orphans = held.put_back(c.step.to for c in effect.copies)
             if not orphans:
                 raise

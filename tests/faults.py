@@ -19,6 +19,7 @@ _LOOKS = frozenset(
         "endswith", "partition", "rpartition", "removeprefix", "removesuffix", "encode", "decode", "tolist", "id",
         "iter", "next", "zip", "HasField", "WhichOneof", "lower", "strip", "rstrip", "splitlines", "join", "vars",
         "perf_counter", "sorted", "all", "any", "helper", "copy", "__iter__", "__len__", "__del__", "__get__", "__eq__",
+        "_remove",  # what a weak set does when something in it goes: no failure of it reaches anybody
         "__instancecheck__", "__getattr__", "__hash__", "", "parent", "_find_and_load", "_handle_fromlist",
         "_getattribute",
     }

@@ -22,7 +22,7 @@ from tests.scenes import SCENES, X, everything, inside_one, into_another
 
 #: What TensorFlow has made by half complains when it is thrown away.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-ENGINE = ("tf/", "editor.py", "applied.py", "history.py")
+ENGINE = ("tf/", "applied.py", "history.py")
 
 
 @cache
