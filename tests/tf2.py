@@ -111,7 +111,7 @@ def keras_model(kind: str) -> Any:
     class Sub(keras.Model):
         def __init__(self) -> None:
             super().__init__(name="sub")
-            self.dense = layers.Dense(2)
+            self.dense = layers.Dense(2, name="dense")  # whatever layers the process has made before
 
         def call(self, x):
             return {"out": self.dense(x), "square": x * x}

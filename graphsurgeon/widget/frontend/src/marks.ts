@@ -1,5 +1,5 @@
 // What is marked on the boxes of a scene: boundary tensors, leaks, the region, and what stands in their labels.
-import { besides, figure } from "./dom";
+import { besides, count as counted, figure } from "./dom";
 import { placeOf, opOf } from "./places";
 import type { Boundary, Box, Group, Mark, Scene } from "./types";
 
@@ -104,5 +104,5 @@ export function share(inside: number, item: Box | Group): string {
 
 /** The second part of a group's heading. */
 export function count(group: Group): string {
-  return `${figure(group.count)} op${group.count === 1 ? "" : "s"}`;
+  return counted(group.count, "op");
 }

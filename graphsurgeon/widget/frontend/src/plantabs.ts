@@ -13,7 +13,7 @@ const POLICIES: Record<Policy, string> = {
 
 const MODES = {
   append: "Nothing that exists is touched.",
-  materialise: "Builds a new graph, because ops that exist change; the old graph stays usable.",
+  materialise: "Builds a new graph, as ops that exist change; the old one stays usable.",
 };
 
 export const tables = {
