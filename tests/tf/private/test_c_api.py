@@ -26,7 +26,7 @@ def test_without_a_private_name_there_is_the_public_way(monkeypatch, missing):
     assert not c_api.raw_import_works()
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["in this loop", "by TensorFlow's own call"])
+@pytest.mark.parametrize("known", [True, False], ids=["in this loop", "by the call of TensorFlow"])
 def test_nodes_come_in_as_ops(monkeypatch, known):
     if not known:
         monkeypatch.setattr(c_api, "_INIT", ())
