@@ -29,7 +29,7 @@ class Applied:
         made: what was made there.
         session: gives a session with the values of all its variables.
         scope: the one copy that is meant, by its scope; None for all of them.
-        notes: more to mind than the plan itself can tell.
+        notes: more warnings than the plan itself can give.
 
     Example:
         ``done["mixed4a:0"]`` is a tensor, ``done["conv1"]`` an op, ``done["w"]`` or ``done[w]`` a `tf.Variable`.
@@ -228,8 +228,8 @@ class Applied:
         held = f", {counted(count, 'variables')}" if count else ""
         steps = self.copies if self.scope is not None else ()
         text = "; ".join(step_text(c.step) for c in steps) or "; ".join(map(step_text, self.effect.steps))
-        mind = f"; mind: {'; '.join(self.warnings)}" if self.warnings else ""
-        return f"<Applied: {text}: {counted(len(self.ops), 'new ops')}{held}{mind}>"
+        lost_too = f"; warning: {'; '.join(self.warnings)}" if self.warnings else ""
+        return f"<Applied: {text}: {counted(len(self.ops), 'new ops')}{held}{lost_too}>"
 
 
 def _element(graph: TFGraph, op: str, port: str = "") -> Any:

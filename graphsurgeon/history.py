@@ -90,8 +90,8 @@ class Event:
         state = " (undone)" if self.undone else ""
         less = f", {self.counts['removed']} removed" if self.counts.get("removed") else ""
         lost = self.applied.warnings if self.applied is not None else []
-        mind = f"; mind: {'; '.join(lost)}" if lost else ""
-        return f"{self.number}. {self.text}: {counted(self.counts.get('added', 0), 'ops')}{less}{state}{mind}"
+        lost_too = f"; warning: {'; '.join(lost)}" if lost else ""
+        return f"{self.number}. {self.text}: {counted(self.counts.get('added', 0), 'ops')}{less}{state}{lost_too}"
 
 
 @dataclass(eq=False)

@@ -33,8 +33,8 @@ _BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCas
            "StatefulPartitionedCall", "Switch")  # fmt: skip
 
 
-def summary(graph: Graph, orphans: frozenset[str] = frozenset(), mind: Sequence[str] = ()) -> str:
-    """Returns name, size, inputs, outputs, scopes, variables, collections and op types of a graph, and what to mind."""
+def summary(graph: Graph, orphans: frozenset[str] = frozenset(), warnings: Sequence[str] = ()) -> str:
+    """Returns name, size, inputs, outputs, scopes, variables, collections and op types of a graph, and warnings."""
     edges = len(graph.data.node)
     head = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(edges, 'edges')}"
     if len(graph.control.node):
@@ -64,7 +64,7 @@ def summary(graph: Graph, orphans: frozenset[str] = frozenset(), mind: Sequence[
         lines.append("  op types: " + ", ".join(f"{counts[i]} {kinds[i]}" for i in order))
     if orphans:
         lines.append(f"  {counted(len(orphans), 'orphans')} left by undo")
-    lines += [f"  mind: {sentence}" for sentence in mind]
+    lines += [f"  warning: {sentence}" for sentence in warnings]
     return "\n".join(lines)
 
 

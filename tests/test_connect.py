@@ -320,7 +320,7 @@ def test_a_folder_given_by_names_behind_its_signature_is_trained_as_one_with_wha
     inside = gs.open(str(tmp_path), signature="serving_default")
     (start,), (end,) = inside.inputs.values(), inside.outputs.values()
     sup = gs.connect({"enc": enc, "dec": str(tmp_path)}, {"enc/out:0": f"dec/{start}"})
-    assert "mind" not in str(sup)
+    assert "warning" not in str(sup)
     feed = {"enc/in:0": FRAMES}
     with sup.graph.as_default():
         variables = tf1.trainable_variables()
@@ -347,7 +347,7 @@ def test_a_folder_given_by_its_own_names_stays_one_call_and_says_how_it_is_train
     for text in (str(sup), str(sup.history[-1])):
         assert "dec is one call op, with its variables in no collection" in text
         assert f"give gs.open({str(tmp_path)!r}, signature='serving_default') and the names in that" in text
-    assert "mind" not in str(gs.connect({"enc": encoder()}))
+    assert "warning" not in str(gs.connect({"enc": encoder()}))
 
 
 def test_a_name_that_is_nowhere_in_a_folder_is_told_of_the_signature(tmp_path):

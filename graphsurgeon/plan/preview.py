@@ -170,7 +170,7 @@ class Preview:
         elif effect.steps and not effect.faults:
             lines.append("nothing that exists is touched")
         if effect.warnings:
-            lines += ["mind", *(f"  {w}" for w in effect.warnings)]
+            lines += ["warnings", *(f"  {w}" for w in effect.warnings)]
         faults = self.backend.check(effect)
         if faults:
             lines += ["cannot be applied", *("  " + str(f).replace("\n", "\n    ") for f in faults)]
@@ -206,7 +206,7 @@ def _slice_lines(effect: Effect) -> list[str]:
         lines += ["makes again", f"  {one.text}:", f"{indent}{_kinds(copied.types)}"]
         own = sorted(set(copied.closure.shared.nonzero()[0].tolist()) & {op for op, _ in copied.external})
         state = [name for name in copied.source.state.variables if name in {copied.source.names[i] for i in own}]
-        lines += [f"{indent}came along: {sentence}" for sentence in one.along]
+        lines += [f"{indent}also copied: {sentence}" for sentence in one.along]
         lines += [f"{indent}shares {counted(len(state), 'variables')}"] if state else []
     return lines
 
@@ -261,7 +261,7 @@ def _copied_lines(preview: Preview, copied: Copied, alone: bool) -> list[str]:
     if copied.collections:
         lines.append("  entries in collections:")
         lines += _some([f"{c.name}  {c.count}" for c in copied.collections], "    ", 8)
-    lines += [f"  came along: {p}" for p in copied.closure.pulled]
+    lines += [f"  also copied: {p}" for p in copied.closure.pulled]
     return lines
 
 

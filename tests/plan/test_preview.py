@@ -27,7 +27,7 @@ def test_text():
         "connects",
         "  net/mm:0 -> t/net/drop input 0 (was net/mm:0)",
         "nothing that exists is touched",
-        "mind",
+        "warnings",
         "  leak: rate:0 became a placeholder without being marked as input",
         "  1 control input from outside dropped: side after rate",
     ]
@@ -38,7 +38,7 @@ def test_text_of_variables_and_what_came_along():
     lines = str(plan).splitlines()
     assert "  1 variable of their own:" in lines
     assert "    t/net/w  float32 (2, 3)  current value" in lines
-    assert "  came along: 2 ops: initial values and readers of 1 variable" in lines
+    assert "  also copied: 2 ops: initial values and readers of 1 variable" in lines
     initial = Plan(Graph.of([])).copy(select(G), to="t", variables="initial", values={"net/w": 1})
     assert "    t/net/w  float32 (2, 3)  initial value" in str(initial)
 
@@ -47,7 +47,7 @@ def test_shared_variables_are_said():
     plan = Plan(G).copy(select(G, scope="net"), to="t", unmapped="keep", variables="share")
     lines = str(plan).splitlines()
     assert lines[lines.index("  1 variable shared with the original:") + 1] == "    net/w  float32 (2, 3)"
-    assert not any("came along" in line for line in lines)
+    assert not any("also copied" in line for line in lines)
     assert {"kind": "shared", "name": "net/w", "was": "net/w", "what": "float32 (2, 3), the original's"} in (
         plan.preview().table()
     )

@@ -143,9 +143,9 @@ class Match:
     def __str__(self) -> str:
         lines = [", ".join(f"{key} = {name}" for key, name in self.ops.items())]
         lines += [f"  {key} is {name}" for key, name in self.inputs.items()]
-        lines += [f"  mind: {tensor} is read by {reader}, input {at}, too" for tensor, reader, at in self.external]
-        lines += [f"  mind: {inside} waits for {outside}" for inside, outside in self.control_inputs]
-        lines += [f"  mind: {outside} waits for {inside}" for inside, outside in self.control_outputs]
+        lines += [f"  warning: {tensor} is read by {reader}, input {at}, too" for tensor, reader, at in self.external]
+        lines += [f"  warning: {inside} waits for {outside}" for inside, outside in self.control_inputs]
+        lines += [f"  warning: {outside} waits for {inside}" for inside, outside in self.control_outputs]
         return "\n".join(lines)
 
 

@@ -130,7 +130,7 @@ def test_names_of_ops_inputs_and_outputs():
     assert found[0:1] == (found[0],)
     assert str(found).splitlines()[1:] == [
         "  m = net/mm, d = net/drop", "    x is x:0", "    y is net/w/read:0", "    z is rate:0",
-        "    mind: net/mm:0 is read by parts, input 0, too",
+        "    warning: net/mm:0 is read by parts, input 0, too",
     ]  # fmt: skip
 
 
@@ -147,8 +147,8 @@ def test_control_edges_are_respected_and_those_from_outside_reported():
     one = match(g, plain_edges)[0]
     assert one.control_inputs == (("b", "w"),)
     assert one.control_outputs == (("a", "w"), ("b", "late"))
-    assert "mind: b waits for w" in str(one)
-    assert "mind: late waits for b" in str(one)
+    assert "warning: b waits for w" in str(one)
+    assert "warning: late waits for b" in str(one)
     held = pattern(X, ("p", "Neg", ["x"]), ("n", "NoOp", ["^p"]), ("q", "Exp", ["p", "^n"]))
     assert match(g, held)[0].ops == {"p": "a", "n": "w", "q": "b"}
     direct = match(g, pattern(X, ("p", "Neg", ["x"]), ("q", "Exp", ["p", "^p"])))

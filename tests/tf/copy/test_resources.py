@@ -147,7 +147,7 @@ def test_a_replica_and_a_supergraph_say_that_a_table_starts_empty():
         replica = gs.duplicate(graph, values=session)
     assert "warning: held starts empty" in str(replica)
     assert replica.run("ids:0", {"words:0": ["a"]}).tolist() == [-1]
-    assert "mind: m/held starts empty" in str(gs.connect({"m": graph}).history[-1])
+    assert "warning: m/held starts empty" in str(gs.connect({"m": graph}).history[-1])
 
 
 def test_a_queue_that_nothing_in_the_copy_fills_starts_empty():
