@@ -15,7 +15,6 @@ PRIVATE = sorted((ROOM / "private").glob("[!_]*.py"))
 DOORS = {
     "elements": "test_recursive_copy.py",
     "copy/node_defs": "tf/copy/test_append.py",
-    "copy/provenance": "test_origins.py",
     "functions/calls": "tf/functions/test_inline.py",
     "open/nodes": "tf/open/test_snapshot.py",
     "run/devices": "replica/test_cluster.py",
