@@ -98,6 +98,6 @@ def _leftover(graph: Graph, i: int, read: Mask, done: set[str]) -> bool:
         return False
     block = int(graph.data.row(i)[0])
     if graph.types[block] == "Switch":
-        first, second = graph.input_names(block)
-        return first == second  # the two sides of a cond's own pivot
+        ends = graph.input_names(block)
+        return len(ends) == 2 and ends[0] == ends[1]  # the two sides of a cond's own pivot
     return graph.types[block] in _BLOCKS and bool(read[graph.consumers.row(block)].any())

@@ -106,3 +106,8 @@ def test_empty_collections_are_not_shown():
 def test_names_from_strangers_are_only_text():
     g = Graph.of([("a\n<b>", "Placeholder", [])])
     assert "<b>" in summary(g)
+
+
+def test_a_switch_that_has_lost_an_input_is_said_like_any_other():
+    g = Graph.of([("p", "Const", []), ("s", "Switch", ["p"]), ("t", "Identity", ["s:1"])])
+    assert "outputs  t" in summary(g)

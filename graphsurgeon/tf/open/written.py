@@ -290,13 +290,12 @@ class _State:
     # -- loops, conds, tables, queues -----------------------------------------------------------
 
     def _contexts(self, protos: Iterable[Any]) -> tuple[frozenset[str], ...]:
-        found = [
-            frozenset(_parts_of(proto))
-            for proto in protos
-            if isinstance(proto, (control_flow_pb2.WhileContextDef, control_flow_pb2.CondContextDef))
-        ]
+        kinds = (control_flow_pb2.WhileContextDef, control_flow_pb2.CondContextDef)
+        index = self._graph.index
+        made = [frozenset(n for n in _parts_of(p) if n in index) for p in protos if isinstance(p, kinds)]
+        found = [one for one in made if one]  # of a damaged one, nothing may be there
         outer = [one for one in dict.fromkeys(found) if not any(one < other for other in found)]
-        first = {one: min(self._graph.index[name] for name in one) for one in outer}
+        first = {one: min(index[name] for name in one) for one in outer}
         return tuple(sorted(outer, key=first.__getitem__))
 
     def _starters(self, protos: Iterable[Any]) -> dict[str, tuple[str, ...]]:

@@ -171,3 +171,13 @@ def test_a_collection_that_is_damaged():
     read = written(meta.graph_def, meta, asked="open('x.meta')")
     with refuses(OpenError, "open('x.meta')", "collection 'variables' is damaged", "Give the GraphDef alone"):
         read.state  # noqa: B018
+
+
+def test_a_context_of_a_loop_that_is_not_there():
+    meta = exported(loops())
+    context = meta.collection_def["while_context"].bytes_list
+    meta.graph_def.ClearField("node")
+    meta.graph_def.node.add(name="x", op="NoOp")
+    only = tf1.MetaGraphDef(graph_def=meta.graph_def)
+    only.collection_def["while_context"].bytes_list.value.extend(context.value)
+    assert written(only.graph_def, only).state.contexts == ()
