@@ -9,7 +9,7 @@ from typing import Any
 from .errors import PlanError
 from .graph.graph import Graph
 from .graph.live import TFGraph, TFSession
-from .graph.opened import Opened
+from .graph.opened import Opened, Unmade
 from .history import Timeline
 from .ledger import Ledger
 
@@ -95,7 +95,8 @@ class Values:
             wrong = f"an object of type {type(session).__name__} is not a session"
             raise PlanError(f"session({session!r})", wrong, "Give a tf.compat.v1.Session, or nothing")
         own, timeline = session if session is not None else self._session, self._timeline
-        timeline.graph.get_operations()  # a graph that is there to look at only says so
+        if isinstance(timeline.graph, Unmade):
+            timeline.graph.refuse()
         new, handover = self._ledger.session(
             timeline.graph, own, config, timeline.log.now(), timeline.leftovers, initialise
         )

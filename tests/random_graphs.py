@@ -200,3 +200,18 @@ def flow_version(version: str) -> Iterator[None]:
         yield
     finally:
         (tf1.enable_control_flow_v2 if before else tf1.disable_control_flow_v2)()
+
+
+def tangle(size: int, seed: int) -> tuple[Any, list[Any], Any]:
+    """A graph of random edges, ops with several outputs and readers among them."""
+    random, graph = np.random.default_rng(seed), tf.Graph()
+    with graph.as_default():
+        pool = [tf1.placeholder(tf.float32, [4], name=f"x{i}") for i in range(3)]
+        for _ in range(size):
+            a, b = (pool[i] for i in random.integers(0, len(pool), 2))
+            if random.integers(0, 4) == 0:
+                low, high = tf.split(a, 2)
+                pool += [tf.concat([low, high], 0), tf.concat([high, high], 0)]
+            else:
+                pool.append(tf.add(a, b) if random.integers(0, 2) else tf.negative(a))
+    return graph, pool, random

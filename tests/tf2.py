@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+import graphsurgeon as gs
+
 tf1 = tf.compat.v1
 ROWS = np.random.RandomState(0).rand(3, 2).astype(np.float32)
 SEQUENCES = np.random.RandomState(1).rand(3, 6, 4).astype(np.float32)
@@ -83,6 +85,16 @@ class Words(tf.Module):
 def values(thing: Any) -> list[np.ndarray]:
     """Returns the values of the variables of a module or model."""
     return [v.numpy() for v in thing.variables]
+
+
+def gained(ed: Any) -> Any:
+    """Puts a copy of a plain part, a gain with a variable of its own, behind result ``y`` of an opened `Net`."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 3], name="x")
+        tf.multiply(x, tf1.get_variable("gain", initializer=[2.0, 3.0, 4.0]), name="gained")
+    part = gs.open(graph)
+    return ed.apply(ed.plan().copy(part.select(inputs="x:0", outputs="gained:0"), to="more",
+                                   inputs={"x:0": ed.outputs["y"]}, values=part))  # fmt: skip
 
 
 @cache

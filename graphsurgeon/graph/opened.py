@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from ..errors import OpenError
 from .graph import Graph
@@ -24,10 +24,14 @@ class Unmade:
     def __init__(self, refusal: OpenError, functions: Mapping[str, Any]) -> None:
         self.refusal, self._functions = refusal, functions
 
+    def refuse(self) -> NoReturn:
+        """Says why there is no live graph; raises OpenError."""
+        raise OpenError(self.refusal.asked, self.refusal.wrong, self.refusal.instead)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("__", "graphsurgeon")):  # what Python asks of any object, and this package notes on it
             raise AttributeError(name)
-        raise OpenError(self.refusal.asked, self.refusal.wrong, self.refusal.instead)
+        self.refuse()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from .graph import Edges, Graph, Mask
 from .told import Told
 from .traversal import backward, strong_components
 
-TURNING = ("NextIteration", "RefNextIteration")
+#: What closes a loop of TF1: what goes round, and where it comes in again.
+TURNING, MERGING = ("NextIteration", "RefNextIteration"), ("Merge", "RefMerge")
 #: op, position of its input, (producer, output).
 Edge = tuple[int, int, tuple[int, int]]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -12,6 +11,7 @@ from graphsurgeon import graph_editor as ge
 from graphsurgeon.graph_editor.faults import WrongType, WrongValue
 from tests.cost import growth, lines
 from tests.graphs import tf1, tiny
+from tests.random_graphs import tangle
 from tests.refusal import refuses
 
 
@@ -100,21 +100,6 @@ def test_walks_are_linear():
 
     lines(walks(100))  # what is made at the first
     assert growth(walks, 1_000, 8_000) < 10
-
-
-def tangle(size: int, seed: int):
-    """A graph of random edges, ops with several outputs and readers among them."""
-    random, graph = np.random.default_rng(seed), tf.Graph()
-    with graph.as_default():
-        pool = [tf1.placeholder(tf.float32, [4], name=f"x{i}") for i in range(3)]
-        for _ in range(size):
-            a, b = (pool[i] for i in random.integers(0, len(pool), 2))
-            if random.integers(0, 4) == 0:
-                low, high = tf.split(a, 2)
-                pool += [tf.concat([low, high], 0), tf.concat([high, high], 0)]
-            else:
-                pool.append(tf.add(a, b) if random.integers(0, 2) else tf.negative(a))
-    return graph, pool, random
 
 
 def from_op_to_op(seeds, near, within):

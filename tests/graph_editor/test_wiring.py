@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -10,6 +9,7 @@ import graphsurgeon.graph_editor as ge
 from graphsurgeon.graph_editor import wiring
 from graphsurgeon.tf import elements
 from graphsurgeon.tf.edit import rewire as rewiring
+from tests.random_graphs import tangle
 
 tf1 = tf.compat.v1
 
@@ -19,21 +19,6 @@ def small(monkeypatch):
     """Every walk counts as a large one."""
     monkeypatch.setattr(wiring, "LARGE", 0)
     monkeypatch.setattr(wiring, "SHARE", 10**9)
-
-
-def tangle(size: int, seed: int):
-    """A graph of random edges, ops with several outputs and readers among them."""
-    random, graph = np.random.default_rng(seed), tf.Graph()
-    with graph.as_default():
-        pool = [tf1.placeholder(tf.float32, [4], name=f"x{i}") for i in range(3)]
-        for _ in range(size):
-            a, b = (pool[i] for i in random.integers(0, len(pool), 2))
-            if random.integers(0, 4) == 0:
-                low, high = tf.split(a, 2)
-                pool += [tf.concat([low, high], 0), tf.concat([high, high], 0)]
-            else:
-                pool.append(tf.add(a, b) if random.integers(0, 2) else tf.negative(a))
-    return graph, pool, random
 
 
 def calls(graph, pool, random):

@@ -7,13 +7,13 @@ from typing import Any
 
 from ...errors import OpenError
 from ...graph.collector import gc_paused
+from ...graph.rewired import MERGING, TURNING
 from ...words import counted
 from ..functions.library import referred
 from ..private.graphs import op_definition
 from .size_folding import Read, Walks, shape, slow_sizes
 
 _DAMAGED = "The file is damaged: write it again"
-_NEXT, _MERGE = frozenset({"NextIteration", "RefNextIteration"}), frozenset({"Merge", "RefMerge"})
 #: TensorFlow reads an output number modulo 2 ** 32: 'x:4294967296' would be 'x:0'.
 _MOST_OUTPUT = 2**31 - 1
 #: A list attribute that claims more than this many inputs or outputs would take gigabytes.
@@ -77,7 +77,7 @@ def _refuse_nodes(nodes: Any, asked: str, place: str) -> None:
                     _DAMAGED,
                 )
     walks = Walks(read)
-    if not _NEXT.isdisjoint(read.kinds):
+    if not set(TURNING).isdisjoint(read.kinds):
         _refuse_loops(walks, asked, place)
     for number in [i for i, kind in enumerate(read.kinds) if fragile(kind)]:
         wrong = fault(nodes[number], walks.giver(number))
@@ -91,8 +91,8 @@ def _refuse_nodes(nodes: Any, asked: str, place: str) -> None:
 
 def _refuse_loops(walks: Walks, asked: str, place: str) -> None:
     """The importer counts on a Merge that closes a loop to have one input from outside of it."""
-    turns = {i for i, kind in enumerate(walks.kinds) if kind in _NEXT}
-    for number in [i for i, kind in enumerate(walks.kinds) if kind in _MERGE]:
+    turns = {i for i, kind in enumerate(walks.kinds) if kind in TURNING}
+    for number in [i for i, kind in enumerate(walks.kinds) if kind in MERGING]:
         before = walks.before(number)
         outside = sum(i not in turns for i in before)
         if outside > 1 and outside < len(before):

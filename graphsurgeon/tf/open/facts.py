@@ -80,7 +80,7 @@ def attribute_text(value: Any, most: int = 120) -> str:
     if kind == "tensor":
         return _constant(value.tensor)
     if kind == "type":
-        return _dtype(value.type)
+        return dtype_name(value.type)
     if kind == "shape":
         return _shape(value.shape)
     if kind == "s":
@@ -99,7 +99,7 @@ def _list(items: Any) -> str:
     if items.s:
         return "[" + ", ".join(repr(bytes(v))[1:] for v in items.s[:8]) + "]"
     if items.type:
-        return "[" + ", ".join(_dtype(v) for v in items.type) + "]"
+        return "[" + ", ".join(dtype_name(v) for v in items.type) + "]"
     if items.shape:
         return "[" + ", ".join(_shape(v) for v in items.shape) + "]"
     return "[" + ", ".join(f"function {f.name}" for f in items.func) + "]"
@@ -111,7 +111,8 @@ def _shape(shape: Any) -> str:
     return "(" + ", ".join("?" if d.size < 0 else str(d.size) for d in shape.dim) + ")"
 
 
-def _dtype(number: int) -> str:
+def dtype_name(number: int) -> str:
+    """Returns the name of a dtype given by its number, which a file may have made up."""
     try:
         return str(tf.as_dtype(number).name)
     except TypeError:
@@ -122,8 +123,8 @@ def _constant(proto: Any) -> str:
     try:
         array = tf.make_ndarray(proto)
     except (TypeError, ValueError):
-        return f"a constant of {_dtype(proto.dtype)} that cannot be read"
-    head = f"{_dtype(proto.dtype)} {_shape(proto.tensor_shape)}"
+        return f"a constant of {dtype_name(proto.dtype)} that cannot be read"
+    head = f"{dtype_name(proto.dtype)} {_shape(proto.tensor_shape)}"
     flat = array.reshape(-1)
     if not flat.size:
         return head

@@ -69,7 +69,7 @@ def opened(
     if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
         return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, Unmade):
-        thing.get_operations()  # which says why there is no graph
+        thing.refuse()
     if isinstance(thing, Message):
         return _from_proto(thing, None, f"open({type(thing).__name__})", tags)
     raise OpenError(
@@ -142,7 +142,9 @@ def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
     if hasattr(proto, "graph_def"):
         made = _made(proto.graph_def, asked, proto)
         values = None if made.refusal else _checkpoint_values(proto, path, made.graph)
-        lack = f"there is no {_prefix(path).name}.index" if path is not None and values is None else ""
+        lack = ""
+        if path is not None and values is None and not made.refusal:
+            lack = f"there is no {_prefix(path).name}.index"
         ends = signature_ends(proto)
         return replace(made, title="meta graph", code="gs.open(meta_graph)", values=values, ends=ends, lack=lack)
     if hasattr(proto, "node"):
@@ -161,7 +163,7 @@ def _made(graph_def: Any, asked: str, meta: Any = None) -> Opened:
         stand_in = Unmade(refusal, functions)
         with suppress(SurgeryError):  # what cannot even be read is refused as it was
             read = written(graph_def, meta, asked=asked, owner=stand_in)
-            if read.state is not None:
+            if read.state is not None:  # asked for here, where a damaged collection shows
                 return Opened(stand_in, read=read)
         raise
     _fill_collections(graph, meta, asked)
@@ -212,20 +214,6 @@ def _pick(saved: Any, tags: Any, asked: str) -> Any:
             asked, f"it has no graph with tags {wanted}", f"It has tags={' and tags='.join(map(str, have))}"
         )
     return saved.meta_graphs[have.index(wanted)]
-
-
-def imported(graph_def: Any, asked: str, meta: Any = None) -> TFGraph:
-    """Returns a new `tf.Graph` with these nodes under their own names, and the collections of `meta`.
-
-    Raises:
-        OpenError: an op type is unknown, a name is not allowed, TensorFlow refuses the nodes or would not survive
-            them, or a collection is damaged.
-    """
-    _refuse_names(graph_def, asked)
-    refuse_deadly(graph_def, asked)
-    graph = _imported(graph_def, asked)
-    _fill_collections(graph, meta, asked)
-    return graph
 
 
 def _imported(graph_def: Any, asked: str) -> Any:

@@ -14,14 +14,16 @@ from tensorflow.core.protobuf import control_flow_pb2, queue_runner_pb2, saver_p
 from ...errors import OpenError, SelectionError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph, TensorInfo, shape_text
+from ...graph.names import op_name
 from ...graph.provenance import COLLECTION
+from ...graph.rewired import MERGING, TURNING
 from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo
 from ..copy.resources import HOLDERS, fills
 from ..private.graphs import collection_reader, op_definition
+from .facts import dtype_name
 
 tf1 = tf.compat.v1
 _ASSIGN = frozenset({"Assign", "AssignVariableOp"})
-_NEXT, _MERGE = ("NextIteration", "RefNextIteration"), ("Merge", "RefMerge")
 #: Of these, the file says the shape of output 0 in an attribute; a handle is a scalar.
 _SHAPED = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "VariableV2", "ImmutableConst"})
 #: Before this version of graphs, a placeholder wrote an unknown shape as that of a scalar.
@@ -79,8 +81,8 @@ def _import_order(graph: Graph) -> list[int] | None:
     It takes the first op of the file whose inputs are all there; a ``Merge`` that closes a loop waits for one of its
     inputs only. Ops on a cycle that is no loop come last: TensorFlow refuses them.
     """
-    loops = graph.typed(_MERGE)
-    back = loops[graph.data.rows] & graph.typed(_NEXT)[graph.data.node]
+    loops = graph.typed(MERGING)
+    back = loops[graph.data.rows] & graph.typed(TURNING)[graph.data.node]
     late = (graph.data.node >= graph.data.rows) & ~back
     if not late.any() and not (graph.control.node >= graph.control.rows).any():
         return None
@@ -155,20 +157,13 @@ def _dtypes(arg: Any, node: Any, signature: Any) -> list[str]:
         number = arg.type or _attribute(node, signature, arg.type_attr).type
         count = _attribute(node, signature, arg.number_attr).i if arg.number_attr else 1
         numbers = [number] * count
-    return [_dtype(number, arg.is_ref) for number in numbers]
+    return [dtype_name(number) + "_ref" * arg.is_ref for number in numbers]
 
 
 def _attribute(node: Any, signature: Any, name: str) -> Any:
     if name in node.attr:
         return node.attr[name]
     return next((attr.default_value for attr in signature.attr if attr.name == name), tf1.AttrValue())
-
-
-def _dtype(number: int, ref: bool) -> str:
-    try:
-        return tf.as_dtype(number).name + "_ref" * ref
-    except TypeError:
-        return f"dtype {number}"
 
 
 def _dims(shape: Any) -> tuple[int | None, ...] | None:
@@ -218,14 +213,14 @@ class _State:
         if isinstance(item, Entry):
             return item
         if isinstance(item, variable_pb2.VariableDef):
-            return Entry("variable", _op_of(item.variable_name))
+            return Entry("variable", op_name(item.variable_name))
         if isinstance(item, queue_runner_pb2.QueueRunnerDef):
-            return Entry("runner", _op_of(item.queue_name))
+            return Entry("runner", op_name(item.queue_name))
         if isinstance(item, saver_pb2.SaverDef):
             names = (item.filename_tensor_name, item.save_tensor_name, item.restore_op_name)
-            return Entry("structure", "Saver", tuple(_op_of(name) for name in names if name))
+            return Entry("structure", "Saver", tuple(op_name(name) for name in names if name))
         if isinstance(item, (control_flow_pb2.WhileContextDef, control_flow_pb2.CondContextDef)):
-            parts = (_op_of(item.pivot_name),) if item.pivot_name else ()
+            parts = (op_name(item.pivot_name),) if item.pivot_name else ()
             return Entry("structure", type(item).__name__.removesuffix("Def"), parts)
         return Entry("value", repr(item)[:80])
 
@@ -237,7 +232,7 @@ class _State:
         for collection, found in items.items():
             for item in found:
                 if isinstance(item, variable_pb2.VariableDef):
-                    name = _op_of(item.variable_name)
+                    name = op_name(item.variable_name)
                     known.setdefault(name, item)
                     inside.setdefault(name, []).append(collection)
         infos = {}
@@ -263,14 +258,14 @@ class _State:
             initializer="" if assign is None else graph.names[assign],
             initial_value="" if assign is None else self._assigned(assign),
             snapshot=snapshot,
-            dtype=_dtype(node.attr["dtype"].type, False),
+            dtype=dtype_name(node.attr["dtype"].type),
             shape=shape_text(_dims(node.attr["shape"].shape)),
             resource=node.op == "VarHandleOp",
         )
 
     def _registered(self, info: VariableInfo, proto: Any, inside: list[str]) -> VariableInfo:
         """A variable as a collection says it is made."""
-        assign = self._graph.index.get(_op_of(proto.initializer_name))
+        assign = self._graph.index.get(op_name(proto.initializer_name))
         return VariableInfo(
             op=info.op,
             initializer=proto.initializer_name,
@@ -308,7 +303,7 @@ class _State:
         for proto in protos:
             if isinstance(proto, queue_runner_pb2.QueueRunnerDef):
                 names = [*proto.enqueue_op_name, proto.close_op_name, proto.cancel_op_name]
-                found[_op_of(proto.queue_name)] = tuple(_op_of(name) for name in names if name)
+                found[op_name(proto.queue_name)] = tuple(op_name(name) for name in names if name)
         return found
 
     def _fills(self, reader: int) -> bool:
@@ -318,15 +313,11 @@ class _State:
         return fills(node.op, inner, [graph.types[i] for i in graph.data.row(reader).tolist()])
 
 
-def _op_of(name: str) -> str:
-    return name.partition(":")[0]
-
-
 def _parts_of(proto: Any) -> Iterator[str]:
     """Yields the ops that a loop or cond is made of, those of nested ones included."""
     outside = set(proto.values_def.external_values)
-    yield from (_op_of(name) for name in proto.values_def.values if name not in outside)
+    yield from (op_name(name) for name in proto.values_def.values if name not in outside)
     fields = ("pred_name", "pivot_name", "pivot_for_pred_name", "pivot_for_body_name", "maximum_iterations_name")
-    yield from (_op_of(name) for field in fields if (name := getattr(proto, field, "")))
+    yield from (op_name(name) for field in fields if (name := getattr(proto, field, "")))
     for nested in proto.nested_contexts:
         yield from _parts_of(getattr(nested, nested.WhichOneof("ctxt")))

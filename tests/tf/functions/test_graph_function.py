@@ -13,7 +13,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
 from tests.graphs import KINDS, look, model, tiny
 from tests.refusal import refuses
-from tests.tf2 import FEEDS, ROWS, Loop, Net, Words, keras_model
+from tests.tf2 import FEEDS, ROWS, Loop, Net, Words, gained, keras_model
 
 tf1 = tf.compat.v1
 TWO = np.array([[1.0, 2.0]], np.float32)
@@ -271,12 +271,7 @@ def test_edits_are_in_it():
     """The edited graph is what runs: here a part of another model in place of the head."""
     net = Net()
     ed = gs.open(net.forward)
-    with tf.Graph().as_default() as graph:
-        x = tf1.placeholder(tf.float32, [None, 3], name="x")
-        tf.multiply(x, tf1.get_variable("gain", initializer=[2.0, 3.0, 4.0]), name="gained")
-    part = gs.open(graph)
-    done = ed.apply(ed.plan().copy(part.select(inputs="x:0", outputs="gained:0"), to="more",
-                                   inputs={"x:0": ed.outputs["y"]}, values=part))  # fmt: skip
+    done = gained(ed)
     f = ed.function(ed.inputs, done["gained:0"])
     np.testing.assert_array_equal(f(ROWS), net.forward(ROWS)["y"] * [2.0, 3.0, 4.0])
     assert sorted(v.name for v in f.variables) == ["layer/b:0", "layer/w:0", "more/gain:0"]

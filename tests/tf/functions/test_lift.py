@@ -10,7 +10,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
 from graphsurgeon.tf.functions import lift
 from tests.refusal import refuses
-from tests.tf2 import FEEDS, ROWS, Loop, Net, Words, keras_model, values
+from tests.tf2 import FEEDS, ROWS, Loop, Net, Words, gained, keras_model, values
 
 tf1 = tf.compat.v1
 
@@ -256,12 +256,7 @@ def test_a_model_on_top_of_another():
 def test_a_plain_part_goes_into_an_opened_function():
     net = Net()
     ed = gs.open(net.forward)
-    with tf.Graph().as_default() as graph:
-        x = tf1.placeholder(tf.float32, [None, 3], name="x")
-        tf.multiply(x, tf1.get_variable("gain", initializer=[2.0, 3.0, 4.0]), name="gained")
-    part = gs.open(graph)
-    done = ed.apply(ed.plan().copy(part.select(inputs="x:0", outputs="gained:0"), to="more",
-                                   inputs={"x:0": ed.outputs["y"]}, values=part))  # fmt: skip
+    done = gained(ed)
     want = net.forward(ROWS)["y"] * [2.0, 3.0, 4.0]
     np.testing.assert_array_equal(ed.session().run(done["gained:0"], {"x:0": ROWS}), want)
 
