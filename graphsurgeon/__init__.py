@@ -26,6 +26,7 @@ from .evolve import Candidate, Evolution, Generation, candidate, crossover, evol
 from .graph.boundary import Boundary, Leak
 from .graph.diff import Diff
 from .graph.graph import Graph
+from .graph.layers import Layer, Layers
 from .graph.match.match import Match, Matches
 from .graph.match.pattern import Pattern
 from .graph.reports import Restored, Saved, Transferred
@@ -49,6 +50,8 @@ __all__ = [
     "Boundary",
     "Leak",
     "OpView",
+    "Layer",
+    "Layers",
     "Plan",
     "Fault",
     "Preview",

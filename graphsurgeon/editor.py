@@ -14,6 +14,7 @@ from .functions import function_of, inlined
 from .graph.collector import gc_paused
 from .graph.explain import Path, WhyNot, explain
 from .graph.graph import Graph
+from .graph.layers import Layer, Layers
 from .graph.live import TFSession
 from .graph.match.match import STEPS, Matches, match
 from .graph.opened import Opened
@@ -78,6 +79,33 @@ class Editor:
     def outputs(self) -> dict[str, str]:
         """Of an opened function, result -> name of its tensor."""
         return dict(self.opened.outputs)
+
+    @property
+    def layers(self) -> Layers:
+        """The Keras layers of the graph as it is now: what each has made, and which edits have taken out.
+
+        Example:
+            >>> import graphsurgeon as gs, keras
+            >>> x = keras.Input((8,), name="x")
+            >>> model = keras.Model(x, keras.layers.Dense(2, "relu", name="head")(x), name="net")
+            >>> ed = gs.open(model)
+            >>> [(layer.path, layer.class_name) for layer in ed.layers]
+            [('x', 'InputLayer'), ('head', 'Dense')]
+            >>> ed.layer("head").inputs, ed.layer("head").variables
+            (('x:0',), ('head/kernel', 'head/bias'))
+        """
+        return self._timeline.layers
+
+    def layer(self, name: Any) -> Layer:
+        """Returns a Keras layer of the graph: its class, and the ops, inputs, outputs and variables it has here.
+
+        Args:
+            name: its name, or its path where it is inside a nested model: ``"encoder/dense"``; or the layer of Keras.
+
+        Raises:
+            SelectionError: there is none of this name, or several, or an edit has taken it out.
+        """
+        return self.layers.find(name)
 
     @property
     def snapshot(self) -> Graph:
@@ -686,7 +714,7 @@ class Editor:
             >>> gs.open(graph).inlined().snapshot.names
             ['x', 'PartitionedCall/twice/y', 'PartitionedCall/twice', 'PartitionedCall/Identity']
         """
-        made, call = inlined(self.snapshot, self.opened, self.values, calls)
+        made, call = inlined(self.snapshot, replace(self.opened, layers=self.layers), self.values, calls)
         return Editor(made, follows=(self._timeline.log, moment(), call))
 
     # -- showing ---------------------------------------------------------------------------------

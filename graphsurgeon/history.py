@@ -13,6 +13,7 @@ from .applied import Applied
 from .errors import PlanError, StalePlanError, SurgeryError
 from .graph.collector import gc_paused
 from .graph.graph import Graph
+from .graph.layers import Layers, moved
 from .graph.live import TFGraph, TFOp
 from .graph.names import free_name, op_name
 from .graph.opened import Opened, Unmade
@@ -278,6 +279,8 @@ class Timeline:
         self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(self.graph), follows)
         self.log.editor = weakref.ref(self)
         self._snapshot = snapshot
+        self._first_layers = opened.layers
+        self._layers: tuple[tuple[int, ...], Layers] = ((), opened.layers)  # after these steps
         self._left: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
         self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
         if opened.code:
@@ -296,6 +299,20 @@ class Timeline:
         self._snapshot = current = snapshot(self.graph, self._snapshot, self.log.title)
         self.log.snapshots.add(current)
         return current
+
+    @property
+    def layers(self) -> Layers:
+        """The Keras layers of the graph as it is now."""
+        anew = [event for event in self.log.now() if event.before is not None]
+        steps = tuple(event.number for event in anew)
+        if self._layers[0] != steps:
+            found = self._first_layers
+            for event in anew:
+                effect = event.applied.effect
+                names = {**effect.renamed, **{old: new for one in effect.replaced for old, new in one.outputs.items()}}
+                found = moved(found, effect.after, names, f"step {event.number}, {event.text}")
+            self._layers = steps, found
+        return self._layers[1]
 
     @property
     def orphans(self) -> frozenset[str]:

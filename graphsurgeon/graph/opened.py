@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from ..errors import OpenError
 from .graph import Graph
+from .layers import Layers
 from .live import TFGraph, TFSession
 
 LIVE = ("gs.open(graph)", "gs.open(session)")
@@ -50,6 +51,7 @@ class Opened:
         packed: of a function: makes of its results what it returns.
         lack: why a variable has no value, where a file of values that belongs to the graph is not there.
         read: the snapshot, where the file was read without TensorFlow.
+        layers: the Keras layers whose ops are in it.
     """
 
     graph: TFGraph | Unmade
@@ -64,6 +66,7 @@ class Opened:
     packed: Callable[[Sequence[Any]], Any] | None = None
     lack: str = ""
     read: Graph | None = None
+    layers: Layers = field(default_factory=Layers)
 
     def __post_init__(self) -> None:
         if not any(self.ends):

@@ -38,6 +38,7 @@ class Lifted:
         inputs: argument -> name of its placeholder's tensor.
         outputs: result -> name of its tensor.
         packed: makes of the results, in that order, what the function returns.
+        moved: tensor of the function's body -> the one that stands for it, where that has another name.
     """
 
     graph: TFGraph
@@ -45,6 +46,7 @@ class Lifted:
     inputs: dict[str, str]
     outputs: dict[str, str]
     packed: Callable[[Sequence[Any]], Any]
+    moved: dict[str, str]
 
 
 def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Lifted:
@@ -86,14 +88,19 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
     carry_out(plan.effect, graph)
     copied = plan.effect.copies[0]
     moved = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
-    arguments = list(body.inputs)[: len(body.inputs) - len(concrete.captured_inputs)]
     return Lifted(
         graph,
         values,
-        {t.op.name: t.name for t in arguments},
+        {t.op.name: t.name for t in arguments_of(concrete)},
         {key: moved.get(t.name, t.name) for key, t in _results(concrete)},
         partial(_packed, concrete.structured_outputs),
+        moved,
     )
+
+
+def arguments_of(concrete: Any) -> list[Any]:
+    """Returns the tensors of a function's body that are its arguments; what it captures stands behind them."""
+    return list(concrete.graph.inputs)[: len(concrete.graph.inputs) - len(concrete.captured_inputs)]
 
 
 def _packed(structure: Any, results: Sequence[Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from ...words import counted
 from ..private.eager import eager, is_trackable, keras_built_shapes, keras_inputs
 from ..private.functions import function_name, traces
 from ..run.errors import told
+from .layer_calls import Seen, observed
 
 _Concrete = tf.types.experimental.ConcreteFunction
 _Function = tf.types.experimental.PolymorphicFunction
@@ -31,6 +32,8 @@ class Trace:
         code: the Python that opens it again.
         named: (variable, name) pairs, where the object knows better names than its variables have.
         keep: what must stay alive, since the function holds its variables weakly.
+        model: the Keras model or layer that it is the call of, if it is one.
+        seen: the calls of layers while it was traced.
     """
 
     concrete: Any
@@ -38,6 +41,8 @@ class Trace:
     code: str
     named: list[tuple[Any, str]] = field(default_factory=list)
     keep: Any = None
+    model: Any = None
+    seen: Sequence[Seen] = ()
 
 
 def is_traceable(thing: Any) -> bool:
@@ -217,15 +222,20 @@ def _keras_of(thing: Any) -> Any:
     """The package whose layer this is: `keras`, or `tf_keras`, which is Keras 2; None where it is not one."""
     for name in ("keras", "tf_keras"):
         package = sys.modules.get(name)
-        layer = getattr(package, "Layer", None) or getattr(getattr(package, "layers", None), "Layer", None)
+        layer = _layer_class(package)
         if isinstance(layer, type) and isinstance(thing, layer):
             return package
     return None
 
 
+def _layer_class(package: Any) -> Any:
+    return getattr(package, "Layer", None) or getattr(getattr(package, "layers", None), "Layer", None)
+
+
 def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
     asked = f"open({type(model).__name__} {model.name!r})"
-    backend = _keras_of(model).backend.backend()
+    package = _keras_of(model)
+    backend = package.backend.backend()
     if backend != "tensorflow":
         raise OpenError(
             asked,
@@ -237,11 +247,12 @@ def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
         specs = signature
 
     call = tf.function(lambda *args: model(*args, training=training), autograph=False)
-    concrete = _traced(call, specs, {}, asked)
+    with observed(_layer_class(package)) as seen:
+        concrete = _traced(call, specs, {}, asked)
     held = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
     named = [(variable, name) for variable, name in held if isinstance(variable, tf.Variable)]
     code = f"gs.open(model{_signed(signature)}{', training=True' * training})"
-    return Trace(concrete, model.name, code, named, (model, call))
+    return Trace(concrete, model.name, code, named, (model, call), model, seen)
 
 
 def _keras_specs(model: Any, asked: str) -> tuple[Any, ...]:

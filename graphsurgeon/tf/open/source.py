@@ -14,13 +14,15 @@ import tensorflow as tf
 from google.protobuf.message import Message
 
 from ...errors import OpenError, SurgeryError, nearest
+from ...graph.layers import Layers
 from ...graph.live import TFGraph
 from ...graph.opened import Opened, Unmade
 from ...words import counted, few
 from ..copy.imports import import_nodes
 from ..functions.inline import unwrapped
+from ..functions.layer_calls import layers_of
 from ..functions.library import adopt
-from ..functions.lift import lift
+from ..functions.lift import arguments_of, lift
 from ..functions.traces import Trace, is_traceable, saved_trace, trace
 from ..private.graphs import collection_reader, known_op
 from ..run.errors import told
@@ -96,7 +98,12 @@ def _from_trace(found: Trace, asked: str, flat: bool = False) -> Opened:
         # A signature is one call of the function that was saved: its ops are what people want to see.
         found_inside = unwrapped(graph, outputs.values())
         graph, outputs = found_inside.graph, {key: found_inside.tensors[name] for key, name in outputs.items()}
-    return Opened(graph, found.title, found.code, None, lifted.values, lifted.inputs, outputs, packed=lifted.packed)
+    layers = Layers()
+    if found.model is not None:
+        layers = layers_of(found.model, found.seen, found.concrete.graph, arguments_of(found.concrete), lifted)
+    return Opened(
+        graph, found.title, found.code, None, lifted.values, lifted.inputs, outputs, packed=lifted.packed, layers=layers
+    )
 
 
 def _short(thing: Any) -> str:

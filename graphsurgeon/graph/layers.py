@@ -1,0 +1,297 @@
+"""Layers: which ops of a graph each Keras layer has made, as values."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+from ..errors import SelectionError, nearest
+from ..words import counted, few
+from .graph import Graph
+from .names import op_name
+from .variables import VARIABLE_TYPES
+
+_OWN = (*VARIABLE_TYPES, "ReadVariableOp", "Const")
+NONE = "it was not opened from a Keras model, which alone knows its layers"
+"""Why a graph has no layers, where nobody says more."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a layer: the ops that it made, and the tensors it took and gave, by name."""
+
+    ops: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A Keras layer, with what it is in the graph. A layer that is shared has several calls.
+
+    Args:
+        name: its own name.
+        class_name: its class, as ``Conv2D``.
+        path: its name with those of the nested models and layers around it: ``encoder/dense``.
+        calls: what each call of it has made, in order.
+        variables: names of the variable ops that it reads; those of the layers inside it too.
+
+    Example:
+        >>> layer = Layer("dense", "Dense", "encoder/dense", (Call(("m/MatMul", "m/Add"), ("x:0",), ("m/Add:0",)),))
+        >>> print(layer)
+        encoder/dense  Dense: 2 ops, x:0 -> m/Add:0
+    """
+
+    name: str
+    class_name: str
+    path: str
+    calls: tuple[Call, ...] = ()
+    variables: tuple[str, ...] = ()
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """Names of the ops of all its calls; those that hold and read its variables stand in `variables`."""
+        return tuple(dict.fromkeys(op for call in self.calls for op in call.ops))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the tensors that its calls take."""
+        return tuple(dict.fromkeys(t for call in self.calls for t in call.inputs))
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the tensors that its calls give. A layer that does nothing here gives what it takes."""
+        return tuple(dict.fromkeys(t for call in self.calls for t in call.outputs))
+
+    def __str__(self) -> str:
+        parts = [counted(len(self.ops), "ops")]
+        parts += [counted(len(self.variables), "variables")] if self.variables else []
+        parts += [counted(len(self.calls), "calls")] if len(self.calls) > 1 else []
+        ends = f"{few(self.inputs) or 'nothing'} -> {few(self.outputs) or 'nothing'}"
+        return f"{self.path}  {self.class_name}: {', '.join([*parts, ends])}"
+
+
+@dataclass(frozen=True)
+class Layers(Sequence[Layer]):
+    """The layers of a graph, in the order of their first calls; a nested model stands before what is in it.
+
+    Args:
+        items: the layers.
+        gone: path of a layer that an edit has taken out -> how.
+        why: why there are none, where there are none.
+
+    Example:
+        >>> layers = Layers((Layer("a", "Dense", "net/a"), Layer("b", "ReLU", "net/b"), Layer("c", "Dense", "c")))
+        >>> layers.find("a").path, [layer.path for layer in layers.matching("net/*")], layers.text
+        ('net/a', ['net/a', 'net/b'], '3 (Dense 2, ReLU)')
+    """
+
+    items: tuple[Layer, ...] = ()
+    gone: Mapping[str, str] = field(default_factory=dict)
+    why: str = NONE
+
+    @overload
+    def __getitem__(self, at: int) -> Layer: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Layer]: ...
+
+    def __getitem__(self, at: int | slice) -> Layer | Sequence[Layer]:
+        return self.items[at]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __str__(self) -> str:
+        lines = [str(layer) for layer in self] or [f"no layers: {self.why}"]
+        return "\n".join([*lines, *(f"{path}  is gone: {how}" for path, how in self.gone.items())])
+
+    __repr__ = __str__
+
+    @property
+    def text(self) -> str:
+        """How many there are, of which classes."""
+        kinds = Counter(layer.class_name for layer in self)
+        return f"{len(self):,} ({few(kind + (f' {n:,}' if n > 1 else '') for kind, n in kinds.most_common())})"
+
+    def called(self, name: str) -> list[Layer]:
+        """Returns the layers of this path, else those of this name."""
+        return [one for one in self if one.path == name] or [one for one in self if one.name == name]
+
+    def matching(self, pattern: str) -> list[Layer]:
+        """Returns the layers whose path or name fits a pattern with ``*``, with no regard to case."""
+        low = pattern.lower()
+        return [one for one in self if any(fnmatch.fnmatchcase(t.lower(), low) for t in (one.path, one.name))]
+
+    def of_class(self, pattern: str) -> list[Layer]:
+        """Returns the layers whose class fits a pattern with ``*``, with no regard to case."""
+        return [one for one in self if fnmatch.fnmatchcase(one.class_name.lower(), pattern.lower())]
+
+    def find(self, name: Any, asked: str = "") -> Layer:
+        """Returns the layer of a path, or of a name that no other has.
+
+        Args:
+            name: text, a `Layer`, or a layer of Keras.
+            asked: the request, for messages.
+
+        Raises:
+            SelectionError: there is none, or there are several.
+        """
+        text = getattr(name, "path", None) if isinstance(name, Layer) else getattr(name, "name", name)
+        asked = asked or f"layer({text!r})"
+        if not isinstance(text, str):
+            raise SelectionError(asked, f"{name!r} is not the name of a layer", "Give it as text: layer('dense')")
+        found = self.called(text)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            wrong = f"{counted(len(found), 'layers')} are called {text!r}"
+            paths = list(dict.fromkeys(one.path for one in found))
+            if len(paths) < len(found):
+                raise SelectionError(asked, wrong, "Take one of them by its place: ed.layers[0]")
+            raise SelectionError(asked, wrong, f"Type its path: {' or '.join(map(repr, paths))}")
+        if text in self.gone:
+            raise SelectionError(asked, f"the layer {text!r} is gone: {self.gone[text]}", "ed.undo() brings it back")
+        raise self._missing(asked, f"there is no layer {text!r}", text)
+
+    def chosen(self, patterns: Iterable[str], asked: str) -> list[Layer]:
+        """Returns the layers of some names, paths or patterns.
+
+        Raises:
+            SelectionError: one of them fits nothing.
+        """
+        found = []
+        for pattern in patterns:
+            hits = self.called(pattern) or self.matching(pattern)
+            if not hits:
+                raise self._missing(asked, f"no layer fits {pattern!r}", pattern)
+            found += hits
+        return found
+
+    def _missing(self, asked: str, wrong: str, word: str) -> SelectionError:
+        if not self.items:
+            instead = "Open the keras.Model itself, or select by scope= or name="
+            return SelectionError(asked, f"the graph has no layers: {self.why}", instead)
+        close = nearest(word, [*(one.path for one in self), *(one.name for one in self)])
+        near = "Did you mean " + " or ".join(map(repr, dict.fromkeys(close))) + "?" if close else "print(ed.layers)"
+        return SelectionError(asked, wrong, near if close else f"It has {few(repr(one.path) for one in self)}: {near}")
+
+
+def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> list[Any]:
+    """Returns boundary tensors in which each layer is replaced by the tensors that it gives.
+
+    Args:
+        graph: the snapshot.
+        layers: its layers.
+        things: tensors and ops by name or object; a name that none of them has may be that of a layer. A `Layer`
+            stands for itself.
+        asked: the request, for messages.
+
+    Raises:
+        SelectionError: a layer has several calls, or no output.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"])])
+        >>> dense = Layer("d", "Dense", "d", (Call(("d/y",), ("x:0",), ("d/y:0",)),))
+        >>> ends(g, Layers((dense,)), ["x", "d"], "select()")
+        ['x', 'd/y:0']
+    """
+    found: list[Any] = []
+    for thing in things:
+        name = thing if isinstance(thing, str) else getattr(thing, "name", None)
+        known = isinstance(name, str) and op_name(name) in graph.index
+        if not isinstance(thing, Layer) and (known or not isinstance(name, str) or not layers.called(name)):
+            found.append(thing)
+            continue
+        layer = layers.find(thing, asked)
+        outputs = [call.outputs for call in layer.calls]
+        if len(outputs) > 1:
+            which = " or ".join(repr(few(names)) for names in outputs[:4])
+            wrong = f"the layer {layer.path!r} is called {len(outputs)} times"
+            raise SelectionError(asked, wrong, f"Give what one of the calls returns: {which}")
+        if not layer.outputs:
+            raise SelectionError(asked, f"the layer {layer.path!r} gives no tensor", "Give a tensor by its name")
+        found += layer.outputs
+    return found
+
+
+def moved(layers: Layers, graph: Graph, tensors: Mapping[str, str], how: str) -> Layers:
+    """Returns the layers as they are in a graph that was made of theirs.
+
+    Args:
+        layers: the layers.
+        graph: the new graph.
+        tensors: old name of an op or tensor -> new one, where it has another; an op that is now a scope, as a call
+            that was inlined, stands for all that is in it.
+        how: what has made the new graph; said of layers of which nothing is left.
+    """
+
+    def tensor(name: str) -> str:
+        op, _, port = name.rpartition(":")
+        return tensors.get(name) or f"{tensors.get(op, op)}:{port}"
+
+    def call(old: Call) -> Call:
+        ops = tuple(new for op in old.ops for new in _inside(graph, tensors.get(op, op)))
+        both = (old.inputs, old.outputs)
+        given, gives = (tuple(t for t in map(tensor, end) if op_name(t) in graph.index) for end in both)
+        fed = _fed(graph, ops) if ops else given
+        if len(given) < len(old.inputs) or not set(given) <= set(fed):  # it reads another tensor now
+            given = tuple(t for t in fed if graph.types[graph.index[op_name(t)]] not in _OWN)
+        return Call(ops, given, gives)
+
+    kept, gone = [], dict(layers.gone)
+    for layer in layers:
+        calls = [(old, call(old)) for old in layer.calls]
+        left = tuple(new for old, new in calls if (new.ops or not old.ops) and (new.outputs or not old.outputs))
+        if not left and layer.calls:
+            gone[layer.path] = how
+            continue
+        variables = (tensors.get(name, name) for name in layer.variables)
+        kept.append(replace(layer, calls=left, variables=tuple(name for name in variables if name in graph.index)))
+    return replace(layers, items=tuple(kept), gone=gone)
+
+
+def _fed(graph: Graph, ops: Sequence[str]) -> tuple[str, ...]:
+    """The tensors that enter some ops."""
+    read = dict.fromkeys(t for op in ops for t in graph.input_names(graph.index[op]))
+    own = set(ops)
+    return tuple(t for t in read if op_name(t) not in own)
+
+
+def _inside(graph: Graph, op: str) -> list[str]:
+    """The ops that an old op is in a new graph: itself, or what is in the scope of its name."""
+    if op in graph.index:
+        return [op]
+    return [graph.names[i] for i in graph.scope_mask(op).nonzero()[0].tolist()]
+
+
+def scopes_of(graph: Graph, layers: Layers) -> dict[str, str]:
+    """Returns the name scopes that are exactly one call of a layer, with a slash at the end -> the layer's class.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/d/z", "Neg", ["n/d/y"])])
+        >>> dense = Layer("d", "Dense", "d", (Call(("n/d/y", "n/d/z"), ("x:0",), ("n/d/z:0",)),))
+        >>> scopes_of(g, Layers((dense,)))
+        {'n/d/': 'Dense'}
+    """
+    counts = dict(zip(graph.scopes.names, graph.scopes.counts, strict=True))
+    found: dict[str, str] = {}
+    for layer in layers:
+        for call in layer.calls:
+            scope = _shared(call.ops)
+            within = sum(op.startswith(f"{scope}/") for op in call.ops)
+            if scope and within == len(call.ops) == int(counts.get(scope, -1)):
+                found.setdefault(f"{scope}/", layer.class_name)
+    return found
+
+
+def _shared(ops: Sequence[str]) -> str:
+    """The innermost scope that all of these ops are in."""
+    if not ops:
+        return ""
+    first, last = min(ops).split("/")[:-1], max(ops).split("/")[:-1]
+    same = [a for k, a in enumerate(first) if last[: k + 1] == first[: k + 1]]
+    return "/".join(same)

@@ -1,0 +1,113 @@
+"""Layers as values: found by name, moved along with edits, used as ends of a boundary."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphsurgeon.errors import SelectionError
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.layers import Call, Layer, Layers, ends, moved, scopes_of
+from tests.refusal import refuses
+
+OPS = [
+    ("x", "Placeholder", []), ("w", "VarHandleOp", []),
+    ("net/a/read", "ReadVariableOp", ["w"]), ("net/a/mul", "MatMul", ["x", "net/a/read"]),
+    ("net/b/relu", "Relu", ["net/a/mul"]), ("net/a_1/mul", "MatMul", ["net/b/relu", "net/a/read"]),
+]  # fmt: skip
+FIRST = Call(("net/a/read", "net/a/mul"), ("x:0",), ("net/a/mul:0",))
+AGAIN = Call(("net/a_1/mul",), ("net/b/relu:0",), ("net/a_1/mul:0",))
+A = Layer("a", "Dense", "net/a", (FIRST, AGAIN), ("w",))
+B = Layer("b", "ReLU", "net/b", (Call(("net/b/relu",), ("net/a/mul:0",), ("net/b/relu:0",)),))
+NOTHING = Layer("drop", "Dropout", "drop", (Call((), ("net/b/relu:0",), ("net/b/relu:0",)),))
+LAYERS = Layers((A, B, NOTHING))
+
+
+def small(ops=OPS):
+    return Graph.of(ops)
+
+
+def test_layers_are_found_by_path_name_pattern_and_class():
+    assert LAYERS.find("net/a") is LAYERS.find("a") is LAYERS.find(A) is A
+    assert LAYERS.chosen(["net/*", "DROP"], "select()") == [A, B, NOTHING]
+    assert LAYERS.of_class("d*") == [A, NOTHING]
+    assert LAYERS[1:] == (B, NOTHING)
+    assert LAYERS.text == "3 (Dense, ReLU, Dropout)"
+    assert str(LAYERS).splitlines()[0] == (
+        "net/a  Dense: 3 ops, 1 variable, 2 calls, x:0, net/b/relu:0 -> net/a/mul:0, net/a_1/mul:0"
+    )
+
+
+def test_a_layer_that_is_not_there():
+    with refuses(SelectionError, "layer('aa'): there is no layer 'aa'", "Did you mean 'a'?"):
+        LAYERS.find("aa")
+    with refuses(SelectionError, "layer('zzz')", "It has 'net/a', 'net/b', 'drop': print(ed.layers)"):
+        LAYERS.find("zzz")
+    with refuses(SelectionError, "select(layer='zz*'): no layer fits 'zz*'"):
+        LAYERS.chosen(["zz*"], "select(layer='zz*')")
+    with refuses(SelectionError, "layer(3): 3 is not the name of a layer", "layer('dense')"):
+        LAYERS.find(3)
+    twice = Layers((A, Layer("a", "Dense", "other/a")))
+    with refuses(SelectionError, "2 layers are called 'a'", "Type its path: 'net/a' or 'other/a'"):
+        twice.find("a")
+    with refuses(SelectionError, "the graph has no layers: it is a file", "Open the keras.Model itself"):
+        Layers(why="it is a file").find("a")
+
+
+def test_a_layer_as_an_end_is_what_it_gives():
+    g = small()
+    assert ends(g, LAYERS, ["b", "net/b", B, "x", "w:0", "nobody", 5], "select()") == [
+        "net/b/relu:0", "net/b/relu:0", "net/b/relu:0", "x", "w:0", "nobody", 5,
+    ]  # fmt: skip
+    with refuses(SelectionError, "select(): the layer 'net/a' is called 2 times",
+                 "Give what one of the calls returns: 'net/a/mul:0' or 'net/a_1/mul:0'"):  # fmt: skip
+        ends(g, LAYERS, ["a"], "select()")
+    silent = Layers((Layer("s", "Silent", "s", (Call((), (), ()),)),))
+    with refuses(SelectionError, "the layer 's' gives no tensor", "Give a tensor by its name"):
+        ends(g, silent, ["s"], "select()")
+
+
+def test_an_op_goes_before_a_layer_of_its_name():
+    assert ends(small(), Layers((Layer("x", "InputLayer", "x"),)), ["x"], "select()") == ["x"]
+
+
+def test_layers_follow_new_names():
+    g = small([(n.replace("net/", "core/"), t, [i.replace("net/", "core/") for i in ins]) for n, t, ins in OPS])
+    new = moved(LAYERS, g, {n: n.replace("net/", "core/") for n, _, _ in OPS}, "step 1")
+    assert new.find("a").calls[0] == Call(("core/a/read", "core/a/mul"), ("x:0",), ("core/a/mul:0",))
+    assert new.find("drop").outputs == ("core/b/relu:0",)
+    assert new.find("a").variables == ("w",)
+
+
+def test_a_layer_whose_ops_are_gone_is_gone_and_said():
+    left = [op for op in OPS if op[0] != "net/b/relu"]
+    left[-1] = ("net/a_1/mul", "MatMul", ["net/a/mul", "net/a/read"])
+    new = moved(LAYERS, small(left), {}, "step 2, remove it")
+    assert [one.path for one in new] == ["net/a"]
+    assert new.gone == {"net/b": "step 2, remove it", "drop": "step 2, remove it"}
+    assert str(new).endswith("net/b  is gone: step 2, remove it\ndrop  is gone: step 2, remove it")
+    with refuses(SelectionError, "layer('net/b'): the layer 'net/b' is gone: step 2, remove it", "ed.undo()"):
+        new.find("net/b")
+    assert new.find("a").calls[1].inputs == ("net/a/mul:0",)  # it reads another tensor now
+
+
+def test_a_call_that_was_inlined_is_what_is_in_its_scope():
+    g = small([("x", "Placeholder", []), ("call/mul", "Mul", ["x"]), ("call/out", "Identity", ["call/mul"])])
+    layers = Layers((Layer("c", "LSTM", "c", (Call(("call",), ("x:0",), ("call:0",)),)),))
+    (one,) = moved(layers, g, {"call:0": "call/out:0"}, "inlined")
+    assert one.calls == (Call(("call/mul", "call/out"), ("x:0",), ("call/out:0",)),)
+
+
+@pytest.mark.parametrize(
+    ("ops", "found"),
+    [
+        (("net/a/read", "net/a/mul"), {"net/a/": "Dense"}),
+        (("net/a/mul",), {}),
+        (("net/a/read", "net/b/relu"), {}),
+        (("net/a/read", "net/a/mul", "net/b/relu", "net/a_1/mul"), {"net/": "Dense"}),
+        (("x",), {}),
+        ((), {}),
+    ],
+    ids=["all of a scope", "a part of one", "parts of two", "a scope of scopes", "no scope", "nothing"],
+)
+def test_scopes_that_are_exactly_a_layer(ops, found):
+    assert scopes_of(small(), Layers((Layer("d", "Dense", "d", (Call(ops, (), ()),)),))) == found

@@ -1,0 +1,223 @@
+"""Which ops each layer of a Keras model makes: recorded while the model is traced, never guessed from names."""
+
+from __future__ import annotations
+
+import threading
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+import graphsurgeon as gs
+from graphsurgeon.errors import SelectionError
+from graphsurgeon.tf.functions.layer_calls import observed
+from tests.refusal import refuses
+
+KERAS = pytest.mark.parametrize("k", [keras, tf_keras], ids=["keras 3", "keras 2"])
+
+
+def nested(k):
+    """Returns a model with a nested one, a layer that is called twice, and one that does nothing here."""
+    inner = [k.Input((8,)), k.layers.Dense(4, name="dense"), k.layers.Activation("linear", name="linear")]
+    encoder, shared = k.Sequential(inner, name="encoder"), k.layers.Dense(4, name="shared")
+    x = k.Input((8,), name="x")
+    y = k.layers.Dense(2, name="head")(shared(shared(encoder(x))))
+    return k.Model(x, y, name="net")
+
+
+def run(ed, model, x):
+    """Returns what the layer of a name gives in the graph, as a function of the name."""
+    session = ed.session()
+    feeds = dict(zip(ed.inputs.values(), tf.nest.flatten(x), strict=True))
+    return lambda tensor: session.run(tensor, feeds)
+
+
+@KERAS
+def test_layers_of_a_nested_model_have_paths(k):
+    model = nested(k)
+    ed = gs.open(model)
+    assert [(one.path, one.class_name) for one in ed.layers] == [
+        ("x", "InputLayer"), ("encoder", "Sequential"), ("encoder/dense", "Dense"), ("encoder/linear", "Activation"),
+        ("shared", "Dense"), ("head", "Dense"),
+    ]  # fmt: skip
+    dense, encoder = ed.layer("encoder/dense"), ed.layer("encoder")
+    assert ed.layer("dense") == dense
+    assert ed.layer(model.get_layer("head")) == ed.layer("head")
+    assert dense.variables == encoder.variables
+    assert [name.rpartition("/")[2] for name in dense.variables] == ["kernel", "bias"]
+    assert set(dense.ops) <= set(encoder.ops)
+    assert dense.inputs == encoder.inputs == ("x:0",)
+    assert set(dense.variables) < set(ed.snapshot.names)
+    assert ed.layer("linear").inputs == dense.outputs
+    assert ed.layer("shared").inputs[:1] == ed.layer("linear").outputs == encoder.outputs
+    x = np.random.RandomState(0).rand(3, 8).astype("float32")
+    np.testing.assert_allclose(run(ed, model, x)(dense.outputs[0]), model.get_layer("encoder")(x), rtol=1e-5)
+
+
+@KERAS
+def test_a_shared_layer_has_a_call_for_each_use(k):
+    shared = gs.open(nested(k)).layer("shared")
+    first, second = shared.calls
+    assert first.outputs == second.inputs
+    assert not set(first.ops) & set(second.ops)
+    assert shared.ops == first.ops + second.ops
+    assert len(shared.variables) == 2
+
+
+@KERAS
+def test_every_op_between_input_and_result_is_of_one_layer(k):
+    """No op of a functional model without operators is left over, and only a nested one is in two layers."""
+    ed = gs.open(nested(k))
+    outer = [op for one in ed.layers if "/" not in one.path for op in one.ops]
+    assert len(outer) == len(set(outer))
+    ends = {name.partition(":")[0] for name in ed.outputs.values()}
+    rest = set(ed.select(outputs=list(ed.outputs.values())).names) - set(outer) - ends
+    assert {ed.op(name).type for name in rest} <= {"NoOp", "VarHandleOp"}
+
+
+@KERAS
+def test_several_inputs_and_outputs(k):
+    a, b = k.Input((2,), name="a"), k.Input((3,), name="b")
+    both = k.layers.Concatenate(name="both")([a, b])
+    ed = gs.open(k.Model({"a": a, "b": b}, [k.layers.Dense(2, name="left")(both), k.layers.ReLU(name="right")(both)]))
+    assert ed.layer("a").outputs == (ed.inputs["a"],)
+    assert ed.layer("both").inputs == (ed.inputs["a"], ed.inputs["b"])
+    assert [ed.layer(name).inputs for name in ("left", "right")] == [ed.layer("both").outputs] * 2
+
+
+@KERAS
+def test_recurrent_layers(k):
+    steps = [k.Input((5, 3)), k.layers.Bidirectional(k.layers.LSTM(4, name="lstm"), name="both"), k.layers.Dense(1)]
+    model = k.Sequential(steps)
+    ed = gs.open(model)
+    paths = [one.path for one in ed.layers]
+    assert {"both", "both/forward_lstm", "both/backward_lstm"} <= set(paths)
+    assert [len(ed.layer(path).variables) for path in ("both", "forward_lstm", "backward_lstm")] == [6, 3, 3]
+    x = np.random.RandomState(0).rand(2, 5, 3).astype("float32")
+    want = model.layers[0](x)
+    np.testing.assert_allclose(run(ed, model, x)(ed.layer("both").outputs[0]), want, rtol=1e-5, atol=1e-6)
+
+
+class Block(keras.layers.Layer):
+    """A layer of a user, with layers of its own."""
+
+    def __init__(self):
+        super().__init__(name="block")
+        self.first, self.second = keras.layers.Dense(4, name="first"), keras.layers.Dense(4, name="second")
+
+    def call(self, x):
+        return self.second(self.first(x)) + x
+
+
+class Written(keras.Model):
+    """A model that is written as a class; two of its layers have one name."""
+
+    def __init__(self):
+        super().__init__(name="written")
+        self.block, self.head = Block(), keras.layers.Dense(2, name="head")
+        self.other = keras.layers.Dense(2, name="head")
+
+    def call(self, x):
+        y = self.block(x)
+        return {"out": self.head(y), "other": self.other(y)}
+
+
+def test_a_model_that_is_written_as_a_class():
+    model = Written()
+    model(np.ones((1, 4), np.float32))
+    ed = gs.open(model)
+    assert [one.path for one in ed.layers] == ["block", "block/first", "block/second", "head", "head"]
+    assert ed.layer("second").inputs == ed.layer("block/first").outputs
+    assert ed.tensor(ed.layer("block").outputs[0]).op.type == "AddV2"
+    with refuses(SelectionError, "layer('head'): 2 layers are called 'head'", "ed.layers[0]"):
+        ed.layer("head")
+
+
+def test_mixed_precision_casts_are_of_the_layer():
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, keras.layers.Dense(2, dtype="mixed_float16", name="half")(x))
+    ed = gs.open(model)
+    half = ed.layer("half")
+    assert half.inputs == ("x:0",)
+    assert "Cast" in {ed.op(name).type for name in half.ops}
+    assert ed.tensor(half.outputs[0]).dtype == tf.float16
+
+
+def test_preprocessing_layers():
+    words = keras.layers.TextVectorization(vocabulary=["a", "b"], output_sequence_length=3, name="words")
+    x = keras.Input((1,), dtype="string", name="x")
+    y = keras.layers.Embedding(4, 2, name="vectors")(words(x))
+    ed = gs.open(keras.Model(x, y))
+    assert [one.path for one in ed.layers if "/" not in one.path] == ["x", "words", "vectors"]
+    assert ed.layer("vectors").inputs == ed.layer("words").outputs
+    image = keras.Input((4, 4, 3), name="image")
+    scaled = keras.layers.Rescaling(1 / 255, name="scaled")(image)
+    ed = gs.open(keras.Model(image, keras.layers.Normalization(mean=0.5, variance=0.1, name="centred")(scaled)))
+    assert ed.layer("scaled").outputs == ed.layer("centred").inputs
+
+
+def test_a_layer_alone_is_a_layer():
+    ed = gs.open(keras.layers.Dense(3, name="alone"), signature=tf.TensorSpec([None, 2]))
+    assert [one.path for one in ed.layers] == ["alone"]
+    assert ed.layer("alone").variables == ("alone/kernel", "alone/bias")
+
+
+def test_for_training_the_updates_are_of_the_layer():
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, keras.layers.BatchNormalization(name="norm")(x))
+    train, plain = (gs.open(model, training=mode).layer("norm") for mode in (True, False))
+    assert len(train.ops) > len(plain.ops)
+
+
+@KERAS
+def test_the_class_of_layers_is_as_it_was(k):
+    base = k.layers.Layer
+    before = base.__call__
+
+    def fails():
+        with observed(base):
+            assert base.__call__ is not before
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        fails()
+    assert base.__call__ is before
+
+
+def test_calls_outside_a_graph_and_in_other_threads_are_not_noted():
+    layer, x = keras.layers.Dense(2), np.ones((1, 2), np.float32)
+
+    def elsewhere():
+        tf.function(layer).get_concrete_function(tf.TensorSpec([1, 2]))
+
+    layer(x)
+    with observed(keras.layers.Layer) as seen:
+        layer(x)
+        other = threading.Thread(target=elsewhere)
+        other.start()
+        other.join()
+        assert seen == []
+
+
+def test_what_was_not_opened_from_keras_has_no_layers():
+    ed = gs.open(tf.function(lambda x: x * 2.0), signature=tf.TensorSpec([2]))
+    assert len(ed.layers) == 0
+    assert str(ed.layers) == "no layers: it was not opened from a Keras model, which alone knows its layers"
+    with refuses(SelectionError, "layer('dense'): the graph has no layers: it was not opened from a Keras model",
+                 "Open the keras.Model itself"):  # fmt: skip
+        ed.layer("dense")
+
+
+def test_edits_move_the_layers_along():
+    ed = gs.open(nested(keras))
+    head, encoder = ed.layer("head"), ed.layer("encoder")
+    ed.apply(ed.plan().rename(head.outputs[0].partition(":")[0], to="answer"))
+    assert ed.layer("head").outputs == ("answer:0",)
+    assert set(ed.layer("head").ops) <= set(ed.snapshot.names)
+    assert ed.layer("encoder") == encoder
+    ed.undo()
+    assert ed.layer("head") == head
+    ed.redo()
+    assert ed.layer("head").outputs == ("answer:0",)
