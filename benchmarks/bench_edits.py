@@ -20,7 +20,6 @@ from benchmarks.graphs import tf1
 from benchmarks.rows import Row, in_turns, seconds
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
-from graphsurgeon.graph.traversal import edge_rows
 from graphsurgeon.plan.plan import Plan
 
 IMPORT, PASS = "tf.import_graph_def", "one pass over the edges"
@@ -44,7 +43,7 @@ def rows() -> Iterator[Row]:
 
 
 def _plans(graph: Graph) -> Iterator[Row]:
-    one_pass = seconds(lambda: np.bincount(graph.data.node, weights=edge_rows(graph.data), minlength=graph.size))
+    one_pass = seconds(lambda: np.bincount(graph.data.node, weights=graph.data.rows, minlength=graph.size))
     middle, last = graph.size // 2, graph.size - 1
     # What is removed, or made again, is listed name by name: that is no walk.
     edits: dict[str, tuple[Callable[[Plan], Plan], float]] = {

@@ -10,7 +10,6 @@ import rustworkx
 from benchmarks.rows import Row, seconds
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
-from graphsurgeon.graph.traversal import edge_rows
 
 SIZE = 100_000
 
@@ -20,7 +19,7 @@ def rows() -> Iterator[Row]:
     graph = mesh(SIZE)
     last, first = f"op{SIZE - 1}", "op0"
     top, bottom = select(graph, name=last), select(graph, name=first)
-    one_pass = seconds(lambda: np.bincount(graph.data.node, weights=edge_rows(graph.data), minlength=graph.size))
+    one_pass = seconds(lambda: np.bincount(graph.data.node, weights=graph.data.rows, minlength=graph.size))
     ancestors = seconds(top.ancestors)
     peer = "one pass over the edges"
     yield Row("ancestors, 100,000 ops", ancestors, one_pass, 10, peer)
@@ -29,7 +28,7 @@ def rows() -> Iterator[Row]:
     middle = f"op{SIZE // 2}:0"
     between = seconds(lambda: select(graph, inputs=[middle, f"op{SIZE // 2 - 1}:0"], outputs=[last]))
     yield Row("region between tensors, 100,000 ops", between, None, 0.05)
-    edges = list(zip(graph.data.node.tolist(), edge_rows(graph.data).tolist(), strict=True))
+    edges = list(zip(graph.data.node.tolist(), graph.data.rows.tolist(), strict=True))
     digraph = rustworkx.PyDiGraph()
     digraph.add_nodes_from(range(graph.size))
     digraph.extend_from_edge_list(edges)

@@ -278,8 +278,7 @@ def _refuse_unread(target: _Model, into: str, asked: str) -> None:
     """Refuses to feed a tensor that nothing reads."""
     graph = target.editor.snapshot
     op, port = graph.tensor(into)
-    row = slice(graph.consumers.ptr[op], graph.consumers.ptr[op + 1])
-    if not (graph.consumers.port[row] == port).any():
+    if not (graph.consumers.ports(op) == port).any():
         read = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
         read = [n for n in read if len(graph.consumers.row(graph.index[n]))][:4]
         how = "Name a tensor that is read" + (
@@ -404,6 +403,5 @@ def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections:
 
 def _is_read(graph: Graph, op: int, port: int, mask: Any) -> bool:
     """Whether a part that is copied reads a tensor. What nothing reads at all counts too: the plan says that."""
-    row = slice(graph.consumers.ptr[op], graph.consumers.ptr[op + 1])
-    hit = graph.consumers.port[row] == port
-    return not hit.any() or bool(mask[graph.consumers.node[row][hit]].any())
+    hit = graph.consumers.ports(op) == port
+    return not hit.any() or bool(mask[graph.consumers.row(op)[hit]].any())

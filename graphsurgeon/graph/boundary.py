@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import SelectionError, did_you_mean
 from ..words import few
 from .graph import Graph, Mask
-from .traversal import backward, edge_rows, forward, kept_edges
+from .traversal import backward, forward, kept_edges
 from .variables import FEED_TYPES, VARIABLE_TYPES
 
 Tensor = tuple[int, int]
@@ -73,7 +73,7 @@ class Boundary:
 
 def entering(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozenset()) -> list[Tensor]:
     """Returns the tensors that enter `mask`, in order of first use; tensors of `cuts` enter even from inside."""
-    rows = edge_rows(graph.data)
+    rows = graph.data.rows
     cross = mask[rows] & ~mask[graph.data.node]
     keep = kept_edges(graph, cuts)
     if keep is not None:
@@ -84,7 +84,7 @@ def entering(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozenset()) ->
 
 def leaving(graph: Graph, mask: Mask) -> list[Tensor]:
     """Returns the tensors of `mask` that ops outside read, in graph order, then outputs of its ops nobody reads."""
-    rows = edge_rows(graph.data)
+    rows = graph.data.rows
     cross = ~mask[rows] & mask[graph.data.node]
     pairs = dict.fromkeys(zip(graph.data.node[cross].tolist(), graph.data.port[cross].tolist(), strict=True))
     read = np.zeros(graph.size, np.bool_)
@@ -98,7 +98,7 @@ def leaving(graph: Graph, mask: Mask) -> list[Tensor]:
 
 def control_entering(graph: Graph, mask: Mask) -> list[tuple[int, int]]:
     """Returns (inside op, outside op) for the control edges that enter `mask`."""
-    rows = edge_rows(graph.control)
+    rows = graph.control.rows
     cross = mask[rows] & ~mask[graph.control.node]
     return list(zip(rows[cross].tolist(), graph.control.node[cross].tolist(), strict=True))
 
@@ -119,7 +119,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
     ancestry = backward(graph, wanted, cuts)
     if not cuts:
         return ancestry
-    rows = edge_rows(graph.data)
+    rows = graph.data.rows
     keep = kept_edges(graph, cuts)
     assert keep is not None
     first = np.zeros(graph.size, np.bool_)
@@ -144,7 +144,7 @@ def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...
     """Returns the tensors that enter `mask` without being among `inputs`; none where no inputs were listed."""
     if not inputs:
         return ()
-    rows = edge_rows(graph.data)
+    rows = graph.data.rows
     listed = set(inputs)
     out = []
     for op, port in entering(graph, mask, frozenset(inputs)):

@@ -9,7 +9,7 @@ import numpy as np
 from ..words import counted
 from .boundary import Tensor
 from .graph import Graph, Ints, Mask
-from .traversal import components, edge_rows, forward
+from .traversal import components, forward
 from .variables import FEED_TYPES
 
 _ENTER, _EXIT = ("Enter", "RefEnter"), ("Exit", "RefExit")
@@ -61,7 +61,7 @@ def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str
         mask: the selected ops.
         cuts: tensors that are replaced, or fed.
     """
-    rows = edge_rows(graph.data)
+    rows = graph.data.rows
     given = np.zeros(len(rows), np.bool_)
     for op, port in cuts:
         given |= mask[rows] & (graph.data.node == op) & (graph.data.port == port)
@@ -70,7 +70,7 @@ def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str
 
 
 def _loop_fault(graph: Graph, mask: Mask, entering: Mask, given: Mask) -> tuple[str, str] | None:
-    loop, rows = loops_of(graph), edge_rows(graph.data)
+    loop, rows = loops_of(graph), graph.data.rows
     within = (loop[rows] >= 0) & (loop[rows] == loop[graph.data.node])
     hits = np.flatnonzero(entering & within)
     if not len(hits):
@@ -105,7 +105,7 @@ def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] |
     loose = ~joints & ~graph.typed(_EXIT)
     chosen = forward(graph, switches, within=loose)
     still = forward(graph, switches & mask, within=loose & mask, edges=~entering)
-    rows, node = edge_rows(graph.data), graph.data.node
+    rows, node = graph.data.rows, graph.data.node
     lost = joints[rows] & mask[rows] & chosen[node] & ~graph.typed(_ENTER)[node] & (entering | ~still[node])
     hit = np.flatnonzero(lost)
     if not len(hit):

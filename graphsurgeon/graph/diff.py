@@ -244,10 +244,10 @@ class _Work:
         hit = set(rows[at[moved]].tolist()) | set(self.ours[~same[self.ours]].tolist())
         for i in sorted(hit):
             j = int(place[i])
-            pairs = zip_longest(_row_of(a, i), _row_of(b, j))
+            pairs = zip_longest(a.ends(i), b.ends(j))
             for slot, (old, new) in enumerate(pairs):
                 if old is None or new is None or (int(place[old[0]]), old[1]) != new:
-                    was, now = _tensor(self.a, old), _tensor(self.b, new)
+                    was, now = (g.name(t) if t else "" for g, t in ((self.a, old), (self.b, new)))
                     yield self._change(i, j, "input", slot, was, now)
 
     def control(self) -> Iterator[tuple[int, Change]]:
@@ -328,15 +328,6 @@ def _row(kind: str, op: str, what: str = "", was: str = "", now: str = "") -> di
     return {"kind": kind, "op": op, "what": what, "was": was, "now": now}
 
 
-def _row_of(edges: Edges, op: int) -> list[tuple[int, int]]:
-    begin, end = edges.ptr[op], edges.ptr[op + 1]
-    return list(zip(edges.node[begin:end].tolist(), edges.port[begin:end].tolist(), strict=True))
-
-
-def _tensor(graph: Graph, tensor: tuple[int, int] | None) -> str:
-    return f"{graph.names[tensor[0]]}:{tensor[1]}" if tensor else ""
-
-
 def _texts(value: Any) -> list[str]:
     held = list(value.list.s) or [value.s]
     return [text.decode("utf-8", "replace") for text in held]
@@ -353,12 +344,8 @@ def _plain(value: Any, most: int = 80) -> str:
 
 def _moved(edges: Edges, ops: Any, spot: Ints) -> Edges:
     """The rows of some ops, with the far ends at other numbers."""
-    rows = [edges.row(i) for i in ops.tolist()]
-    ports = [edges.port[edges.ptr[i] : edges.ptr[i + 1]] for i in ops.tolist()]
-    ptr = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum([len(row) for row in rows], out=ptr[1:])
-    node = np.concatenate([spot[:0], *(spot[row] for row in rows)]).astype(np.int32)
-    return Edges(ptr, node, np.concatenate([spot[:0], *ports]).astype(np.int32))
+    rows, at = edges.within(ops)
+    return Edges.of(rows, spot[edges.node[at]], len(ops), edges.port[at])
 
 
 def _both(a: Graph, b: Graph, gone: list[int]) -> Callable[[int], Sequence[TensorInfo] | None]:

@@ -12,7 +12,7 @@ from scipy.sparse import csgraph
 from ..words import counted
 from .contexts import loops_of
 from .graph import Graph, Mask
-from .traversal import backward, edge_rows, forward
+from .traversal import backward, forward, reached
 
 #: Ops that set what outlives a run: a variable, a table, a queue, a file.
 _WRITERS = (
@@ -111,7 +111,7 @@ def _reached(graph: Graph, start: Mask, within: Mask, acting: Mask, control: boo
     ops = forward(graph, start, control=control, within=within)
     while not control:
         acts = ops & acting
-        waits = edge_rows(graph.control)[acts[graph.control.node]]
+        waits = graph.control.rows[acts[graph.control.node]]
         fresh = waits[within[waits] & ~ops[waits]]
         if not len(fresh):
             break
@@ -122,13 +122,13 @@ def _reached(graph: Graph, start: Mask, within: Mask, acting: Mask, control: boo
 def _behind(graph: Graph, ops: Mask) -> Mask:
     """The ops that read some of these."""
     out = np.zeros(graph.size, np.bool_)
-    out[edge_rows(graph.data)[ops[graph.data.node]]] = True
+    out[graph.data.rows[ops[graph.data.node]]] = True
     return out
 
 
 def _feeding(graph: Graph, ops: Mask, left: Mask) -> Mask:
     """Those of the ops that are read, or waited for, by something: the others are ends."""
-    rows, later = edge_rows(graph.data), edge_rows(graph.control)
+    rows, later = graph.data.rows, graph.control.rows
     fed = np.zeros(graph.size, np.bool_)
     fed[graph.data.node[ops[rows] | left[rows]]] = True
     fed[graph.control.node[left[later]]] = True
@@ -165,20 +165,11 @@ def _other_branches(graph: Graph, ops: Mask) -> Mask:
         return joints
     loose = ~graph.typed(_MERGE) & ~graph.typed(_EXIT)
     chosen = forward(graph, graph.typed(_SWITCH), within=loose)
-    rows = edge_rows(graph.data)
+    rows = graph.data.rows
     ends = np.zeros(graph.size, np.bool_)
     ends[graph.data.node[joints[rows]]] = True
     keep = chosen[rows] & chosen[graph.data.node] & ~graph.typed(_SWITCH)[rows]
-    matrix = sparse.csr_matrix(
-        (np.ones(int(keep.sum()), np.int8), (rows[keep], graph.data.node[keep])), shape=(graph.size, graph.size)
-    )
-    out = ends & chosen
-    todo = out
-    while todo.any():
-        reach = np.asarray(matrix[np.flatnonzero(todo)].sum(axis=0)).ravel() > 0
-        todo = reach & ~out
-        out = out | todo
-    return out
+    return reached(rows[keep], graph.data.node[keep], ends & chosen)
 
 
 def _shared_holders(graph: Graph) -> np.ndarray | None:
@@ -186,7 +177,7 @@ def _shared_holders(graph: Graph) -> np.ndarray | None:
     holders = graph.typed(_HOLDERS)
     if not holders.any():
         return None
-    rows, node, port = edge_rows(graph.data), graph.data.node, graph.data.port
+    rows, node, port = graph.data.rows, graph.data.node, graph.data.port
     first = np.zeros(len(rows), np.bool_)
     begins = graph.data.ptr[:-1][np.diff(graph.data.ptr) > 0]
     first[begins] = True

@@ -18,25 +18,54 @@ class Edges(NamedTuple):
     node: Ints
     port: Ints
 
+    @classmethod
+    def of(cls, rows: Ints, node: Ints, size: int, port: Ints | None = None) -> Edges:
+        """Returns `size` rows of edges.
+
+        Args:
+            rows: for each edge, the row it is in; in rising order.
+            node, port: their far ends; without `port`, control edges.
+            size: number of rows.
+
+        Example:
+            >>> Edges.of(np.array([0, 2]), np.array([1, 1]), 3).ptr.tolist()
+            [0, 1, 1, 2]
+        """
+        ptr = np.zeros(size + 1, np.int32)
+        np.cumsum(np.bincount(rows, minlength=size), out=ptr[1:])
+        ports = np.zeros(len(node), np.int32) if port is None else port.astype(np.int32, copy=False)
+        return cls(ptr, node.astype(np.int32, copy=False), ports)
+
     def row(self, i: int) -> Ints:
         """Returns the far ends of row i."""
         return self.node[self.ptr[i] : self.ptr[i + 1]]
+
+    def ports(self, i: int) -> Ints:
+        """Returns the ports of row i."""
+        return self.port[self.ptr[i] : self.ptr[i + 1]]
+
+    def ends(self, i: int) -> list[tuple[int, int]]:
+        """Returns the far ends of row i, each with its port.
+
+        Example:
+            >>> joined(None, [0, 0, 1], [0], [2]).ends(1)
+            [(0, 2)]
+        """
+        return list(zip(self.row(i).tolist(), self.ports(i).tolist(), strict=True))
 
     @property
     def rows(self) -> Ints:
         """For each edge, the row it is in."""
         return np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), np.diff(self.ptr))
 
-
-def ends(edges: Edges, i: int) -> list[tuple[int, int]]:
-    """Returns the far ends of row i, each with its port.
-
-    Example:
-        >>> ends(joined(None, [0, 0, 1], [0], [2]), 1)
-        [(0, 2)]
-    """
-    begin, end = int(edges.ptr[i]), int(edges.ptr[i + 1])
-    return list(zip(edges.node[begin:end].tolist(), edges.port[begin:end].tolist(), strict=True))
+    def within(self, wanted: Ints) -> tuple[Ints, Ints]:
+        """Returns for each edge in some rows which of them it is in, counted from 0, and its place in the arrays."""
+        begin = self.ptr[wanted].astype(np.int64)
+        length = (self.ptr[wanted + 1] - self.ptr[wanted]).astype(np.int64)
+        rows = np.repeat(np.arange(len(wanted), dtype=np.int32), length)
+        start = np.concatenate([[0], np.cumsum(length)[:-1]]) if len(wanted) else np.zeros(0, np.int64)
+        at = np.repeat(begin - start, length) + np.arange(int(length.sum()))
+        return rows, at.astype(np.int32)
 
 
 def joined(old: Edges | None, ptr: Sequence[int], node: Sequence[int], port: Sequence[int]) -> Edges:
@@ -50,10 +79,14 @@ def joined(old: Edges | None, ptr: Sequence[int], node: Sequence[int], port: Seq
     return stacked(old, new) if old is not None else new
 
 
-def stacked(old: Edges, new: Edges) -> Edges:
-    """Returns the rows of `old`, and after them those of `new`."""
-    ptr = np.concatenate([old.ptr, new.ptr[1:] + old.ptr[-1]]).astype(np.int32)
-    return Edges(ptr, np.concatenate([old.node, new.node]), np.concatenate([old.port, new.port]))
+def stacked(*parts: Edges) -> Edges:
+    """Returns the rows of several, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = np.concatenate([np.diff(part.ptr) for part in parts])
+    ptr = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=ptr[1:])
+    return Edges(ptr, *(np.concatenate(ends) for ends in zip(*((p.node, p.port) for p in parts), strict=True)))
 
 
 def side_by_side(a: Edges, b: Edges) -> Edges:
@@ -81,6 +114,4 @@ def reversed_edges(edges: Edges, size: int) -> Edges:
         [1]
     """
     order = np.argsort(edges.node, kind="stable")
-    ptr = np.zeros(size + 1, np.int32)
-    np.cumsum(np.bincount(edges.node, minlength=size), out=ptr[1:])
-    return Edges(ptr, edges.rows[order], edges.port[order])
+    return Edges.of(edges.node[order], edges.rows[order], size, edges.port[order])

@@ -7,8 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from ..errors import SelectionError
 from ..words import counted, few
@@ -17,7 +15,7 @@ from .causes import Cause, causes, lacking
 from .graph import Graph, Mask
 from .names import op_name
 from .selection import Query, Selection
-from .traversal import backward, forward, kept_edges
+from .traversal import backward, followed, forward, kept_edges, shortest
 from .variables import FEED_TYPES
 
 #: A path is printed with at most this many steps.
@@ -248,26 +246,8 @@ def _way(graph: Graph, cause: Cause, number: int) -> list[int]:
 
 def _search(graph: Graph, cause: Cause, number: int, within: Mask | None) -> list[int]:
     assert cause.ends is not None
-    keep = kept_edges(graph, cause.cuts)
-    row, col = graph.data.rows, graph.data.node
-    if keep is not None:
-        row, col = row[keep], col[keep]
-    if cause.control:
-        row, col = np.concatenate([row, graph.control.rows]), np.concatenate([col, graph.control.node])
-    if within is not None:
-        inside = within[row] & within[col]
-        row, col = row[inside], col[inside]
-    if cause.up:
-        row, col = col, row
-    matrix = sparse.csr_matrix((np.ones(len(row), np.int8), (row, col)), shape=(graph.size, graph.size))
-    order, before = csgraph.breadth_first_order(matrix, number, directed=True, return_predecessors=True)
-    hits = order[cause.ends[order]]
-    if not len(hits):
-        return []
-    chain = [int(hits[0])]
-    while chain[-1] != number:
-        chain.append(int(before[chain[-1]]))
-    return chain[::-1]
+    row, col = followed(graph, kept_edges(graph, cause.cuts), cause.control, within)
+    return shortest(*((col, row) if cause.up else (row, col)), number, cause.ends)
 
 
 def _links(graph: Graph, way: list[int], cause: Cause) -> tuple[Link, ...]:

@@ -313,11 +313,13 @@ class Graph:
         outputs = self.outputs(i)
         return outputs[port] if outputs is not None and port < len(outputs) else None
 
+    def name(self, tensor: tuple[int, int]) -> str:
+        """Returns the name of a tensor (op, output)."""
+        return f"{self.names[tensor[0]]}:{tensor[1]}"
+
     def input_names(self, i: int) -> list[str]:
         """Returns the tensor names of the data inputs of op i, in order."""
-        a, b = self.data.ptr[i], self.data.ptr[i + 1]
-        pairs = zip(self.data.node[a:b], self.data.port[a:b], strict=True)
-        return [f"{self.names[n]}:{p}" for n, p in pairs]
+        return [self.name(tensor) for tensor in self.data.ends(i)]
 
     def control_names(self, i: int) -> list[str]:
         """Returns the names of the control inputs of op i."""
@@ -344,7 +346,7 @@ class Graph:
     def mask(self, ops: Iterable[int]) -> Mask:
         """Returns a mask over all ops that is true at these numbers."""
         out = np.zeros(self.size, dtype=np.bool_)
-        out[np.fromiter(ops, np.int64)] = True
+        out[ops if isinstance(ops, np.ndarray) else np.fromiter(ops, np.int64)] = True
         return out
 
     def scope_mask(self, scope: str) -> Mask:
@@ -376,8 +378,7 @@ class Graph:
         h.update("\n".join(self.names).encode("utf-8", "surrogatepass"))
         h.update("\n".join(self.types).encode("utf-8", "surrogatepass"))
         # The order of control inputs means nothing, and TensorFlow writes it another way in each run.
-        rows = np.repeat(np.arange(self.size, dtype=np.int32), np.diff(self.control.ptr))
-        waits = self.control.node[np.lexsort((self.control.node, rows))]
+        waits = self.control.node[np.lexsort((self.control.node, self.control.rows))]
         for array in (*self.data, self.control.ptr, waits):
             h.update(array.tobytes())
         return h.hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -82,7 +81,7 @@ def hazards(graph: Graph, mask: Mask | None = None) -> list[str]:
 
 def _longest(graph: Graph, hazard: _Hazard, mask: Mask | None) -> tuple[int, int] | None:
     """Returns the first counted op and the length of the longest row that is too long; None where none is."""
-    inside = _of_types(graph, hazard.counted | hazard.passed)
+    inside = graph.typed(hazard.counted | hazard.passed)
     ops = np.flatnonzero(inside)
     number = np.full(graph.size + 1, -1, np.int64)
     number[ops] = np.arange(len(ops))
@@ -93,7 +92,7 @@ def _longest(graph: Graph, hazard: _Hazard, mask: Mask | None) -> tuple[int, int
     ends = before < 0
     before[ends] = np.flatnonzero(ends)
     # Each round doubles how far back an op has counted.
-    weight = _of_types(graph, hazard.counted)[ops].astype(np.int64)
+    weight = graph.typed(hazard.counted)[ops].astype(np.int64)
     wanted = np.ones(len(ops), np.int64) if mask is None else mask[ops].astype(np.int64)
     length, told = np.where(ends, 0, weight), np.where(ends, 0, wanted)
     back = before
@@ -116,8 +115,3 @@ def _first(ops: NDArray[np.int64], before: NDArray[np.int64], weight: NDArray[np
         at = int(before[at])
         found = at if weight[at] else found
     return int(ops[found])
-
-
-def _of_types(graph: Graph, kinds: Iterable[str]) -> Mask:
-    wanted = frozenset(kinds)
-    return np.fromiter((kind in wanted for kind in graph.types), np.bool_, graph.size)

@@ -197,17 +197,11 @@ class _Surroundings:
 def _kinds(edges: Edges, op: int, labels: Ints, used: NDArray[np.bool_]) -> dict[Any, int]:
     """The ops in a row of edges that have no partner yet, by label and output that is read; -1 for several."""
     found: dict[Any, int] = {}
-    row = edges.row(op)
-    for other, port in zip(row.tolist(), _ports(edges, op), strict=True):
+    for other, port in edges.ends(op):
         if not used[other]:
             key = int(labels[other]), port
             found[key] = other if found.get(key, other) == other else -1
     return found
-
-
-def _ports(edges: Edges, op: int) -> list[int]:
-    ports: list[int] = edges.port[edges.ptr[op] : edges.ptr[op + 1]].tolist()
-    return ports
 
 
 def _labels(graph: Graph, known: dict[Any, int], meaning: Meaning) -> Ints:

@@ -84,11 +84,9 @@ def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
 
 
 def _kept(edges: Edges, keep: np.ndarray, place: np.ndarray) -> Edges:
-    rows = np.repeat(np.arange(len(edges.ptr) - 1), np.diff(edges.ptr))
+    rows = edges.rows
     inside = keep[rows] & keep[edges.node]
-    counts = np.bincount(rows[inside], minlength=len(keep))[keep]
-    ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return Edges(ptr, place[edges.node[inside]].astype(np.int32), edges.port[inside])
+    return Edges.of(place[rows[inside]], place[edges.node[inside]], int(keep.sum()), edges.port[inside])
 
 
 def closed_cycle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:

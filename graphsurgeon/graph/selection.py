@@ -125,15 +125,12 @@ class Selection:
         """The tensors that enter and leave, control inputs, variables and leaks."""
         g = self.graph
 
-        def name(t: Tensor) -> str:
-            return f"{g.names[t[0]]}:{t[1]}"
-
         cuts = frozenset(self.inputs)
         crossing = list(self.inputs) + [t for t in entering(g, self.mask, cuts) if t not in cuts]
         kinds = self.mask & g.typed(VARIABLE_TYPES)
         return Boundary(
-            inputs=tuple(name(t) for t in crossing),
-            outputs=tuple(name(t) for t in (self.outputs or leaving(g, self.mask))),
+            inputs=tuple(map(g.name, crossing)),
+            outputs=tuple(map(g.name, self.outputs or leaving(g, self.mask))),
             control_inputs=tuple((g.names[a], g.names[b]) for a, b in control_entering(g, self.mask)),
             variables=tuple(g.names[int(i)] for i in np.flatnonzero(kinds)),
             leaks=leaks(g, self.mask, self.inputs),

@@ -63,9 +63,7 @@ def unneeded(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] =
 
 def _free(graph: Graph, op: int, gone: Mask, cut: set[Tensor], feeds: set[int]) -> bool:
     """Whether nothing that stays reads an op, or waits for it; a group of ops that waits for a filler need not."""
-    row = slice(graph.consumers.ptr[op], graph.consumers.ptr[op + 1])
-    readers = zip(graph.consumers.node[row].tolist(), graph.consumers.port[row].tolist(), strict=True)
-    if any(not gone[reader] and (op, port) not in cut for reader, port in readers):
+    if any(not gone[reader] and (op, port) not in cut for reader, port in graph.consumers.ends(op)):
         return False
     if op in feeds:
         return True  # what waits for it waits for its replacement

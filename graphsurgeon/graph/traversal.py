@@ -33,14 +33,8 @@ def backward(
     """
     if not cuts and within is None:
         return _walk(graph.needed if control else graph.data, start)
-    row, col = _pairs(graph.data, kept_edges(graph, cuts))
-    if control:
-        more_row, more_col = _pairs(graph.control, None)
-        row, col = np.concatenate([row, more_row]), np.concatenate([col, more_col])
-    if within is not None:
-        keep = within[row] & within[col]
-        row, col = row[keep], col[keep]
-    return _reach(row, col, start)
+    row, col = followed(graph, kept_edges(graph, cuts), control, within)
+    return reached(row, col, start)
 
 
 def forward(
@@ -60,14 +54,8 @@ def forward(
         >>> forward(g, g.mask([1])).tolist()
         [False, True, True]
     """
-    row, col = _pairs(graph.data, edges)
-    if control:
-        more_row, more_col = _pairs(graph.control, None)
-        row, col = np.concatenate([row, more_row]), np.concatenate([col, more_col])
-    if within is not None:
-        keep = within[row] & within[col]
-        row, col = row[keep], col[keep]
-    return _reach(col, row, start)
+    row, col = followed(graph, edges, control, within)
+    return reached(col, row, start)
 
 
 def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
@@ -84,9 +72,7 @@ def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
         >>> nearest_first(ints(0, 0, 1, 3), ints(2, 1, 3, 0), ints(0), 4).tolist()
         [0, 2, 1, 3]
     """
-    ptr = np.zeros(size + 1, np.int32)
-    np.cumsum(np.bincount(rows, minlength=size), out=ptr[1:])
-    return _order(Edges(ptr, ends, ends), seeds)[1:]
+    return _order(Edges.of(rows, ends, size, ends), seeds)[1:]
 
 
 def kept_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
@@ -97,11 +83,6 @@ def kept_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
     for op, port in cuts:
         keep &= ~((graph.data.node == op) & (graph.data.port == port))
     return keep
-
-
-def edge_rows(edges: Edges) -> Ints:
-    """Returns for each edge the op whose row it is in (its consumer)."""
-    return edges.rows
 
 
 def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> NDArray[np.int32]:
@@ -117,7 +98,7 @@ def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> 
         >>> components(g, g.mask([2]), g.mask([])).tolist()
         [0, 0, 1]
     """
-    row, col = _pairs(graph.needed if control else graph.data, None)
+    row, col = followed(graph, None, control, None)
     keep = ~into[row] & ~out_of[col]
     matrix = _matrix(row[keep], col[keep], graph.size)
     labels: Ints = csgraph.connected_components(matrix, directed=False)[1].astype(np.int32)
@@ -137,18 +118,19 @@ def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
         >>> bool(a == b), bool(a == c)
         (True, False)
     """
-    (row, col), (later, first) = _pairs(graph.data, None), _pairs(graph.control, None)
-    keep = ~out_of[col]
-    matrix = _matrix(np.concatenate([row[keep], later]), np.concatenate([col[keep], first]), graph.size)
+    matrix = _matrix(*followed(graph, ~out_of[graph.data.node], True, None), graph.size)
     labels: Ints = csgraph.connected_components(matrix, directed=True, connection="strong")[1].astype(np.int32)
     return labels
 
 
 def path(graph: Graph, start: int, goals: Mask) -> list[int]:
     """Returns a shortest chain of ops from `start` back along inputs to one of `goals`; empty if there is none."""
-    data_row, data_col = _pairs(graph.data, None)
-    ctrl_row, ctrl_col = _pairs(graph.control, None)
-    matrix = _matrix(np.concatenate([data_row, ctrl_row]), np.concatenate([data_col, ctrl_col]), graph.size)
+    return shortest(*followed(graph, None, True, None), start, goals)
+
+
+def shortest(row: Ints, col: Ints, start: int, goals: Mask) -> list[int]:
+    """Returns a shortest chain of ops from `start` to one of `goals`, along edges from `row` to `col`; or nothing."""
+    matrix = _matrix(row, col, len(goals))
     order, before = csgraph.breadth_first_order(matrix, start, directed=True, return_predecessors=True)
     hits = order[goals[order]]
     if not len(hits):
@@ -159,16 +141,32 @@ def path(graph: Graph, start: int, goals: Mask) -> list[int]:
     return chain[::-1]
 
 
-def _pairs(edges: Edges, keep: Mask | None) -> tuple[Ints, Ints]:
-    rows = edge_rows(edges)
-    return (rows, edges.node) if keep is None else (rows[keep], edges.node[keep])
+def followed(graph: Graph, edges: Mask | None, control: bool, within: Mask | None) -> tuple[Ints, Ints]:
+    """Returns the edges of a walk, as reader and read.
+
+    Args:
+        graph: the snapshot.
+        edges: only these data edges; None for all.
+        control: control edges too.
+        within: only those with both ends here.
+    """
+    row, col = graph.data.rows, graph.data.node
+    if edges is not None:
+        row, col = row[edges], col[edges]
+    if control:
+        row, col = np.concatenate([row, graph.control.rows]), np.concatenate([col, graph.control.node])
+    if within is not None:
+        keep = within[row] & within[col]
+        row, col = row[keep], col[keep]
+    return row, col
 
 
 def _matrix(row: Ints, col: Ints, size: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones(len(row), np.int8), (row, col)), shape=(size, size))
 
 
-def _reach(row: Ints, col: Ints, start: Mask) -> Mask:
+def reached(row: Ints, col: Ints, start: Mask) -> Mask:
+    """Returns the ops in `start` and all that edges from `row` to `col` lead to from there."""
     rows = _matrix(row, col, len(start))
     return _walk(Edges(rows.indptr, rows.indices, rows.indices), start)
 

@@ -150,10 +150,9 @@ def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, 
     users = [i for i in np.flatnonzero(mask & graph.typed(kinds)).tolist() if len(graph.data.row(i)) > 1]
     cuts = set(entering)
     for user in users:
-        last = int(graph.data.ptr[user + 1]) - 1
-        flow = (int(graph.data.node[last]), int(graph.data.port[last]))
+        flow = graph.data.ends(user)[-1]
         if flow in cuts:
-            name = f"{graph.names[flow[0]]}:{flow[1]}"
+            name = graph.name(flow)
             return [
                 Fault(
                     asked,

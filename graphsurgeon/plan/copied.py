@@ -305,8 +305,8 @@ def renamed(scope: str, name: str, names: Mapping[str, str] | None) -> str:
 
 def now_read(graph: Graph, copied: Copied) -> dict[Tensor, tuple[str, int]]:
     """Returns what enters a copy after later steps: source tensor -> tensor of `graph`, which has the copy in it."""
-    _, then = rows_of(copied.source.data, copied.ops)
-    _, now = rows_of(graph.data, copied.place[copied.ops])
+    _, then = copied.source.data.within(copied.ops)
+    _, now = graph.data.within(copied.place[copied.ops])
     old = zip(copied.source.data.node[then].tolist(), copied.source.data.port[then].tolist(), strict=True)
     new = zip(graph.data.node[now].tolist(), graph.data.port[now].tolist(), strict=True)
     reads = dict(zip(old, new, strict=True))
@@ -332,14 +332,14 @@ def append(base: Workbench, copied: Copied) -> None:
     first = base.size
     stand_ins = copied.stand_ins
     spots = {p.name: first + i for i, p in enumerate(stand_ins)}
-    data_rows, data_at = rows_of(graph.data, ops)
+    data_rows, data_at = graph.data.within(ops)
     node, port = place[graph.data.node[data_at]], graph.data.port[data_at].copy()
     old_node, old_port = graph.data.node[data_at], graph.data.port[data_at]
     for (op, out), (name, new_out) in copied.external.items():
         hit = (old_node == op) & (old_port == out)
         node[hit] = spots[name] if name in spots else base.index[name]
         port[hit] = new_out
-    ctrl_rows, ctrl_at = rows_of(graph.control, ops)
+    ctrl_rows, ctrl_at = graph.control.within(ops)
     ctrl = place[graph.control.node[ctrl_at]]
     outside = ctrl < 0
     if outside.any():
@@ -356,8 +356,8 @@ def append(base: Workbench, copied: Copied) -> None:
         [*spots, *copied.names],
         ["Placeholder"] * len(copied.placeholders) + ["Const"] * len(copied.constants) + copied.types,
         [None] * lead + [graph.nodes[i] for i in ops.tolist()],
-        Edges(row_pointers(data_rows + lead, total), node.astype(np.int32), port.astype(np.int32)),
-        Edges(row_pointers(ctrl_rows + lead, total), ctrl.astype(np.int32), np.zeros(len(ctrl), np.int32)),
+        Edges.of(data_rows + lead, node, total, port),
+        Edges.of(ctrl_rows + lead, ctrl, total),
         tell,
     )
     _add_setters(base, copied)
@@ -375,20 +375,3 @@ def _add_setters(base: Workbench, copied: Copied) -> None:
     nothing = Edges(np.zeros(len(added) + 1, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
     edges = Edges(ptr, node, np.zeros(len(node), np.int32))
     base.add([op.name for op in added], [op.op for op in added], [None] * len(added), edges, nothing, None)
-
-
-def rows_of(edges: Edges, ops: Ints) -> tuple[Ints, Ints]:
-    """Returns, for the rows of `ops`, the row number (0..) of each edge, and its position in the edge arrays."""
-    begin = edges.ptr[ops].astype(np.int64)
-    length = (edges.ptr[ops + 1] - edges.ptr[ops]).astype(np.int64)
-    rows = np.repeat(np.arange(len(ops), dtype=np.int32), length)
-    start = np.concatenate([[0], np.cumsum(length)[:-1]]) if len(ops) else np.zeros(0, np.int64)
-    at = np.repeat(begin - start, length) + np.arange(int(length.sum()))
-    return rows, at.astype(np.int32)
-
-
-def row_pointers(rows: Ints, total: int) -> Ints:
-    """Returns where each of `total` rows begins, given the row of each edge."""
-    ptr = np.zeros(total + 1, np.int32)
-    np.cumsum(np.bincount(rows, minlength=total), out=ptr[1:])
-    return ptr

@@ -31,7 +31,7 @@ def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude
     loop = loops_of(graph)
     frames = {int(loop[op]) for op in readers}
     tensors = (t for t in _alike(graph, info) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames))
-    found = [_name(graph, tensor) for tensor in islice((t for t in tensors if t != exclude), _SHOWN)]
+    found = [graph.name(tensor) for tensor in islice((t for t in tensors if t != exclude), _SHOWN)]
     if not found:
         other = "other " if exclude else ""
         return f"No {other}tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
@@ -53,19 +53,17 @@ def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
     for op, port in _alike(graph, info):
         if (op, port) == tensor:
             continue
-        start, end = graph.consumers.ptr[op], graph.consumers.ptr[op + 1]
-        ports = graph.consumers.port[start:end]
-        for reader in dict.fromkeys(graph.consumers.node[start:end][ports == port].tolist()):
+        for reader in dict.fromkeys(graph.consumers.row(op)[graph.consumers.ports(op) == port].tolist()):
             if above[reader] or loop[reader] != loop[tensor[0]] or graph.types[reader] in _QUIET:
                 continue
-            at = graph.input_names(reader).index(_name(graph, (op, port)))
+            at = graph.input_names(reader).index(graph.name((op, port)))
             found.append(f"input {at} of {graph.names[reader]!r}")
         if len(found) >= _SHOWN:
             break
     if not found:
         return ""
     *first, last = found[:_SHOWN]
-    return f"{_name(graph, tensor)!r} would fit " + (f"{', '.join(first)} and {last}" if first else last)
+    return f"{graph.name(tensor)!r} would fit " + (f"{', '.join(first)} and {last}" if first else last)
 
 
 def both_ways(
@@ -101,7 +99,7 @@ def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] 
     fit = (v.op for v in known.values() if v.resource and v.op != b.op and v.dtype == b.dtype and v.op in graph.index
            and not shapes_differ(shape_from(v.shape), shape))  # fmt: skip
     found = ", ".join(repr(f"{op}:0") for op in islice(fit, _SHOWN))
-    names = [_name(graph, tensor) for tensor in (new, old)]
+    names = [graph.name(tensor) for tensor in (new, old)]
     wrong = f"{names[0]!r} is a variable of {a.dtype} {a.shape}, but {names[1]!r} of {b.dtype} {b.shape}"
     none = f"No other variable of {graph.title} is {b.dtype} {b.shape}"
     return f"{wrong}: {why}", f"These would fit: {found}" if found else none
@@ -124,10 +122,6 @@ def fits(a: TensorInfo, b: TensorInfo) -> bool:
         True
     """
     return bare(a.dtype) == bare(b.dtype) and not shapes_differ(a.shape, b.shape)
-
-
-def _name(graph: Graph | Workbench, tensor: Tensor) -> str:
-    return f"{graph.names[tensor[0]]}:{tensor[1]}"
 
 
 def shapes_differ(a: Shape, b: Shape) -> bool:

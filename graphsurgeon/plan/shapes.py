@@ -9,7 +9,6 @@ import numpy as np
 from ..graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES
-from .copied import rows_of
 from .effect import Effect
 
 Shape = tuple[int | None, ...] | None
@@ -101,8 +100,8 @@ def _mark(
     counts = np.diff(source.data.ptr)[ops] == np.diff(after.data.ptr)[here]
     start[here[~counts]] = True
     ops, here = ops[counts], here[counts]
-    rows, then = rows_of(source.data, ops)
-    _, now = rows_of(after.data, here)
+    rows, then = source.data.within(ops)
+    _, now = after.data.within(here)
     was, was_port = source.data.node[then], source.data.port[then]
     new, new_port = after.data.node[now], after.data.port[now]
     same = (place[was] == new) & (was_port == new_port)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..graph.boundary import Tensor
 from ..graph.contexts import loops_of
-from ..graph.edges import Edges, ends
+from ..graph.edges import Edges, stacked
 from ..graph.graph import Graph, TensorInfo
 from ..graph.rewired import reordered_many
 from ..graph.told import Telling, Told
@@ -143,7 +143,7 @@ class Workbench:
         if row is not None:
             return row
         edges, at = (self.graph.data, i) if i < self.graph.size else self._at(i, 1)
-        return ends(edges, at)
+        return edges.ends(at)
 
     def waits(self, i: int) -> list[int]:
         """Returns what an op waits for; not to be changed."""
@@ -151,7 +151,7 @@ class Workbench:
         if waits is not None:
             return waits
         edges, at = (self.graph.control, i) if i < self.graph.size else self._at(i, 2)
-        out: list[int] = edges.node[int(edges.ptr[at]) : int(edges.ptr[at + 1])].tolist()
+        out: list[int] = edges.row(at).tolist()
         return out
 
     def name(self, tensor: Tensor) -> str:
@@ -280,8 +280,8 @@ class Workbench:
 
     def _freeze(self) -> Graph:
         graph, blocks = self.graph, self._blocks
-        data = _stacked([graph.data, *(block[1] for block in blocks)])
-        control = _stacked([graph.control, *(block[2] for block in blocks)])
+        data = stacked(graph.data, *(block[1] for block in blocks))
+        control = stacked(graph.control, *(block[2] for block in blocks))
         if self._rows:
             node, port = data.node.copy(), data.port.copy()
             for op, row in self._rows.items():
@@ -376,22 +376,11 @@ class Workbench:
         if self._loops is None:
             return
         for at in range(len(types)):
-            sources = data.node[int(data.ptr[at]) : int(data.ptr[at + 1])].tolist()
+            sources = data.row(at).tolist()
             if any(self.types[i] in _EXIT for i in sources):  # it may be in a loop around that one
                 self._loops = None
                 return
             self._loops[first + at] = max((self._loops.get(i, -1) for i in sources), default=-1)
-
-
-def _stacked(parts: Iterable[Edges]) -> Edges:
-    """Returns the rows of several, one after another."""
-    parts = list(parts)
-    if len(parts) == 1:
-        return parts[0]
-    counts = np.concatenate([np.diff(part.ptr) for part in parts])
-    ptr = np.zeros(len(counts) + 1, np.int32)
-    np.cumsum(counts, out=ptr[1:])
-    return Edges(ptr, *(np.concatenate(ends) for ends in zip(*((p.node, p.port) for p in parts), strict=True)))
 
 
 def _with_scopes(name: str) -> list[str]:

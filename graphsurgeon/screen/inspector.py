@@ -9,7 +9,6 @@ import numpy as np
 from ..graph.graph import Graph, TensorInfo, shape_text
 from ..graph.selection import Query, Selection
 from ..graph.sizes import bytes_of, size_text, variable_bytes
-from ..graph.traversal import edge_rows
 from ..graph.variables import VariableInfo
 from ..view.tree import Tree
 from ..words import counted
@@ -61,8 +60,8 @@ def details_of(tree: Tree, name: str, facts: Facts) -> dict[str, Any]:
     if counted_flops:
         rows.append(["FLOPs", f"{counted_flops:,} where the shapes are known"])
     waits = sorted({outside for _, outside in crossing.control_inputs})
-    leave = mask[graph.data.node] & ~mask[edge_rows(graph.data)]
-    readers = [graph.names[i] for i in np.unique(edge_rows(graph.data)[leave]).tolist()]
+    leave = mask[graph.data.node] & ~mask[graph.data.rows]
+    readers = [graph.names[i] for i in np.unique(graph.data.rows[leave]).tolist()]
     return {
         "title": name.rstrip("/"),
         "rows": rows,
@@ -141,10 +140,10 @@ def _op(graph: Graph, op: int, facts: Facts) -> dict[str, Any]:
     rows += about["rows"]
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
     waits = graph.control_names(op)
-    waiting = [graph.names[int(r)] for r in edge_rows(graph.control)[graph.control.node == op]]
+    waiting = [graph.names[int(r)] for r in graph.control.rows[graph.control.node == op]]
     outputs = graph.outputs(op)
     if outputs is None:
-        ports = np.unique(graph.consumers.port[graph.consumers.ptr[op] : graph.consumers.ptr[op + 1]]).tolist()
+        ports = np.unique(graph.consumers.ports(op)).tolist()
         shown = [{"tensor": f"{graph.names[op]}:{p}", "text": ""} for p in ports or [0]]
     else:
         shown = [{"tensor": f"{graph.names[op]}:{p}", "text": str(info)} for p, info in enumerate(outputs)]

@@ -78,10 +78,8 @@ def _edges(now: Edges, then: Edges, known: int, spot: Ints, size: int) -> tuple[
     kind = np.concatenate([(~np.isin(keys, old)).astype(np.int32), np.full(int(gone.sum()), 2, np.int32)])
     rows = np.concatenate([rows, old_rows[gone]])
     order = np.argsort(rows, kind="stable")
-    node = np.concatenate([node, old_node[gone]])[order].astype(np.int32)
-    port = np.concatenate([port, old_port[gone]])[order].astype(np.int32)
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=size))]).astype(np.int32)
-    return Edges(ptr, node, port), kind[order]
+    node, port = np.concatenate([node, old_node[gone]])[order], np.concatenate([port, old_port[gone]])[order]
+    return Edges.of(rows[order], node, size, port), kind[order]
 
 
 def _keys(rows: Ints, node: Ints, port: Ints, size: int) -> np.ndarray:

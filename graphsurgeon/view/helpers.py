@@ -117,7 +117,7 @@ class Helpers:
         def is_type(*wanted: str) -> Mask:
             return np.asarray(np.isin(known, wanted)[number], np.bool_)
 
-        makers, readers = graph.data.node, _rows(graph.data.ptr)
+        makers, readers = graph.data.node, graph.data.rows
         consumers: Counts = np.bincount(makers, minlength=graph.size)
         const = is_type("Const")
         if graph.size > SMALL:
@@ -153,10 +153,6 @@ def filtered(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
         kind[training_ops(graph) & (kind == 0)] = TRAINING
     kind[graph.typed(filters.hidden) & (kind == 0)] = HIDDEN
     return Helpers(kind, thing)
-
-
-def _rows(ptr: Ints) -> Ints:
-    return np.repeat(np.arange(len(ptr) - 1, dtype=np.int32), np.diff(ptr))
 
 
 def _variables(graph: Graph, held: Mask, kind: NDArray[np.int8], thing: Ints) -> None:

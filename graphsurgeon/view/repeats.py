@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..graph.graph import Ints
 from .tree import Tree
 
 _TELLING = ("T", "dtype", "DstT", "strides", "padding", "ksize", "dilations", "axis", "transpose_a", "transpose_b", "N")
@@ -73,12 +72,7 @@ def _written(tree: Tree, name: str, by_name: bool) -> bytes:
     place: dict[int, int] = {op: i for i, op in enumerate(ops.tolist())}
     digest = hashlib.blake2b(digest_size=32)
     for op in ops.tolist():
-        row = slice(int(graph.data.ptr[op]), int(graph.data.ptr[op + 1]))
-        ports: Ints = graph.data.port[row]
-        read = [
-            (place.get(maker, -1), port)
-            for maker, port in zip(graph.data.node[row].tolist(), ports.tolist(), strict=True)
-        ]
+        read = [(place.get(maker, -1), port) for maker, port in graph.data.ends(op)]
         waits = sorted(place.get(maker, -1) for maker in graph.control.row(op).tolist())
         attr = getattr(graph.nodes[op], "attr", None) or {}
         told = [(key, str(attr[key])) for key in _TELLING if key in attr]

@@ -223,8 +223,7 @@ def _holding(tree: Tree, item: Item) -> str:
 
 
 def _outputs_used(graph: Graph, op: int) -> int:
-    a, b = graph.consumers.ptr[op], graph.consumers.ptr[op + 1]
-    return int(graph.consumers.port[a:b].max()) + 1 if b > a else 0
+    return int(graph.consumers.ports(op).max(initial=-1)) + 1
 
 
 def _variable(graph: Graph, op: int) -> str:
@@ -258,8 +257,7 @@ def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, i
     totals = {KINDS[k]: int(counts[k]) for k in range(1, len(KINDS)) if counts[k]}
     if not len(lone):
         return helped_box, totals
-    readers = np.repeat(np.arange(graph.size, dtype=np.int32), np.diff(graph.data.ptr))
-    makers = graph.data.node
+    readers, makers = graph.data.rows, graph.data.node
     out = away[makers] & ~away[readers]
     back = ~away[makers] & away[readers]
     helper = np.concatenate([makers[out], readers[back]])

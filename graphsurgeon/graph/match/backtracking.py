@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..boundary import Tensor
-from ..edges import Edges
 from ..graph import Graph, Ints, Mask
 from ..selection import OpView
 from .pattern import COMMUTATIVE, Pattern
@@ -50,7 +49,7 @@ class Search:
         self.graph, self.pattern, small = graph, pattern, pattern.graph
         self.ops = pattern.numbers
         inner = set(self.ops)
-        self.sources: dict[int, list[Tensor]] = {p: _row(small.data, p) for p in self.ops}
+        self.sources: dict[int, list[Tensor]] = {p: small.data.ends(p) for p in self.ops}
         self.waits = [(p, int(q)) for p in self.ops for q in small.control.row(p) if int(q) in inner]
         self.free = {p: len(self.sources[p]) > 1 and pattern.kinds(p) <= COMMUTATIVE for p in self.ops}
         reads = [t for p in self.ops for t in self.sources[p] if t[0] not in inner]
@@ -89,8 +88,8 @@ class Search:
             control = self.graph.control
             for p, q in self.waits:
                 hit = self.domain[p][control.rows] & self.domain[q][control.node]
-                self.domain[p] &= _at(control.rows[hit], self.graph.size)
-                self.domain[q] &= _at(control.node[hit], self.graph.size)
+                self.domain[p] &= self.graph.mask(control.rows[hit])
+                self.domain[q] &= self.graph.mask(control.node[hit])
             after = [int(np.count_nonzero(self.domain[p])) for p in self.ops]
             if after == before or 0 in after:
                 return
@@ -130,7 +129,7 @@ class Search:
         if at not in self._spreads:
             here = np.flatnonzero(self.domain[p])
             data = self.graph.data
-            far = here if self.free[p] else np.flatnonzero(_at(data.node[data.ptr[here] + slot], self.graph.size))
+            far = here if self.free[p] else np.flatnonzero(self.graph.mask(data.node[data.ptr[here] + slot]))
             self._spreads[at] = len(here) / max(1, len(far))
         return self._spreads[at]
 
@@ -248,8 +247,7 @@ class Search:
         if known is None:
             node, port = tensor
             edges = self.graph.consumers
-            begin, end = edges.ptr[node], edges.ptr[node + 1]
-            found = self._likely(p, edges.node[begin:end][edges.port[begin:end] == port])
+            found = self._likely(p, edges.row(node)[edges.ports(node) == port])
             known = self._readers[p, tensor] = found[::-1]
         while known and self.taken[known[-1]]:
             known.pop()  # what another match has taken stays taken
@@ -349,14 +347,3 @@ class _State:
 def _put(table: dict[Any, Any], key: Any, value: Any, made: list[Any]) -> None:
     table[key] = value
     made.append((table, key))
-
-
-def _row(edges: Edges, op: int) -> list[Tensor]:
-    begin, end = edges.ptr[op], edges.ptr[op + 1]
-    return list(zip(edges.node[begin:end].tolist(), edges.port[begin:end].tolist(), strict=True))
-
-
-def _at(ops: Ints, size: int) -> Mask:
-    out = np.zeros(size, np.bool_)
-    out[ops] = True
-    return out

@@ -101,14 +101,11 @@ class Match:
         for p, op in sorted(self.found.image.items()):
             if graph.types[op] == "Const":
                 continue
-            begin, end = graph.consumers.ptr[op], graph.consumers.ptr[op + 1]
-            pairs = zip(graph.consumers.node[begin:end].tolist(), graph.consumers.port[begin:end].tolist(), strict=True)
-            for reader, port in dict.fromkeys(pairs):
+            for reader, port in dict.fromkeys(graph.consumers.ends(op)):
                 if reader in mine or (p, port) in open_:
                     continue
-                row = slice(int(graph.data.ptr[reader]), int(graph.data.ptr[reader + 1]))
-                reads = (graph.data.node[row] == op) & (graph.data.port[row] == port)
-                out += [(f"{names[op]}:{port}", names[reader], at) for at in np.flatnonzero(reads).tolist()]
+                reads = [at for at, tensor in enumerate(graph.data.ends(reader)) if tensor == (op, port)]
+                out += [(f"{names[op]}:{port}", names[reader], at) for at in reads]
         return tuple(out)
 
     @cached_property

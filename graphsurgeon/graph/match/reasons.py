@@ -27,7 +27,7 @@ class Said:
             return f"{graph.names[number]!r} ({graph.types[number]})"
 
         def tensor(pair: Tensor) -> str:
-            return f"'{graph.names[pair[0]]}:{pair[1]}'"
+            return f"'{graph.name(pair)}'"
 
         if self.kind == "kind":
             wanted = " or ".join(sorted(self.pattern.kinds(about[0])))
@@ -62,7 +62,7 @@ def nobody(graph: Graph, task: Task, placed: Mapping[int, int], read: Any) -> Wh
     if task[0] == "input":
         return lambda: f"{image[task[1]]!r} has too few inputs"
     if task[0] == "reader":
-        return lambda: f"no op reads '{graph.names[read[0]]}:{read[1]}'"
+        return lambda: f"no op reads '{graph.name(read)}'"
     if task[0] == "waited":
         return lambda: f"{image[task[2]]!r} waits for no op"
     return lambda: f"no op waits for {image.get(task[-1], '')!r}"

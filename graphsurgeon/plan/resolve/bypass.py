@@ -113,13 +113,13 @@ def _chosen(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], le
     if len(fits) == 1:
         return fits[0]
     if fits:
-        known = few([_name(graph, t) for t in fits], 6)
+        known = few([graph.name(t) for t in fits], 6)
         wrong = f"{counted(len(fits), 'tensors')} enter that could be read instead: {known}"
-        raise PlanError(asked(step), wrong, f"Say which: input={_name(graph, fits[0])!r}")
+        raise PlanError(asked(step), wrong, f"Say which: input={graph.name(fits[0])!r}")
     sides = [few([_said(graph, t) for t in side], 4) for side in (enters, leaves)]
     wrong = f"no tensor that enters can take the place of all that leave: {sides[0]} against {sides[1]}"
     pairs = [(t, out) for t in enters for out in leaves if _alike(graph, t, out) and _leads(graph, mask, t, [out])]
-    way = f"input={_name(graph, pairs[0][0])!r}, output={_name(graph, pairs[0][1])!r}" if pairs else ""
+    way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
     raise PlanError(asked(step), wrong, f"Say which are meant: {way}" if way else "Select ops that keep the shape")
 
 
@@ -145,10 +145,6 @@ def _leads(graph: Graph, mask: Mask, start: Tensor, ends: list[Tensor]) -> bool:
     return all(below[op] for op, _ in ends)
 
 
-def _name(graph: Graph, tensor: Tensor) -> str:
-    return f"{graph.names[tensor[0]]}:{tensor[1]}"
-
-
 def _said(graph: Graph, tensor: Tensor) -> str:
     info = graph.info(*tensor)
-    return _name(graph, tensor) + (f" {info}" if info is not None else "")
+    return graph.name(tensor) + (f" {info}" if info is not None else "")

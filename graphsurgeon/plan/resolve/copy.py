@@ -10,7 +10,6 @@ import numpy as np
 from ...graph.boundary import Tensor, control_entering, entering
 from ...graph.graph import Ints, Mask, TensorInfo, value_info
 from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
-from ...graph.traversal import edge_rows
 from ...words import counted, few
 from ..calls import asked
 from ..check import array_faults, mapping_faults, name_faults, namespace_faults, step_faults
@@ -286,7 +285,7 @@ def _joins(copied: Copied, mask: Mask) -> list[Connection]:
     """The edges that join the copy to what the destination had."""
     graph, out = copied.source, []
     fresh = {p.name for p in copied.stand_ins}
-    rows = edge_rows(graph.data)
+    rows = graph.data.rows
     for (op, port), (name, new_port) in copied.external.items():
         if name in fresh:
             continue

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ...graph.boundary import Tensor
 from ...graph.contexts import loops_of
 from ...graph.edges import Edges
@@ -77,12 +75,8 @@ def readers(edges: Edges, rows: Edges, subs: Mapping[Tensor, Tensor]) -> list[tu
     """
     out = []
     for op, port in subs:
-        begin, end = int(edges.ptr[op]), int(edges.ptr[op + 1])
-        hit = edges.node[begin:end][edges.port[begin:end] == port]
-        for reader in dict.fromkeys(hit.tolist()):
-            first, last = int(rows.ptr[reader]), int(rows.ptr[reader + 1])
-            found = (rows.node[first:last] == op) & (rows.port[first:last] == port)
-            out += [(reader, at, (op, port)) for at in np.flatnonzero(found).tolist()]
+        for reader in dict.fromkeys(edges.row(op)[edges.ports(op) == port].tolist()):
+            out += [(reader, at, tensor) for at, tensor in enumerate(rows.ends(reader)) if tensor == (op, port)]
     return out
 
 

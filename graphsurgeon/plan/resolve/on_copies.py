@@ -15,11 +15,10 @@ from ...graph.graph import Graph, Ints, Mask, TensorInfo
 from ...graph.rewired import reordered_many
 from ...graph.selection import Query, Selection
 from ...graph.told import Told
-from ...graph.traversal import edge_rows
 from ...graph.traversal import forward as below
 from ...words import counted, few
 from ..calls import asked
-from ..copied import Connection, Copied, now_read, row_pointers, rows_of
+from ..copied import Connection, Copied, now_read
 from ..delta import Delta
 from ..effect import Effect, Slice
 from ..steps import INITIAL, CopyStep, OnCopiesStep
@@ -78,7 +77,7 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
     place, graph = so_far.copies[-1].place, so_far.after
     subs: dict[Tensor, Tensor] = {}
     for i in ops:
-        ports = set(graph.consumers.port[graph.consumers.ptr[i] : graph.consumers.ptr[i + 1]].tolist())
+        ports = set(graph.consumers.ports(i).tolist())
         subs.update({(i, port): (int(place[i]), port) for port in ports})
     inside = graph.mask([*ops, *place[ops].tolist()])
     edges = [(op, at, subs[t]) for op, at, t in readers(graph.consumers, graph.data, subs) if not inside[op]]
@@ -229,16 +228,16 @@ def _joined(graph: Graph, edited: Graph, copied: Copied, place: Ints, size: int,
     """Gives the copies the inputs that the edits ask for, and the other new ops those copies to read."""
     graph = _redirected(graph, edited, place, size)
     order = copied.ops
-    _, at = rows_of(edited.data, order)
+    _, at = edited.data.within(order)
     begin = int(graph.data.ptr[copied.place[order[0]]])
     node, port = graph.data.node.copy(), graph.data.port.copy()
     node[begin : begin + len(at)] = place[edited.data.node[at]]
     port[begin : begin + len(at)] = edited.data.port[at]
     graph = replace(graph, data=Edges(graph.data.ptr, node, port))
-    rows, at = rows_of(edited.control, order)
+    rows, at = edited.control.within(order)
     first = int(copied.place[order[0]])
     lead = int(graph.control.ptr[first])
-    mine = Edges(row_pointers(rows, len(order)), place[edited.control.node[at]], np.zeros(len(at), np.int32))
+    mine = Edges.of(rows, place[edited.control.node[at]], len(order))
     before = Edges(graph.control.ptr[: first + 1], graph.control.node[:lead], graph.control.port[:lead])
     after = replace(graph, control=stacked(before, mine))
     loose = [int(place[i]) for i in np.flatnonzero(unlike[: len(copied.place)]).tolist()]
@@ -252,7 +251,7 @@ def _redirected(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:
     node = graph.data.node.copy()
     node[begin:end] = place[edited.data.node[begin:end]]
     graph = replace(graph, data=Edges(graph.data.ptr, node, graph.data.port))
-    rows = edge_rows(edited.control)
+    rows = edited.control.rows
     waits: dict[int, list[int]] = {}
     for at in np.flatnonzero((rows >= size) & (place[edited.control.node] != edited.control.node)).tolist():
         waits.setdefault(int(rows[at]), [])

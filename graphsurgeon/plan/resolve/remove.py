@@ -11,7 +11,7 @@ from ...errors import PlanError
 from ...graph.boundary import Tensor
 from ...graph.graph import Graph, Mask
 from ...graph.rewired import Edge, cut_out
-from ...graph.traversal import backward, edge_rows
+from ...graph.traversal import backward
 from ...words import counted, few
 from ..calls import asked
 from ..closure import variable_parts
@@ -75,7 +75,7 @@ def without_removed(effect: Effect) -> Effect:
     if fault is not None:
         return replace(effect, faults=(*effect.faults, fault))
     warnings = list(effect.warnings)
-    later = edge_rows(graph.control)
+    later = graph.control.rows
     pairs = [
         f"{graph.names[later[at]]} after {graph.names[graph.control.node[at]]}"
         for at in np.flatnonzero(gone[graph.control.node] & ~gone[later]).tolist()
@@ -127,7 +127,7 @@ def protected(graph: Graph, ops: Mask) -> Mask:
 
 def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:
     """Returns the fault of ops that stay and read ops that go."""
-    rows = edge_rows(graph.data)
+    rows = graph.data.rows
     left = np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist()
     if not left:
         return None

@@ -10,7 +10,6 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
 from ...errors import PlanError
-from ...graph.edges import ends
 from ...plan.effect import Change, Effect, NewNode
 from ...words import counted
 from ..private.graphs import op_definition
@@ -52,7 +51,7 @@ def new_node(new: NewNode, effect: Effect) -> Any:
     kinds = {attr.name: attr.type for attr in definition.attr}
     # Of what it reads by now, another new op, only its own input may be known.
     graph, number = effect.after, effect.after.index[new.name]
-    reads = [graph.info(*tensor) or new.reads for tensor in ends(graph.data, number)]
+    reads = [graph.info(*tensor) or new.reads for tensor in graph.data.ends(number)]
     for about, info in zip(definition.input_arg, reads, strict=False):
         if about.type_attr and info is not None:
             node.attr[about.type_attr].type = tf.as_dtype(info.dtype).base_dtype.as_datatype_enum

@@ -15,7 +15,6 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...errors import OpenError, PlanError
 from ...graph.collector import gc_paused
-from ...graph.edges import ends
 from ...graph.graph import Graph, TensorInfo
 from ...graph.live import TFGraph, TFOp, TFTensor
 from ...graph.traversal import forward
@@ -229,7 +228,7 @@ class _Judge:
         for op in queue:  # it grows: what shape inference must know the value of, or cannot be stood in for, comes too
             node = graph_def.node.add()
             node.CopyFrom(self._node(op))
-            for source, port in ends(after.data, op):
+            for source, port in after.data.ends(op):
                 node.input.append(f"{after.names[source]}:{port}")
                 if source in there:
                     continue
@@ -316,7 +315,7 @@ class _Judge:
                 if after.names[op] in effect.blame:
                     first = after.names[op]
                     break
-                near = [source for source, _ in ends(after.data, op) if source not in seen]
+                near = [source for source, _ in after.data.ends(op) if source not in seen]
                 seen.update(near)
                 above += near
         return (effect.steps[effect.blame[first]] if first in effect.blame else None), first
