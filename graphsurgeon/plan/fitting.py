@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+import numpy as np
+
 from ..graph.boundary import Tensor
 from ..graph.contexts import loops_of
-from ..graph.graph import Graph, TensorInfo, shape_from, shape_text
+from ..graph.graph import Graph, Ints, TensorInfo, shape_from, shape_text
 from ..graph.traversal import backward, forward
 from .workbench import Workbench
 
@@ -15,7 +17,7 @@ Shape = tuple[int | None, ...] | None
 #: Only so many ops are looked at: a message must not take long.
 _LOOKED = 20_000
 _SHOWN = 4
-_QUIET = ("Const", "NoOp", "Assign")
+_QUIET = ("Const", "NoOp", "Assign", "AssignVariableOp")
 
 
 def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude: Tensor | None = None) -> str:
@@ -106,12 +108,21 @@ def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] 
 
 
 def _alike(graph: Graph, info: TensorInfo) -> Iterator[Tensor]:
-    """Tensors of a dtype whose shape fits."""
-    for i in range(min(graph.size, _LOOKED)):
+    """Tensors of a dtype whose shape fits, those of the model first."""
+    for i in _model_first(graph)[:_LOOKED].tolist():
         if graph.types[i] not in _QUIET:
             for port, other in enumerate(graph.outputs(i) or ()):
                 if other is not None and fits(other, info):
                     yield i, port
+
+
+def _model_first(graph: Graph) -> Ints:
+    """The ops in the order of the graph, but last those that nothing but an assignment needs: what initialises or
+    restores variables.
+    """
+    ends = (np.diff(graph.consumers.ptr) == 0) & ~graph.typed(_QUIET)
+    model = backward(graph, ends)
+    return np.concatenate([np.flatnonzero(model), np.flatnonzero(~model)])
 
 
 def fits(a: TensorInfo, b: TensorInfo) -> bool:

@@ -192,3 +192,26 @@ def test_handles_of_variables_of_other_dtypes_and_shapes(step):
           "'w:0' of float32 (2, 3): rank 1 against rank 2", "These would fit: 'v:0'")  # fmt: skip
     reads(Plan(g).reroute("n:0", to="b:0").check()[0], "No other variable of tiny is int64 ()")
     assert Plan(g).reroute("w:0", to="v:0").check() == ()
+
+
+def test_what_only_initialises_or_restores_a_variable_is_proposed_last():
+    w = VariableInfo("w", initializer="w/Assign", initial_value="w/start:0")
+    g = plain(
+        ("w/start", "RandomUniform", []), ("w", "VariableV2", []), ("w/Assign", "Assign", ["w", "w/start"]),
+        ("w/read", "Identity", ["w"]), ("save/back", "RestoreV2", []), ("save/one", "Identity", ["save/back"]),
+        ("save/Assign", "Assign", ["w", "save/one"]), ("init", "NoOp", ["^w/Assign"]), ("x", "Placeholder", []),
+        ("y", "Mul", ["x", "w/read"]), ("step", "AssignAdd", ["w", "y"]), ("train", "NoOp", ["^step"]),
+        ("restore", "NoOp", ["^save/Assign"]), variables=[w],
+    )  # fmt: skip
+    assert fitting(g, TensorInfo("float32", ())) == "These would fit: 'w:0', 'w/read:0', 'x:0', 'y:0'"
+    assert fitting(g, TensorInfo("float32", ()), exclude=g.tensor("x:0")).endswith("'w:0', 'w/read:0', 'y:0', 'step:0'")
+
+
+def test_where_only_helpers_fit_they_are_proposed():
+    v = VariableInfo("v", initializer="v/Assign", initial_value="v/start:0")
+    f, i = [("float32", ())], [("int32", ())]
+    g = plain(
+        ("v/start", "RandomUniformInt", []), ("v", "VariableV2", []), ("v/Assign", "Assign", ["v", "v/start"]),
+        ("x", "Placeholder", []), variables=[v], outputs={"v/start": i, "v": f, "v/Assign": f, "x": f},
+    )  # fmt: skip
+    assert fitting(g, TensorInfo("int32", ())) == "These would fit: 'v/start:0'"
