@@ -153,7 +153,8 @@ def _untrained(plan: Plan, models: Mapping[str, _Model], asked: str) -> dict[str
     for copied in plan.effect.copies:
         model = models[copied.step.to]
         why = model.editor.untrained() if model.values is None else plan.backend.unproved(copied)
-        mine = {v.name: why[v.was] for v in copied.variables if v.policy == "copy" and v.was in why}
+        own = [v for v in copied.variables if v.policy == "copy" and not v.info.local]
+        mine = {v.name: why[v.was] for v in own if v.was in why}
         found |= mine
         refused |= {} if model.asked else mine
     if refused:

@@ -469,7 +469,8 @@ class Editor:
         any session of this editor, whatever it is called now, and also where a plan had taken it out for a while. One
         that no session has held yet gets what its plan gave it, else what the file holds that was opened, else its
         initial value. So variables that TensorFlow code has added to `graph` are initialised by the next call, and
-        what holds a value is never initialised. `history` tells what came from where.
+        what holds a value is never initialised. `history` tells what came from where; a warning names the variables of
+        a file that its checkpoint lacks.
 
         Args:
             session: a session to bring up to date. One of an older graph (before a plan that builds the graph anew)

@@ -94,7 +94,7 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
 def warn(text: str) -> None:
     """Warns at the line outside this package that led here, where a person can do something about it."""
-    package, frame, level = __name__.partition(".")[0], sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+    inside, frame, level = (__name__.partition(".")[0], "contextlib"), sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
         frame, level = frame.f_back, level + 1
     warnings.warn(text, stacklevel=level)

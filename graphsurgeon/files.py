@@ -75,7 +75,7 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
     request = Request(path, **asked, untrained={})
     base, own = timeline.snapshot, given is None or initial
     if request.freeze or request.kind != "graph_def":
-        known = list(base.state.variables.values())
+        known = [info for info in base.state.variables.values() if not info.local]
         lacking = unproved(values if own else given, base.owner, known, request.asked)
         request = replace(request, untrained=lacking)
     source = values.reader if own else values_of(given)
@@ -87,9 +87,9 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
 
 def _empty_locals(base: Graph, values: Any, request: Any) -> frozenset[str]:
     """Names of local variables that hold no value to save, as where nobody has run their initialisers."""
-    from .tf.values.untrained import LOCAL, holding
+    from .tf.values.untrained import holding
 
-    found = [info for info in base.state.variables.values() if LOCAL in info.collections]
+    found = [info for info in base.state.variables.values() if info.local]
     if not found or request.kind == "graph_def":
         return frozenset()
     given = values() if callable(values) else values

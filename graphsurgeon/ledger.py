@@ -9,8 +9,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .errors import PlanError, warn
 from .graph.live import TFGraph, TFSession
-from .graph.variables import UNHELD
+from .graph.reports import untrained_text
+from .graph.variables import UNHELD, VARIABLE_TYPES
 from .words import counted, few
 
 if TYPE_CHECKING:
@@ -83,9 +85,11 @@ class Ledger:
         graph: the graph as it was opened.
         source: the values of the file that was opened, a `tf.values.Values`; None where there is none.
         lack: why a variable has no value where it has none; empty where there is no more to say.
+        size: how many ops it had as it was opened.
     """
 
-    def __init__(self, graph: TFGraph, source: Any, lack: str) -> None:
+    def __init__(self, graph: TFGraph, source: Any, lack: str, size: int = 0) -> None:
+        self._filled, self._size = source is not None or bool(lack), size
         self._lack = lack or ("no session or checkpoint was given" if source is None else "not in the checkpoint")
         self._opened, self._source = weakref.ref(graph), source
         self._numbers = itertools.count()
@@ -155,7 +159,9 @@ class Ledger:
                 new.close()  # nobody has it yet: what it holds is given back at once
                 raise
 
-    def untrained(self, graph: TFGraph, own: Any, events: Iterable[Event], orphans: _Orphans) -> dict[str, str]:
+    def untrained(
+        self, graph: TFGraph, own: Any, events: Iterable[Event], orphans: _Orphans, local: bool = False
+    ) -> dict[str, str]:
         """Returns the variables of a graph that have no value but their initial one, each with the reason.
 
         Args:
@@ -163,9 +169,10 @@ class Ledger:
             own: the session that has the values; None for none.
             events: the steps that are in force.
             orphans: gives the names of the orphans of a graph.
+            local: local variables too, which are meant to have none.
         """
         from .tf.values.sessions import Due
-        from .tf.values.untrained import LOCAL, holding, untrained
+        from .tf.values.untrained import holding, untrained
         from .tf.values.variables import variable_infos
 
         events, gone = list(events), frozenset(orphans(graph))
@@ -188,7 +195,7 @@ class Ledger:
         why |= self._reasons(graph, report, events, own, {} if own is None else untrained(own))
         if own is not None and own.graph is graph:
             why |= untrained(own)
-        return {info.op: why[info.op] for info in wanted if info.op in why and LOCAL not in info.collections}
+        return {info.op: why[info.op] for info in wanted if info.op in why and (local or not info.local)}
 
     def _reasons(
         self, graph: TFGraph, report: Handover, events: list[Event], own: Any, old: Mapping[str, str]
@@ -202,6 +209,17 @@ class Ledger:
         if own is not None and own.graph is not graph:
             why |= {name: old[was] for name, was in report.carried.items() if was in old}
         return why
+
+    def _tell_lacking(self, graph: TFGraph, initial: Iterable[str]) -> None:
+        """Warns of variables of the file that start anew, as its values are not there; not of those made since."""
+        opened = self._opened()
+        ops = opened.get_operations()[: self._size] if opened is not None else []
+        own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
+        lacking = [name for name in initial if self._id(graph, name) in own]
+        if lacking:
+            (wrong,) = untrained_text(dict.fromkeys(lacking, self._lack))
+            how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
+            warn(str(PlanError("session()", wrong, how)))
 
     # -- the parts --------------------------------------------------------------------------------
 
@@ -281,6 +299,8 @@ class Ledger:
         why = self._reasons(graph, report, events, old, dim)
         if old is None and source is not None and graph is self._opened():
             why |= source.untrained()
+        if old is None and self._filled:
+            self._tell_lacking(graph, [name for name in report.initial if not infos[name].local])
         note_untrained(new, infos.values(), why)
         if old is not None:
             self._leave(old, before, {self._id(graph, name) for name in held})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from .errors import PlanError
@@ -25,7 +26,7 @@ class Values:
     def __init__(self, opened: Opened, timeline: Timeline) -> None:
         self._session, self._file = opened.session, opened.values
         self._timeline = timeline
-        self._ledger = Ledger(opened.graph, opened.values, opened.lack)
+        self._ledger = Ledger(opened.graph, opened.values, opened.lack, timeline.log.size)
         if opened.session is not None:
             timeline.log.session = weakref.ref(opened.session)
         if hasattr(opened.values, "stored"):
@@ -110,10 +111,13 @@ class Values:
         """Returns the session to read values from: in one of the caller's nothing is initialised."""
         return self.session(initialise=False)
 
-    def untrained(self) -> dict[str, str]:
-        """Returns the variables that have no value but their initial one, as `Editor.untrained` does."""
+    def untrained(self, local: bool = False) -> dict[str, str]:
+        """Returns the variables that have no value but their initial one, as `Editor.untrained` does.
+
+        With `local`, local ones too.
+        """
         timeline = self._timeline
-        return self._ledger.untrained(timeline.graph, self._session, timeline.log.now(), timeline.leftovers)
+        return self._ledger.untrained(timeline.graph, self._session, timeline.log.now(), timeline.leftovers, local)
 
     def value(self, name: str) -> Any:
         """Returns what a constant or variable holds, as `Editor.value` does."""
@@ -129,4 +133,4 @@ class Values:
         """Returns the values for the variables of the same names in another graph, as what a file gives."""
         from .tf.values.sessions import SessionValues
 
-        return SessionValues(self.reader, self._file, self.untrained, graph, self.void)
+        return SessionValues(self.reader, self._file, partial(self.untrained, local=True), graph, self.void)

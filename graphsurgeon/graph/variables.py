@@ -53,6 +53,11 @@ class VariableInfo:
     trainable: bool = False
     collections: tuple[str, ...] = ()
 
+    @property
+    def local(self) -> bool:
+        """Whether it is a local variable: it is meant to have no value but the one that it starts from."""
+        return "local_variables" in self.collections
+
 
 @dataclass(frozen=True)
 class Entry:

@@ -78,7 +78,8 @@ def duplicate(
         timeout: how long to wait for the cluster, in seconds.
 
     Returns:
-        a `Replica`, with the values of the original where these are known.
+        a `Replica`, with the values of the original where these are known. Where nothing has given it values, its first
+        answer comes with a warning.
 
     Raises:
         PlanError: there is no such device, the cluster does not answer, the scope is taken, a variable has no value or

@@ -10,8 +10,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from ..applied import Applied
-from ..errors import PlanError
+from ..errors import PlanError, warn
 from ..graph.live import TFSession
+from ..graph.reports import untrained_text
 from ..locks import BusyError, Door, entered
 from ..words import counted
 from .update import Update, part, pause, times
@@ -66,7 +67,8 @@ class Replica:
         self._count = self._steps = 0
         self._closed = False
         self._fresh = True  # the next update takes over all, whatever tau is
-        self._lacks = True  # it has values that nobody gave
+        self._lacking = list(self._pairs)  # originals of the variables whose values nobody gave
+        self._told = grouped is not None  # of which was warned, or which somebody asked for
         self._state = _State()
         self._stop: threading.Event | None = None
         self._observed: list[Any] = []
@@ -137,7 +139,20 @@ class Replica:
             if self.session is None:
                 raise PlanError("run(...)", "the duplicate has no session yet", "Give it one: replica.attach(session)")
             self._state.refuse()
+            self._tell_lack()
             yield self.session
+
+    def _tell_lack(self) -> None:
+        """Warns, once, of answers from values that nobody has given."""
+        if self._told or not self._lacking:
+            return
+        self._told = True
+        (wrong,) = untrained_text(dict.fromkeys(self._lacking, "as nothing has given it values yet"))
+        how = (
+            "Give it what the original holds: replica.attach(session), replica.follow(folder) or "
+            "gs.duplicate(..., values=session); or ask for initial values: gs.duplicate(..., variables='initial')"
+        )
+        warn(str(PlanError("run(...)", wrong, how)))
 
     def train(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Takes a step of the original, between two updates.
@@ -356,7 +371,7 @@ class Replica:
         phase(f"setting {counted(len(todo), 'variables')}")
         if todo:
             self._set(todo, timeout)
-        self._known, self._fresh, self._lacks, self._state.waiting = now, False, False, ""
+        self._known, self._fresh, self._lacking, self._state.waiting = now, False, [], ""
         self._count += 1
         size = sum(int(v.nbytes) for v in todo.values())
         names = tuple(pairs[n].new.op for n in values if n in todo)
@@ -382,10 +397,11 @@ class Replica:
             if source is not None:
                 self.update(1.0)
             return
-        pairs = [pair for name, pair in self._pairs.items() if name not in initial]
-        if pairs and source is not None:
+        self._lacking = [name for name in self._pairs if name not in initial]
+        if self._lacking and source is not None:
+            pairs = [self._pairs[name] for name in self._lacking]
             self._set(source.newest(pairs, self._between_steps(60.0))[1], 60.0)
-        self._lacks = bool(pairs) and source is None
+            self._lacking = []
         self._fresh = False  # a soft update goes from here, not at once all the way
 
     def step(self) -> Update | None:
@@ -482,13 +498,13 @@ class Replica:
             )
         source = FolderSource(CheckpointFolder(folder))
         source.folder.refuse_missing()
+        self._told = self._told or values is not None
         with self._one:
             self._rest()
             with self._door.writing():
                 self._source = source
                 self._observe()
-                untold = self._pairs and self._lacks and values is None
-                self._state.waiting = source.folder.folder if untold else ""
+                self._state.waiting = source.folder.folder if self._lacking and values is None else ""
         if seconds is not None:
             self._stop = threading.Event()
             threading.Thread(target=_beat, args=(weakref.ref(self), self._stop, seconds), daemon=True).start()

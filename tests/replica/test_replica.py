@@ -648,3 +648,29 @@ def test_the_code_of_a_plan_says_that_nothing_is_to_be_trained():
     assert "trainable" not in ed.plan().copy(ed.select(scope="net"), to="still", unmapped="keep").to_code()
     done = ed.apply(plan)
     assert "still/net/w" not in [v.op.name for v in done.graph.get_collection("trainable_variables")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_from_values_that_nobody_gave_are_told_once(kind):
+    m = model(kind, None)
+    replica, other = (gs.duplicate(m.graph) for _ in range(2))
+    with pytest.warns(UserWarning, match="^run.*2 variables have initial values, as nothing .*: net/w, net/b") as told:
+        _ = replica.run(m.w), replica.run(m.b)
+    assert [one.filename for one in told] == [__file__]
+    with pytest.warns(UserWarning, match="as nothing has given it values yet"), other.reading() as session:
+        session.run(other[m.b])
+    for words in ("replica.attach(session)", "replica.follow(folder)", "values=session", "variables='initial'"):
+        assert words in str(told[0].message)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_initial_values_that_were_asked_for_and_those_that_were_given_need_no_word(kind, tmp_path, recwarn):
+    m = model(kind, None)
+    gs.duplicate(m.graph, variables="initial").run(["net/b:0"])
+    gs.duplicate(m.graph).follow(tmp_path, values="initial").run(["net/b:0"])
+    gs.duplicate(m.graph).attach(m.session).run(["net/b:0"])
+    gs.duplicate(m.session).run(["net/b:0"])
+    assert not [w for w in recwarn if w.category is UserWarning]
+    some = gs.duplicate(m.graph, variables={"net/w": "initial", "*": "copy"})
+    with pytest.warns(UserWarning, match="1 variable has an initial value, as nothing .*: net/b"):
+        some.run(["net/b:0"])

@@ -184,7 +184,7 @@ def _scope_in_use(effect: Effect) -> str:
 def read_values(copied: Copied, made: Made) -> None:
     """Notes what the variables and constants of a copy are to hold."""
     why = unproved_of(copied)
-    made.untrained.update({v.name: why[v.was] for v in copied.variables if v.was in why})
+    made.untrained.update({v.name: why[v.was] for v in copied.variables if v.was in why and not v.info.local})
     made.untrained.update({c.name: why[c.of] for c in copied.constants if c.of in why})
     giver, source = giver_of(copied.step.values), source_of(copied.step.values)
     # An editor knows which of its variables nothing gives a value: their copies have none either.

@@ -21,8 +21,8 @@ class Giver(Protocol):
     def starters(self) -> tuple[list[str], dict[str, Any]]:
         """Names of ops that the file wants run once; and what they are fed."""
 
-    def untrained(self) -> dict[str, str]:
-        """The variables that have no value but their initial one, each with the reason."""
+    def untrained(self, local: bool = False) -> dict[str, str]:
+        """The variables, local ones too if asked, that have no value but their initial one, each with the reason."""
 
     def stored(self) -> Mapping[str, Any] | None:
         """The values as they lie in the file that was opened; None where they are elsewhere."""

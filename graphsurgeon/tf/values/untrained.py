@@ -126,35 +126,38 @@ def read_if_open(session: TFSession, info: VariableInfo) -> Any:
 
 #: session -> variable -> why it holds its initial value, and a checksum of that.
 _UNTRAINED: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, int]]] = weakref.WeakKeyDictionary()
-LOCAL = tf1.GraphKeys.LOCAL_VARIABLES
 
 
 def note_untrained(session: TFSession, infos: Iterable[VariableInfo], why: Mapping[str, str]) -> None:
-    """Notes which variables of a session hold initial values only; a local variable is meant to.
+    """Notes which variables of a session hold initial values only.
 
     Args:
         session: the session.
         infos: all variables of its graph.
         why: variable -> why it holds no other value.
     """
-    noted = [info for info in infos if info.op in why and LOCAL not in info.collections]
+    noted = [info for info in infos if info.op in why]
     found = {name: (why[name], _checksum(value)) for name, value in read_all(session, noted).items()}
     if found:
         _UNTRAINED[session] = {**_UNTRAINED.get(session, {}), **found}
 
 
 def untrained(session: TFSession) -> dict[str, str]:
-    """Returns the variables that hold initial values only, each with the reason; none once one of them was changed."""
+    """Returns the variables that hold initial values only, each with the reason.
+
+    Once one of them was changed, all of them count as trained; but a local variable tells of itself alone.
+    """
     noted = _UNTRAINED.get(session, {})
-    infos = variable_infos(session.graph) if noted else {}
+    infos = {name: info for name, info in variable_infos(session.graph).items() if name in noted} if noted else {}
     try:
-        for name, value in read_all(session, [infos[name] for name in noted if name in infos]).items():
-            if _checksum(value) != noted[name][1]:
-                del _UNTRAINED[session]
-                return {}
+        values = read_all(session, list(infos.values()))
     except (PlanError, tf.errors.OpError):
         return {}
-    return {name: why for name, (why, _) in noted.items()}
+    changed = {name for name, value in values.items() if _checksum(value) != noted[name][1]}
+    if any(not infos[name].local for name in changed):
+        changed |= {name for name in noted if name not in infos or not infos[name].local}
+    _UNTRAINED[session] = {name: about for name, about in noted.items() if name not in changed}
+    return {name: why for name, (why, _) in _UNTRAINED[session].items()}
 
 
 def _checksum(value: Any) -> int:
@@ -163,7 +166,7 @@ def _checksum(value: Any) -> int:
 
 
 def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: str) -> dict[str, str]:
-    """Returns which variables have no value but their initial one, each with the reason.
+    """Returns which variables, local ones too, have no value but their initial one, each with the reason.
 
     Args:
         values: what a plan was given: an editor, a session, or a mapping of variable name to array.
@@ -174,7 +177,7 @@ def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: 
     names = {info.op for info in infos}
     giver = giver_of(values)
     if giver is not None and giver.graph is graph:
-        found = giver.untrained()
+        found = giver.untrained(local=True)
     elif hasattr(values, "run") and getattr(values, "graph", None) is graph:
         found = dict.fromkeys(names - holding(values, infos, asked), UNHELD) | untrained(values)
     elif isinstance(values, Mapping):

@@ -270,3 +270,78 @@ def test_a_failure_that_lies_before_what_is_read_is_asked_about_alone():
         session.run(["set1", "set3"])
         infos = [replace(info, snapshot=f"now{n}:0") for n, info in enumerate(variable_infos(graph).values())]
         assert holding(session, infos, "session()") == {handles[1].op.name, handles[3].op.name}
+
+
+def with_counter(kind: str) -> Any:
+    """Returns the net with a local variable, and a step that counts in it."""
+    graph = net(kind)
+    with graph.as_default(), tf1.variable_scope("", use_resource=kind == "resource"):
+        seen = tf1.get_variable("seen", initializer=0.0, collections=[tf1.GraphKeys.LOCAL_VARIABLES])
+        tf.group(tf1.assign_add(seen, 1.0), name="count")
+    return graph
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_preview_says_of_a_local_variable_what_it_starts_from(kind, tmp_path):
+    graph = with_counter(kind)
+    with graph.as_default(), tf1.Session(graph=graph) as session:
+        session.run([tf1.global_variables_initializer(), tf1.local_variables_initializer()])
+        tf1.train.Saver().save(session, str(tmp_path / "m"))
+    ed = gs.open(str(tmp_path / "m.meta"))
+    for _ in range(2):  # before there is a session, and with one
+        assert starts(ed)["seen"] == "initial: not in the checkpoint"
+        assert starts(ed)["w"] == "current value"
+        assert ed.untrained() == {}
+        ed.session()
+    dst = gs.open(tf.Graph())
+    assert dst.apply(dst.plan().copy(ed.select(), to="t", values=ed)).untrained == {}
+    ed.session().run("count")
+    assert starts(ed)["seen"] == "current value"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_counted_in_a_local_variable_proves_no_other_value(kind):
+    ed = gs.open(with_counter(kind))
+    ed.session().run("count")
+    assert set(ed.untrained()) == {"w", "b", "global_step"}
+    assert starts(ed)["seen"] == "current value"
+    ed.session().run("train")
+    assert ed.untrained() == {}
+    assert set(starts(ed).values()) == {"current value"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_session_of_a_file_says_once_what_its_checkpoint_lacks(kind, tmp_path):
+    ed = gs.open(some_saved(kind, tmp_path))
+    with ed.graph.as_default(), tf1.variable_scope("head", use_resource=kind == "resource"):
+        tf1.get_variable("new", initializer=1.0)
+    ed.apply(ed.plan().copy(ed.select(name="b"), to="t"))
+    with pytest.warns(UserWarning, match="^session.*2 variables have initial values, not in") as told:
+        _ = ed.session(), ed.session()
+    assert [one.filename for one in told] == [__file__]
+    text = str(told[0].message)
+    assert "not in the checkpoint: b, global_step." in text
+    assert "ed.restore(checkpoint, partial=True)" in text
+    assert "ed.untrained()" in text
+
+
+def test_a_session_of_a_file_without_its_index_says_so(tmp_path):
+    path = some_saved("resource", tmp_path)
+    (tmp_path / "m.index").unlink()
+    with pytest.warns(UserWarning, match="3 variables have initial values, there is no m.index: w, b, global_step"):
+        gs.open(path).session()
+
+
+def test_the_old_name_is_not_the_one_that_is_told_after_a_rename(tmp_path):
+    ed = gs.open(some_saved("resource", tmp_path))
+    ed.apply(ed.plan().rename("b", to="bias"))
+    with pytest.warns(UserWarning, match="not in the checkpoint: bias, global_step"):
+        ed.session()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_session_of_what_has_no_file_or_has_all_values_needs_no_word(kind, tmp_path, recwarn):
+    ed = gs.open(with_counter(kind))
+    path = ed.save(tmp_path / "all.meta").path
+    gs.open(path).session()
+    assert not [w for w in recwarn if w.category is UserWarning]
