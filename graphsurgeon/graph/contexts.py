@@ -13,6 +13,13 @@ from .traversal import components, forward
 from .variables import FEED_TYPES
 
 _ENTER, _EXIT = ("Enter", "RefEnter"), ("Exit", "RefExit")
+#: What the loops and conds of TF1 are made of.
+FLOW_TYPES = frozenset({
+    "Enter", "RefEnter", "Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "NextIteration", "RefNextIteration",
+    "Exit", "RefExit", "LoopCond",
+})  # fmt: skip
+#: Scope below the name of a v2 cond, case or loop that was inlined: what of TF1 joins its branches, or turns its body.
+FLOW_SCOPE = "flow"
 _MERGE, _SWITCH = ("Merge", "RefMerge"), ("Switch", "RefSwitch", "_SwitchN")
 
 

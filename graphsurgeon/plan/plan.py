@@ -469,8 +469,12 @@ class Plan:
     def inline(self, calls: Any) -> Plan:
         """Puts what function calls compute in the place of the calls, those inside them too, under their names.
 
+        A v2 ``If``, ``Case`` or ``While`` becomes a cond or loop of TF1, with its branches (``cond/then_branch/x``) or
+        its condition and body (``while/body/x``) in the open, and so do those inside it. It runs in every session and
+        has its gradient. Inside a call that is inlined they stay what they are, until they are named themselves.
+
         Args:
-            calls: ``PartitionedCall`` ops, by name or object. A v2 ``If``, ``While`` or ``Case`` cannot be inlined.
+            calls: ``PartitionedCall``, ``If``, ``Case`` or ``While`` ops, by name or object.
         """
         return self._with(steps.InlineStep(self._given("inline()").ops(calls)))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import PlanError, SurgeryError
 from ...graph.boundary import entering, leaving
-from ...graph.contexts import loops_of
+from ...graph.contexts import FLOW_TYPES, loops_of
 from ...graph.graph import Graph, Mask
 from ...graph.names import free_name, valid_scope
 from ...graph.traversal import backward
@@ -22,8 +22,6 @@ from ..steps import CollapseStep
 from ..tally import Tally
 from .exchange import Chosen, exchange
 from .rewire import ops_of
-
-_FLOW = ("Enter", "RefEnter", "Switch", "RefSwitch", "Merge", "RefMerge", "NextIteration", "Exit", "RefExit")
 
 
 def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
@@ -63,7 +61,7 @@ def _refuse(request: str, graph: Graph, mask: Mask) -> None:
     if not mask.any():
         wrong = "there is nothing in it but variables, placeholders and what sets them"
         raise PlanError(request, wrong, "Select ops that compute something")
-    flow = np.flatnonzero(mask & ((loops_of(graph) >= 0) | graph.typed(_FLOW))).tolist()
+    flow = np.flatnonzero(mask & ((loops_of(graph) >= 0) | graph.typed(FLOW_TYPES))).tolist()
     if flow:
         wrong = f"{graph.names[flow[0]]!r} is part of a while_loop or cond of TF1, whose gradient a function loses"
         raise PlanError(request, wrong, "Select around it")

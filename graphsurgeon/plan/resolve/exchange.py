@@ -32,6 +32,7 @@ class Chosen:
     matches: list[Any] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     hint: Callable[[], str] = str  # what to type instead, where none can be replaced
+    below: tuple[str, ...] = ()  # names of the scopes below that of a match, in which all that is new is made
 
 
 def exchange(
@@ -84,7 +85,8 @@ def _sites(graph: Graph, asked: str, chosen: Chosen, to: str, only_op: bool) -> 
             raise PlanError(asked, wrong, "Give it an output that others read")
         wish = to or next(iter(ends.values())).partition(":")[0]
         inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
-        sites.append(Site(site_scope(graph, wish, given, only_op), inputs, tuple(ends), one))
+        scope = site_scope(graph, wish, given, only_op, chosen.below)
+        sites.append(Site(scope, inputs, tuple(ends), one))
     return sites
 
 

@@ -78,10 +78,11 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
     return Grafted(replace(delta, copies=[copied], joins=joins), tuple(outputs), names)
 
 
-def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False) -> str:
+def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False, below: Sequence[str] = ()) -> str:
     """Returns a name scope that nothing is in yet: the wish, or one with a number; it is noted in `given`.
 
-    With `op` it is for one op that gets this very name, which no other op may have.
+    With `op` it is for one op that gets this very name, which no other op may have; with `below` all that is made is in
+    scopes of these names in it: others may be there.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b/c", "Const", [])])
@@ -92,7 +93,8 @@ def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False) -> st
 
     def taken(name: str) -> bool:
         an_op = name.lower() in graph.lowered and (op or name != wish)
-        return name.lower() in given or name in graph.scopes.index or an_op
+        full = any(graph.taken(f"{name}/{part}") for part in below) if below else name in graph.scopes.index
+        return name.lower() in given or full or an_op
 
     name = free_name(wish, taken, as_tensorflow=True)
     given.add(name.lower())

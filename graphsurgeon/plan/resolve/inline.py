@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import PlanError, SurgeryError
+from ...graph.contexts import FLOW_SCOPE
 from ...graph.rewired import cut_out
 from ..calls import asked
 from ..copied import Copied, now_read
@@ -17,6 +18,14 @@ from ..steps import InlineStep
 from ..tally import Tally
 from .exchange import Chosen, exchange
 from .rewire import ops_of
+
+_IF, _CASE, _WHILE = ("then_branch", "else_branch"), ("branches_0",), ("cond", "body")
+#: In which scopes below its name an op that is inlined becomes ops.
+_PARTS = {
+    kind + what: (FLOW_SCOPE, *parts)
+    for what, parts in (("If", _IF), ("Case", _CASE), ("While", _WHILE))
+    for kind in ("", "Stateless")
+}
 
 
 def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
@@ -42,7 +51,8 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
             wrong = f"{name!r} has no result: what it does could not be waited for"
             raise PlanError(request, wrong, "Leave this call as it is, or use ed.inlined()")
         was = {(c.to, c.input): c.was for c in so_far.connections}
-        yield from exchange(so_far, request, Chosen([Region(graph, [op], inputs, outputs)]), by, name)
+        chosen = Chosen([Region(graph, [op], inputs, outputs)], below=_PARTS.get(graph.types[op], ()))
+        yield from exchange(so_far, request, chosen, by, name)
         if so_far.faults:
             return
         if graft is not None:

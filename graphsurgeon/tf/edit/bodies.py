@@ -12,12 +12,9 @@ from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.selection import Query, Selection
 from ..copy.append import copied_into
-from ..functions.calls import Calls
-from ..functions.inline import inlined
+from ..functions.flow import Flow
 from ..functions.library import reachable, referred
-from ..open.snapshot import snapshot
 from ..private.functions import functions_of
-from ..private.graphs import copy_handle_data
 
 tf1 = tf.compat.v1
 
@@ -73,40 +70,13 @@ def taken_apart(base: Graph, name: str) -> Callable[..., list[Any]]:
     Raises:
         PlanError: this op is no call, or one that cannot be inlined.
     """
-    number = base.find(name)
-    reason = Calls(base).obstacle(base.nodes[number])
+    node, flow = base.nodes[base.find(name)], Flow(base)
+    reason = flow.calls.obstacle(node, flow=True)
     if reason:
         raise PlanError(f"inline({name!r})", *reason)
+    count = len(base.outputs(base.index[name]) or ())
 
     def call(*given: Any) -> list[Any]:
-        # The call alone, in a graph of its own, is taken apart there; what comes of it is copied to where we are.
-        alone = tf.Graph()
-        with alone.as_default():
-            stand_ins = [tf1.placeholder(t.dtype.base_dtype, t.shape, name=f"what_enters/{k}") for k, t in
-                         enumerate(given)]  # fmt: skip
-        for tensor, stand_in in zip(given, stand_ins, strict=True):
-            if tensor.dtype in (tf.resource, tf.variant):
-                copy_handle_data(tensor, stand_in)
-        one = Selection(base, base.mask([number]), Query("names", (name,)))
-        enters = dict(zip(base.input_names(number), [t.name for t in stand_ins], strict=False))
-        copied_into(alone, one, inputs=enters, control="drop", collections="none")
-        apart = inlined(snapshot(alone), [name])
-        source = snapshot(apart.graph)
-        here = tf1.get_default_graph()
-        scope = here.get_name_scope()
-        mask = ~source.mask(source.index[t.op.name] for t in stand_ins)
-        read = {source.names[i] for i in source.data.node.tolist()}
-        block, made = Selection(source, mask, Query("select")), None
-        if mask.any():
-            inputs = {t.name: g.name for t, g in zip(stand_ins, given, strict=True) if t.op.name in read}
-            names = {n: scope + n[len(name) :] for n in source.names if n.startswith(f"{name}/")}
-            made = copied_into(here, block, inputs=inputs, control="drop", collections="none", names=names)
-        ends = dict(zip((t.name for t in stand_ins), given, strict=True))
-        results = []
-        for port in range(len(base.outputs(number) or ())):
-            text = apart.tensors[f"{name}:{port}"]
-            text = text if ":" in text else f"{text}:0"
-            results.append(ends[text] if text in ends or made is None else here.get_tensor_by_name(made.renamed(text)))
-        return results
+        return flow.built(node, given, tf1.get_default_graph().get_name_scope())[:count]
 
     return call

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...graph.contexts import FLOW_TYPES
 from ...graph.graph import Graph
 from ...graph.variables import FEED_TYPES
 from ...words import few
 from ..private.contexts import context_of
 from ..private.functions import functions_of
 from ..private.graphs import op_definition, op_finder
-from .library import BRANCHING, CALLS, definition, reachable, referred
+from .library import BRANCHING, CALLS, definition, named_in, reachable, referred
 
 #: Stateful ops that change nothing that lasts: a result need not wait for them.
 _HARMLESS = frozenset(
@@ -46,36 +47,59 @@ class Calls:
             return str(node.attr["f"].func.name)
         return node.op if node.op in self.known else ""
 
-    def obstacle(self, node: Any) -> tuple[str, str] | None:
-        """Returns why a node cannot be inlined, and what to do instead; None where it can."""
-        if node.op in BRANCHING:
+    def obstacle(self, node: Any, flow: bool = False) -> tuple[str, str] | None:
+        """Returns why a node cannot be inlined, and what to do instead; None where it can.
+
+        Args:
+            node: its NodeDef.
+            flow: conds, cases and loops can be.
+        """
+        if node.op in BRANCHING and not flow:
             kind = node.op.removeprefix("Stateless")
-            return (
-                f"{node.name!r} is a v2 {kind}: which of its functions runs, and how often, is known only when it runs",
-                "Name PartitionedCall or StatefulPartitionedCall ops; a v2 If, While or Case stays as it is",
-            )
-        name = self.called(node)
-        if not name:
-            calls = [n for n, t in zip(self.base.names, self.base.types, strict=True) if t in CALLS or t in self.known]
+            wrong = f"{node.name!r} is a v2 {kind}, which stays a part of a graph that is inlined whole"
+            return wrong, f"Put one of TF1 in its place: ed.plan().inline({node.name!r})"
+        names = self._functions(node)
+        if not names:
+            calls = [n for n, t in zip(self.base.names, self.base.types, strict=True)
+                     if t in CALLS or t in self.known or (flow and t in BRANCHING)]  # fmt: skip
             return (
                 f"{node.name!r} is of type {node.op}, not a function call",
                 f"The calls are {few(map(repr, calls), 6)}" if calls else "This graph calls no functions",
             )
-        if name not in self.known:
-            return f"its function {name!r} is not in the graph", "Open the file that holds the function too"
-        inner = self.definition(name)
+        absent = next((name for name in names if name not in self.known), None)
+        if absent is not None:
+            return f"its function {absent!r} is not in the graph", "Open the file that holds the function too"
+        wrong = next(filter(None, map(self._fixed, names)), "")
+        if not wrong and node.op in BRANCHING:
+            wrong = self._old_flow(names)
+        if not wrong and node.name in self.base.index and context_of(op_finder(self.base.owner)(node.name)):
+            wrong = f"{node.name!r} is inside a while_loop or cond of TF1"
+        return (wrong, "Leave this call as it is") if wrong else None
+
+    def _functions(self, node: Any) -> list[str]:
+        """The functions that a call, cond, case or loop may run."""
+        if node.op in BRANCHING:
+            return sorted(name for value in node.attr.values() for name in named_in(value))
+        return [name for name in [self.called(node)] if name]
+
+    def _fixed(self, name: str) -> str:
+        """Why a function cannot give way to what it computes; empty where it can."""
+        inner, own = self.definition(name), self.known[name]
         if any(v.WhichOneof("value") == "placeholder" for n in inner.node_def for v in n.attr.values()):
-            return f"its function {name!r} takes dtypes as parameters", "Leave this call as it is"
-        own = self.known[name]
+            return f"its function {name!r} takes dtypes as parameters"
         if getattr(own, "grad_func_name", None) or getattr(own, "python_grad_func", None):
-            return f"its function {name!r} has a gradient of its own, which would be lost", "Leave this call as it is"
+            return f"its function {name!r} has a gradient of its own, which would be lost"
         if any(n.attr["_gradient_op_type"].s.startswith(b"CustomGradient") for n in inner.node_def
                if "_gradient_op_type" in n.attr):  # fmt: skip
-            return f"its function {name!r} holds a tf.custom_gradient, which would be lost", "Leave this call as it is"
-        around = node.name in self.base.index and context_of(op_finder(self.base.owner)(node.name))
-        if around:
-            return f"{node.name!r} is inside a while_loop or cond of TF1", "Leave this call as it is"
-        return None
+            return f"its function {name!r} holds a tf.custom_gradient, which would be lost"
+        return ""
+
+    def _old_flow(self, names: list[str]) -> str:
+        """Why branches and bodies cannot become parts of a cond or loop of TF1: they hold one, without its context."""
+        for name in reachable(names, self.known):
+            if any(n.op in FLOW_TYPES for n in self.definition(name).node_def):
+                return f"its function {name!r} holds a while_loop or cond of TF1"
+        return ""
 
     def flat_outputs(self, node: Any) -> dict[str, int]:
         """Returns for each output argument of an op the number of its first output."""

@@ -8,7 +8,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from operator import attrgetter
 from typing import Any
 
+import tensorflow as tf
 from tensorflow.core.protobuf import control_flow_pb2
+from tensorflow.python.framework import ops
 from tensorflow.python.ops import control_flow_ops, control_flow_util
 
 _PARTS = ("_pred", "_pivot", "_pivot_for_pred", "_pivot_for_body", "_maximum_iterations")
@@ -163,3 +165,65 @@ def copied_context(old: Any, source: Any, graph: Any, rename: Callable[[str], st
     if around is not None:
         around._nested_contexts.append(new)
     return new
+
+
+# -- loops and conds that are built ---------------------------------------------------------------
+
+
+def conditional(pred: Any, then: Callable[[], list[Any]], otherwise: Callable[[], list[Any]]) -> list[Any]:
+    """Builds a cond of TF1 in the default graph, inside of the context that is now; returns its results.
+
+    Args:
+        pred: a scalar bool.
+        then, otherwise: build the branches, and return as many tensors of the same dtypes.
+    """
+    graph = ops.get_default_graph()
+    off, on = tf.raw_ops.Switch(data=pred, pred=pred, name="Switch")
+    pivots_of = tf.identity(off, name="switch_f"), tf.identity(on, name="switch_t")
+    pred = tf.identity(pred, name="pred_id")
+    for tensor in (off, on, *pivots_of, pred):
+        graph.prevent_fetching(tensor.op)
+    results = []
+    for branch, build in enumerate((otherwise, then)):
+        context = control_flow_ops.CondContext(pred, pivots_of[branch], branch=branch)
+        try:
+            context.Enter()
+            _, found = context.BuildCondBranch(build)
+            context.ExitResult(found)
+        finally:
+            context.Exit()
+        results.append(found)
+        if context.outer_context is None:
+            graph.add_to_collection(ops.GraphKeys.COND_CONTEXT, context)
+    return [tf.raw_ops.Merge(inputs=list(pair), name="Merge").output for pair in zip(*results, strict=True)]
+
+
+def loop(
+    test: Callable[..., Any], body: Callable[..., list[Any]], start: list[Any], shapes: list[Any], parallel: int
+) -> list[Any]:
+    """Builds a ``while_loop`` of TF1 in the default graph, inside of the context that is now; returns its results.
+
+    Args:
+        test, body: take the loop variables; return a scalar bool, and their next values.
+        start: their first values.
+        shapes: the static shapes that they have in every round.
+        parallel: how many rounds may run at once.
+    """
+    context = control_flow_ops.WhileContext(parallel_iterations=parallel)
+    if context.outer_context is None:
+        ops.get_default_graph().add_to_collection(ops.GraphKeys.WHILE_CONTEXT, context)
+    return list(context.BuildLoop(test, body, start, shapes, True))
+
+
+def join_context(graph: Any, new: Iterable[Any]) -> None:
+    """Puts ops that were imported into the context that is now, as TensorFlow does with ops that it makes itself."""
+    context = graph._get_control_flow_context()
+    joining = [op for op in new if op._get_control_flow_context() is None] if context is not None else []
+    for op in joining:  # all before the first of them is looked at: none of them is from outside
+        op._set_control_flow_context(context)
+        around = context
+        while around is not None:
+            around._values.update(tensor.name for tensor in op.outputs)
+            around = around.outer_context
+    for op in joining:
+        context.AddOp(op)

@@ -254,7 +254,6 @@ def test_what_cannot_be():
     reads(fault(plan.set_attr("a", "_m", 1).collapse(["a"], name="c")), "'a' is made or changed by this plan")
     reads(fault(plan.inline("a")), "'a' is of type Neg, not a function call")
     reads(fault(plan.inline("no")), "no op is called 'no'")
-    reads(fault(plan.inline("either")), "is a v2 If")
     both = plan.copy(gs.open(graph).select(name=["a", "mid"]), to="c", inputs={"x:0": "x:0"})
     reads(fault(both.inline("c/a")), "'c/a' is made by this plan, together with other ops", "ed.plan().inline('c/a')")
     bare = Plan(plan.base)

@@ -150,7 +150,10 @@ export class Edits {
               ask("collapse", { names, name: v.name || null }),
             ),
         },
-        type.endsWith("PartitionedCall") && { text: "Inline the call", run: () => ask("inline", { names: [of.name] }) },
+        /PartitionedCall$|^(Stateless)?(If|Case|While)$/.test(type) && {
+          text: "Inline the call",
+          run: () => ask("inline", { names: [of.name] }),
+        },
         {
           text: "Replace all like this by \u2026",
           run: () =>

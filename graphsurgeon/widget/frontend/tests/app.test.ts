@@ -182,7 +182,12 @@ test("the edits stand under headings, and each is reached by the arrow keys", ()
 test("rename, collapse and inline", () => {
   start({
     scenes: {
-      source: scene([box("s/"), box("call", { sub: "PartitionedCall \u00b7 (2)" }), box("~s_[0..3]/", { kind: "series" })]),
+      source: scene([
+        box("s/"),
+        box("call", { sub: "PartitionedCall \u00b7 (2)" }),
+        box("loop", { sub: "While \u00b7 (2)" }),
+        box("~s_[0..3]/", { kind: "series" }),
+      ]),
       destination: null,
     },
   });
@@ -196,6 +201,8 @@ test("rename, collapse and inline", () => {
   expect(model.verbs.at(-1)).toEqual(["collapse", { names: ["s/"], name: null }]);
   edit("call", "Inline the call");
   expect(model.verbs.at(-1)).toEqual(["inline", { names: ["call"] }]);
+  edit("loop", "Inline the call");
+  expect(model.verbs.at(-1)).toEqual(["inline", { names: ["loop"] }]);
   item("~s_").focus();
   key(item("~s_"), "e");
   expect(choice("Rename")).toBe(undefined);

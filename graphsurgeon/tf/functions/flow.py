@@ -1,0 +1,291 @@
+"""Flow: what a call, or a v2 cond, case or loop does, built in the open in the graph that is the default.
+
+Conds and loops become those of TF1, with their contexts: they run in any session, and have their gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+
+from ...graph.boundary import entering
+from ...graph.contexts import FLOW_SCOPE
+from ...graph.graph import Graph, Mask
+from ...graph.live import TFTensor
+from ...graph.selection import Query, Selection
+from ..copy.append import copied_into
+from ..copy.imports import import_nodes
+from ..open.snapshot import snapshot
+from ..private.contexts import conditional, join_context, loop
+from ..private.graphs import copy_handle_data, op_definition
+from .calls import Calls
+from .inline import inlined
+from .library import BRANCHING, Library, added, reachable
+
+tf1 = tf.compat.v1
+_HELD = (tf.resource, tf.variant)
+#: Names in the graph in which a function is taken apart: its arguments, its call, and what waits for that.
+_GIVEN, _CALL, _END = "what_enters", "body", "what_waits"
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    """A function as a graph in which its calls are taken apart.
+
+    Args:
+        graph: that graph.
+        arguments: names of the placeholders for its arguments.
+        results: names of its result tensors.
+        flow: the conds and loops in it that are to be taken apart too.
+        layers: for each op the greatest number of these on a way to it.
+        inner: builds what these do.
+        stateful: its ops that change, or read, something that lasts.
+    """
+
+    graph: Graph
+    arguments: Mapping[str, int]
+    results: Sequence[str]
+    flow: Mask
+    layers: Sequence[int]
+    inner: Flow
+    stateful: Mask
+
+
+class Flow:
+    """Builds what ops that call functions do.
+
+    Args:
+        base: snapshot of the graph with these ops.
+        ordered: what is built is a part of a loop that has lasting effects: each round waits for all that the one
+            before it sets and reads.
+    """
+
+    def __init__(self, base: Graph, ordered: bool = False) -> None:
+        self.base, self.calls, self._ordered = base, Calls(base), ordered
+        self._bodies: dict[Any, _Body] = {}
+
+    def built(self, node: Any, given: Sequence[TFTensor], scope: str) -> list[TFTensor]:
+        """Builds what an op does with some tensors, in the graph that is the default.
+
+        Args:
+            node: its NodeDef.
+            given: what it reads.
+            scope: the scope of what is built.
+
+        Returns:
+            its results; where it has none, one that others can wait for.
+        """
+        kind = node.op.removeprefix("Stateless")
+        if node.op not in BRANCHING:
+            return self.applied(self.calls.called(node), given, scope, node.device, deep=False)
+        return {"If": self._if, "Case": self._case, "While": self._while}[kind](node, list(given), scope)
+
+    # -- kinds of ops -------------------------------------------------------------------------------
+
+    def _if(self, node: Any, given: list[TFTensor], scope: str) -> list[TFTensor]:
+        with _scope(f"{scope}/{FLOW_SCOPE}"):
+            pred = _as_bool(given[0])
+        branches = [self._branch(node, node.attr[key].func.name, given[1:], f"{scope}/{key}")
+                    for key in ("then_branch", "else_branch")]  # fmt: skip
+        with _scope(f"{scope}/{FLOW_SCOPE}"):
+            return conditional(pred, *branches)
+
+    def _case(self, node: Any, given: list[TFTensor], scope: str) -> list[TFTensor]:
+        functions = [f.name for f in node.attr["branches"].list.func]
+        branches = [self._branch(node, name, given[1:], f"{scope}/branches_{k}") for k, name in enumerate(functions)]
+        last = len(branches) - 1
+        with _scope(f"{scope}/{FLOW_SCOPE}"):  # what is out of range takes the last branch
+            outside = tf.logical_or(tf.less(given[0], 0), tf.greater(given[0], last))
+            index = tf.where(outside, last, given[0], name="index")
+
+        def choose(low: int, high: int) -> Callable[[], list[TFTensor]]:
+            if low == high:
+                return branches[low]
+            middle = (low + high + 1) // 2
+
+            def both() -> list[TFTensor]:
+                with _scope(f"{scope}/{FLOW_SCOPE}/{low}_{high}"):
+                    return conditional(tf.less(index, middle), choose(low, middle - 1), choose(middle, high))
+
+            return both
+
+        return choose(0, last)()
+
+    def _branch(self, node: Any, name: str, given: list[TFTensor], scope: str) -> Callable[[], list[TFTensor]]:
+        return lambda: self.applied(name, given, scope, node.device)
+
+    def _while(self, node: Any, given: list[TFTensor], scope: str) -> list[TFTensor]:
+        if self.calls.acts(node) and not self._ordered:
+            return Flow(self.base, ordered=True).built(node, given, scope)
+        test, body = node.attr["cond"].func.name, node.attr["body"].func.name
+        turning = self.turning(node)
+        shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
+        shapes = shapes or [tf.TensorShape(None)] * len(given)
+
+        def all_of(values: Sequence[TFTensor]) -> list[TFTensor]:
+            now = dict(zip(turning, values, strict=True))
+            return [now.get(k, fixed) for k, fixed in enumerate(given)]
+
+        def asks(*values: TFTensor) -> TFTensor:
+            (answer,) = self.applied(test, all_of(values), f"{scope}/cond", node.device)
+            with _scope(f"{scope}/{FLOW_SCOPE}"):
+                return _as_bool(answer)
+
+        def turns(*values: TFTensor) -> list[TFTensor]:
+            found = self.applied(body, all_of(values), f"{scope}/body", node.device)
+            for k in turning:  # what a function was told of shapes is not in its nodes
+                found[k].set_shape(shapes[k])
+            return [found[k] for k in turning]
+
+        with _scope(f"{scope}/{FLOW_SCOPE}"):
+            start = [given[k] for k in turning]
+            parallel = node.attr["parallel_iterations"].i or 10
+            ends = loop(asks, turns, start, [shapes[k] for k in turning], parallel)
+        for tensor, k in zip(ends, turning, strict=True):
+            if tensor.dtype in _HELD:
+                copy_handle_data(given[k], tensor)
+        return all_of(ends)
+
+    def turning(self, node: Any) -> list[int]:
+        """Returns the numbers of the loop variables of a v2 loop that its body changes; at least one."""
+        body = self.calls.definition(node.attr["body"].func.name)
+        arguments = [argument.name for argument in body.signature.input_arg]
+        reads = {n.name: n for n in body.node_def}
+        found = []
+        for k, out in enumerate(body.signature.output_arg):
+            text = body.ret[out.name]
+            at = reads.get(text.partition(":")[0])
+            while at is not None and at.op == "Identity" and len(at.input) == 1:
+                text = at.input[0]
+                at = reads.get(text.partition(":")[0])
+            if text != arguments[k]:
+                found.append(k)
+        return found or [0]
+
+    # -- functions ----------------------------------------------------------------------------------
+
+    def applied(
+        self, name: str, given: Sequence[TFTensor], scope: str, device: str = "", deep: bool = True
+    ) -> list[TFTensor]:
+        """Builds what a function does with some tensors.
+
+        Args:
+            name: the function.
+            given: its arguments.
+            scope: the scope of what is built.
+            device: where ops run that do not say it themselves.
+            deep: conds and loops in it are built in the open too.
+        """
+        body = self._body(name, given, device, deep)
+        here, graph = tf1.get_default_graph(), body.graph
+        names = {n: scope + n.removeprefix(_CALL) for n in graph.names if n not in body.arguments}
+        found: dict[str, list[TFTensor]] = {n: [given[k]] for n, k in body.arguments.items()}
+        stands: dict[str, str] = {}  # op -> the op that others wait for in its place
+        layers, arguments = np.array(body.layers, np.int32), graph.mask(graph.index[n] for n in body.arguments)
+
+        def tensor(text: str) -> TFTensor:
+            op, _, port = text.partition(":")
+            return found[op][int(port)] if op in found else here.get_tensor_by_name(f"{names[op]}:{port}")
+
+        def live(ops: Iterable[str]) -> list[Any]:
+            return [here.get_operation_by_name(name) for name in ops]
+
+        for layer in range(int(layers.max(initial=0)) + 1):
+            mine = (layers == layer) & ~arguments
+            block = Selection(graph, mine & ~body.flow, Query("select"))
+            if len(block):
+                enters = {text: tensor(text).name for text in _read_from(graph, block.mask, found)}
+                new = {n: names[n] for n in block.names}
+                copied_into(here, block, inputs=enters, names=new, reuse=stands, control="drop", collections="none")
+                stands |= new
+                join_context(here, live(new.values()))
+            for op in np.flatnonzero(mine & body.flow).tolist():
+                node, lead = graph.nodes[op], names[graph.names[op]]
+                waits = live(stands[graph.names[i]] for i in graph.control.row(op).tolist() if not arguments[i])
+                reads = [tensor(text) for text in graph.input_names(op)]
+                with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(waits):
+                    if waits:
+                        reads = [t if t.dtype in _HELD else tf.identity(t, name="start") for t in reads]
+                found[node.name] = body.inner.built(node, reads, lead)
+                if len(graph.control_consumers.row(op)) or self._ordered:
+                    with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(found[node.name]):
+                        stands[node.name] = tf.no_op(name="done").name
+        if not body.results:
+            return live([names[_END]])
+        results = [tensor(text) for text in body.results]
+        if not self._ordered or not body.stateful.any():
+            return results
+        first = live(stands[graph.names[i]] for i in np.flatnonzero(body.stateful).tolist())
+        with _scope(f"{scope}/{FLOW_SCOPE}"), tf.control_dependencies(first):
+            return [t if t.dtype in _HELD else tf.identity(t, name="result") for t in results]
+
+    def _body(self, name: str, given: Sequence[TFTensor], device: str, deep: bool) -> _Body:
+        # What a resource holds is not said by its shape: there the tensor itself tells bodies apart.
+        kinds = tuple((t.dtype, t.name if t.dtype in _HELD else str(t.shape)) for t in given)
+        key = (name, kinds, device, deep)
+        if key not in self._bodies:
+            self._bodies[key] = self._apart(name, given, device, deep)
+        return self._bodies[key]
+
+    def _apart(self, name: str, given: Sequence[TFTensor], device: str, deep: bool) -> _Body:
+        """A call of a function, alone in a graph of its own, taken apart there."""
+        about = self.calls.definition(name).signature
+        alone, written = tf.Graph(), graph_pb2.GraphDef(versions=self.base.owner.graph_def_versions)
+        with alone.as_default():
+            enters = [tf1.placeholder(t.dtype.base_dtype, t.shape, f"{_GIVEN}/{k}") for k, t in enumerate(given)]
+        for tensor, stand_in in zip(given, enters, strict=True):
+            if tensor.dtype in _HELD:
+                copy_handle_data(tensor, stand_in)
+        kind = "StatefulPartitionedCall" if about.is_stateful else "PartitionedCall"
+        call = written.node.add(name=_CALL, op=kind, input=[t.op.name for t in enters], device=device)
+        call.attr["f"].func.name = name
+        call.attr["Tin"].list.type.extend(argument.type for argument in about.input_arg)
+        call.attr["Tout"].list.type.extend(result.type for result in about.output_arg)
+        if not about.output_arg:
+            written.node.add(name=_END, op="NoOp", input=[f"^{_CALL}"])
+        known = self.calls.known
+        with added(Library(shared=[known[n] for n in reachable([name], known)]), alone):
+            import_nodes(alone, written, {(t.op.name, 0): t for t in enters})
+        apart = inlined(snapshot(alone), [_CALL])
+        graph = snapshot(apart.graph)
+        results = [apart.tensors[f"{_CALL}:{k}"] for k in range(len(about.output_arg))]
+        results = [text if ":" in text else f"{text}:0" for text in results]
+        flow = graph.typed(BRANCHING) if deep else np.zeros(graph.size, np.bool_)
+        arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, Flow(graph, self._ordered)
+        stateful = graph.typed([kind for kind in set(graph.types) if _lasts(kind)])
+        return _Body(graph, arguments, results, flow, _layers(graph, flow), inner, stateful)
+
+
+def _lasts(kind: str) -> bool:
+    about = op_definition(kind)
+    return about is not None and about.is_stateful
+
+
+def _layers(graph: Graph, flow: Mask) -> list[int]:
+    found = [0] * graph.size
+    for op in range(graph.size) if flow.any() else ():
+        for before in (*graph.data.row(op).tolist(), *graph.control.row(op).tolist()):
+            found[op] = max(found[op], found[before] + int(flow[before]))
+    return found
+
+
+def _read_from(graph: Graph, mask: Mask, ops: Container[str]) -> list[str]:
+    """The tensors of some ops that others read."""
+    tensors = (f"{graph.names[op]}:{port}" for op, port in entering(graph, mask) if graph.names[op] in ops)
+    return list(tensors)
+
+
+def _scope(name: str) -> AbstractContextManager[Any]:
+    scope: AbstractContextManager[Any] = tf1.name_scope(f"{name}/")
+    return scope
+
+
+def _as_bool(tensor: TFTensor) -> TFTensor:
+    """What an If or While asks: a bool, or a number that is not zero, a text that is not empty."""
+    return tensor if tensor.dtype == tf.bool and tensor.shape.rank == 0 else tf.raw_ops.ToBool(input=tensor)
