@@ -14,7 +14,7 @@ from .functions import function_of, inlined
 from .graph.collector import gc_paused
 from .graph.explain import Path, WhyNot, explain
 from .graph.graph import Graph
-from .graph.layers import Layer, Layers
+from .graph.layers import Layer, Layers, ends
 from .graph.live import TFSession
 from .graph.match.match import STEPS, Matches, match
 from .graph.opened import Opened
@@ -130,7 +130,8 @@ class Editor:
 
         Args:
             text: words: parts of names, patterns with ``*``, ``/regular expressions/``, and ``op:``, ``dtype:``,
-                ``shape:``, ``device:``, ``attr:name=value``; all must fit, those after a ``-`` must not.
+                ``shape:``, ``device:``, ``attr:name=value``, ``layer:name``, ``layer-type:Dense``; all must fit, those
+                after a ``-`` must not.
             limit: at most so many.
 
         Raises:
@@ -139,7 +140,7 @@ class Editor:
         from .graph.search import search
         from .tf.open.facts import attribute_text
 
-        return search(self.snapshot, text, attribute_text)[:limit]
+        return search(self.snapshot, text, attribute_text, self.layers)[:limit]
 
     def op(self, name: Any) -> Any:
         """Returns the live op of a name, or that of an op or tensor; raises SelectionError with the nearest names."""
@@ -217,6 +218,7 @@ class Editor:
         inputs: Iterable[Any] | Any = None,
         outputs: Iterable[Any] | Any = None,
         where: Callable[[OpView], bool] | None = None,
+        layer: Any = None,
     ) -> Selection:
         """Returns the ops that fit all that is given; all ops where nothing is given. Orphans fit only by name.
 
@@ -225,11 +227,24 @@ class Editor:
             op: an op type, or several.
             name: op names or patterns (``"conv*/W"``).
             inputs, outputs: boundary tensors, by name or object: the ops that compute `outputs` from `inputs`,
-                with the constants and variables they need.
+                with the constants and variables they need. The name of a Keras layer stands for what it gives.
             where: a test called with an `OpView` of each op.
+            layer: names or paths of Keras layers, or patterns (``"block_6_*"``): what they have made, and their
+                variables.
 
         Raises:
-            SelectionError: a name is not there (the nearest are proposed), or the boundary does not connect.
+            SelectionError: a name is not there (the nearest are proposed), the boundary does not connect, or a layer
+                that is given as one of its tensors has several calls.
+
+        Example:
+            >>> import graphsurgeon as gs, keras
+            >>> x = keras.Input((8,), name="x")
+            >>> y = keras.layers.Dense(2, name="head")(keras.layers.Dense(4, "relu", name="body")(x))
+            >>> ed = gs.open(keras.Model(x, y, name="net"))
+            >>> ed.select(inputs="x", outputs="body").boundary.outputs == ed.layer("body").outputs
+            True
+            >>> ed.select(layer="body").types
+            {'ReadVariableOp': 2, 'VarHandleOp': 2, 'BiasAdd': 1, 'MatMul': 1, 'Relu': 1}
         """
         if things:
             wrong = "it does not say what that is: a name, a scope, an op type"
@@ -237,8 +252,14 @@ class Editor:
             raise SelectionError(f"select({', '.join(map(repr, things))})", wrong, how)
         from .tf.copy.collection_items import parts_of
 
-        given, wanted = (None if ends is None else parts_of(ends) for ends in (inputs, outputs))
-        found = select(self.snapshot, scope=scope, op=op, name=name, inputs=given, outputs=wanted)
+        graph, layers = self.snapshot, self.layers
+
+        def tensors(key: str, things: Any) -> list[Any] | None:
+            return None if things is None else ends(graph, layers, parts_of(things), f"select({key}={things!r})")
+
+        given, wanted = tensors("inputs", inputs), tensors("outputs", outputs)
+        about: dict[str, Any] = {"inputs": given, "outputs": wanted, "layer": layer, "layers": layers}
+        found = select(graph, scope=scope, op=op, name=name, **about)
         if name is None and wanted is None and self.orphans:
             index = found.graph.index
             found = replace(found, mask=found.mask & ~found.graph.mask(index[n] for n in self.orphans if n in index))

@@ -130,6 +130,11 @@ class Layers(Sequence[Layer]):
         """Returns the layers whose class fits a pattern with ``*``, with no regard to case."""
         return [one for one in self if fnmatch.fnmatchcase(one.class_name.lower(), pattern.lower())]
 
+    def close(self, word: str) -> list[str]:
+        """Returns the paths and names of layers, gone ones too, that look most like a word."""
+        known = [*(one.path for one in self), *(one.name for one in self), *self.gone]
+        return list(dict.fromkeys(nearest(word, known)))
+
     def find(self, name: Any, asked: str = "") -> Layer:
         """Returns the layer of a path, or of a name that no other has.
 
@@ -171,13 +176,25 @@ class Layers(Sequence[Layer]):
             found += hits
         return found
 
+    def none(self, asked: str) -> SelectionError:
+        """Returns what to say where layers are asked for and there are none."""
+        instead = "Open the keras.Model itself, or ask by names and scopes"
+        return SelectionError(asked, f"the graph has no layers: {self.why}", instead)
+
     def _missing(self, asked: str, wrong: str, word: str) -> SelectionError:
         if not self.items:
-            instead = "Open the keras.Model itself, or select by scope= or name="
-            return SelectionError(asked, f"the graph has no layers: {self.why}", instead)
-        close = nearest(word, [*(one.path for one in self), *(one.name for one in self)])
-        near = "Did you mean " + " or ".join(map(repr, dict.fromkeys(close))) + "?" if close else "print(ed.layers)"
+            return self.none(asked)
+        close = self.close(word)
+        near = "Did you mean " + " or ".join(map(repr, close)) + "?" if close else "print(ed.layers)"
         return SelectionError(asked, wrong, near if close else f"It has {few(repr(one.path) for one in self)}: {near}")
+
+
+NO_LAYERS = Layers()
+
+
+def made_by(layers: Iterable[Layer]) -> list[str]:
+    """Returns names of the ops that layers have made, and of their variables."""
+    return list(dict.fromkeys(name for layer in layers for name in (*layer.ops, *layer.variables)))
 
 
 def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> list[Any]:
@@ -186,12 +203,12 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
     Args:
         graph: the snapshot.
         layers: its layers.
-        things: tensors and ops by name or object; a name that none of them has may be that of a layer. A `Layer`
-            stands for itself.
+        things: tensors and ops by name or object; a name that none of them has may be that of a layer, or, with a
+            slash at the end, of a scope that is exactly one call of it. A `Layer` stands for itself.
         asked: the request, for messages.
 
     Raises:
-        SelectionError: a layer has several calls, or no output.
+        SelectionError: a name is that of no op or layer; a layer has several calls, or no output.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"])])
@@ -202,8 +219,11 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
     found: list[Any] = []
     for thing in things:
         name = thing if isinstance(thing, str) else getattr(thing, "name", None)
-        known = isinstance(name, str) and op_name(name) in graph.index
-        if not isinstance(thing, Layer) and (known or not isinstance(name, str) or not layers.called(name)):
+        if isinstance(name, str) and name.endswith("/") and name in scopes_of(graph, layers):
+            found += scopes_of(graph, layers)[name][1].outputs
+            continue
+        known = not isinstance(name, str) or name in graph.index or not (layers.called(name) or layers.close(name))
+        if known and not isinstance(thing, Layer):
             found.append(thing)
             continue
         layer = layers.find(thing, asked)
@@ -268,23 +288,23 @@ def _inside(graph: Graph, op: str) -> list[str]:
     return [graph.names[i] for i in graph.scope_mask(op).nonzero()[0].tolist()]
 
 
-def scopes_of(graph: Graph, layers: Layers) -> dict[str, str]:
-    """Returns the name scopes that are exactly one call of a layer, with a slash at the end -> the layer's class.
+def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
+    """Returns the name scopes that are exactly one call of a layer, with a slash at the end, each with that call.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/d/z", "Neg", ["n/d/y"])])
         >>> dense = Layer("d", "Dense", "d", (Call(("n/d/y", "n/d/z"), ("x:0",), ("n/d/z:0",)),))
-        >>> scopes_of(g, Layers((dense,)))
-        {'n/d/': 'Dense'}
+        >>> [(scope, layer.class_name) for scope, (layer, _) in scopes_of(g, Layers((dense,))).items()]
+        [('n/d/', 'Dense')]
     """
-    counts = dict(zip(graph.scopes.names, graph.scopes.counts, strict=True))
-    found: dict[str, str] = {}
+    scopes = graph.scopes
+    found: dict[str, tuple[Layer, Call]] = {}
     for layer in layers:
         for call in layer.calls:
             scope = _shared(call.ops)
-            within = sum(op.startswith(f"{scope}/") for op in call.ops)
-            if scope and within == len(call.ops) == int(counts.get(scope, -1)):
-                found.setdefault(f"{scope}/", layer.class_name)
+            inside = sum(op.startswith(f"{scope}/") for op in call.ops)
+            if scope in scopes.index and inside == len(call.ops) == int(scopes.counts[scopes.index[scope]]):
+                found.setdefault(f"{scope}/", (layer, call))
     return found
 
 

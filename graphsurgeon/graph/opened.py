@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from ..errors import OpenError
 from .graph import Graph
-from .layers import Layers
+from .layers import NO_LAYERS, Layers
 from .live import TFGraph, TFSession
 
 LIVE = ("gs.open(graph)", "gs.open(session)")
@@ -66,7 +66,7 @@ class Opened:
     packed: Callable[[Sequence[Any]], Any] | None = None
     lack: str = ""
     read: Graph | None = None
-    layers: Layers = field(default_factory=Layers)
+    layers: Layers = NO_LAYERS
 
     def __post_init__(self) -> None:
         if not any(self.ends):

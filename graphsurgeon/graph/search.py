@@ -13,8 +13,9 @@ import numpy as np
 
 from ..errors import SelectionError
 from .graph import Graph, Ints, Mask
+from .layers import NO_LAYERS, Layers, made_by
 
-KEYS = ("attr", "device", "dtype", "op", "shape", "type")
+KEYS = ("attr", "device", "dtype", "layer", "layer-type", "op", "shape", "type")
 """What a word may ask for: ``key:value``."""
 
 AttributeText = Callable[[Any], str]
@@ -28,7 +29,7 @@ class Index:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.names, self.nodes, self.size = graph.names, graph.nodes, graph.size
+        self.names, self.nodes, self.size, self.number = graph.names, graph.nodes, graph.size, graph.index
         self.kinds = graph.kinds
         self._valued: dict[tuple[str, AttributeText], dict[str, list[int]]] = {}
         self._outputs = graph.outputs
@@ -114,36 +115,40 @@ def index_of(graph: Graph) -> Index:
     return index
 
 
-def search(graph: Graph, query: str, attribute: AttributeText = str) -> list[str]:
+def search(graph: Graph, query: str, attribute: AttributeText = str, layers: Layers = NO_LAYERS) -> list[str]:
     """Returns names of ops that fit all words of a query, best first; those that fit a pattern in graph order.
 
     Args:
         graph: the snapshot.
         query: words. ``op:Conv2D`` asks for a type, ``dtype:float32`` and ``shape:?x224x224x3`` for an output
             (``?`` is an unknown dimension, ``*`` any one, ``...`` any number of them), ``device:gpu`` for a part of
-            the device, ``attr:padding`` or ``attr:padding=SAME`` for an attribute; values take ``*``. A word
+            the device, ``attr:padding`` or ``attr:padding=SAME`` for an attribute, ``layer:block_6*`` for what a Keras
+            layer of that name or path has made, ``layer-type:Dense`` for its class; values take ``*``. A word
             ``/regular expression/`` and patterns with ``*`` work on whole names; any other is looked for inside
             names, with no regard to case. A ``-`` before a word asks for the opposite.
         attribute: how to write the value of an attribute.
+        layers: the layers of the graph.
 
     Raises:
-        SelectionError: a regular expression does not compile, or there is no such ``key:``.
+        SelectionError: a regular expression does not compile, there is no such ``key:``, or a layer is asked for
+            where there is none at all.
 
     Example:
         >>> g = Graph.of([("net/conv1", "Conv2D", []), ("net/relu", "Relu", ["net/conv1"])])
         >>> search(g, "conv"), search(g, "op:Relu"), search(g, "net/* -relu")
         (['net/conv1'], ['net/relu'], ['net/conv1'])
     """
-    return [graph.names[i] for i in hits(graph, query, attribute)]
+    return [graph.names[i] for i in hits(graph, query, attribute, layers)]
 
 
-def hits(graph: Graph, query: str, attribute: AttributeText = str) -> list[int]:
+def hits(graph: Graph, query: str, attribute: AttributeText = str, layers: Layers = NO_LAYERS) -> list[int]:
     """Returns the numbers of the ops that `search` finds, in its order.
 
     Args:
         graph: the snapshot.
         query: see `search`.
         attribute: how to write the value of an attribute.
+        layers: the layers of the graph.
 
     Raises:
         SelectionError: as `search`.
@@ -156,7 +161,7 @@ def hits(graph: Graph, query: str, attribute: AttributeText = str) -> list[int]:
     index, fits = index_of(graph), np.ones(graph.size, np.bool_)
     for word in words:
         no = word[0] == "-" and len(word) > 1
-        mask = _fits(index, word[1:] if no else word, query, attribute)
+        mask = _fits(index, word[1:] if no else word, query, attribute, layers)
         fits &= ~mask if no else mask
     found: list[int] = np.flatnonzero(fits).tolist()
     last = words[-1].lower()
@@ -168,7 +173,7 @@ def hits(graph: Graph, query: str, attribute: AttributeText = str) -> list[int]:
     return found
 
 
-def _fits(index: Index, word: str, query: str, attribute: AttributeText) -> Mask:
+def _fits(index: Index, word: str, query: str, attribute: AttributeText, layers: Layers) -> Mask:
     """Returns a mask of the ops that fit one word."""
     key, colon, value = word.partition(":")
     if len(word) > 2 and word[0] == word[-1] == "/":
@@ -180,6 +185,11 @@ def _fits(index: Index, word: str, query: str, attribute: AttributeText) -> Mask
                 f"{word!r} is not a regular expression: {error}",
                 "Escape special characters with \\",
             ) from None
+    if colon and value and key.lower() in ("layer", "layer-type"):
+        if not layers:
+            raise layers.none(f"find({query!r})")
+        found = layers.matching(value) if key.lower() == "layer" else layers.of_class(value)
+        return index.mask([index.number[op] for op in made_by(found) if op in index.number])
     if colon and value and key.lower() in KEYS:
         return _asked(index, key.lower(), value, attribute)
     if colon and value and key.isalpha() and not value.isdigit() and not index.holding(word.lower()).any():

@@ -14,6 +14,7 @@ from ..errors import SelectionError, nearest
 from ..words import counted, few, one_or_all
 from .boundary import Boundary, Tensor, control_entering, entering, leaks, leaving, region
 from .graph import Graph, Mask, TensorInfo
+from .layers import NO_LAYERS, Layer, Layers, made_by
 from .traversal import backward, forward
 from .variables import VARIABLE_TYPES
 
@@ -244,6 +245,8 @@ def select(
     name: str | Iterable[str] | None = None,
     inputs: Iterable[str] | None = None,
     outputs: Iterable[str] | None = None,
+    layer: str | Iterable[str] | None = None,
+    layers: Layers = NO_LAYERS,
 ) -> Selection:
     """Returns the ops that fit all that is given.
 
@@ -254,23 +257,26 @@ def select(
         name: op names, or patterns with ``*``, ``?`` and ``[ ]``.
         inputs: boundary input tensors: what lies before them stays out.
         outputs: boundary output tensors: only what they need is in.
+        layer: names or paths of Keras layers, or patterns: what they have made, and their variables.
+        layers: the layers of the graph.
 
     Raises:
-        SelectionError: a name, scope or type is not in the graph, or the boundary does not connect.
+        SelectionError: a name, scope, type or layer is not in the graph, or the boundary does not connect.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/a", "Neg", ["x"]), ("n/b", "Neg", ["n/a"])])
         >>> select(g, scope="n").names, select(g, inputs=["n/a:0"], outputs=["n/b:0"]).names
         (['n/a', 'n/b'], ['n/b'])
     """
-    kinds, patterns = _words(op, "op"), _words(name, "name")
+    kinds, patterns, made = _words(op, "op"), _words(name, "name"), _words(layer, "layer")
     ins, outs = _words(inputs, "inputs"), _words(outputs, "outputs")
     place: Any = scope
     if place is not None and not isinstance(place, str):
         wrong = f"{scope!r} is of type {type(scope).__name__}, not the name of a scope"
         raise SelectionError(f"select(scope={scope!r})", wrong, "Give one as text: scope='conv1'")
     given: tuple[tuple[str, Any], ...] = () if scope is None else (("scope", scope),)
-    given += tuple((key, one_or_all(x)) for key, x in (("op", kinds), ("name", patterns)) if x is not None)
+    named = (("op", kinds), ("name", patterns), ("layer", made))
+    given += tuple((key, one_or_all(x)) for key, x in named if x is not None)
     given += tuple((key, list(x)) for key, x in (("inputs", ins), ("outputs", outs)) if x is not None)
     asked = "select(" + ", ".join(f"{key}={value!r}" for key, value in given) + ")"
     if not given:
@@ -284,6 +290,9 @@ def select(
         mask &= _types(graph, kinds, asked, notes)
     if patterns is not None:
         mask &= _names(graph, patterns, asked)
+    if made is not None:
+        own = made_by(layers.chosen(made, asked))
+        mask &= graph.mask(graph.index[name] for name in own if name in graph.index)
     if ins is not None or outs is not None:
         if not outs:
             raise SelectionError(asked, "a boundary needs outputs", "Add outputs=['name:0'], or use .descendants()")
@@ -303,10 +312,10 @@ def _words(given: Any, key: str) -> tuple[str, ...] | None:
     if odd:
         wrong = f"{odd[0]!r} is of type {type(odd[0]).__name__}, neither a text nor an object with a name"
         raise SelectionError(f"select({key}={given!r})", wrong, f"Give one or a list, as {key}={_LIKE[key]!r}")
-    return tuple(i if isinstance(i, str) else str(i.name) for i in items)
+    return tuple(i if isinstance(i, str) else i.path if isinstance(i, Layer) else str(i.name) for i in items)
 
 
-_LIKE = {"op": "Conv2D", "name": "conv1/*", "inputs": "x:0", "outputs": "y:0"}
+_LIKE = {"op": "Conv2D", "name": "conv1/*", "layer": "block_1_*", "inputs": "x:0", "outputs": "y:0"}
 
 
 def _scope(graph: Graph, scope: str, asked: str) -> Mask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import SelectionError
+from ..graph.layers import ends
 from .marks import Marks
 from .shown import boundary_text
 from .stage import Stage
@@ -10,13 +11,19 @@ from .state import State
 
 
 def mark_input(stage: Stage, state: State, tensor: str) -> State:
-    """Marks a tensor as boundary input."""
-    return _marked(stage, state, state.marks.with_input(stage.source.snapshot, tensor))
+    """Marks a tensor as boundary input; a Keras layer, or a scope that is one, for its output."""
+    graph, marks = stage.source.snapshot, state.marks
+    for one in ends(graph, stage.layers(state), [tensor], f"mark_input({tensor!r})"):
+        marks = marks.with_input(graph, one)
+    return _marked(stage, state, marks)
 
 
 def mark_output(stage: Stage, state: State, tensor: str) -> State:
-    """Marks a tensor as boundary output."""
-    return _marked(stage, state, state.marks.with_output(stage.source.snapshot, tensor))
+    """Marks a tensor as boundary output; a Keras layer, or a scope that is one, for its output."""
+    graph, marks = stage.source.snapshot, state.marks
+    for one in ends(graph, stage.layers(state), [tensor], f"mark_output({tensor!r})"):
+        marks = marks.with_output(graph, one)
+    return _marked(stage, state, marks)
 
 
 def unmark(stage: Stage, state: State, tensor: str) -> State:

@@ -104,7 +104,7 @@ def find(stage: Stage, state: State, query: str) -> tuple[State, dict[str, Any]]
     """Returns the ops that fit a query, with the box that shows or holds each."""
     graph = stage.graph(state, "source")
     stage.draw(state, "source")
-    found = hits(graph, query, stage.source.facts.attribute_text)
+    found = hits(graph, query, stage.source.facts.attribute_text, stage.layers(state))
     return state, hits_shown(graph, found, stage.panes["source"].scene)
 
 

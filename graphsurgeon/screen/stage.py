@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import SelectionError
 from ..graph.graph import Graph
+from ..graph.layers import NO_LAYERS, Layers
 from ..graph.selection import Selection
 from ..plan.plan import Plan
 from ..plan.steps import CopyStep
@@ -57,6 +58,10 @@ class Stage:
         if pane == "source":
             return state.inside[-1].graph if state.inside else self.source.snapshot
         return self.draft(state).after()
+
+    def layers(self, state: State) -> Layers:
+        """Returns the Keras layers of what the left pane shows; a function that is looked into has none."""
+        return NO_LAYERS if state.inside else self.source.layers
 
     def tree(self, state: State, pane: str) -> Tree:
         """Returns the tree of what a pane shows."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..graph.graph import Graph
+from ..graph.layers import Layers
 from ..graph.opened import Opened
 from ..graph.selection import Selection
 from ..plan.plan import Plan
@@ -72,6 +73,10 @@ class Subject(Protocol):
     @property
     def snapshot(self) -> Graph:
         """The graph as it is now."""
+
+    @property
+    def layers(self) -> Layers:
+        """Its Keras layers, as it is now."""
 
     @property
     def orphans(self) -> frozenset[str]:

@@ -55,12 +55,15 @@ def test_a_layer_that_is_not_there():
 
 def test_a_layer_as_an_end_is_what_it_gives():
     g = small()
-    assert ends(g, LAYERS, ["b", "net/b", B, "x", "w:0", "nobody", 5], "select()") == [
-        "net/b/relu:0", "net/b/relu:0", "net/b/relu:0", "x", "w:0", "nobody", 5,
+    assert ends(g, LAYERS, ["net/a_1/", "net/b/"], "select()") == ["net/a_1/mul:0", "net/b/relu:0"]
+    assert ends(g, LAYERS, ["b", "net/b", B, "x", "w:0", "somebody else", 5], "select()") == [
+        "net/b/relu:0", "net/b/relu:0", "net/b/relu:0", "x", "w:0", "somebody else", 5,
     ]  # fmt: skip
     with refuses(SelectionError, "select(): the layer 'net/a' is called 2 times",
                  "Give what one of the calls returns: 'net/a/mul:0' or 'net/a_1/mul:0'"):  # fmt: skip
         ends(g, LAYERS, ["a"], "select()")
+    with refuses(SelectionError, "select(): there is no layer 'dropp'", "Did you mean 'drop'?"):
+        ends(g, LAYERS, ["dropp"], "select()")
     silent = Layers((Layer("s", "Silent", "s", (Call((), (), ()),)),))
     with refuses(SelectionError, "the layer 's' gives no tensor", "Give a tensor by its name"):
         ends(g, silent, ["s"], "select()")
@@ -110,4 +113,5 @@ def test_a_call_that_was_inlined_is_what_is_in_its_scope():
     ids=["all of a scope", "a part of one", "parts of two", "a scope of scopes", "no scope", "nothing"],
 )
 def test_scopes_that_are_exactly_a_layer(ops, found):
-    assert scopes_of(small(), Layers((Layer("d", "Dense", "d", (Call(ops, (), ()),)),))) == found
+    layers = Layers((Layer("d", "Dense", "d", (Call(ops, (), ()),)),))
+    assert {scope: layer.class_name for scope, (layer, _) in scopes_of(small(), layers).items()} == found

@@ -6,6 +6,7 @@ import pytest
 
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph, TensorInfo
+from graphsurgeon.graph.layers import Call, Layer, Layers
 from graphsurgeon.graph.search import search
 from tests.cost import lines
 from tests.refusal import refuses
@@ -119,3 +120,20 @@ def test_a_search_looks_at_each_op_once():
     for query in ("conv", "op:Conv2D block7", "tower_3/*op31*"):
         assert search(graph, query) or query == "conv"  # what a search needs is made at the first
         assert lines(lambda query=query: search(graph, query)) < 1.2 * graph.size
+
+
+def test_layers_are_asked_for_by_name_path_and_class():
+    conv = Layer("conv1", "Conv2D", "net/conv1", (Call(("net/conv1/Conv2D",), (), ()),), ("net/conv1/bias",))
+    layers = Layers((conv, Layer("relu", "ReLU", "relu", (Call(("net/conv10", "gone"), (), ()),))))
+    for query, hits in [
+        ("layer:conv1", ["net/conv1/Conv2D", "net/conv1/bias"]),
+        ("LAYER:net/*", ["net/conv1/Conv2D", "net/conv1/bias"]),
+        ("layer-type:relu", ["net/conv10"]),
+        ("layer:* -layer-type:Conv2D", ["net/conv10"]),
+        ("layer:nothing", []),
+        ("layer-type:conv2d op:Const", ["net/conv1/bias"]),
+    ]:
+        assert search(G, query, layers=layers) == hits, query
+    with refuses(SelectionError, "find('layer:conv1'): the graph has no layers: it was not opened from a Keras model",
+                 "Open the keras.Model itself"):  # fmt: skip
+        search(G, "layer:conv1")

@@ -10,6 +10,7 @@ from typing import Any
 from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.layers import NO_LAYERS, Layers
 from graphsurgeon.graph.match.pattern import Pattern
 from graphsurgeon.graph.opened import Opened
 from graphsurgeon.graph.selection import Selection, select
@@ -119,6 +120,7 @@ class PlainSubject:
     history: list[Applied] = field(default_factory=list)
     opened: Opened = field(default_factory=lambda: Opened(None))
     values: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(known=False))
+    layers: Layers = NO_LAYERS
     orphans: frozenset[str] = frozenset()
     facts: PlainFacts = field(default_factory=PlainFacts)
     _watchers: list[Callable[[], None]] = field(default_factory=list)

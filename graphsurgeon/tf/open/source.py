@@ -14,7 +14,7 @@ import tensorflow as tf
 from google.protobuf.message import Message
 
 from ...errors import OpenError, SurgeryError, nearest
-from ...graph.layers import Layers
+from ...graph.layers import NO_LAYERS
 from ...graph.live import TFGraph
 from ...graph.opened import Opened, Unmade
 from ...words import counted, few
@@ -98,7 +98,7 @@ def _from_trace(found: Trace, asked: str, flat: bool = False) -> Opened:
         # A signature is one call of the function that was saved: its ops are what people want to see.
         found_inside = unwrapped(graph, outputs.values())
         graph, outputs = found_inside.graph, {key: found_inside.tensors[name] for key, name in outputs.items()}
-    layers = Layers()
+    layers = NO_LAYERS
     if found.model is not None:
         layers = layers_of(found.model, found.seen, found.concrete.graph, arguments_of(found.concrete), lifted)
     return Opened(

@@ -221,3 +221,31 @@ def test_edits_move_the_layers_along():
     assert ed.layer("head") == head
     ed.redo()
     assert ed.layer("head").outputs == ("answer:0",)
+
+
+def test_layers_are_selected_searched_and_used_as_ends():
+    ed = gs.open(nested(keras))
+    dense = ed.layer("encoder/dense")
+    assert ed.select(layer="dense").names == [n for n in ed.snapshot.names if n in (*dense.ops, *dense.variables)]
+    products = ed.select(layer=["enc*", "head"], op="MatMul").expect(2)
+    assert set(products.names) < set(ed.find("layer-type:dense op:MatMul"))
+    assert ed.select(layer="dense") == ed.select(layer=dense)
+    assert "layer='head'" in ed.plan().copy(ed.select(layer="head"), to="copy", unmapped="placeholder").to_code()
+    region = ed.select(inputs="encoder", outputs="head")
+    assert region == ed.select(inputs=dense.outputs[0], outputs=ed.layer("head").outputs[0])
+    assert region.boundary.inputs == ed.layer("encoder").outputs
+    with refuses(SelectionError, "select(inputs='shared'): the layer 'shared' is called 2 times"):
+        ed.select(inputs="shared", outputs="head")
+    with refuses(SelectionError, "select(outputs='heat'): there is no layer 'heat'", "Did you mean 'head'?"):
+        ed.select(outputs="heat")
+    with refuses(SelectionError, "no layer fits 'z*'", "It has 'x', 'encoder', 'encoder/dense' and 3 more"):
+        ed.select(layer="z*")
+
+
+def test_layers_are_marked_on_screen():
+    ed = gs.open(nested(keras))
+    ed.screen.mark_input("encoder")
+    ed.screen.mark_output("head")
+    marks = ed.screen.state.marks
+    assert (marks.inputs, marks.outputs) == (ed.layer("encoder").outputs, ed.layer("head").outputs)
+    assert ed.screen.find("layer:head")["total"] == len(ed.select(layer="head"))

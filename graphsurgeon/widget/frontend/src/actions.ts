@@ -159,7 +159,7 @@ export class Actions {
     if (!of) this.p.status.say("Select an op first.", "warn");
     else if (isFold(of))
       this.p.status.say(
-        `'${of.name.slice(0, 80)}' is a scope: unfold it (Enter) and select an op, or press Shift+B for the boundary of what is selected.`,
+        `'${of.name.slice(0, 80)}' is a scope: unfold it (Enter), or press Shift+B for the boundary of what is selected.`,
         "warn",
       );
     else if ("outputs" in of && of.kind === "op" && of.outputs === 0)
