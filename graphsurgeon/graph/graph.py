@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -17,6 +17,7 @@ from ..words import counted
 from .edges import Edges as Edges
 from .edges import Ints as Ints
 from .edges import joined, reversed_edges, side_by_side, stacked
+from .functions import called_by
 from .scopes import Scopes
 from .variables import State, VariableInfo
 
@@ -75,6 +76,7 @@ class Graph:
         state_of: reads its variables and collections, when they are first asked for.
         stamps: for each op what the live graph said of it, as bytes: the same while nobody changes the op. Empty
             where it was not read from a live graph.
+        functions_of: reads the functions that its ops may call, when they are first asked for.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
@@ -93,6 +95,7 @@ class Graph:
     title: str = "graph"
     state_of: Callable[[], State] | None = None
     stamps: Sequence[bytes] = ()
+    functions_of: Callable[[], Mapping[str, Any]] | None = None
 
     # -- making one ---------------------------------------------------------------------------
 
@@ -112,7 +115,7 @@ class Graph:
 
     def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
         """Returns a snapshot with these nodes added, and their stamps; this one stays as it is."""
-        keys = ("owner", "outputs_of", "title", "state_of")
+        keys = ("owner", "outputs_of", "title", "state_of", "functions_of")
         about = {key: getattr(self, key) for key in keys}
         return type(self)._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
 
@@ -198,6 +201,11 @@ class Graph:
         return self.state_of() if self.state_of else State()
 
     @cached_property
+    def functions(self) -> Mapping[str, Any]:
+        """The functions that its ops may call: name -> FunctionDef; none where nobody can say."""
+        return self.functions_of() if self.functions_of else {}
+
+    @cached_property
     def scopes(self) -> Scopes:
         """The tree of name scopes."""
         return Scopes.of(self.names, self.index)
@@ -262,12 +270,26 @@ class Graph:
             raise SelectionError(asked or f"find({name!r})", f"{name!r} is no text", "Give its name, as 'conv1/y'")
         i = self.index.get(name)
         if i is None:
+            wrong, instead = self._inside(name)
             raise SelectionError(
                 asked or f"find({name!r})",
-                f"no op is called {name!r} in {self.title}",
-                did_you_mean(name, self.index),
+                f"no op is called {name!r} in {self.title}{wrong}",
+                instead or did_you_mean(name, self.index),
             )
         return i
+
+    def _inside(self, name: str) -> tuple[str, str]:
+        """Returns of a name in the function of a call what is wrong with it, and what to do; else two empty texts."""
+        call = name
+        while "/" in call:
+            call = call.rpartition("/")[0]
+            node = self.nodes[self.index[call]] if call in self.index else None
+            called = called_by(node, self.functions) if node is not None else ()
+            inside = next((one.function for one in called if one.function in self.functions), "")
+            if inside:
+                wrong = f": it is inside function {inside!r}, which {call!r} calls"
+                return wrong, f"Put the function in the place of the call first: plan.inline({call!r})"
+        return "", ""
 
     def tensor(self, name: str, asked: str = "") -> tuple[int, int]:
         """Returns (op number, output index) of the tensor called `name` (``a/b:0``, or ``a/b`` for its output 0).
@@ -287,11 +309,11 @@ class Graph:
                 f"Type it as op:output, like '{op_name or name}:0'",
             )
         if op_name not in self.index:
-            close = did_you_mean(op_name, self.index)
+            wrong, instead = self._inside(op_name)
             raise SelectionError(
                 asked or f"tensor({name!r})",
-                f"there is no tensor {name!r} in {self.title}: no op is called {op_name!r}",
-                close,
+                f"there is no tensor {name!r} in {self.title}" + (wrong or f": no op is called {op_name!r}"),
+                instead or did_you_mean(op_name, self.index),
             )
         i, port = self.index[op_name], int(port_text)
         outputs = self.outputs(i)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...graph.contexts import FLOW_TYPES
@@ -11,7 +12,7 @@ from ...words import few
 from ..private.contexts import context_of
 from ..private.functions import functions_of
 from ..private.graphs import op_definition, op_finder
-from .library import BRANCHING, CALLS, definition, named_in, reachable, referred
+from .library import BRANCHING, CALLS, Definitions, named_in, reachable, referred
 
 #: Stateful ops that change nothing that lasts: a result need not wait for them.
 _HARMLESS = frozenset(
@@ -32,13 +33,11 @@ class Calls:
     def __init__(self, base: Graph) -> None:
         self.base = base
         self.known: dict[str, Any] = functions_of(base.owner)
-        self._definitions: dict[str, Any] = {}
+        self._definitions = Definitions(self.known)
         self._acting: dict[str, bool] = {}
 
     def definition(self, name: str) -> Any:
         """Returns the FunctionDef of a function."""
-        if name not in self._definitions:
-            self._definitions[name] = definition(self.known[name])
         return self._definitions[name]
 
     def called(self, node: Any) -> str:
@@ -103,18 +102,7 @@ class Calls:
 
     def flat_outputs(self, node: Any) -> dict[str, int]:
         """Returns for each output argument of an op the number of its first output."""
-        known = node.op in self.known
-        about = self.definition(node.op).signature if known else op_definition(node.op)
-        found, at = {}, 0
-        for out in about.output_arg:
-            found[out.name] = at
-            if out.number_attr:
-                at += node.attr[out.number_attr].i
-            elif out.type_list_attr:
-                at += len(node.attr[out.type_list_attr].list.type)
-            else:
-                at += 1
-        return found
+        return flat_outputs(node, self._definitions)
 
     def acts(self, node: Any) -> bool:
         """Returns whether a node, or a function it calls, changes something that lasts."""
@@ -131,3 +119,23 @@ class Calls:
                 self._acting[callee] = False
                 self._acting[callee] = any(self.acts(n) for n in self.definition(callee).node_def)
         return self._acting[name]
+
+
+def flat_outputs(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:
+    """Returns for each output argument of an op the number of its first output; nothing for an unknown op type.
+
+    Args:
+        node: its NodeDef.
+        functions: name -> FunctionDef.
+    """
+    about = functions[node.op].signature if node.op in functions else op_definition(node.op)
+    found, at = {}, 0
+    for out in about.output_arg if about is not None else ():
+        found[out.name] = at
+        if out.number_attr:
+            at += node.attr[out.number_attr].i
+        elif out.type_list_attr:
+            at += len(node.attr[out.type_list_attr].list.type)
+        else:
+            at += 1
+    return found

@@ -9,41 +9,40 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2, tensor_shape_pb2
 
 from ...errors import SelectionError
+from ...graph.functions import reachable, referred
 from ...graph.graph import Graph, TensorInfo
 from ...words import few
 from ..open.dangers import refuse_deadly
 from ..open.snapshot import tensor_info
-from .calls import Calls
-from .library import reachable, referred
+from .calls import flat_outputs
 
 
 def called_functions(graph: Graph, op: int) -> list[str]:
     """Returns the names of the functions an op calls or hands on, as far as the graph holds them."""
-    known = Calls(graph).known
-    return sorted(referred(graph.nodes[op], known) & set(known)) if known else []
+    return sorted(referred(graph.nodes[op], graph.functions))
 
 
 def body(graph: Graph, name: str, call: int | None = None) -> Graph:
     """Returns the body of a function: its arguments as ``_Arg``, its results as ``_Retval``.
 
     Args:
-        graph: snapshot of a live graph, or of a body.
+        graph: the snapshot, or that of a body.
         name: the function's name.
         call: number of the op that calls it, which knows shapes of the arguments.
 
     Raises:
         SelectionError: the graph holds no such function.
     """
-    calls = Calls(graph)
-    if name not in calls.known:
+    functions = graph.functions
+    if name not in functions:
         raise SelectionError(
             f"look_inside(function={name!r})",
             f"{graph.title} holds no function of that name",
-            f"It holds {few(sorted(calls.known), 5) or 'none'}",
+            f"It holds {few(sorted(functions), 5) or 'none'}",
         )
-    inner = calls.definition(name)
+    inner = functions[name]
     arguments = {a.name for a in inner.signature.input_arg}
-    outputs = {n.name: calls.flat_outputs(n) for n in inner.node_def}
+    outputs = {n.name: flat_outputs(n, functions) for n in inner.node_def}
 
     def read(text: str) -> str:
         op, _, rest = text.partition(":")
@@ -69,16 +68,16 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
         node = node_def_pb2.NodeDef(name=free, op="_Retval", input=[read(inner.ret[result.name])])
         node.attr["T"].type = result.type
         nodes.append(node)
-    outer = graph.owner.given if isinstance(graph.owner, _Library) else {}
+    outer = graph.outputs_of.known if isinstance(graph.outputs_of, Inferred) else {}
     names = [argument.name for argument in inner.signature.input_arg]
     told = given(graph, call, len(names), outer) if call is not None else [Given()] * len(names)
     known = {
         argument: about if about != Given() else Given(_own_shape(inner, i))
         for i, (argument, about) in enumerate(zip(names, told, strict=True))
     }
-    leads_to = reachable(set().union(*(referred(n, calls.known) for n in nodes)), calls.known)
-    shapes = Inferred(nodes, lambda: [calls.definition(f) for f in leads_to], known)
-    return Graph.read(nodes, title=f"{name} of {graph.title}", owner=_Library(calls.known, known), outputs_of=shapes)
+    leads_to = reachable(set().union(*(referred(n, functions) for n in nodes)), functions)
+    shapes = Inferred(nodes, lambda: [functions[f] for f in leads_to], known)
+    return Graph.read(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, functions_of=lambda: functions)
 
 
 def _own_shape(inner: Any, argument: int) -> Any:
@@ -86,13 +85,6 @@ def _own_shape(inner: Any, argument: int) -> Any:
     said = inner.arg_attr[argument].attr if argument in inner.arg_attr else {}
     shapes: Any = said["_output_shapes"].list.shape if "_output_shapes" in said else ()
     return shapes[0] if len(shapes) == 1 else None
-
-
-class _Library:
-    """Stands for the graph of a body: it knows the same functions, so that calls inside can be looked into."""
-
-    def __init__(self, known: dict[str, Any], given: dict[str, Given]) -> None:
-        self._functions, self.given = known, given
 
 
 # -- dtypes and shapes ------------------------------------------------------------------------------
@@ -148,7 +140,7 @@ class Inferred:
     def __init__(
         self, nodes: Sequence[Any], functions: Callable[[], Iterable[Any]], known: Mapping[str, Given]
     ) -> None:
-        self._nodes, self._functions, self._known = nodes, functions, known
+        self._nodes, self._functions, self.known = nodes, functions, known
         self._ops: dict[str, Any] | None = None
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
@@ -181,7 +173,7 @@ class Inferred:
         if node.op not in ("_Arg", "_Retval"):
             return
         new.attr.clear()
-        known = self._known.get(node.name, Given())
+        known = self.known.get(node.name, Given())
         if node.op == "_Retval":
             new.op = "Identity"
             new.attr["T"].CopyFrom(node.attr["T"])

@@ -12,6 +12,11 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2
 
+from ...graph.functions import CALLS as CALLS
+from ...graph.functions import called_by
+from ...graph.functions import named_in as named_in
+from ...graph.functions import reachable as led_to
+from ...graph.functions import referred as referred
 from ...graph.live import TFGraph
 from ...graph.names import free_name
 from ...graph.pairs import attribute_bytes
@@ -33,9 +38,6 @@ from ..private.graphs import gradient_function, set_gradient_function
 #: Differentiating one of these defines functions named after its branches, once in a process: two copies that
 #: share branches cannot both be differentiated, and the failed one is left damaged.
 BRANCHING = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"})
-
-#: Ops that call one function.
-CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
 @dataclass
@@ -141,7 +143,7 @@ def report(copied: Copied) -> list[str]:
         kind, node = source.types[i], source.nodes[i]
         (branches if kind in BRANCHING else called).update(referred(node, known))
         if kind in BRANCHING or kind in CALLS:
-            absent |= _functions_of(node) - known.keys()
+            absent |= {called.function for called in called_by(node)} - known.keys()
     own, kept = own_names(branches, known)
     shared = [name for name in reachable(called | kept, known) if name not in own]
     lines = []
@@ -154,24 +156,6 @@ def report(copied: Copied) -> list[str]:
         without = f"without {counted(len(absent), 'functions')} that the source does not hold"
         lines.append(f"{without}: {few(sorted(absent))}; what calls them cannot run")
     return lines
-
-
-def referred(node: Any, known: Container[str]) -> set[str]:
-    """Returns the functions of `known` that a NodeDef calls: as its op, or in its attributes."""
-    return {name for name in (node.op, *_functions_of(node)) if name in known}
-
-
-def _functions_of(node: Any) -> set[str]:
-    """The functions that the attributes of a NodeDef name."""
-    return {name for value in node.attr.values() for name in named_in(value)}
-
-
-def named_in(value: Any) -> set[str]:
-    """Returns the functions that an attribute names."""
-    kind = value.WhichOneof("value")
-    if kind == "func":
-        return {value.func.name}
-    return {function.name for function in value.list.func} if kind == "list" else set()
 
 
 def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
@@ -247,22 +231,14 @@ def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[s
 
 
 def reachable(start: Iterable[str], known: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
-    """Returns the functions that `start` leads to, callees before callers; `but` is not entered."""
-    order: list[str] = []
-    seen: set[str] = set()
-    stack = [(name, False) for name in sorted(start, reverse=True)]
-    while stack:
-        name, done = stack.pop()
-        if done:
-            order.append(name)
-        elif name not in seen:
-            seen.add(name)
-            stack.append((name, True))
-            inner: set[str] = set()
-            for node in definition(known[name]).node_def:
-                inner |= referred(node, known)
-            stack.extend((other, False) for other in sorted(inner - seen, reverse=True) if other not in exclude)
-    return order
+    """Returns the functions that `start` leads to, callees before callers; what `exclude` holds is not entered.
+
+    Args:
+        start: names of functions.
+        known: the functions as Python has them, by name.
+        exclude: names of functions to leave out.
+    """
+    return led_to(start, Definitions(known), exclude)
 
 
 def rename_calls(node: Any, names: Mapping[str, str]) -> None:
@@ -316,6 +292,32 @@ def new_name(scope: str, name: str, taken: Container[str]) -> str:
     found = free_name(wish, lambda name: name in taken or name in _given, as_tensorflow=True)
     _given.add(found)
     return found
+
+
+class Definitions(Mapping[str, Any]):
+    """The FunctionDefs of the functions that a graph holds, each read when it is first asked for.
+
+    Args:
+        functions: the functions as Python has them, by name.
+    """
+
+    def __init__(self, functions: Mapping[str, Any]) -> None:
+        self._functions = functions
+        self._read: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._read:
+            self._read[name] = definition(self._functions[name])
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
 
 
 def definition(function: Any) -> Any:

@@ -16,7 +16,8 @@ from ...graph.variables import State
 from ..copy.collection_items import entry
 from ..copy.contexts import context_ops
 from ..copy.resources import starters
-from ..functions.library import BRANCHING, CALLS
+from ..functions.library import BRANCHING, CALLS, Definitions
+from ..private.functions import functions_of
 from ..private.graphs import collections_of, node_bytes
 from ..values.variables import dims_of, variable_infos
 from . import nodes
@@ -50,6 +51,7 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
             outputs_of=_Outputs(graph),
             title=title,
             state_of=_StateReader(graph),
+            functions_of=lambda: Definitions(functions_of(graph)),
         )
 
 

@@ -59,7 +59,7 @@ def written(graph_def: Any, meta: Any = None, title: str = "graph", asked: str =
     state = _State(graph, nodes, functions, meta, asked)
     return Graph(
         graph.names, graph.types, nodes, graph.data, graph.control, graph.index,
-        owner=graph.owner, outputs_of=outputs, title=title, state_of=state,
+        owner=graph.owner, outputs_of=outputs, title=title, state_of=state, functions_of=lambda: functions,
     )  # fmt: skip
 
 

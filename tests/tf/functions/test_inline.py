@@ -8,7 +8,6 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError, PlanError, SelectionError
-from graphsurgeon.tf.functions import calls as calls_of
 from graphsurgeon.tf.functions import library as functions
 from tests.graphs import look, tiny
 from tests.refusal import refuses
@@ -216,10 +215,10 @@ def test_a_function_that_calls_itself(monkeypatch):
     inner = tf.function(lambda x: x + 1.0)
     ed = gs.open(tf.function(lambda x: inner(x)), signature=tf.TensorSpec([], tf.float32, name="x"))
     (name,) = ed.graph._functions
-    call = ed.op("PartitionedCall").node_def
+    call, own = ed.op("PartitionedCall").node_def, functions.definition
 
     def turning(function):
-        out = functions.definition(function)
+        out = own(function)
         add = next(n for n in out.node_def if n.name == "add")
         add.CopyFrom(call)
         add.name, add.input[:] = "add", [out.signature.input_arg[0].name]
@@ -227,7 +226,7 @@ def test_a_function_that_calls_itself(monkeypatch):
             node.input[:] = [text.replace("add:z:0", "add:output:0") for text in node.input]
         return out
 
-    monkeypatch.setattr(calls_of, "definition", turning)
+    monkeypatch.setattr(functions, "definition", turning)
     with refuses(PlanError, f"inlined('PartitionedCall/add'): its function {name!r} calls itself",
                  "Leave this call as it is"):  # fmt: skip
         ed.inlined()

@@ -7,6 +7,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.graph.variables import Entry
+from graphsurgeon.tf.functions import library
+from graphsurgeon.tf.functions.library import definition as library_definition
 from graphsurgeon.tf.open import snapshot as read
 from graphsurgeon.tf.open.snapshot import snapshot
 from tests.graphs import KINDS, look, model, tiny
@@ -88,3 +90,22 @@ def test_variables_and_collections_are_read_once_for_a_plan_and_again_where_they
         tf1.get_variable("w", [2])
     assert set(ed.snapshot.state.variables) == {"w"}
     assert len(asked) == 3
+
+
+def test_functions_are_definitions_read_when_they_are_asked_for(monkeypatch):
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.function(lambda v: tf.negative(v, name="minus"))(tf1.placeholder(tf.float32, [2], name="x"))
+    found = snapshot(graph)
+    asked = []
+    monkeypatch.setattr(library, "definition", lambda function: asked.append(function) or library_definition(function))
+    functions = found.functions
+    (name,) = functions
+    assert (len(functions), name in functions, "minus" in functions, asked) == (1, True, False, [])
+    assert [node.name for node in functions[name].node_def][:1] == ["minus"]
+    assert functions[name] is found.functions[name]
+    assert len(asked) == 1
+    with graph.as_default():
+        tf.zeros([], name="more")
+    assert set(snapshot(graph, found).functions) == {name}
+    assert dict(snapshot(tiny()).functions) == {}

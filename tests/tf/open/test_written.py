@@ -57,6 +57,7 @@ def equal(read, live):
     assert read.state == live.state
     assert list(read.state.variables) == list(live.state.variables)
     assert list(read.state.collections) == list(live.state.collections)
+    assert sorted(read.functions) == sorted(live.functions)
 
 
 def loops():

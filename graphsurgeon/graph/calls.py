@@ -1,0 +1,466 @@
+"""Calls: a graph in which the functions that ops call are unfolded in place, as name scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ..errors import SelectionError
+from .edges import Edges, Ints
+from .functions import Called, called_by, gives_way
+from .graph import Graph, TensorInfo
+from .names import free_name, op_name, under
+
+MOST = 200_000
+"""A graph is unfolded up to so many ops: functions that call functions twice can lead to any number."""
+
+Body = Callable[[Graph, str, int], Graph]
+"""Gives the body of a function that an op of a snapshot calls: ``_Arg``, the ops, ``_Retval``, in that order."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """An op that calls functions.
+
+    Args:
+        op: its number.
+        scope: the name scope that its functions hang in; its name, wherever that is free.
+        plain: it is a call and nothing else: unfolded, what it computes stands in its place.
+        functions: those that can be unfolded.
+        missing: names of those that the graph does not hold.
+        around: names of those that it is itself inside of: they call themselves.
+    """
+
+    op: int
+    scope: str
+    plain: bool
+    functions: tuple[Called, ...] = ()
+    missing: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class Part:
+    """The graph itself, or the body of a function under one op that calls it.
+
+    Args:
+        graph: its ops under their own names.
+        path: the scope that they have in the whole; empty for the graph itself.
+        functions: the functions that it is inside of, the outermost first; its own is the last.
+        call: the number of the op that calls it, in the part around.
+        around: the part around; None for the graph itself.
+        below: what stands between the name of that op and the names in here.
+    """
+
+    graph: Graph
+    path: str = ""
+    functions: tuple[str, ...] = ()
+    call: int = -1
+    around: Part | None = None
+    below: str = ""
+    inner: dict[tuple[int, str], Part] = field(default_factory=dict)
+
+    @property
+    def function(self) -> str:
+        """The function that it is the body of; empty for the graph itself."""
+        return self.functions[-1] if self.functions else ""
+
+    @cached_property
+    def calls(self) -> dict[int, Call]:
+        """The ops that call functions, by number."""
+        graph, known = self.graph, self.graph.functions
+        kinds, first, kind_of = graph.kinds
+        calling = [k for k in range(len(kinds)) if called_by(graph.nodes[int(first[k])], known)]
+        found = {}
+        for op in np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else ():
+            called = called_by(graph.nodes[op], known)
+            if called:
+                found[op] = self._call(op, called)
+        return found
+
+    def _call(self, op: int, called: Sequence[Called]) -> Call:
+        graph = self.graph
+        known, name, plain = graph.functions, graph.names[op], gives_way(graph.nodes[op], graph.functions)
+        missing = tuple(one.function for one in called if one.function not in known)
+        around = tuple(one.function for one in called if one.function in self.functions)
+        inside = tuple(one for one in called if one.function not in missing and one.function not in around)
+        scope = name
+        if plain and inside and name in graph.scopes.index:
+            leaves = [node.name.lower() for node in known[inside[0].function].node_def]
+
+            def taken(wish: str) -> bool:
+                return any(f"{wish.lower()}/{leaf}" in graph.lowered for leaf in leaves)
+
+            scope = free_name(name, taken, as_tensorflow=True)
+        return Call(op, scope, plain, inside, missing, around)
+
+    def body(self, call: Call, called: Called, read: Body) -> Part:
+        """Returns a function under one of the ops that call it, made once."""
+        key = (call.op, called.below)
+        if key not in self.inner:
+            graph = read(self.graph, called.function, call.op)
+            path = under(under(self.path, call.scope), called.below) if called.below else under(self.path, call.scope)
+            functions = (*self.functions, called.function)
+            self.inner[key] = Part(graph, path, functions, call.op, self, called.below)
+        return self.inner[key]
+
+
+class Calls:
+    """The calls of a graph, at any depth, unfolded when somebody asks.
+
+    Args:
+        graph: the snapshot.
+        body: reads the body of a function under the op that calls it.
+        most: a graph is unfolded up to so many ops.
+    """
+
+    def __init__(self, graph: Graph, body: Body, most: int = MOST) -> None:
+        self.base, self.most = graph, most
+        self._body = body
+        self._root = Part(graph)
+        all_ = np.arange(graph.size, dtype=np.int32)
+        self._none = Expanded(graph, (self._root,), np.zeros(graph.size, np.int32), all_, (all_,))
+        self._made: dict[frozenset[str], Expanded] = {}
+
+    def expanded(self, scopes: Iterable[str]) -> Expanded:
+        """Returns the graph with calls unfolded.
+
+        Args:
+            scopes: the scopes of the calls, each with those around it; what is no scope of a call is left out.
+        """
+        wanted = frozenset(scopes)
+        opened = frozenset(path for part, call in self._walk(wanted) if (path := under(part.path, call.scope)))
+        if not opened:
+            return self._none
+        if opened not in self._made:
+            while len(self._made) > 3:
+                del self._made[next(iter(self._made))]
+            self._made[opened] = _Joined(self._root, opened, self._body).done()
+        return self._made[opened]
+
+    def everything(self) -> Expanded:
+        """Returns the graph with all calls unfolded, the outer ones first, as far as there is room for their ops."""
+        return self.expanded(under(part.path, call.scope) for part, call in self._walk(None))
+
+    def to(self, name: str) -> list[str]:
+        """Returns the scopes of the calls to unfold, outermost first, for the op, tensor or scope `name` to be there.
+
+        Raises:
+            SelectionError: a call on the way cannot be unfolded, or there is nothing of that name in it.
+        """
+        name, part, found = op_name(name).rstrip("/"), self._root, list[str]()
+        while True:
+            rest = name[len(part.path) + 1 :] if part.path else name
+            if rest in part.graph.index or rest in part.graph.scopes.index:
+                return found
+            inner = self._through(part, rest, name)
+            if inner is None:
+                return found
+            call, part = inner
+            if not found or found[-1] != call:
+                found.append(call)
+
+    def _through(self, part: Part, rest: str, name: str) -> tuple[str, Part] | None:
+        """Returns the call that `rest` leads into, and the part there."""
+        for op, call in part.calls.items():
+            if not rest.startswith(f"{call.scope}/"):
+                continue
+            whole = under(part.path, call.scope)
+            self.check(part, op, f"reveal({name!r})")
+            for called in call.functions:
+                inner = part.body(call, called, self._body)
+                if f"{name}/".startswith(f"{inner.path}/") and (called.below or inner.path != name):
+                    return whole, inner
+        return None
+
+    def check(self, part: Part, op: int, asked: str) -> None:
+        """Refuses to unfold a call of which nothing can be shown."""
+        call = part.calls[op]
+        if call.functions:
+            return
+        name = under(part.path, part.graph.names[op])
+        if call.around:
+            raise SelectionError(
+                asked,
+                f"{name!r} calls function {call.around[0]!r}, which it is inside of: without end",
+                "Look at the same function one level up",
+            )
+        raise SelectionError(
+            asked,
+            f"function {call.missing[0]!r}, which {name!r} calls, is not in the graph",
+            "Open the file that holds the function too",
+        )
+
+    def find(self, scope: str) -> tuple[Part, Call] | None:
+        """Returns the call of a scope and the part that it is in; None where no call has it."""
+        part = self._root
+        while True:
+            rest = scope[len(part.path) + 1 :] if part.path else scope
+            inner = None
+            for call in part.calls.values():
+                if call.scope == rest:
+                    return part, call
+                if rest.startswith(f"{call.scope}/") and call.functions:
+                    bodies = [part.body(call, called, self._body) for called in call.functions]
+                    inner = next((one for one in bodies if scope.startswith(f"{one.path}/")), inner)
+            if inner is None:
+                return None
+            part = inner
+
+    def callers(self, function: str, most: int = 1000) -> list[str]:
+        """Returns the names of the ops that call a function, outer ones first; of the first `most` calls there are."""
+        found = []
+        for count, (part, call) in enumerate(self._walk(None)):
+            if count >= most:
+                break
+            if any(called.function == function for called in call.functions):
+                found.append(under(part.path, part.graph.names[call.op]))
+        return found
+
+    def _walk(self, wanted: frozenset[str] | None) -> Iterator[tuple[Part, Call]]:
+        """Yields the calls to unfold, outer ones first, as far as there is room; all there are for None."""
+        room, todo = self.most - self.base.size, [self._root]
+        for part in todo:
+            for call in part.calls.values():
+                if not call.functions or (wanted is not None and under(part.path, call.scope) not in wanted):
+                    continue
+                known = part.graph.functions
+                room -= sum(len(known[called.function].node_def) for called in call.functions)
+                if room < 0:
+                    return
+                yield part, call
+                todo += [part.body(call, called, self._body) for called in call.functions]
+
+
+@dataclass(frozen=True, eq=False)
+class Expanded:
+    """A graph with some of its calls unfolded.
+
+    Args:
+        graph: the ops of the graph and of the functions, those under ``call/inner``.
+        parts: the graph itself and the functions that are unfolded.
+        part: for each op the number of its part.
+        number: for each op its number in its part.
+        places: for each part, where its ops are; -1 for what gave way.
+    """
+
+    graph: Graph
+    parts: tuple[Part, ...]
+    part: Ints
+    number: Ints
+    places: tuple[Ints, ...]
+
+    @cached_property
+    def origin(self) -> Ints:
+        """For each op the op of the graph itself that it is, or that it is inside of."""
+        first = np.array([-1, *(self._top(part) for part in self.parts[1:])], np.int32)
+        return np.where(self.part == 0, self.number, first[self.part]).astype(np.int32)
+
+    @staticmethod
+    def _top(part: Part) -> int:
+        while part.around is not None and part.around.around is not None:
+            part = part.around
+        return part.call
+
+    @cached_property
+    def folded(self) -> dict[int, Call]:
+        """The ops that call functions and are not unfolded, by number; a call that gives way has no number then."""
+        open_ = {(id(part.around), part.call) for part in self.parts[1:]}
+        return {
+            int(place[op]): replace(call, scope=under(part.path, call.scope))
+            for part, place in zip(self.parts, self.places, strict=True)
+            for op, call in part.calls.items()
+            if (id(part), op) not in open_
+        }
+
+    def inside(self, op: int) -> Part | None:
+        """Returns the function that an op is in; None for an op of the graph itself."""
+        k = int(self.part[op])
+        return self.parts[k] if k else None
+
+
+class _Joined:
+    """Puts the parts of a graph together; used once."""
+
+    def __init__(self, root: Part, opened: frozenset[str], read: Body) -> None:
+        self.parts, self.open = [root], dict[int, list[int]]()  # parts; global number of a call -> its parts
+        self.first = [0]
+        self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # tensor -> the one that takes its place
+        self.more: dict[int, list[tuple[int, int]]] = {}  # op -> what it reads besides its own inputs
+        self.waits: dict[int, list[int]] = {}  # call -> ops after which it is done
+        self.leads: dict[int, list[int]] = {}  # part -> ops that the call waits for, before the body starts
+        total = root.graph.size
+        for k, part in enumerate(self.parts):
+            for op, call in part.calls.items():
+                if call.functions and under(part.path, call.scope) in opened:
+                    for called in call.functions:
+                        self.open.setdefault(self.first[k] + op, []).append(len(self.parts))
+                        self.parts.append(part.body(call, called, read))
+                        self.first.append(total)
+                        total += self.parts[-1].graph.size
+        self.total = total
+        self.data = _whole([part.graph.data for part in self.parts], self.first)
+        self.control = _whole([part.graph.control for part in self.parts], self.first)
+
+    def done(self) -> Expanded:
+        """Returns the graph with its calls unfolded."""
+        drop = np.zeros(self.total, np.bool_)
+        for op, below in self.open.items():
+            for k in below:
+                self._join(op, k, drop)
+        order = np.array([i for i in self._order() if not drop[i]], np.int32)
+        place = np.full(self.total, -1, np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        part_of = np.repeat(np.arange(len(self.parts), dtype=np.int32), [p.graph.size for p in self.parts])[order]
+        number = (order - np.asarray(self.first, np.int32)[part_of]).astype(np.int32)
+        names, types, nodes = [], [], []
+        held = [(p.graph, f"{p.path}/" if p.path else "") for p in self.parts]
+        for k, i in zip(part_of.tolist(), number.tolist(), strict=True):
+            graph, lead = held[k]
+            names.append(lead + graph.names[i])
+            types.append(graph.types[i])
+            nodes.append(graph.nodes[i])
+        base, parts = self.parts[0].graph, tuple(self.parts)
+        known = [part.graph.outputs for part in parts]
+        places = list(zip(part_of.tolist(), number.tolist(), strict=True))
+
+        def outputs_of(op: int) -> Sequence[TensorInfo] | None:
+            k, own = places[op]
+            told: Sequence[TensorInfo] | None = known[k](own)
+            return told
+
+        made = replace(
+            base, names=names, types=types, nodes=nodes, index=dict(zip(names, range(len(names)), strict=True)),
+            data=self._data(order, place), control=self._control(order, place, drop), owner=object(),
+            outputs_of=outputs_of, stamps=(),
+        )  # fmt: skip
+        return Expanded(made, parts, part_of, number, tuple(np.split(place, self.first[1:])))
+
+    # -- what reads what ----------------------------------------------------------------------------
+
+    def _join(self, op: int, k: int, drop: Any) -> None:
+        """Joins arguments of a function to what its call reads, and its results to what reads the call."""
+        part, first, graph = self.parts[k], self.first[k], self.parts[k].graph
+        types = graph.types
+        arguments = [first + i for i in range(graph.size) if types[i] == "_Arg"]
+        results = [first + i for i in range(graph.size) if types[i] == "_Retval"]
+        drop[results] = True
+        inputs, gives = self._row(self.data, op), [self._row(self.data, i)[0] for i in results]
+        own = part.around
+        assert own is not None
+        if not own.calls[part.call].plain:
+            for argument, end in zip(arguments, _fed(own.graph, part, inputs, len(arguments)), strict=True):
+                self.more[argument] = [end] if end is not None else []
+            self.more.setdefault(op, []).extend(dict.fromkeys(gives))
+            return
+        drop[op] = True
+        drop[arguments] = True
+        self.moved |= {(argument, 0): end for argument, end in zip(arguments, inputs, strict=False)}
+        self.moved |= {(op, i): end for i, end in enumerate(gives)}
+        kept = dict.fromkeys(own.graph.functions[part.function].control_ret.values())
+        last = [first + graph.index[name] for name in kept if name in graph.index]
+        self.waits[op] = [*last, *(end[0] for end in gives)]
+        before = [i for i, _ in self._row(self.control, op)]
+        if before:
+            for i in range(graph.size):
+                within = [n for n, _ in (*self._row(self.data, first + i), *self._row(self.control, first + i))]
+                if types[i] not in ("Const", "_Arg", "_Retval") and all(types[n - first] == "_Arg" for n in within):
+                    self.leads[first + i] = before
+
+    @staticmethod
+    def _row(edges: Edges, i: int) -> list[tuple[int, int]]:
+        a, b = int(edges.ptr[i]), int(edges.ptr[i + 1])
+        return list(zip(edges.node[a:b].tolist(), edges.port[a:b].tolist(), strict=True))
+
+    def _end(self, tensor: tuple[int, int]) -> tuple[int, int]:
+        """The tensor that takes the place of another, through all calls."""
+        left = len(self.moved)
+        while tensor in self.moved and left:  # a graph that is no graph may lead in a circle
+            tensor, left = self.moved[tensor], left - 1
+        return tensor
+
+    def _data(self, order: Ints, place: Ints) -> Edges:
+        ptr, node, port = [0], list[int](), list[int]()
+        rows, ends, outs = self.data.ptr.tolist(), self.data.node.tolist(), self.data.port.tolist()
+        stands = place.tolist()
+        for i in order.tolist():
+            for at in range(rows[i], rows[i + 1]):
+                self._put(ends[at], outs[at], stands, node, port)
+            for maker, out in self.more.get(i, ()):
+                self._put(maker, out, stands, node, port)
+            ptr.append(len(node))
+        return Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.asarray(port, np.int32))
+
+    def _put(self, maker: int, out: int, stands: list[int], node: list[int], port: list[int]) -> None:
+        if stands[maker] < 0:
+            maker, out = self._end((maker, out))
+        if stands[maker] >= 0:
+            node.append(stands[maker])
+            port.append(out)
+
+    def _control(self, order: Ints, place: Ints, drop: Any) -> Edges:
+        ptr, node = [0], list[int]()
+        rows, ends, stands, gone = self.control.ptr.tolist(), self.control.node.tolist(), place.tolist(), drop.tolist()
+        for i in order.tolist():
+            todo = [*ends[rows[i] : rows[i + 1]], *self.leads.get(i, ())]
+            seen: dict[int, bool] = {}
+            for op in todo:  # grows: what waits for a call waits for what is done last in it
+                if op in seen:
+                    continue
+                seen[op] = not gone[op]
+                if gone[op]:
+                    todo += self.waits.get(op) or [self._end((op, 0))[0]]
+            node += [stands[op] for op, stays in seen.items() if stays]
+            ptr.append(len(node))
+        return Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.zeros(len(node), np.int32))
+
+    def _order(self) -> Iterator[int]:
+        """Yields all ops, those of a function where its call is."""
+        stack: list[Iterator[int]] = [iter(range(self.parts[0].graph.size))]
+        late: list[int] = []
+        while stack:
+            op = next(stack[-1], None)
+            if op is None:
+                stack.pop()
+                if late:
+                    yield late.pop()
+                continue
+            below = self.open.get(op)
+            if below is None:
+                yield op
+                continue
+            stack.append(chain(*(range(self.first[k], self.first[k] + self.parts[k].graph.size) for k in below)))
+            late.append(op)
+
+
+def _whole(edges: Sequence[Edges], first: Sequence[int]) -> Edges:
+    """Returns the rows of several graphs below one another, in the numbers of the whole."""
+    ptr, at = [np.zeros(1, np.int32)], 0
+    for one in edges:
+        ptr.append(one.ptr[1:] + at)
+        at += int(one.ptr[-1])
+    node = np.concatenate([one.node + start for one, start in zip(edges, first, strict=True)])
+    return Edges(np.concatenate(ptr).astype(np.int32), node, np.concatenate([one.port for one in edges]))
+
+
+def _fed(graph: Graph, part: Part, inputs: Sequence[tuple[int, int]], count: int) -> list[tuple[int, int] | None]:
+    """Returns what each argument of a function reads under an op that is more than a call; None where nobody knows.
+
+    A branch takes what comes after the choice, a loop all; what runs over a dataset takes its elements, and, last, what
+    it captures.
+    """
+    node = graph.nodes[part.call]
+    kind = node.op.removeprefix("Stateless")
+    if kind == "While" and len(inputs) == count:
+        return list(inputs)
+    if kind in ("If", "Case") and len(inputs) == count + 1:
+        return list(inputs[1:])
+    captured = len(node.attr["Targuments"].list.type) if "Targuments" in node.attr else -1
+    if 0 <= captured <= min(count, len(inputs) - 1):
+        return [*[inputs[0]] * (count - captured), *inputs[1 : 1 + captured]]
+    return [None] * count

@@ -1,0 +1,90 @@
+"""Functions: which functions an op calls, and under which names their ops hang below it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import Any, NamedTuple
+
+#: Ops that call one function and do nothing else: what it computes can stand in their place.
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+
+
+class Called(NamedTuple):
+    """A function that an op calls.
+
+    Args:
+        function: its name.
+        below: what stands between the op's name and the names in the function; empty where nothing does.
+    """
+
+    function: str
+    below: str = ""
+
+
+def called_by(node: Any, functions: Container[str] = ()) -> list[Called]:
+    """Returns the functions that an op calls, whether they are known or not.
+
+    A call that does nothing else is a scope, ``call/inner``. Of any other op the attribute stands between:
+    ``loop/body/inner``, ``case/branches_0/inner``.
+
+    Args:
+        node: its NodeDef.
+        functions: the names of the functions there are: an op of such a type is a call too.
+    """
+    if node.op in functions:
+        return [Called(node.op)]
+    attributes = getattr(node, "attr", {})
+    if node.op in CALLS:
+        return [Called(attributes["f"].func.name)] if "f" in attributes else []
+    found = []
+    for key in sorted(attributes):
+        kind = attributes[key].WhichOneof("value")
+        if kind == "func":
+            found.append(Called(attributes[key].func.name, key))
+        elif kind == "list":
+            found += [Called(f.name, f"{key}_{i}") for i, f in enumerate(attributes[key].list.func)]
+    return found
+
+
+def gives_way(node: Any, functions: Container[str] = ()) -> bool:
+    """Returns whether an op is a call and nothing else, so that what it calls can stand in its place."""
+    return node.op in CALLS or node.op in functions
+
+
+def named_in(value: Any) -> set[str]:
+    """Returns the functions that an attribute names."""
+    kind = value.WhichOneof("value")
+    if kind == "func":
+        return {value.func.name}
+    return {function.name for function in value.list.func} if kind == "list" else set()
+
+
+def referred(node: Any, known: Container[str]) -> set[str]:
+    """Returns the functions of `known` that a NodeDef calls: as its op, or in its attributes."""
+    names = {name for value in getattr(node, "attr", {}).values() for name in named_in(value)}
+    return {name for name in (node.op, *names) if name in known}
+
+
+def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
+    """Returns the functions that `start` leads to, callees before callers; what `exclude` holds is not entered.
+
+    Args:
+        start: names of functions.
+        functions: name -> FunctionDef.
+        exclude: names of functions to leave out.
+    """
+    order: list[str] = []
+    seen: set[str] = set()
+    stack = [(name, False) for name in sorted(start, reverse=True)]
+    while stack:
+        name, done = stack.pop()
+        if done:
+            order.append(name)
+        elif name not in seen:
+            seen.add(name)
+            stack.append((name, True))
+            inner: set[str] = set()
+            for node in functions[name].node_def:
+                inner |= referred(node, functions)
+            stack.extend((other, False) for other in sorted(inner - seen, reverse=True) if other not in exclude)
+    return order
