@@ -350,7 +350,7 @@ class _Joined:
         arguments = [first + i for i in range(graph.size) if types[i] == "_Arg"]
         results = [first + i for i in range(graph.size) if types[i] == "_Retval"]
         drop[results] = True
-        inputs, gives = self._row(self.data, op), [self._row(self.data, i)[0] for i in results]
+        inputs, gives = self.data.ends(op), [self.data.ends(i)[0] for i in results]
         own = part.around
         assert own is not None
         if not own.calls[part.call].plain:
@@ -365,17 +365,12 @@ class _Joined:
         kept = dict.fromkeys(own.graph.functions[part.function].control_ret.values())
         last = [first + graph.index[name] for name in kept if name in graph.index]
         self.waits[op] = [*last, *(end[0] for end in gives)]
-        before = [i for i, _ in self._row(self.control, op)]
+        before = [i for i, _ in self.control.ends(op)]
         if before:
             for i in range(graph.size):
-                within = [n for n, _ in (*self._row(self.data, first + i), *self._row(self.control, first + i))]
+                within = [n for n, _ in (*self.data.ends(first + i), *self.control.ends(first + i))]
                 if types[i] not in ("Const", "_Arg", "_Retval") and all(types[n - first] == "_Arg" for n in within):
                     self.leads[first + i] = before
-
-    @staticmethod
-    def _row(edges: Edges, i: int) -> list[tuple[int, int]]:
-        a, b = int(edges.ptr[i]), int(edges.ptr[i + 1])
-        return list(zip(edges.node[a:b].tolist(), edges.port[a:b].tolist(), strict=True))
 
     def _end(self, tensor: tuple[int, int]) -> tuple[int, int]:
         """The tensor that takes the place of another, through all calls."""
