@@ -27,6 +27,7 @@ from ..private.functions import (
     from_library,
     function_name,
     functions_of,
+    give_gradients,
     is_eager,
     is_traced,
     loaded,
@@ -50,6 +51,7 @@ class Library:
         gradients: GradientDefs of the renamed ones.
         names: for each copy, old function name -> new one.
         loaded: new name -> ConcreteFunction, of those made for a graph that is being traced.
+        slopes: new name -> the gradient that one of these has of its own; None where it has none.
         everywhere: the new names are for all ops that call, not only for conds and loops.
     """
 
@@ -58,6 +60,7 @@ class Library:
     gradients: list[Any] = field(default_factory=list)
     names: list[dict[str, str]] = field(default_factory=list)
     loaded: dict[str, Any] = field(default_factory=dict)
+    slopes: dict[str, Any] = field(default_factory=dict)
     everywhere: bool = False
 
 
@@ -91,6 +94,7 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
             made = loaded([definition(known[name]) for name in reachable(branches | foreign, known)])
             out.names[-1] = {old: function_name(new) for old, new in made.items()}
             out.loaded.update({function_name(new): new for new in made.values()})
+            out.slopes.update({function_name(new): _slope(known[old], made) for old, new in made.items()})
             out.everywhere |= bool(foreign)
             called, branches = called - foreign, set()
         renamed, kept = own_names(branches, known)
@@ -117,6 +121,12 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
                 have.add(name)
                 there[name] = known[name]
     return out
+
+
+def _slope(function: Any, made: Mapping[str, Any]) -> Any:
+    """The gradient that a function of a graph has of its own, of Python or by name; None where it has none."""
+    named = getattr(function, "grad_func_name", None)
+    return getattr(function, "python_grad_func", None) if named is None else made[named]
 
 
 def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
@@ -342,6 +352,8 @@ def added(new: Library, graph: TFGraph) -> Iterator[None]:
     yield
     if new.loaded:
         restore_gradients(graph, new.loaded)
+        for body in (graph, *(concrete.graph for concrete in new.loaded.values())):
+            give_gradients(body, new.loaded, new.slopes)
     # Gradients of loops and conds look the branches up among the Python objects.
     if new.renamed:
         adopt(graph, function_pb2.FunctionDefLibrary(function=new.renamed, gradient=new.gradients))

@@ -100,3 +100,39 @@ def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
                 found = ConcreteFunction.from_func_graph(found.graph, found.function_type, attrs=attributes)
             if hasattr(found, "_get_gradient_function"):
                 set_gradient_function(op, found._get_gradient_function())
+
+
+def give_gradients(graph: Any, functions: Mapping[str, Any], slopes: Mapping[str, Any]) -> None:
+    """Gives a gradient to ops whose type is a function's name: TensorFlow asks for one that only TF1 functions have.
+
+    Args:
+        graph: the graph with the calls; those that have their gradient keep it.
+        functions: name -> ConcreteFunction.
+        slopes: name -> the gradient that it has of its own, a ConcreteFunction of inputs and output gradients or a
+            Python function of the op and these; None where it is to be derived.
+    """
+    for op in graph.get_operations():
+        if op.type in functions and gradient_function(op) is None:
+            set_gradient_function(op, _gradient_of(functions[op.type], slopes[op.type]))
+
+
+def _gradient_of(function: Any, slope: Any) -> Any:
+    if slope is not None and not isinstance(slope, ConcreteFunction):
+        return slope
+
+    def gradient(op: Any, *slopes: Any) -> Any:
+        inputs = [tf.identity(x) for x in op.inputs]
+        given = [tf.zeros_like(y) if dy is None else dy for y, dy in zip(op.outputs, slopes, strict=True)]
+        if slope is not None:
+            return _called(slope, [*inputs, *given])
+        return tf.gradients(_called(function, inputs), inputs, given)
+
+    return gradient
+
+
+def _called(function: Any, inputs: list[Any]) -> list[Any]:
+    """Calls a ConcreteFunction that was loaded, and does not know what it takes and gives."""
+    kinds = [tensor.dtype for tensor in function.graph.outputs]
+    found: list[Any] = tf.raw_ops.StatefulPartitionedCall(args=inputs, Tout=kinds, f=function)
+    set_gradient_function(found[0].op, function._get_gradient_function())
+    return found

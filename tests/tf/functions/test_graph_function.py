@@ -413,3 +413,42 @@ def test_a_gradient_that_only_the_graph_names_is_refused_with_what_keeps_it(tmp_
             path = ed.save(tmp_path / f"{end}{name}", inputs="x:0", outputs=f"{end}:0", format=format).path
             assert gs.open(path).session().run(f"{end}:0", {"x:0": 2.0}) == 0.5
     assert not (tmp_path / "no").exists()
+
+
+def test_functions_of_tf1_in_a_function_are_differentiated_each_by_its_own_gradient(tmp_path):
+    with tf.Graph().as_default() as graph:
+
+        @function.Defun(tf.float32, tf.float32, func_name="hundredth")
+        def hundredth(x, dy):
+            return dy * x / 100.0
+
+        @function.Defun(tf.float32, func_name="named", grad_func=hundredth)
+        def named(x):
+            return x * x
+
+        @function.Defun(tf.float32, func_name="python", python_grad_func=lambda op, dy: dy * 55.0)
+        def python(x):
+            return x * 3.0
+
+        @function.Defun(tf.float32, func_name="derived")
+        def derived(x):
+            return x * x * x, x + 1.0
+
+        @function.Defun(tf.float32, func_name="around")
+        def around(x):
+            return named(x) * 2.0
+
+        x = tf1.placeholder(tf.float32, [], name="x")
+        for made in (named, python, around):
+            tf.identity(made(x), name=f"by_{made.name}")
+        tf.add(*derived(x), name="by_derived")
+    path = gs.open(graph).save(tmp_path / "g.pb").path
+    slopes = {"named": 0.02, "python": 55.0, "derived": 13.0, "around": 0.04}
+    for ed, kinds in ((gs.open(graph), slopes), (gs.open(path), slopes.keys() - {"python"})):  # no file keeps Python
+        for kind in kinds:
+            made = ed.function("x:0", f"by_{kind}:0")
+            v = tf.constant(2.0)
+            with tf.GradientTape() as tape:
+                tape.watch(v)
+                y = made(v)
+            np.testing.assert_allclose(tape.gradient(y, v), slopes[kind], rtol=1e-6)

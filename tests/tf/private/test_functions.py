@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2
 
@@ -84,3 +85,22 @@ def test_calls_get_their_gradient_again():
     assert kept is not None
     functions.restore_gradients(graph, {name: functions.traces(double)[0]})
     assert graphs.gradient_function(call) is kept
+
+
+@pytest.mark.parametrize(("slope", "wanted"), [("derived", 6.0), ("named", 12.0), ("python", 5.0)])
+def test_ops_whose_type_is_a_function_get_a_gradient(slope, wanted):
+    scalar = tf.TensorSpec([], tf.float32)
+    square = tf.function(lambda x: x * x).get_concrete_function(scalar)
+    twice = tf.function(lambda x, dy: 4.0 * x * dy).get_concrete_function(scalar, scalar)
+    (one,), (other,) = (functions.loaded([made.function_def]).values() for made in (square, twice))
+    own = {"derived": None, "named": other, "python": lambda op, dy: dy * 5.0}[slope]
+
+    @tf.function(input_signature=[scalar], autograph=False)
+    def gradient(x):
+        graph = tf1.get_default_graph()
+        one.add_to_graph(graph)
+        call = graph.create_op(functions.function_name(one), [x], [tf.float32], name="call")
+        functions.give_gradients(graph, {call.type: one}, {call.type: own})
+        return tf.gradients(call.outputs[0], x)[0]
+
+    assert gradient(tf.constant(3.0)) == wanted
