@@ -17,6 +17,7 @@ DOORS = {
     "files": "tf/save/test_save.py",
     "functions": "tf/functions/test_graph_function.py",
     "graph/downstream": "plan/resolve/test_on_copies.py",
+    "graph/functions": "graph/test_calls.py",
     "graph/match/backtracking": "graph/match/test_match.py",
     "graph/match/conditions": "graph/match/test_match.py",
     "graph/match/pattern": "graph/match/test_match.py",
