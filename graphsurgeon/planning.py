@@ -81,6 +81,11 @@ class _TensorFlow(Backend):
 
         return collapsed(graph, mask, inputs, outputs, name)
 
+    def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
+        from .tf.edit.bodies import branch_of
+
+        return branch_of(graph, call, answers)
+
     def inlined(self, graph: Graph, call: str) -> Callable[..., Any]:
         from .tf.edit.bodies import taken_apart
 

@@ -48,6 +48,8 @@ def net(folder: Path) -> dict[str, str]:
         c = tf.constant([1.0, 2.0], name="c")
         tf.multiply(tf.negative(y, name="n"), c, name="end")
         tf.identity(tf.function(lambda v: v * 2.0)(y), name="called")
+        tf.cond(tf1.placeholder(tf.bool, [], name="which"), lambda: y, lambda: -y, name="either")
+        tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, v * 2.0), [0, y], name="turns")
         with tf.control_dependencies([y]):
             tf.no_op(name="late")
         with tf1.Session() as session:
@@ -124,7 +126,9 @@ STEPS_OF = {
     "replace matches": lambda p, ed: p.replace(ed.match(lambda x: tf.negative(x)), "Relu", to="r"),
     "collapse": lambda p, ed: p.collapse("net", name="call"),
     "collapse a selection": lambda p, ed: p.collapse(ed.select(name=["n", "end"]) | ed.select(name="act"), name="call"),
+    "resolve a condition": lambda p, ed: p.resolve_condition("which", True),
     "inline": lambda p, ed: p.inline([n for n in ed.snapshot.names if "Partitioned" in n][:1]),
+    "inline flow": lambda p, ed: p.inline(["either", "turns"]),
     "on copies": lambda p, ed: p.set_attr("n", "_a", "x").reroute("c:0", to="net/b/Read/ReadVariableOp:0").on_copies(
         scope="live", until=["end"], collections="rename"),
 }  # fmt: skip

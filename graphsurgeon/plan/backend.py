@@ -119,6 +119,10 @@ class Backend:
         """Returns a function that builds one call of what these ops compute."""
         raise PlanError("collapse()", "nothing here can make functions", _INSTEAD)
 
+    def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
+        """Returns a function that builds what a v2 cond or case does where what it asks is known."""
+        raise PlanError("resolve_condition()", "nothing here knows functions", _INSTEAD)
+
     def inlined(self, graph: Graph, call: str) -> Callable[..., Any]:
         """Returns a function that builds what a function call does."""
         raise PlanError("inline()", "nothing here knows functions", _INSTEAD)

@@ -60,6 +60,8 @@ def step_text(step: Step) -> str:
             return f"collapse {few(step.ops)} to one call, {step.name}"
         case steps.InlineStep():
             return f"inline {few(step.ops)}"
+        case steps.ConditionStep():
+            return f"resolve conditions: {step.tensor} is {step.value}"
         case steps.OnCopiesStep():
             end = f", up to {few(step.until)}" if step.until else ""
             return f"carry the edits so far out on copies under {step.to}/{end}"
@@ -151,6 +153,8 @@ def call(step: Step, owner: str, sources: Sources) -> str:
             return f".collapse({_chosen(step, sources)}, name={step.name!r})"
         case steps.InlineStep():
             return f".inline({one_or_all(step.ops)!r})"
+        case steps.ConditionStep():
+            return f".resolve_condition({step.tensor!r}, {step.value!r})"
         case steps.OnCopiesStep():
             more = f", until={one_or_all(step.until)!r}" if step.until else ""
             more += f", assign={step.assign!r}" if step.assign != "leave" else ""

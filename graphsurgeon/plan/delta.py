@@ -27,6 +27,7 @@ class Delta:
         checked: it is known that these edges close no cycle.
         changes: op -> what becomes of it.
         removed: ops of the base that go when all steps are done.
+        decided: those of them that go with the conds they are parts of, though other parts stay.
         anew: the graph is built anew, whatever else says so.
         names: op -> its new name, all at once.
         values: ops that are renamed with values of their own.
@@ -46,6 +47,7 @@ class Delta:
     checked: bool = False
     changes: Mapping[int, Change] = field(default_factory=dict)
     removed: frozenset[int] = frozenset()
+    decided: frozenset[int] = frozenset()
     anew: bool = False
     names: Mapping[int, str] = field(default_factory=dict)
     values: tuple[int, ...] = ()

@@ -174,6 +174,7 @@ class Effect:
         added: single ops that are made anew.
         changes: op -> what becomes of it.
         removed: numbers of ops of the base.
+        decided: those of them that go with the conds they are parts of, though other parts stay.
         slices: what `on_copies` steps make again.
         replaced: what took the place of matches.
         first: number of the first new op.
@@ -202,6 +203,7 @@ class Effect:
     renamed: Mapping[str, str] = field(default_factory=dict)
     revalued: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     blame: Mapping[str, int] = field(default_factory=dict)
+    decided: frozenset[int] = frozenset()
     judge: Judge | None = field(default=None, repr=False)
 
     @cached_property

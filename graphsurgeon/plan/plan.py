@@ -478,6 +478,37 @@ class Plan:
         """
         return self._with(steps.InlineStep(self._given("inline()").ops(calls)))
 
+    def resolve_condition(self, predicate: Any, value: bool | int) -> Plan:
+        """Says what conds ask: the branch that is then taken stays, under its names; all else of them goes.
+
+        Conds of TF1 (``Switch``, ``Merge``) and v2 ``If`` that ask it, or a copy or the opposite of it, nested ones
+        too; a v2 ``Case`` that asks it for a number. What read their results reads those of the branch. The predicate
+        itself stays, and so does what else reads it.
+
+        Args:
+            predicate: the tensor that they ask, by name or object: a scalar bool, or the number of a branch.
+            value: what it is from here on.
+
+        Raises:
+            PlanError: the value is neither a bool nor a number.
+
+        Example:
+            >>> from graphsurgeon.graph.graph import Graph
+            >>> from graphsurgeon.plan.plan import Plan
+            >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
+            ...               ("a", "Neg", ["s:0"]), ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"]),
+            ...               ("y", "Abs", ["m"])])
+            >>> after = Plan(g).resolve_condition("p:0", True).after()
+            >>> after.names, after.input_names(2), after.input_names(3)
+            (['x', 'p', 'b', 'y'], ['x:0'], ['b:0'])
+        """
+        given = self._given(f"resolve_condition({shown_by(tensor_name, predicate)}, {value!r})")
+        plain = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+        if not isinstance(plain, int):
+            wrong = f"{value!r} is neither a bool nor a number"
+            raise PlanError(given.asked, wrong, "Type True or False, or the number of a branch")
+        return self._with(steps.ConditionStep(given.tensor(predicate), plain))
+
     # -- what it does ---------------------------------------------------------------------------
 
     @cached_property

@@ -176,6 +176,14 @@ class InlineStep:
 
 
 @dataclass(frozen=True)
+class ConditionStep:
+    """It is known what conds ask; see `Plan.resolve_condition`."""
+
+    tensor: str
+    value: bool | int
+
+
+@dataclass(frozen=True)
 class OnCopiesStep:
     """The edits so far are carried out on copies of what they change; see `Plan.on_copies`."""
 
@@ -195,7 +203,7 @@ class RebuildStep:
 #: What changes a graph that is there, other than by new edges to one input.
 EditStep = (
     RerouteStep | SwapStep | DetachStep | InsertStep | BypassStep | RemoveStep | SetStep | OrderStep | RerouteOrderStep
-    | RenameStep | ReplaceStep | CollapseStep | InlineStep | OnCopiesStep | RebuildStep
+    | RenameStep | ReplaceStep | CollapseStep | InlineStep | ConditionStep | OnCopiesStep | RebuildStep
 )  # fmt: skip
 Step = CopyStep | ConnectStep | EditStep
 

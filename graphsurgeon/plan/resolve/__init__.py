@@ -17,6 +17,7 @@ from ..steps import Step
 from ..tally import Tally
 from .bypass import bypass
 from .collapse import collapse
+from .condition import resolve_condition
 from .connect import connect
 from .copy import copy
 from .cycles import refuse_cycles
@@ -38,14 +39,18 @@ from .set import set_about
 #: be done it says by a delta with a fault, or raises.
 RESOLVERS: dict[type, Callable[[Any, Tally], Iterator[Delta]]] = {
     steps.BypassStep: bypass, steps.CollapseStep: collapse, steps.ConnectStep: connect,
-    steps.CopyStep: copy, steps.DetachStep: detach, steps.OnCopiesStep: on_copies,
+    steps.ConditionStep: resolve_condition, steps.CopyStep: copy,
+    steps.DetachStep: detach, steps.OnCopiesStep: on_copies,
     steps.InlineStep: inline, steps.InsertStep: insert, steps.OrderStep: order,
     steps.RebuildStep: rebuild, steps.RemoveStep: remove, steps.RenameStep: rename,
     steps.ReplaceStep: replace, steps.RerouteOrderStep: reroute_order, steps.RerouteStep: reroute,
     steps.SetStep: set_about, steps.SwapStep: swap,
 }  # fmt: skip
 #: These look at all that the steps before them have done.
-WHOLE = steps.CollapseStep | steps.OnCopiesStep | steps.InlineStep | steps.RebuildStep | steps.ReplaceStep
+WHOLE = (
+    steps.CollapseStep | steps.ConditionStep | steps.OnCopiesStep | steps.InlineStep | steps.RebuildStep
+    | steps.ReplaceStep
+)  # fmt: skip
 
 
 @gc_paused()

@@ -70,7 +70,7 @@ def without_removed(effect: Effect) -> Effect:
     gone, names = graph.mask(order), [graph.names[i] for i in order]
     request = f"remove({few(names)!r})"
     fault = readers_fault(graph, gone, request)
-    whole = None if fault else _needed_whole(graph, gone)
+    whole = None if fault else _needed_whole(graph, gone, effect.decided)
     fault = Fault(request, *whole) if whole else fault
     if fault is not None:
         return replace(effect, faults=(*effect.faults, fault))
@@ -149,7 +149,7 @@ def _listed(graph: Graph, gone: Container[int]) -> Iterator[str]:
                 yield key
 
 
-def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str] | None:
+def _needed_whole(graph: Graph, gone: Mask, decided: Container[int]) -> tuple[str, str] | None:
     """What stays must stay whole: variables, loops and conds, tables with what fills them: wrong, instead."""
     for variable in graph.state.variables.values():
         number = graph.index.get(variable.op)
@@ -168,7 +168,7 @@ def _needed_whole(graph: Graph, gone: Mask) -> tuple[str, str] | None:
             return wrong, "Remove that too, or leave what fills it"
     for names in graph.state.contexts:
         inside = [graph.index[n] for n in sorted(names) if n in graph.index]
-        out = [i for i in inside if gone[i]]
+        out = [i for i in inside if gone[i] and i not in decided]
         if out and len(out) < len(inside):
             name = graph.names[out[0]]
             return f"{name!r} is a part of a loop or cond, which stays", "Remove the loop or cond whole"

@@ -20,6 +20,7 @@ from ..private.contexts import (
     has_proto,
     innermost_context,
     inside_context,
+    is_part,
     nested_contexts,
     new_loop,
     outermost_context,
@@ -65,7 +66,8 @@ def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
         tops[id(context)] = context
     if not tops:
         return {}, []
-    carrier = _Carrier(copied, graph)
+    joined = {id(innermost_context(old)) for old, _ in pairs if is_part(old)}
+    carrier = _Carrier(copied, graph, joined)
     with graph.as_default(), outside_contexts(graph):
         for context in tops.values():
             carrier.carry(context)
@@ -73,8 +75,9 @@ def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
     # A proto lists what a context uses, too: which one an op is in, only the op says.
     for old, new in pairs:
         context = innermost_context(old)
-        if context is None or id(context) in carrier.made:
-            set_context(new, carrier.made.get(id(context)))
+        while context is not None and id(context) not in carrier.made:
+            context = context.outer_context
+        set_context(new, carrier.made.get(id(context)))
     return {key: carrier.made[key] for key in tops if key in carrier.made}, carrier.missed
 
 
@@ -93,37 +96,39 @@ def mark_loop(ops: Iterable[TFOp]) -> None:
 class _Carrier:
     """Makes the contexts of a copy; the graph's own context is the one around what is made."""
 
-    def __init__(self, copied: Copied, graph: TFGraph) -> None:
+    def __init__(self, copied: Copied, graph: TFGraph, joined: set[int]) -> None:
         self._rename, self._graph, self._source = _Renamer(copied), graph, copied.source.owner
+        self._joined = joined  # contexts of which the copy has a part
         self.made: dict[int, Any] = {}
         self.missed: list[str] = []
         self._loops: list[tuple[Any, Any]] = []
 
     def carry(self, old: Any) -> None:
-        """Makes the like of a context, and of all that are nested in it."""
-        if has_proto(old):
-            proto = written(old)
-            if _moved(proto, self._rename):
-                self._pair(old, from_proto(proto))
-                return
-        else:
-            new = copied_context(old, self._source, self._graph, self._rename)
-            if new is not None:
-                self.made[id(old)] = new
-                self._inside(new, nested_contexts(old))
-                return
-        self.missed.append(str(old.name))
+        """Makes the like of a context, and of all that are nested in it.
 
-    def _pair(self, old: Any, new: Any) -> None:
+        Where the copy has not what a context itself is made of, there is none: what was in it is in the one around.
+        """
+        new = self._like(old)
+        if new is None:
+            if id(old) in self._joined:
+                self.missed.append(str(old.name))
+            for inner in nested_contexts(old):
+                self.carry(inner)
+            return
         self.made[id(old)] = new
         loop = differentiated_loop(old)
         if loop is not None:
             self._loops.append((new, loop[0]))
-        # TensorFlow does not keep their order.
-        found = {inner.name: inner for inner in nested_contexts(new)}
-        for inner in filter(has_proto, nested_contexts(old)):
-            self._pair(inner, found[self._rename.scope(inner.name)])
-        self._inside(new, (inner for inner in nested_contexts(old) if not has_proto(inner)))
+        with inside_context(self._graph, new):
+            for inner in nested_contexts(old):
+                self.carry(inner)
+
+    def _like(self, old: Any) -> Any:
+        if not has_proto(old):
+            return copied_context(old, self._source, self._graph, self._rename)
+        proto = written(old)
+        getattr(proto, proto.WhichOneof("ctxt")).ClearField("nested_contexts")
+        return from_proto(proto) if _moved(proto, self._rename) else None
 
     def keep_gradient_loops(self) -> None:
         """Says of loops that compute the gradient of others that they do: TensorFlow refuses to differentiate them.
@@ -132,11 +137,6 @@ class _Carrier:
         """
         for new, forward in self._loops:
             set_differentiated_loop(new, self.made.get(id(forward)))
-
-    def _inside(self, new: Any, nested: Iterable[Any]) -> None:
-        with inside_context(self._graph, new):
-            for inner in nested:
-                self.carry(inner)
 
 
 class _Renamer:
@@ -182,7 +182,7 @@ def _moved(proto: Any, rename: _Renamer) -> bool:
                 return False
             names[:] = moved
     _move_values(context.values_def, rename)
-    return all(_moved(nested, rename) for nested in context.nested_contexts)
+    return True
 
 
 def _move_values(values: Any, rename: Callable[[str], str | None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -58,6 +58,31 @@ def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
             if getattr(function, "grad_func_name", None) or getattr(function, "python_grad_func", None):
                 wrong = f"{base.names[i]!r} calls {called!r}, which has a gradient of its own, and a function loses it"
                 raise PlanError(f"collapse(name={name!r})", wrong, "Select around it")
+
+
+def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..., list[Any]]:
+    """Returns a function of tensors that does what a v2 cond or case does where what it asks is known.
+
+    Args:
+        base: snapshot of the graph.
+        name: the cond or case.
+        answers: tensors that it reads -> their values, of those that are known.
+
+    Raises:
+        PlanError: it cannot be inlined.
+    """
+    number = base.find(name)
+    node, flow = base.nodes[number], Flow(base)
+    reason = flow.calls.obstacle(node, flow=True)
+    if reason:
+        raise PlanError(f"resolve_condition({name!r})", *reason)
+    known = {k: answers[text] for k, text in enumerate(base.input_names(number)) if text in answers}
+    count = len(base.outputs(number) or ())
+
+    def call(*given: Any) -> list[Any]:
+        return flow.decided(node, given, tf1.get_default_graph().get_name_scope(), known)[:count]
+
+    return call
 
 
 def taken_apart(base: Graph, name: str) -> Callable[..., list[Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from ...graph.boundary import entering
+from ...graph.conditions import BRANCHES, CASES, carried
 from ...graph.contexts import FLOW_SCOPE
 from ...graph.graph import Graph, Mask
 from ...graph.live import TFTensor
@@ -46,6 +48,7 @@ class _Body:
         layers: for each op the greatest number of these on a way to it.
         inner: builds what these do.
         stateful: its ops that change, or read, something that lasts.
+        answers: cond or case of which one branch is built -> its inputs that are known, with their values.
     """
 
     graph: Graph
@@ -55,6 +58,7 @@ class _Body:
     layers: Sequence[int]
     inner: Flow
     stateful: Mask
+    answers: Mapping[int, Mapping[int, bool | int]]
 
 
 class Flow:
@@ -85,6 +89,27 @@ class Flow:
         if node.op not in BRANCHING:
             return self.applied(self.calls.called(node), given, scope, node.device, deep=False)
         return {"If": self._if, "Case": self._case, "While": self._while}[kind](node, list(given), scope)
+
+    def decided(
+        self, node: Any, given: Sequence[TFTensor], scope: str, answers: Mapping[int, bool | int]
+    ) -> list[TFTensor]:
+        """Builds the branch that a cond or case takes, in the graph that is the default; so too conds in it.
+
+        Args:
+            node: its NodeDef.
+            given: what it reads.
+            scope: the scope of what is built.
+            answers: which of these are known -> their values.
+        """
+        if node.op.endswith("If"):
+            key = "then_branch" if answers[0] else "else_branch"
+            name = node.attr[key].func.name
+        else:
+            functions = node.attr["branches"].list.func
+            number = answers[0] if 0 <= answers[0] < len(functions) else len(functions) - 1
+            key, name = f"branches_{number}", functions[number].name
+        inside = {k - 1: value for k, value in answers.items() if k}
+        return self.applied(name, given[1:], f"{scope}/{key}", node.device, deep=False, answers=inside)
 
     # -- kinds of ops -------------------------------------------------------------------------------
 
@@ -171,8 +196,9 @@ class Flow:
     # -- functions ----------------------------------------------------------------------------------
 
     def applied(
-        self, name: str, given: Sequence[TFTensor], scope: str, device: str = "", deep: bool = True
-    ) -> list[TFTensor]:
+        self, name: str, given: Sequence[TFTensor], scope: str, device: str = "", deep: bool = True,
+        answers: Mapping[int, bool | int] | None = None,
+    ) -> list[TFTensor]:  # fmt: skip
         """Builds what a function does with some tensors.
 
         Args:
@@ -181,8 +207,9 @@ class Flow:
             scope: the scope of what is built.
             device: where ops run that do not say it themselves.
             deep: conds and loops in it are built in the open too.
+            answers: which arguments are known -> their values: of conds in it that ask them, one branch is built.
         """
-        body = self._body(name, given, device, deep)
+        body = self._body(name, given, device, deep, dict(answers or {}))
         here, graph = tf1.get_default_graph(), body.graph
         names = {n: scope + n.removeprefix(_CALL) for n in graph.names if n not in body.arguments}
         found: dict[str, list[TFTensor]] = {n: [given[k]] for n, k in body.arguments.items()}
@@ -212,7 +239,9 @@ class Flow:
                 with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(waits):
                     if waits:
                         reads = [t if t.dtype in _HELD else tf.identity(t, name="start") for t in reads]
-                found[node.name] = body.inner.built(node, reads, lead)
+                inner = body.answers.get(op)
+                build = body.inner.built if inner is None else partial(body.inner.decided, answers=inner)
+                found[node.name] = build(node, reads, lead)
                 if len(graph.control_consumers.row(op)) or self._ordered:
                     with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(found[node.name]):
                         stands[node.name] = tf.no_op(name="done").name
@@ -225,15 +254,19 @@ class Flow:
         with _scope(f"{scope}/{FLOW_SCOPE}"), tf.control_dependencies(first):
             return [t if t.dtype in _HELD else tf.identity(t, name="result") for t in results]
 
-    def _body(self, name: str, given: Sequence[TFTensor], device: str, deep: bool) -> _Body:
+    def _body(
+        self, name: str, given: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
+    ) -> _Body:
         # What a resource holds is not said by its shape: there the tensor itself tells bodies apart.
         kinds = tuple((t.dtype, t.name if t.dtype in _HELD else str(t.shape)) for t in given)
-        key = (name, kinds, device, deep)
+        key = (name, kinds, device, deep, tuple(answers.items()))
         if key not in self._bodies:
-            self._bodies[key] = self._apart(name, given, device, deep)
+            self._bodies[key] = self._apart(name, given, device, deep, answers)
         return self._bodies[key]
 
-    def _apart(self, name: str, given: Sequence[TFTensor], device: str, deep: bool) -> _Body:
+    def _apart(
+        self, name: str, given: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
+    ) -> _Body:
         """A call of a function, alone in a graph of its own, taken apart there."""
         about = self.calls.definition(name).signature
         alone, written = tf.Graph(), graph_pb2.GraphDef(versions=self.base.owner.graph_def_versions)
@@ -256,10 +289,22 @@ class Flow:
         graph = snapshot(apart.graph)
         results = [apart.tensors[f"{_CALL}:{k}"] for k in range(len(about.output_arg))]
         results = [text if ":" in text else f"{text}:0" for text in results]
-        flow = graph.typed(BRANCHING) if deep else np.zeros(graph.size, np.bool_)
+        chosen = _answered(graph, {graph.index[enters[k].op.name]: value for k, value in answers.items()})
+        flow = graph.typed(BRANCHING) if deep else graph.mask(chosen)
         arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, Flow(graph, self._ordered)
         stateful = graph.typed([kind for kind in set(graph.types) if _lasts(kind)])
-        return _Body(graph, arguments, results, flow, _layers(graph, flow), inner, stateful)
+        return _Body(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, chosen)
+
+
+def _answered(graph: Graph, values: Mapping[int, bool | int]) -> dict[int, dict[int, bool | int]]:
+    """The v2 conds and cases that ask something known, with their inputs that are known."""
+    known = {end: one for op, value in values.items() for end, one in carried(graph, (op, 0), value).items()}
+    found = {}
+    for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if known else ():
+        inputs = {k: known[end] for k, end in enumerate(graph.data.ends(op)) if end in known}
+        if 0 in inputs:
+            found[op] = inputs
+    return found
 
 
 def _lasts(kind: str) -> bool:

@@ -64,6 +64,16 @@ def pivots(context: Any) -> list[str]:
     return [name for name in names if isinstance(name, str)]
 
 
+_TURNING = frozenset({"Enter", "RefEnter", "NextIteration", "RefNextIteration", "LoopCond"})
+
+
+def is_part(op: Any) -> bool:
+    """Returns whether an op is what its innermost context is made of: a way into a branch, a loop that turns."""
+    pred = getattr(op._get_control_flow_context(), "_pred", None)
+    asks = pred is not None and op.type in ("Switch", "RefSwitch") and op.inputs[1].name == pred.name
+    return asks or op.type in _TURNING
+
+
 @contextmanager
 def inside_context(graph: Any, context: Any) -> Iterator[None]:
     """Makes what the block adds to a graph a part of a context; of None, of none that the caller is building."""

@@ -1,0 +1,132 @@
+"""Conditions: what a graph becomes where it is known what its conds ask: dead ops, and tensors that take places."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .boundary import Tensor
+from .graph import Graph, Mask
+
+SWITCHES, MERGES = ("Switch", "RefSwitch"), ("Merge", "RefMerge")
+BRANCHES, CASES = ("If", "StatelessIf"), ("Case", "StatelessCase")
+_TURNS = ("NextIteration", "RefNextIteration")
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """A graph in which the conds of TF1 that ask one thing are decided.
+
+    Args:
+        known: tensor -> its value, where it is that of what is asked, or its opposite.
+        switches: the ops that are decided by it.
+        dead: ops that can never run any more.
+        subs: tensor of a Switch or Merge -> the tensor that it always is.
+        torn: Merges that would keep several inputs after losing one.
+        asked: Merges of which others read which input it took.
+    """
+
+    known: Mapping[Tensor, Any]
+    switches: list[int]
+    dead: Mask
+    subs: Mapping[Tensor, Tensor]
+    torn: list[int]
+    asked: list[int]
+
+
+def carried(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
+    """Returns the tensors that are known where one is, with their values.
+
+    Example:
+        >>> g = Graph.of([("p", "Placeholder", []), ("q", "Identity", ["p"]), ("n", "LogicalNot", ["q"])])
+        >>> carried(g, (0, 0), True)
+        {(0, 0): True, (1, 0): True, (2, 0): False}
+    """
+    known, todo = {tensor: value}, [tensor]
+    while todo:
+        one = todo.pop()
+        for reader in dict.fromkeys(graph.consumers.row(one[0]).tolist()):
+            kind, first = graph.types[reader], int(graph.data.ptr[reader])
+            if (int(graph.data.node[first]), int(graph.data.port[first])) != one:
+                continue
+            new = not known[one] if kind == "LogicalNot" else known[one]
+            ports = 2 if kind in SWITCHES else 1
+            if kind in (*SWITCHES, "Identity", "LogicalNot") or (kind == "Enter" and _is_constant(graph, reader)):
+                fresh = [(reader, port) for port in range(ports) if (reader, port) not in known]
+                known |= dict.fromkeys(fresh, new)
+                todo += fresh
+    return known
+
+
+def _is_constant(graph: Graph, op: int) -> bool:
+    held = getattr(graph.nodes[op], "attr", {})
+    return "is_constant" in held and bool(held["is_constant"].b)
+
+
+def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
+    """Returns what becomes of a graph in which a predicate is known.
+
+    Args:
+        graph: the graph.
+        tensor: the predicate.
+        value: what it is.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
+        ...               ("a", "Neg", ["s:0"]), ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"])])
+        >>> found = decided(g, (1, 0), True)
+        >>> found.dead.nonzero()[0].tolist(), found.subs
+        ([3], {(2, 1): (0, 0), (5, 0): (4, 0)})
+    """
+    known = carried(graph, tensor, value)
+    switches = [op for op in np.flatnonzero(graph.typed(SWITCHES)).tolist() if graph.data.ends(op)[1] in known]
+    dead, gone = np.zeros(graph.size, np.bool_), set[Tensor]()
+    subs: dict[Tensor, Tensor] = {}
+    todo: deque[int] = deque()
+
+    def kill(op: int, port: int | None) -> None:
+        """Notes that one output of an op, or all of the op, never comes."""
+        if port is None:
+            if dead[op]:
+                return
+            dead[op] = True
+            gone.update((op, at) for at in range(len(graph.outputs(op) or (0, 0))))
+            todo.extend(graph.control_consumers.row(op).tolist())
+        else:
+            gone.add((op, port))
+        todo.extend(graph.consumers.row(op).tolist())
+
+    for op in switches:
+        live = int(bool(known[graph.data.ends(op)[1]]))
+        subs[op, live] = graph.data.ends(op)[0]
+        kill(op, 1 - live)
+    while todo:
+        op = todo.popleft()
+        if dead[op]:
+            continue
+        ends = graph.data.ends(op)
+        if graph.types[op] in MERGES:  # it runs as long as anything comes; what turns back comes only then
+            if all(end in gone for end in ends if graph.types[end[0]] not in _TURNS):
+                kill(op, None)
+        elif any(end in gone for end in ends) or dead[graph.control.row(op)].any():
+            kill(op, None)
+    torn, asked = [], []
+    read = set(zip(graph.data.node.tolist(), graph.data.port.tolist(), strict=True)) if switches else set()
+    for op in np.flatnonzero(graph.typed(MERGES) & ~dead).tolist() if switches else ():
+        ends = graph.data.ends(op)
+        live_ends = [end for end in ends if end not in gone]
+        if len(live_ends) == len(ends):
+            continue
+        if len(live_ends) > 1:
+            torn.append(op)
+        elif (op, 1) in read:
+            asked.append(op)
+        else:
+            subs[op, 0] = live_ends[0]
+    switches = [op for op in switches if not dead[op]]
+    return Decided(known, switches, dead, {old: new for old, new in subs.items() if not dead[old[0]]}, torn, asked)
+

@@ -1,0 +1,217 @@
+"""What it does to say what a condition is: the side of each cond that is taken stays, without what asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import PlanError, SurgeryError
+from ...graph.boundary import Tensor
+from ...graph.conditions import BRANCHES, CASES, Decided, carried, decided
+from ...graph.contexts import loops_of
+from ...graph.graph import Graph
+from ...graph.rewired import Edge
+from ...words import counted, few
+from ..calls import asked
+from ..delta import Delta
+from ..effect import Region, Replaced
+from ..steps import ConditionStep
+from ..tally import Tally
+from .exchange import Chosen, exchange
+from .moves import resolved
+from .rewire import tensors_of
+
+_FLOWS = {"LoopCond": "a while_loop of TF1", "While": "a v2 While", "StatelessWhile": "a v2 While"}
+
+
+def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
+    """Decides the conds of TF1 that ask a tensor, then the v2 conds and cases."""
+    request = asked(step)
+    ((tensor,),) = tensors_of(so_far, request, (step.tensor,))
+    graph, size = so_far.after, so_far.base.size
+    info = graph.info(*tensor)
+    kind = "bool" if isinstance(step.value, bool) else "int32"
+    if info is not None and info.dtype.removesuffix("_ref").replace("int64", "int32") != kind:
+        more = "True or False" if info.dtype == "bool" else "the number of a branch"
+        instead = f"Give {more}" if info.dtype in ("bool", "int32", "int64") else "Name what a Switch, If or Case asks"
+        raise PlanError(request, f"{graph.names[tensor[0]]}:{tensor[1]} is {info}", instead)
+    found = decided(graph, tensor, bool(step.value))
+    flows = [op for op in _asking(graph, found.known) if not found.dead[op]]
+    if not flows and not found.switches:
+        raise PlanError(request, "no Switch, If or Case asks it", _others(graph))
+    late = [op for op in (*found.switches, *np.flatnonzero(found.dead).tolist(), *flows) if op >= size]
+    if late:
+        wrong = f"{graph.names[late[0]]!r} is made by this plan"
+        raise PlanError(request, wrong, "Apply the plan first, then type this in another")
+    _refuse(request, graph, found)
+    if found.switches:
+        yield _without(graph, found)
+    for op in flows:
+        if so_far.faults:
+            return
+        yield from _chosen(request, so_far, op, tensor, step.value)
+    rest = _readers(so_far, tensor)
+    if rest and not so_far.faults:
+        yield Delta(warnings=[f"still read, by what is no cond: {few(rest)}"])
+
+
+def _asking(graph: Graph, known: Any) -> list[int]:
+    """The v2 conds and cases that ask a known tensor."""
+    return [op for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if graph.data.ends(op)[0] in known]
+
+
+def _others(graph: Graph) -> str:
+    """What conds ask instead, in words."""
+    asks = [graph.data.ends(op)[0] for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist()]
+    asks += [graph.data.ends(op)[1] for op in np.flatnonzero(graph.typed(["Switch", "RefSwitch"])).tolist()]
+    first = dict.fromkeys(_source(graph, end) for end in asks)
+    names = [repr(f"{graph.names[op]}:{port}") for op, port in first if graph.types[op] != "LoopCond"]
+    return f"Conds ask {few(names, 6)}" if names else "There is no cond in this graph"
+
+
+def _source(graph: Graph, end: Tensor) -> Tensor:
+    """What a tensor is a mere copy of."""
+    while graph.types[end[0]] in ("Identity", "Switch", "Enter"):
+        end = graph.data.ends(end[0])[0]
+    return end
+
+
+def _refuse(request: str, graph: Graph, found: Decided) -> None:
+    names = graph.names
+    for op, _ in found.known:
+        for reader in graph.consumers.row(op).tolist():
+            if graph.types[reader] == "LoopCond":
+                wrong = f"{names[reader]!r}, the condition of a while_loop, asks it in each round"
+                raise PlanError(request, wrong, f"Unroll the loop: unroll({names[reader]!r}, times)")
+    if found.torn:
+        wrong = f"{names[found.torn[0]]!r} merges more than two branches, of which several stay"
+        raise PlanError(request, wrong, "Say what the other conditions are first")
+    if found.asked:
+        reader = next(graph.names[i] for i in graph.consumers.row(found.asked[0]).tolist())
+        wrong = f"{reader!r} reads which branch {names[found.asked[0]]!r} has taken"
+        raise PlanError(request, wrong, f"Let it read a constant: .connect('number:0', to={reader!r})")
+
+
+# -- conds of TF1 -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """What ops that give way leave to those that read them or wait for them."""
+
+    graph: Graph
+    gone: Any
+    found: Decided
+
+    def sources(self, op: int) -> list[int]:
+        """The ops that an op which gives way was a copy of."""
+        ends = [self.found.subs[one] for one in ((op, 0), (op, 1)) if one in self.found.subs]
+        return [end[0] for end in ends] or [end[0] for end in self.graph.data.ends(op)[:1]]
+
+    def waits(self, op: int, reading: bool) -> list[int]:
+        """What must be waited for by what read, or waited for, an op that gives way."""
+        out: dict[int, None] = {}
+        todo, seen = [(op, reading)], set[int]()
+        while todo:
+            one, read = todo.pop()
+            if one in seen or self.found.dead[one]:
+                continue
+            seen.add(one)
+            if not self.gone[one]:
+                out[one] = None
+                continue
+            todo += [(other, False) for other in self.graph.control.row(one).tolist()]
+            # The value of what is known need not be waited for; what is read comes by itself.
+            known = any((one, port) in self.found.known for port in (0, 1))
+            todo += [(other, read) for other in self.sources(one) if self.gone[other] or not (read or known)]
+        return list(out)
+
+
+def _without(graph: Graph, found: Decided) -> Delta:
+    """Takes out the dead side and what asked; what stays reads and waits for what is left."""
+    subs = resolved(found.subs)
+    gone = found.dead.copy()
+    gone[found.switches] = True
+    gone[[op for op, _ in subs]] = True
+    _with_helpers(graph, found, gone)
+    passed = _Passed(graph, gone, found)
+    edges: list[Edge] = []
+    extra: dict[int, list[int]] = {}
+    rows = graph.data.rows
+    for at in np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist():
+        reader, old = int(rows[at]), (int(graph.data.node[at]), int(graph.data.port[at]))
+        if old in subs:
+            edges.append((reader, at - int(graph.data.ptr[reader]), subs[old]))
+            extra.setdefault(reader, []).extend(passed.waits(old[0], reading=True))
+    waiting = np.flatnonzero(gone[graph.control.node] & ~gone[graph.control.rows])
+    changed = dict.fromkeys([*(op for op, more in extra.items() if more), *graph.control.rows[waiting].tolist()])
+    waits: dict[int, list[int]] = {}
+    loop = loops_of(graph) if changed else None
+    for op in changed:
+        new: list[int] = []
+        for other in graph.control.row(op).tolist():
+            new += passed.waits(other, reading=False) if gone[other] else [other]
+        new += extra.get(op, [])
+        if loop is not None and loop[op] >= 0 and not new and not len(graph.data.row(op)):
+            new = _in_frame(graph, gone, passed, graph.control.row(op).tolist())
+        waits[op] = list(dict.fromkeys(new))
+    region = np.flatnonzero(gone).tolist()
+    ends = {f"{graph.names[op]}:{port}": f"{graph.names[new[0]]}:{new[1]}" for (op, port), new in subs.items()}
+    match = Region(graph, region, {}, {name: name for name in ends})
+    scope = graph.names[found.switches[0]].rpartition("/")[0]
+    lost = counted(int(found.dead.sum()), "ops")
+    return Delta(
+        edges=edges, waits=waits, checked=True, removed=frozenset(region), decided=frozenset(region),
+        replaced=[Replaced(match, scope, ends, ())],
+        warnings=[f"{lost} can never run any more, and go: "
+                  + few([graph.names[i] for i in np.flatnonzero(found.dead).tolist()])] if found.dead.any() else [],
+    )  # fmt: skip
+
+
+def _with_helpers(graph: Graph, found: Decided, gone: Any) -> None:
+    """Takes along what only served to ask: pivots, and copies of the predicate that nothing reads any more."""
+    (asks, _), *copies = found.known
+    for op in sorted({op for op, _ in copies} - {asks}, reverse=True):
+        if graph.types[op] == "Identity" and not gone[op]:
+            readers = graph.consumers.row(op).tolist()
+            gone[op] = bool(gone[readers].all()) if readers else gone[graph.data.ends(op)[0][0]]
+
+
+def _in_frame(graph: Graph, gone: Any, passed: _Passed, waits: list[int]) -> list[int]:
+    """Something in the same loop, for an op there that reads nothing: else it would run once, outside of it."""
+    todo = list(waits)
+    for op in todo:
+        if not gone[op]:
+            return [op]
+        todo += [other for other in passed.sources(op) if other not in todo]
+    return []
+
+
+# -- conds and cases of TF2 -------------------------------------------------------------------------
+
+
+def _chosen(request: str, so_far: Tally, op: int, tensor: Tensor, value: Any) -> Iterator[Delta]:
+    """Puts in the place of a v2 cond or case the branch that is taken."""
+    graph = so_far.after
+    name = graph.names[op]
+    known = carried(graph, tensor, value)
+    answers = {text: known[end] for text, end in zip(graph.input_names(op), graph.data.ends(op), strict=True)
+               if end in known}  # fmt: skip
+    try:
+        by = so_far.backend.branch(so_far.base, name, answers)
+    except SurgeryError as error:
+        raise PlanError(request, error.wrong, error.instead) from None
+    inputs = {f"in{k}": text for k, text in enumerate(graph.input_names(op))}
+    outputs = {f"out{k}": f"{name}:{k}" for k in range(len(graph.outputs(op) or ()))}
+    if not outputs:
+        wrong = f"{name!r} has no result: what it does could not be waited for"
+        raise PlanError(request, wrong, "Leave it as it is")
+    yield from exchange(so_far, request, Chosen([Region(graph, [op], inputs, outputs)]), by, name)
+
+
+def _readers(so_far: Tally, tensor: Tensor) -> list[str]:
+    bench = so_far.bench
+    return [bench.names[op] for op, _ in bench.readers(tensor) if op not in so_far.removed]
