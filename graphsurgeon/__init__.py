@@ -16,6 +16,8 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
     'copy/y:0'
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .applied import Applied
 from .compare import Comparison, compare
 from .connect import connect
@@ -39,6 +41,9 @@ from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_gr
 from .replica import LocalCluster, Replica, Update, duplicate, local_cluster
 from .transfer import transfer
 from .view.engines import doctor
+
+if TYPE_CHECKING:
+    from .tf.functions.keras_layer import GraphLayer as GraphLayer
 
 __version__ = "0.1.0"
 
@@ -98,3 +103,11 @@ __all__ = [
     "StalePlanError",
     "LayoutError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "GraphLayer":  # is of Keras, which is loaded where somebody asks for it
+        from .tf.functions.keras_layer import GraphLayer
+
+        return GraphLayer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

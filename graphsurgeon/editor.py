@@ -10,7 +10,7 @@ from .applied import Applied
 from .errors import SelectionError
 from .exports import Picture, page_of, svg_of
 from .files import restore, save
-from .functions import function_of, inlined
+from .functions import function_of, inlined, layer_of
 from .graph.collector import gc_paused
 from .graph.explain import Path, WhyNot, explain
 from .graph.graph import Graph
@@ -676,7 +676,15 @@ class Editor:
 
         return graph_def(self.snapshot, self.graph, self.orphans, provenance)
 
-    def function(self, inputs: Any = None, outputs: Any = None, *, values: Any = None, name: str = "function") -> Any:
+    def function(
+        self,
+        inputs: Any = None,
+        outputs: Any = None,
+        *,
+        values: Any = None,
+        name: str = "function",
+        also: Any = (),
+    ) -> Any:
         """Returns a TF2 callable made from a part of this graph, with variables of its own.
 
         Args:
@@ -688,6 +696,8 @@ class Editor:
             values: where its variables' values come from: a session, an editor, or a mapping of variable name to
                 array. Default: `session()`.
             name: what to call it.
+            also: ops that run along whenever it is called, though no output needs them, as the updates of moving
+                averages: one or several, by name or object.
 
         Returns:
             a `GraphFunction`, which is a `tf.Module`: call it, train its `trainable_variables`, save it with
@@ -710,7 +720,60 @@ class Editor:
             [3. 6.] w:0
         """
         given = self.values if values is None else values
-        return function_of(self.snapshot, self.opened, given, inputs, outputs, name)
+        return function_of(self.snapshot, self.opened, given, inputs, outputs, name, also)
+
+    def keras_layer(
+        self,
+        inputs: Any = None,
+        outputs: Any = None,
+        *,
+        training: Any = None,
+        values: Any = None,
+        name: str | None = None,
+        trainable: bool = True,
+    ) -> Any:
+        """Returns a Keras layer made from a part of this graph, with weights of its own.
+
+        The layer is like any other: `fit` trains its weights, ``layer.trainable = False`` freezes them, the model it
+        is in is saved as ``.keras`` and exported as a SavedModel, which plain TensorFlow serves. A process that loads
+        the ``.keras`` file needs the class: ``from graphsurgeon import GraphLayer``.
+
+        Moving averages and other updates of the region run where Keras trains the layer, and else do not. Those that
+        need what no input gives stay out, and a warning names them.
+
+        Args:
+            inputs, outputs: as in `function`. The layer takes one tensor, a list in this order, or a dict by the names
+                of the arguments; it returns one tensor, a list or a dict, as `outputs` is.
+            training: what is different in training: a tensor of this graph that is fed whether it is trained, as
+                ``"is_training:0"``; or an editor of the same model opened for that, ``gs.open(model, training=True)``,
+                where ops of the same names are run. Without it the layer does in training what it does else, with
+                updates.
+            values: as in `function`.
+            name: what to call it.
+            trainable: False for a layer that starts frozen; it then runs as it does in inference.
+
+        Returns:
+            a `GraphLayer`, of Keras 3 (of Keras 2 where TF_USE_LEGACY_KERAS says so). The graph and its session stay
+            as they are. What is static in the graph, as a batch size, is static in the layer.
+
+        Raises:
+            SelectionError: a tensor is not there.
+            PlanError: as `function`; a variable is no number; Keras does not run on TensorFlow.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     x = tf.compat.v1.placeholder(tf.float32, [None, 1], name="x")
+            ...     y = tf.multiply(x, tf.compat.v1.get_variable("w", initializer=3.0), name="y")
+            >>> layer = gs.open(graph).keras_layer("x:0", "y:0", name="triple")
+            >>> model = tf.keras.Sequential([tf.keras.Input((1,)), layer, tf.keras.layers.Dense(1)])
+            >>> model(tf.constant([[2.0]])).shape.as_list(), [w.name for w in layer.trainable_weights]
+            ([1, 1], ['w'])
+        """
+        given = self.values if values is None else values
+        return layer_of(
+            self.snapshot, self.opened, given, inputs, outputs, training=training, name=name, trainable=trainable
+        )
 
     def inlined(self, *calls: Any) -> Editor:
         """Returns an editor of a new graph in which function calls are replaced by what they compute.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
-from ...graph.names import free_name, tensor_name
+from ...graph.names import free_name, op_name, tensor_name
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
@@ -106,8 +107,13 @@ def function_module(
         module = tf.Module()
         for key, function in made.items():
             setattr(module, key, function)
+    return module, {key: concrete_of(f) for key, f in made.items()}
+
+
+def concrete_of(function: GraphFunction) -> Any:
+    """Returns the traced function that a GraphFunction runs, with its graph."""
     with eager():
-        return module, {key: f.__dict__["__call__"].get_concrete_function() for key, f in made.items()}
+        return function.__dict__["__call__"].get_concrete_function()
 
 
 def graph_function(
@@ -119,6 +125,8 @@ def graph_function(
     shared: dict[str, Any] | None = None,
     packed: Callable[[Sequence[Any]], Any] | None = None,
     asked: str = "",
+    also: Any = (),
+    without: Iterable[str] = (),
 ) -> GraphFunction:
     """Returns a TF2 callable that computes `outputs` from `inputs` as a graph does.
 
@@ -132,46 +140,77 @@ def graph_function(
         shared: variables of functions made before, by op name: it uses these, and adds its own.
         packed: makes of the results what is returned; default: as `outputs` is.
         asked: the request, for messages; default: a function of these outputs.
+        also: ops that run along, by name or object: one or several.
+        without: names of ops that do not, whatever waits for them.
 
     Raises:
-        SelectionError: a tensor is not there.
+        SelectionError: a tensor or op is not there.
         PlanError: a needed tensor is no input; a reference variable is assigned to; a queue, an iterator or a table
             that changes is needed; a variable has no value; the gradient of a function is needed that the graph names.
     """
     asked = asked or f"function(outputs={_shown(outputs)})"
-    if not _tensors(outputs):
+    if not tensors_of(outputs):
         raise PlanError(asked, "no outputs are given", "Name the tensors to return: outputs='softmax:0'")
-    part = _part(base, arguments(inputs), _tensors(outputs), asked)
-    infos = [base.state.variables[base.names[i]] for i in part.variables]
+    part = part_of(base, arguments(inputs), tensors_of(outputs), asked, also, without)
     with eager():
-        given = values() if callable(values) and infos else values
         held = {} if shared is None else shared
-        wanted = [i for i in infos if i.op not in held]
-        arrays = fetch(given, wanted, base.owner, "function(values=...)") if not callable(given) else {}
+        arrays = values_of(base, part, values, [name for name in part.variables if name not in held])
         held.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
-        held = {info.op: held[info.op] for info in infos}
-        tables = {base.names[i]: _table(base, i, asked) for i in part.tables}
-        specs = [_spec(base, key, tensor) for key, tensor in part.inputs.items()]
-
-        def call(*args: Any) -> Any:
-            found = _copied(base, part, args, held, tables)
-            return _packed(outputs, found) if packed is None else packed(found)
-
-        loops = bool((part.mask & base.typed(("Enter", "RefEnter"))).any())
+        held = {name: held[name] for name in part.variables}
+        tables = tables_of(base, part, asked)
         plain = re.sub(r"\W", "_", name)
-        function = tf.function(_with_names(call, plain, [s.name for s in specs]), specs, autograph=False)
-        made = GraphFunction(plain, list(held.values()), list(tables.values()), function, loops)
-        wrong, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
-        with told(PlanError, asked, wrong, "Choose other boundaries", *kinds):
-            function.get_concrete_function()
-    return made
+        made_of = packed or partial(_packed, outputs)
+        function = traced(base, part, held, tables, plain, made_of, asked)
+    return GraphFunction(plain, list(held.values()), list(tables.values()), function, has_loops(base, part))
+
+
+def traced(
+    base: Graph,
+    part: Part,
+    held: dict[str, Any],
+    tables: dict[str, Any],
+    name: str,
+    packed: Callable[[list[Any]], Any],
+    asked: str,
+    given: Sequence[Any] = (),
+) -> Any:
+    """Returns a `tf.function` that computes a part of a graph.
+
+    Args:
+        base: the snapshot.
+        part: the part.
+        held, tables: as in `copied_part`.
+        name: what to call it.
+        packed: makes of the results what is returned.
+        asked: the request, for messages.
+        given: what the last inputs are; they are no arguments.
+
+    Raises:
+        PlanError: TensorFlow refuses it.
+    """
+    names = list(part.inputs)[: len(part.inputs) - len(given)]
+    specs = [_spec(base, key, part.inputs[key]) for key in names]
+
+    def call(*args: Any) -> Any:
+        return packed(copied_part(base, part, [*args, *map(tf.constant, given)], held, tables))
+
+    function = tf.function(_with_names(call, name, names), specs, autograph=False)
+    wrong, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
+    with told(PlanError, asked, wrong, "Choose other boundaries", *kinds):
+        function.get_concrete_function()
+    return function
+
+
+def has_loops(base: Graph, part: Part) -> bool:
+    """Returns whether a part has a ``while_loop`` of TF1, which no tape differentiates."""
+    return bool((part.mask & base.typed(("Enter", "RefEnter"))).any())
 
 
 # -- what is asked --------------------------------------------------------------------------------
 
 
 def _shown(things: Any) -> str:
-    names = _tensors(things)
+    names = tensors_of(things)
     return repr(names[:4] if _several(things) else names[0])
 
 
@@ -179,14 +218,20 @@ def _several(things: Any) -> bool:
     return isinstance(things, (Mapping, list, tuple))
 
 
-def _tensors(things: Any) -> list[str]:
+def tensors_of(things: Any) -> list[str]:
+    """Returns the names of one tensor, several, or a dict of them."""
     items = things.values() if isinstance(things, Mapping) else things if _several(things) else [things]
     return [tensor_name(item) for item in items if item is not None]
 
 
+def trainable(info: VariableInfo) -> bool:
+    """Returns whether a variable is trained; where no collection says it, as in a SavedModel of TF2, what can be."""
+    return info.trainable if info.collections else bool(tf.as_dtype(info.dtype).is_floating)
+
+
 def arguments(inputs: Any) -> dict[str, str]:
     """Returns argument name -> tensor name, as a function has them; without names, those of the ops."""
-    tensors = _tensors(inputs)
+    tensors = tensors_of(inputs)
     names = list(inputs) if isinstance(inputs, Mapping) else [t.partition(":")[0] for t in tensors]
     out: dict[str, str] = {}
     for wish, tensor in zip(names, tensors, strict=True):
@@ -214,24 +259,41 @@ def _with_names(call: Any, name: str, arguments: list[str]) -> Any:
 
 
 @dataclass
-class _Part:
-    """What a function holds of the graph: its ops, variables and tables by number."""
+class Part:
+    """What a function holds of a graph.
+
+    Args:
+        inputs: argument -> its tensor.
+        outputs: tensors.
+        mask: mask of its ops, without variables and tables.
+        variables, tables: names of their ops.
+    """
 
     inputs: dict[str, str]
     outputs: list[str]
     mask: Any
-    variables: list[int]
-    tables: list[int]
+    variables: list[str]
+    tables: list[str]
 
 
-def _part(base: Graph, inputs: dict[str, str], outputs: list[str], asked: str) -> _Part:
+def part_of(
+    base: Graph,
+    inputs: dict[str, str],
+    outputs: list[str],
+    asked: str,
+    also: Any = (),
+    without: Iterable[str] = (),
+) -> Part:
+    """Returns what a function of some tensors needs of a graph; arguments and errors as of `graph_function`."""
     cuts = frozenset(base.tensor(name, asked) for name in inputs.values())
     ends = [base.tensor(name, asked) for name in outputs]
-    goals = base.mask([op for op, port in ends if (op, port) not in cuts])
-    mask = backward(base, goals, cuts)
+    along = [base.find(op_name(op), asked) for op in (also if _several(also) else [also])]
+    goals = base.mask([*(op for op, port in ends if (op, port) not in cuts), *along])
+    within = ~base.mask(base.find(name, asked) for name in without)
+    mask = backward(base, goals, cuts, within=within)
     variables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in VARIABLE_TYPES]
     tables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _TABLES]
-    mask = backward(base, goals, cuts | {(i, 0) for i in (*variables, *tables)})
+    mask = backward(base, goals, cuts | {(i, 0) for i in (*variables, *tables)}, within=within)
     mask[[*variables, *tables]] = False
     for op, port in cuts:
         # An input that only an order of running asks for is there before the function starts.
@@ -240,7 +302,19 @@ def _part(base: Graph, inputs: dict[str, str], outputs: list[str], asked: str) -
     _refuse_live(base, mask, inputs, asked)
     _refuse_assignments(base, mask, variables, asked)
     _refuse_named_gradients(base, mask, asked)
-    return _Part(inputs, outputs, mask, variables, tables)
+    return Part(inputs, outputs, mask, [base.names[i] for i in variables], [base.names[i] for i in tables])
+
+
+def values_of(base: Graph, part: Part, values: Any, wanted: Sequence[str]) -> dict[str, Any]:
+    """Returns the values of some variables of a part, by op name; `values` as in `graph_function`."""
+    given = values() if callable(values) and part.variables else values
+    infos = [base.state.variables[name] for name in wanted]
+    return {} if callable(given) else fetch(given, infos, base.owner, "function(values=...)")
+
+
+def tables_of(base: Graph, part: Part, asked: str) -> dict[str, Any]:
+    """Returns the tables of a part as objects of TF2, by op name."""
+    return {name: _table(base, base.index[name], asked) for name in part.tables}
 
 
 def _refuse_live(base: Graph, mask: Any, inputs: dict[str, str], asked: str) -> None:
@@ -258,7 +332,7 @@ def _refuse_live(base: Graph, mask: Any, inputs: dict[str, str], asked: str) -> 
         )
 
 
-def _refuse_assignments(base: Graph, mask: Any, variables: list[int], asked: str) -> None:
+def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], asked: str) -> None:
     """Reference variables become resource variables: an op that writes through the reference has no counterpart."""
     for number in variables:
         if base.types[number] == "VarHandleOp":
@@ -294,17 +368,19 @@ def _refuse_named_gradients(base: Graph, mask: Any, asked: str) -> None:
 
 
 def _spec(base: Graph, key: str, tensor: str) -> Any:
-    op, port = base.tensor(tensor)
-    live = base.owner.get_operation_by_name(base.names[op]).outputs[port]
+    live = _live(base, tensor)
     return tf.TensorSpec(live.shape, live.dtype.base_dtype, name=key)
+
+
+def _live(base: Graph, tensor: str) -> Any:
+    op, port = base.tensor(tensor)
+    return base.owner.get_operation_by_name(base.names[op]).outputs[port]
 
 
 def _variable(info: VariableInfo, value: Any, base: Graph) -> Any:
     shape = tf.TensorShape(base.owner.get_operation_by_name(info.op).get_attr("shape"))
     shape = shape if shape.rank is not None and shape.is_compatible_with(np.shape(value)) else None
-    # Where no collection says it, as in a SavedModel of TF2, what can be trained is.
-    trainable = info.trainable if info.collections else tf.as_dtype(info.dtype).is_floating
-    return tf.Variable(value, trainable=trainable, name=info.op, dtype=info.dtype, shape=shape)
+    return tf.Variable(value, trainable=trainable(info), name=info.op, dtype=info.dtype, shape=shape)
 
 
 def _table(base: Graph, number: int, asked: str) -> Any:
@@ -326,6 +402,11 @@ def _table(base: Graph, number: int, asked: str) -> Any:
     with told(PlanError, asked, wrong, instead, tf.errors.OpError), tf1.Session(graph=graph) as session:
         session.run(graph.get_operation_by_name(fills[0]))
         keys, content = session.run([export.keys, export.values])
+    return table_of(keys, content, types)
+
+
+def table_of(keys: Any, content: Any, types: Sequence[Any]) -> Any:
+    """Returns a table of TF2 that holds these keys and values, of these dtypes."""
     default = "" if types[1] == tf.string else tf.zeros([], types[1])  # unused: each lookup brings its own
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, content, *types), default)
 
@@ -333,17 +414,27 @@ def _table(base: Graph, number: int, asked: str) -> Any:
 # -- tracing --------------------------------------------------------------------------------------
 
 
-def _copied(base: Graph, part: _Part, args: Sequence[Any], held: dict[str, Any], tables: dict[str, Any]) -> list[Any]:
-    """Copies the part into the function that is being traced; returns its outputs."""
+def copied_part(
+    base: Graph, part: Part, args: Sequence[Any], held: dict[str, Any], tables: dict[str, Any]
+) -> list[Any]:
+    """Copies a part into the function that is being traced; returns its outputs.
+
+    Args:
+        base: the snapshot.
+        part: the part.
+        args: what its inputs are.
+        held: name of a variable's op, or of what stands for its handle -> the variable.
+        tables: name of a table's op, or of what stands for it -> the table.
+    """
     graph = tf1.get_default_graph()
     stand_ins: dict[str, Any] = dict(zip(part.inputs.values(), args, strict=True))
     for name, variable in held.items():
         note_use(variable)
         handle = graph.capture(variable.handle, name="capture")
-        if base.types[base.index[name]] == "VarHandleOp":
-            stand_ins[f"{name}:0"] = handle
-        else:
+        if base.types[base.index[name]] in VARIABLE_TYPES - {"VarHandleOp"}:
             stand_ins[f"{name}:0"] = tf.raw_ops.ReadVariableOp(resource=handle, dtype=variable.dtype)
+        else:
+            stand_ins[f"{name}:0"] = handle
     for name, table in tables.items():
         stand_ins[f"{name}:0"] = graph.capture(table.resource_handle, name="capture")
     read = _reads(base, part.mask)
@@ -357,7 +448,10 @@ def _copied(base: Graph, part: _Part, args: Sequence[Any], held: dict[str, Any],
     def end(name: str) -> Any:
         if name in stand_ins:
             return tf.identity(stand_ins[name])
-        return graph.get_tensor_by_name(copied.renamed(name))
+        made, known = graph.get_tensor_by_name(copied.renamed(name)), _live(base, name).shape
+        if known.is_compatible_with(made.shape):
+            made.set_shape(known)
+        return made
 
     return [end(name) for name in part.outputs]
 

@@ -277,6 +277,28 @@ def test_edits_are_in_it():
     assert sorted(v.name for v in f.variables) == ["layer/b:0", "layer/w:0", "more/gain:0"]
 
 
+def averaged():
+    """Returns a graph that keeps an average of what it squares."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None], name="x")
+        mean = tf1.get_variable("mean", initializer=0.0, trainable=False, use_resource=True)
+        y = tf.square(x, name="y")
+        tf.raw_ops.AssignVariableOp(resource=mean.handle, value=0.5 * mean + 0.5 * tf.reduce_mean(y), name="keep")
+    return graph
+
+
+def test_ops_run_along_where_that_is_asked_for():
+    ed = gs.open(averaged())
+    f = ed.function("x:0", "y:0", also=["keep"])
+    for wanted in (2.0, 3.0):
+        assert f([2.0]).numpy().tolist() == [4.0]
+        assert f.variables[0].numpy() == wanted
+    assert ed.function("x:0", "y:0", also=[ed.op("keep")]).variables
+    with refuses(SelectionError, "function(outputs='y:0')", "no op is called 'kep'", "Did you mean 'keep'?"):
+        ed.function("x:0", "y:0", also=["kep"])
+    assert ed.function("x:0", "y:0", also="keep").variables
+
+
 def test_made_inside_a_graph():
     ed = gs.open(tiny())
     with tf.Graph().as_default() as around:

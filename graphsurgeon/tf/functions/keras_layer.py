@@ -1,0 +1,430 @@
+"""GraphLayer: a part of a graph as a Keras layer: trained by `fit`, frozen, saved and loaded with its model."""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import tensor_pb2
+
+from ...errors import PlanError, warn
+from ...graph.graph import Graph, shape_text
+from ...graph.names import free_name, op_name, tensor_name
+from ...graph.traversal import backward
+from ...graph.updates import ASSIGNING, updates
+from ...words import counted, few
+from ..open.snapshot import snapshot
+from ..open.source import opened
+from ..private.eager import eager
+from ..private.functions import functions_of, say_handles
+from ..private.graphs import copy_handle_data
+from ..values.variables import dims_of
+from .graph_function import Part, arguments, part_of, table_of, tables_of, tensors_of, traced, values_of
+from .graph_function import trainable as is_trainable
+
+Keras: Any = tf.keras
+#: Names that TensorFlow gives to gradients by `tf.custom_gradient`: they mean something in one process only.
+_LOCAL_GRADIENT = b"CustomGradient-"
+_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+
+
+@Keras.utils.register_keras_serializable(package="graphsurgeon")
+class GraphLayer(Keras.layers.Layer):
+    """A part of a graph as a Keras layer. Made by `Editor.keras_layer`.
+
+    Its variables are weights of the layer: `fit` trains them, ``trainable = False`` freezes them, a ``.keras`` file
+    keeps them. A process that loads such a file must know the class: ``from graphsurgeon import GraphLayer``.
+
+    Args:
+        graph: what the layer is made of, as `get_config` gives it.
+        options: as of any Keras layer: name, trainable.
+
+    Raises:
+        PlanError: it holds Python functions of another process.
+    """
+
+    def __init__(self, graph: Mapping[str, Any], **options: Any) -> None:
+        options.pop("autocast", None)
+        options.pop("dtype", None)  # a graph computes in its own dtypes
+        super().__init__(autocast=False, **options)
+        self.supports_jit = False  # nobody knows whether XLA has all ops of a graph
+        self._about = _Plain({key: value for key, value in graph.items() if key != "programs"})
+        held = []
+        for number, about in enumerate(graph["weights"]):
+            weight = self.add_weight(
+                name=about["name"],
+                shape=tuple(about["shape"]),
+                dtype=about["dtype"],
+                trainable=about["trainable"],
+                initializer="zeros",
+            )
+            setattr(self, f"weight_{number}", weight)  # where TensorFlow looks for what it saves
+            held.append(weight if isinstance(weight, tf.Variable) else weight.value)
+        self._held = _Plain(held)
+        self._programs = _Plain({})
+        with eager():
+            for number, (keys, content) in enumerate(graph["tables"]):
+                setattr(self, f"table_{number}", _filled(keys, content))
+            for mode, body in graph.get("programs", {}).items():
+                self.run(mode, *_program(body, self))
+        self.built = True
+
+    @property
+    def tables(self) -> list[Any]:
+        """The tables that it looks things up in."""
+        return [getattr(self, f"table_{number}") for number in range(len(self._about.held["tables"]))]
+
+    def held(self) -> list[tf.Variable]:
+        """Returns the `tf.Variable` of each weight, in the order of the graph."""
+        return list(self._held.held)
+
+    def run(self, mode: str, function: Any, body: Mapping[str, Any]) -> None:
+        """Says what is run.
+
+        Args:
+            mode: ``inference`` or ``training``.
+            function: the `tf.function`.
+            body: what a file keeps of it.
+        """
+        self._programs.held[mode] = (function, body)
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        """Runs the graph; in training, as the layer is trainable, with its updates."""
+        trained = training and self.trainable and "training" in self._programs.held
+        function = self._programs.held["training" if trained else "inference"][0]
+        try:
+            found = function(*self._arguments(inputs))
+        except RecursionError as error:
+            raise PlanError(
+                f"layer {self.name!r} under a GradientTape",
+                "TensorFlow has no tape gradient through a while_loop of TF1, as this layer has",
+                f"Freeze the layer and what is before it, or use it for inference: {self.name}.trainable = False",
+            ) from error
+        keys, kind = self._about.held["outputs"], self._about.held["form"]
+        return found[0] if kind == "one" else list(found) if kind == "list" else dict(zip(keys, found, strict=True))
+
+    def _arguments(self, inputs: Any) -> list[Any]:
+        names = list(self._about.held["inputs"])
+        specs = self._programs.held["inference"][0].input_signature
+        asked = f"layer {self.name!r}"
+        takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(dims_of(s.shape))}" for s in specs)
+        if isinstance(inputs, Mapping):
+            odd = sorted({*map(str, inputs)} ^ {*names})
+            if odd:
+                wrong = f"it is given {sorted(map(str, inputs))} and takes {names}"
+                raise PlanError(asked, wrong, f"Give it {takes}")
+            given = [inputs[name] for name in names]
+        else:
+            given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        if len(given) != len(names):
+            wrong = f"it is given {counted(len(given), 'tensors')} and takes {len(names)}"
+            raise PlanError(asked, wrong, f"Give it a list or dict of {takes}")
+        return [_fitting(thing, spec, asked) for thing, spec in zip(given, specs, strict=True)]
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns what the layer is made of; its weights are elsewhere, as in any Keras layer."""
+        programs = {mode: {**body, "graph": _text(body["graph"])} for mode, (_, body) in self._programs.held.items()}
+        config = {key: value for key, value in super().get_config().items() if key in ("name", "trainable")}
+        return {**config, "graph": {**self._about.held, "programs": programs}}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> GraphLayer:
+        """Returns a layer that is made of what `get_config` gave; its weights are zeros until they are loaded."""
+        return cls(**config)
+
+
+class _Plain:
+    """Holds what Keras is not to track."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+def keras_layer(
+    base: Graph,
+    inputs: Any,
+    outputs: Any,
+    values: Any,
+    name: str | None,
+    training: Any,
+    trainable: bool,
+    asked: str,
+) -> GraphLayer:
+    """Returns a Keras layer that computes `outputs` from `inputs` as a graph does.
+
+    Args:
+        base: the snapshot.
+        inputs, outputs, values: as in `graph_function`.
+        name: what to call it; default: Keras gives it a name.
+        training: the name of a tensor that says whether the graph is trained; or (snapshot, inputs, outputs, values)
+            of what is run in training; or None.
+        trainable: whether its weights are trained.
+        asked: the request, for messages.
+
+    Raises:
+        SelectionError, PlanError: as `graph_function`; a variable is of a dtype that no weight has.
+    """
+    backend = Keras.backend.backend()
+    if backend != "tensorflow":
+        how = "Start Python with KERAS_BACKEND=tensorflow, or use ed.function"
+        raise PlanError(asked, f"Keras runs on {backend!r} here", how)
+    if not tensors_of(outputs):
+        raise PlanError(asked, "no outputs are given", "Name the tensors to return: outputs='softmax:0'")
+    twice = isinstance(training, tuple)
+    flag = None if training is None or twice else tensor_name(training)
+    graph, takes, gives, source = training if twice else (base, inputs, outputs, values)
+    runs = {
+        "inference": _Run(base, inputs, outputs, values, flag, asked, updated=False),
+        "training": _Run(graph, takes, gives, source, flag, asked, updated=True),
+    }
+    runs["training"].say_left_out()
+    if not (twice or flag or runs["training"].updates):
+        del runs["training"]
+    held: dict[str, Any] = {}
+    with eager():
+        for run in runs.values():
+            held.update(run.values(held))
+        tables = {name: table for run in runs.values() for name, table in tables_of(run.base, run.part, asked).items()}
+        about = {
+            "weights": _weights(held, runs.values(), asked),
+            "tables": [_written(table) for table in tables.values()],
+            "inputs": list(arguments(inputs)),
+            "outputs": list(outputs) if isinstance(outputs, Mapping) else [],
+            "form": "dict" if isinstance(outputs, Mapping) else "list" if isinstance(outputs, list | tuple) else "one",
+        }
+        layer = GraphLayer(about, trainable=trainable, **({} if name is None else {"name": name}))
+        for variable, array in zip(layer.held(), held.values(), strict=True):
+            variable.assign(array)
+        shared = dict(zip(held, layer.held(), strict=True)), dict(zip(tables, layer.tables, strict=True))
+        for mode, run in runs.items():
+            function = run.traced(*shared, layer.name)
+            layer.run(mode, function, _body(function.get_concrete_function(), layer))
+    return layer
+
+
+# -- what is run ----------------------------------------------------------------------------------
+
+
+class _Run:
+    """What a layer runs, in training or else.
+
+    Args:
+        base, inputs, outputs, values: as in `keras_layer`.
+        flag: tensor that says whether the graph is trained.
+        asked: the request, for messages.
+        updated: whether updates are run, and the graph is told that it is trained.
+    """
+
+    def __init__(
+        self, base: Graph, inputs: Any, outputs: Any, values: Any, flag: str | None, asked: str, updated: bool
+    ) -> None:
+        self.base, self._values, self._asked, self._given = base, values, asked, () if flag is None else (updated,)
+        takes, gives = arguments(inputs), tensors_of(outputs)
+        if flag is not None:
+            takes[free_name("training", takes.__contains__)] = flag
+            self._given = (_truth(base, flag, updated, asked),)
+        ends = [base.tensor(name, asked) for name in gives]
+        cuts = frozenset(base.tensor(name, asked) for name in takes.values())
+        goals = base.mask(op for op, port in ends if (op, port) not in cuts)
+        region = backward(base, goals, cuts)
+        found = updates(base, region, cuts)
+        shown = backward(base, goals, cuts, control=False)  # what an output shows always runs
+        apart = [name for name in found.inside if not shown[base.index[name]]]
+        self._left = dict(found.outside)
+        self._later: list[tuple[str, str, str]] = []
+        along = []
+        for name in apart:
+            variable, value = base.input_names(base.index[name])[:2]
+            kind = base.types[base.index[name]]
+            if kind.endswith("VariableOp"):
+                along.append(name)
+            elif blocker := _written_before(base, value, cuts):
+                self._left[name] = f"{blocker}:0"
+            else:
+                self._later.append((op_name(variable), ASSIGNING[kind], value))
+        self.updates = [*along, *self._later]
+        later = self._later if updated else []
+        without = [name for name in apart if not updated or name not in along]
+        self.part = part_of(
+            base, takes, [*gives, *(value for _, _, value in later)], asked, along if updated else (), without
+        )
+        self._count = len(gives)
+        if updated:
+            self.part.variables += [v for v, _, _ in later if v not in self.part.variables]
+
+    def say_left_out(self) -> None:
+        """Warns of updates that would run with the region, if it had what they need."""
+        if self._left:
+            name, lack = next(iter(self._left.items()))
+            warn(
+                f"{self._asked}: {few(map(repr, self._left))} of the region stay out: {name!r} needs {lack!r}, which "
+                "no input gives. Name it in inputs= where the layer is to run them"
+            )
+
+    def values(self, have: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the values of its variables, of those that are not there."""
+        return values_of(self.base, self.part, self._values, [n for n in self.part.variables if n not in have])
+
+    def traced(self, held: dict[str, Any], tables: dict[str, Any], name: str) -> Any:
+        """Returns the `tf.function` that runs it over these variables and tables."""
+        held = {name: held[name] for name in self.part.variables}
+        tables = {name: tables[name] for name in self.part.tables}
+
+        def packed(found: list[Any]) -> list[Any]:
+            for (variable, how, _), value in zip(self._later, found[self._count :], strict=False):
+                getattr(held[variable], how)(value)
+            return found[: self._count]
+
+        plain = re.sub(r"\W", "_", name)
+        return traced(self.base, self.part, held, tables, plain, packed, self._asked, self._given)
+
+
+def _truth(base: Graph, flag: str, value: bool, asked: str) -> Any:
+    """What a flag is fed."""
+    op, port = base.tensor(flag, asked)
+    known = base.outputs(op)
+    dtype = tf.as_dtype(known[port].dtype if known else "bool")
+    if not (dtype.is_bool or dtype.is_integer or dtype.is_floating):
+        how = "Name the tensor that the graph is told by, as training='is_training:0'"
+        raise PlanError(asked, f"training={flag!r} is {dtype.name}, which says neither yes nor no", how)
+    return np.array(value, dtype.as_numpy_dtype)
+
+
+def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -> str:
+    """An op that writes to a reference before a value is computed; empty where there is none."""
+    needs = backward(base, base.mask([base.tensor(value)[0]]), cuts)
+    found = np.flatnonzero(needs & base.typed([kind for kind in ASSIGNING if not kind.endswith("VariableOp")]))
+    return str(base.names[found[0]]) if len(found) else ""
+
+
+def _weights(held: Mapping[str, Any], runs: Iterable[_Run], asked: str) -> list[dict[str, Any]]:
+    """What weights a layer has."""
+    known = {name: run.base.state.variables[name] for run in reversed(list(runs)) for name in run.part.variables}
+    found: dict[str, dict[str, Any]] = {}
+    for name, array in held.items():
+        dtype = tf.as_dtype(known[name].dtype)
+        if not (dtype.is_floating or dtype.is_integer or dtype.is_bool):
+            how = "Choose a region without it, or use ed.function, whose variables are TensorFlow's"
+            raise PlanError(asked, f"variable {name!r} is {dtype.name}, and a Keras weight is a number", how)
+        short = free_name(name.replace("/", "."), found.__contains__)
+        shape = [int(size) for size in np.shape(array)]
+        found[short] = {"name": short, "shape": shape, "dtype": dtype.name, "trainable": is_trainable(known[name])}
+    return list(found.values())
+
+
+def _fitting(thing: Any, spec: Any, asked: str) -> Any:
+    """An argument in the dtype and shape that the graph takes."""
+    tensor = tf.convert_to_tensor(thing)
+    same = tensor.dtype == spec.dtype
+    wider = spec.dtype.is_floating or (spec.dtype.is_integer and tensor.dtype.is_integer)
+    if not same and (not wider or not (tensor.dtype.is_floating or tensor.dtype.is_integer)):
+        how = f"Give {spec.dtype.name}: keras.Input(shape, dtype={spec.dtype.name!r})"
+        raise PlanError(asked, f"{spec.name!r} is {spec.dtype.name}, and it is given {tensor.dtype.name}", how)
+    if not spec.shape.is_compatible_with(tensor.shape):
+        wrong = f"{spec.name!r} has shape {shape_text(dims_of(spec.shape))}, and it is given one of shape "
+        how = "Give that shape; what is static in the graph is static in the layer"
+        raise PlanError(asked, wrong + shape_text(dims_of(tensor.shape)), how)
+    tensor = tensor if same else tf.cast(tensor, spec.dtype)
+    return tf.ensure_shape(tensor, spec.shape) if spec.shape.rank is not None else tensor
+
+
+# -- what a file keeps ----------------------------------------------------------------------------
+
+
+def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
+    """What a file keeps of a traced function: its ops, and what stands in them for arguments, weights and tables.
+
+    Asked for before anybody differentiates the function: that rewrites its loops.
+    """
+    graph_def = concrete.graph.as_graph_def()
+    known = functions_of(concrete.graph)
+    for function in graph_def.library.function:
+        say_handles(known.get(function.signature.name), function)
+    lost = []
+    for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
+        for node in nodes:
+            named = node.attr["_gradient_op_type"].s if "_gradient_op_type" in node.attr else b""
+            if named.startswith(_LOCAL_GRADIENT):
+                lost.append(node.name)
+                del node.attr["_gradient_op_type"]
+    outside = concrete.captured_inputs
+    groups = [("weight", v.handle) for v in layer.held()], [("table", t.resource_handle) for t in layer.tables]
+    places = {id(handle): (kind, i) for group in groups for i, (kind, handle) in enumerate(group)}
+    stand_ins = concrete.graph.inputs[len(concrete.graph.inputs) - len(outside) :]
+    return {
+        "graph": graph_def.SerializeToString(deterministic=True),
+        "takes": {t.op.name: t.name for t in concrete.graph.inputs[: len(concrete.graph.inputs) - len(outside)]},
+        "captures": [[t.op.name, *places[id(c)]] for c, t in zip(outside, stand_ins, strict=True)],
+        "gives": [t.name for t in concrete.graph.outputs],
+        "shapes": [_sizes(t) for t in concrete.graph.outputs],
+        "gradients": lost,
+    }
+
+
+def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[str, Any]]:
+    """What a layer that comes from a file runs, and what a file keeps of it."""
+    asked = f"layer {layer.name!r}"
+    graph_def = tf.compat.v1.GraphDef.FromString(zlib.decompress(base64.b64decode(body["graph"])))
+    for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
+        python = next((node.name for node in nodes if node.op in _PYTHON), None)
+        if python is not None:
+            how = "Make the layer of a region without it"
+            raise PlanError(asked, f"{python!r} calls a Python function of the process that made the layer", how)
+    if body["gradients"]:
+        warn(
+            f"{asked}: no file keeps a gradient by tf.custom_gradient, as {few(map(repr, body['gradients']))} had: "
+            "TensorFlow's own is taken"
+        )
+    handles: dict[str, dict[str, Any]] = {"weight": {}, "table": {}}
+    for name, kind, number in body["captures"]:
+        handles[kind][name] = (layer.held() if kind == "weight" else layer.tables)[number]
+    graph = opened(graph_def).graph
+    _say_handles(graph, handles["weight"])
+    base = snapshot(graph)
+    stands = {name for name, _, _ in body["captures"]} | set(body["takes"])
+    mask = ~base.mask(base.index[name] for name in stands)
+    part = Part(dict(body["takes"]), list(body["gives"]), mask, [], [])
+
+    def shaped(found: list[Any]) -> list[Any]:
+        for tensor, sizes in zip(found, body["shapes"], strict=True):
+            tensor.set_shape(tf.TensorShape(sizes))
+        return found
+
+    return traced(base, part, handles["weight"], handles["table"], "layer", shaped, asked), body
+
+
+def _text(written: Any) -> str:
+    """A GraphDef as text, which is what a config can hold."""
+    return written if isinstance(written, str) else base64.b64encode(zlib.compress(written, 1)).decode()
+
+
+def _sizes(tensor: Any) -> list[int | None] | None:
+    dims = dims_of(tensor.shape)
+    return None if dims is None else list(dims)
+
+
+def _say_handles(graph: Any, held: Mapping[str, Any]) -> None:
+    """Says what the resources of a graph hold, which no file keeps, as far as gradients ask for it."""
+    for name, variable in held.items():
+        copy_handle_data(variable.handle, graph.get_tensor_by_name(f"{name}:0"))
+    for op in graph.get_operations():
+        passed = op.inputs if op.type in ("While", "StatelessWhile") else op.inputs[:1] if op.type == "Identity" else ()
+        for tensor, new in zip(passed, op.outputs, strict=False):
+            if new.dtype == tf.resource:
+                copy_handle_data(tensor, new)
+
+
+def _written(table: Any) -> list[str]:
+    return [base64.b64encode(tf.make_tensor_proto(t.numpy()).SerializeToString()).decode() for t in table.export()]
+
+
+def _filled(keys: str, content: str) -> Any:
+    """A table, as `_written` gives it."""
+    protos = [tensor_pb2.TensorProto.FromString(base64.b64decode(text)) for text in (keys, content)]
+    keys_of, content_of = map(tf.make_ndarray, protos)
+    return table_of(keys_of, content_of, [tf.as_dtype(proto.dtype) for proto in protos])
