@@ -83,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     view.add_argument("--title", help="what to call the graph; default: the name of the file")
     view.add_argument("--tags", action="append", help="which graph of a SavedModel, where it holds several")
     view.add_argument("--signature", help="open this signature of a SavedModel, as serving_default")
+    view.add_argument("--raw", action="store_true", help="show a SavedModel of TF2 as it lies")
     view.set_defaults(run=_view)
     doctor = commands.add_parser(
         "doctor",
@@ -107,7 +108,7 @@ def _view(given: argparse.Namespace) -> int:
         raise OpenError(
             f"view {given.model!r}", "there is no such file or folder", "Give the path of a .pb, .pbtxt or .meta file"
         )
-    editor = opened(given.model, tags=given.tags, signature=given.signature, title=given.title)
+    editor = opened(given.model, tags=given.tags, signature=given.signature, raw=given.raw, title=given.title)
     for scope in given.unfold or ():
         if scope.rstrip("/") not in editor.snapshot.scopes.index:
             editor.screen.unfold(scope)  # raises, with the nearest names

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .editor import Editor
-from .errors import OpenError, PlanError, SelectionError
+from .errors import PlanError, SelectionError
 from .graph.graph import Graph
 from .graph.names import SINGLES, tensor_name, under, valid_scope
 from .graph.opened import Opened
@@ -55,9 +55,7 @@ def connect(
 
     Args:
         graphs: name -> graph, as anything that `open` takes: a ``.meta`` file with its checkpoint, a SavedModel, a live
-            graph or session, an editor, a Keras model. A SavedModel folder of TF2 is opened for the ops behind its
-            signature where the names given are names there, as ``gs.open(folder, signature="serving_default")`` shows
-            them; else as it lies, as one call op, which is said in the history: it can run, but hardly be trained.
+            graph or session, an editor, a Keras model. Of a SavedModel of TF2, the names are those of its signature.
         connections: output of one graph -> input of another, or several inputs: ``{"enc/out:0": "dec/in:0"}``. Names
             begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder.
         inputs: tensors that become new placeholders, as inputs fed by a queue or an iterator until now; a mapping of
@@ -100,7 +98,7 @@ def connect(
         raise PlanError(asked, f"connections={connections!r} is not a mapping", how)
     inputs = inputs if isinstance(inputs, Mapping) else _several(inputs)
     values = dict.fromkeys(graphs, values) if isinstance(values, str) else values
-    models = _models(graphs, values or {}, [*pairs, *_starts(pairs), *inputs], asked)
+    models = _models(graphs, values or {}, asked)
     for end, starts in (connections or {}).items():
         source, tensor = _end(end, models, asked)
         for start in _starts({end: starts}):
@@ -122,7 +120,6 @@ def connect(
     initial = _untrained(plan, models, asked)
     applied = destination.apply(plan)
     applied.made.untrained.update(initial)
-    applied.notes += [note for model in order for note in _as_it_lies(model)]
     if any(model.editor.inputs or model.editor.outputs for model in order):
         fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
         taken = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
@@ -176,21 +173,7 @@ def _starts(pairs: Mapping[Any, Any]) -> list[Any]:
     ]
 
 
-def _as_it_lies(model: _Model) -> list[str]:
-    """What to know of a SavedModel of TF2 whose ops stay inside of a call."""
-    if model.editor.opened.served is None:
-        return []
-    return [
-        f"{model.name} is one call op, with its variables in no collection: an optimizer does not find them, and some "
-        f"ops inside have no gradient. To train it, give {_code(model.editor.opened.served)} and the names in that"
-    ]
-
-
-def _code(served: tuple[str, str]) -> str:
-    return f"gs.open({served[0]!r}, signature={served[1]!r})"
-
-
-def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable[Any], asked: str) -> dict[str, _Model]:
+def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) -> dict[str, _Model]:
     if not isinstance(graphs, Mapping) or not graphs:
         raise PlanError(asked, "there are no graphs to connect", "Give them as {'name': graph, 'other': graph}")
     keys: list[Any] = list(graphs)
@@ -212,7 +195,7 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable
         raise PlanError(asked, wrong, "Choose " + " or ".join(map(repr, graphs)))
     models = {}
     for name, thing in graphs.items():
-        editor = thing if isinstance(thing, Editor) else _opened(thing, name.strip("/"), list(graphs), ends)
+        editor = thing if isinstance(thing, Editor) else open_graph(thing)
         own = editor if editor.values.known else None
         given = values.get(name, own)
         initial = isinstance(given, str)
@@ -221,23 +204,6 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], ends: Iterable
                             f"Give a session, an editor or {{name: array}}; or {INITIAL!r}")  # fmt: skip
         models[name.strip("/")] = _Model(name.strip("/"), editor, own if initial else given, initial)
     return models
-
-
-def _opened(thing: Any, name: str, names: list[str], ends: Iterable[Any]) -> Editor:
-    """Opens one of the graphs; a SavedModel of TF2 for the ops behind its signature, where only these have the names
-    that are given.
-    """
-    editor = open_graph(thing)
-    longer = tuple(n.strip("/") + "/" for n in names if n.startswith(name + "/"))
-    mine = [end for end in ends if isinstance(end, str) and end.startswith(name + "/")]
-    ops = {end[len(name) + 1 :].partition(":")[0] for end in mine if not longer or not end.startswith(longer)}
-    if editor.opened.served is None or not ops or ops & editor.snapshot.index.keys():
-        return editor
-    try:
-        inside = open_graph(editor.opened.served[0], signature=editor.opened.served[1])
-    except OpenError:
-        return editor
-    return inside if ops <= inside.snapshot.index.keys() else editor
 
 
 def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str]:
@@ -256,9 +222,9 @@ def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str
             except SelectionError as error:
                 how = error.instead.replace("ed.find(", f"gs.open(graphs[{name!r}]).find(")
                 how = _under(name, snapshot.index, how)
-                served = models[name].editor.opened.served
-                if served is not None:
-                    how = f"{how.rstrip('.')}. Names behind its signature go with {{{name!r}: {_code(served)}}}"
+                served = models[name].editor.opened.serving.opened
+                if served:
+                    how = f"{how.rstrip('.')}. These are the names of signature {served!r}; with raw=True it has others"
                 raise SelectionError(asked, f"{thing!r}: {error.wrong}", how) from error
             return models[name], tensor
     rest = (thing, thing.partition("/")[2])

@@ -21,6 +21,7 @@ from .graph.opened import Opened
 from .graph.provenance import Origin
 from .graph.reports import Restored, Saved
 from .graph.selection import OpView, Selection, select
+from .graph.signatures import Signature
 from .history import Event, History, Log, Timeline, moment
 from .plan.blocking import Blocks, blocks
 from .plan.plan import Plan
@@ -108,16 +109,25 @@ class Editor:
         return self.layers.find(name)
 
     @property
+    def signatures(self) -> tuple[Signature, ...]:
+        """What a SavedModel serves: each with its name, and dtype and shape of its arguments and results.
+
+        `gs.open(folder, signature=name)` opens another one.
+        """
+        return self.opened.serving.signatures
+
+    @property
     def snapshot(self) -> Graph:
         """The graph as it is now, as an immutable value; read again when the live graph has grown."""
         return self._timeline.snapshot
 
     def __str__(self) -> str:
         live = self._timeline.log.now()
-        lost = [text for event in live if event.applied for text in event.applied.warnings]
+        lost = [*self.opened.serving.notes]
+        lost += [text for event in live if event.applied for text in event.applied.warnings]
         if self.opened.refusal is not None:
             lost.append(f"this graph can only be looked at: {self.opened.refusal.wrong}. {self.opened.refusal.instead}")
-        return summary(self.snapshot, self.orphans, lost)
+        return summary(self.snapshot, self.orphans, lost, self.opened.serving)
 
     def __repr__(self) -> str:
         return f"<Editor of {self.title}: {counted(self.snapshot.size, 'ops')}>"

@@ -126,4 +126,4 @@ def inlined(graph: Graph, opened: Opened, values: Values, calls: Iterable[Any]) 
     call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
     moved = {key: made.tensors.get(name, name) for key, name in opened.outputs.items()}
     about = {"code": opened.code + call, "session": None, "values": values.in_other(made.graph)}
-    return replace(opened, graph=made.graph, outputs=moved, ends=((), ()), served=None, lack="", **about), call
+    return replace(opened, graph=made.graph, outputs=moved, ends=((), ()), lack="", **about), call

@@ -15,6 +15,7 @@ def open(
     signature: Any = None,
     function: str | None = None,
     training: bool | None = None,
+    raw: bool = False,
     inline: bool = False,
     title: str | None = None,
 ) -> Editor:
@@ -24,13 +25,17 @@ def open(
         thing: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; the path of a ``.pb``,
             ``.pbtxt`` or ``.meta`` file (also ``.gz``) or of a SavedModel folder of TF1 or TF2; or a TF2 object: a
             ConcreteFunction, a `tf.function`, a Keras model, a `tf.Module`, or what `tf.saved_model.load` gave.
+            A SavedModel of TF2 is opened as what its signature ``serving_default`` computes, or the first that it has:
+            the ops of its function, the arguments as placeholders, the variables under their own names. Nothing of it
+            is run.
         tags: which graph of a SavedModel, where it holds several.
-        signature: for a SavedModel folder, the name of a signature, as ``"serving_default"``: its function is opened,
-            with the real ops in place of one call op. For a TF2 object, the arguments as `tf.TensorSpec` (shape and
-            dtype): one, a list of them, or a dict for keywords; for a Keras model the structure it is called
-            with, a tuple for several arguments.
+        signature: for a SavedModel, the name of another signature; `Editor.signatures` lists them. For a TF2 object,
+            the arguments as `tf.TensorSpec` (shape and dtype): one, a list of them, or a dict for keywords; for a Keras
+            model the structure it is called with, a tuple for several arguments.
         function: which function of a `tf.Module`, by its attribute name.
         training: whether a Keras model is called for training; default no.
+        raw: a SavedModel of TF2 as it lies: one graph with all that is saved, in which each signature is a call, beside
+            what saves and restores.
         inline: replace function calls by what they compute, as `Editor.inlined` does.
         title: what to call it in messages and pictures.
 
@@ -58,6 +63,6 @@ def open(
     """
     from .tf.open.source import opened
 
-    found = opened(thing, tags, signature, function, training)
+    found = opened(thing, tags, signature, function, training, raw)
     editor = Editor(replace(found, title=title) if title else found)
     return editor.inlined() if inline else editor

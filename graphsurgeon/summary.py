@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from .graph.graph import Graph, Mask
+from .graph.signatures import Serving
 from .graph.traversal import forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
 from .view.helpers import training_ops
-from .words import counted
+from .words import counted, few
 
+NOTHING = Serving()
 _QUIET = (
     "NoOp",
     "Assign",
@@ -33,13 +35,25 @@ _BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCas
            "StatefulPartitionedCall", "Switch")  # fmt: skip
 
 
-def summary(graph: Graph, orphans: frozenset[str] = frozenset(), warnings: Sequence[str] = ()) -> str:
-    """Returns name, size, inputs, outputs, scopes, variables, collections and op types of a graph, and warnings."""
+def summary(
+    graph: Graph,
+    orphans: frozenset[str] = frozenset(),
+    warnings: Sequence[str] = (),
+    serving: Serving = NOTHING,
+) -> str:
+    """Returns name, size, inputs, outputs, scopes, variables, collections and op types of a graph, and warnings.
+
+    Args:
+        graph: the graph.
+        orphans: names of ops left without a role.
+        warnings: what to know.
+        serving: the signatures of the file, and which of them the graph is.
+    """
     edges = len(graph.data.node)
     head = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(edges, 'edges')}"
     if len(graph.control.node):
         head += f", {counted(len(graph.control.node), 'control edges')}"
-    rows: list[tuple[str, list[str]]] = []
+    rows = _served(serving)
     alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
     rows.append(("inputs", [_tensor(graph, i) for i in alive if graph.types[i].startswith("Placeholder")]))
     rows.append(("outputs", [_tensor(graph, i) for i in outputs_of(graph) if graph.names[i] not in orphans]))
@@ -66,6 +80,17 @@ def summary(graph: Graph, orphans: frozenset[str] = frozenset(), warnings: Seque
         lines.append(f"  {counted(len(orphans), 'orphans')} left by undo")
     lines += [f"  warning: {sentence}" for sentence in warnings]
     return "\n".join(lines)
+
+
+def _served(serving: Serving) -> list[tuple[str, list[str]]]:
+    """The signatures of a file; of one that was opened, how many others there are, and what was left out."""
+    names = [one.name for one in serving.signatures]
+    if not serving.opened:
+        return [("signatures", names)]
+    others = [name for name in names if name != serving.opened]
+    more = f"; others: {few(others)}" if others else ""
+    left = f"{counted(serving.left, 'ops')} that save, restore or serve others; raw=True shows them"
+    return [("signature", [serving.opened + more]), ("left out", [left] if serving.left else [])]
 
 
 def _tensor(graph: Graph, i: int) -> str:

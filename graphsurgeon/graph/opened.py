@@ -10,6 +10,7 @@ from ..errors import OpenError
 from .graph import Graph
 from .layers import NO_LAYERS, Layers
 from .live import TFGraph, TFSession
+from .signatures import Serving
 
 LIVE = ("gs.open(graph)", "gs.open(session)")
 
@@ -47,7 +48,7 @@ class Opened:
         values: where its variables' values come from, if anywhere.
         inputs, outputs: of a function: argument or result -> name of its tensor.
         ends: names of the tensors that all signatures of a file feed and fetch; default: of the inputs and outputs.
-        served: the folder of a SavedModel of TF2, and which of its signatures can be opened for its ops.
+        serving: the signatures of a SavedModel, and which of them was opened.
         packed: of a function: makes of its results what it returns.
         lack: why a variable has no value, where a file of values that belongs to the graph is not there.
         read: the snapshot, where the file was read without TensorFlow.
@@ -62,7 +63,7 @@ class Opened:
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    served: tuple[str, str] | None = None
+    serving: Serving = field(default_factory=Serving)
     packed: Callable[[Sequence[Any]], Any] | None = None
     lack: str = ""
     read: Graph | None = None

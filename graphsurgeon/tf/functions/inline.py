@@ -20,7 +20,6 @@ from ..copy.append import Made
 from ..copy.attachments import attach
 from ..copy.imports import import_nodes
 from ..copy.node_defs import setter_node
-from ..open.snapshot import snapshot
 from ..private.functions import restore_gradients
 from ..private.graphs import op_finder
 from .calls import Calls
@@ -72,7 +71,7 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
          {'PartitionedCall:0': 'PartitionedCall/Identity:0'})
     """
     names = [op_name(c) for c in calls]
-    work = Inlining(base, deep=True)
+    work = Inlining(base)
     for name in names:
         number = base.find(name, f"inlined({name!r})")
         reason = work.calls.obstacle(base.nodes[number])
@@ -95,11 +94,10 @@ class Inlining:
 
     Args:
         base: snapshot of the graph.
-        deep: calls inside calls too.
     """
 
-    def __init__(self, base: Graph, deep: bool) -> None:
-        self.base, self.deep = base, deep
+    def __init__(self, base: Graph) -> None:
+        self.base = base
         self.calls = Calls(base)
         self.moved: dict[str, str] = {}  # result of a call -> tensor of the body
         self.waits: dict[str, list[str]] = {}  # call -> ops after which it is done
@@ -108,32 +106,24 @@ class Inlining:
 
     # -- taking apart -------------------------------------------------------------------------------
 
-    def done(self, chosen: set[str] | None, flat: bool = False, drop: Iterable[str] = ()) -> Inlined:
-        """Returns the new graph; `flat` leaves out the scope of the calls where the names are free."""
-        gone = set(drop)
-        mark = "#" if flat else ""  # the body may hold an op with the name of the call
-        todo = [_Item(n) for n in reversed(self.base.nodes) if n.name not in gone]
-        if flat and chosen:
-            self.names -= {name.lower() for name in (*gone, *chosen)}
-            todo = [_Item(_marked(item.node, chosen)) for item in todo]
-            chosen = {name + mark for name in chosen}
+    def done(self, chosen: set[str] | None) -> Inlined:
+        """Returns the new graph."""
+        todo = [_Item(n) for n in reversed(self.base.nodes)]
         nodes: list[Any] = []
         while todo:
             item = todo.pop()
-            wanted = item.node.name in chosen if item.top and chosen is not None else item.top or self.deep
+            wanted = not item.top or chosen is None or item.node.name in chosen
             if not wanted or not self.calls.called(item.node) or self.calls.obstacle(item.node):
                 nodes.append(_copied(item.node) if item.top else item.node)
                 if item.top:
                     self.kept.add(item.node.name)
                 continue
-            todo += [
-                _Item(n, (self.calls.called(item.node), item.chain), False) for n in reversed(self._body(item, flat))
-            ]
+            todo += [_Item(n, (self.calls.called(item.node), item.chain), False) for n in reversed(self._body(item))]
         nodes += self._joined(nodes)
         graph = self._graph(nodes)
-        return Inlined(graph, {name.replace(f"{mark}:", ":"): self._end(name) for name in self.moved})
+        return Inlined(graph, {name: self._end(name) for name in self.moved})
 
-    def _body(self, item: _Item, flat: bool) -> list[Any]:
+    def _body(self, item: _Item) -> list[Any]:
         """The nodes of a called function, named and joined to what the call reads."""
         call, name = item.node, self.calls.called(item.node)
         chain = item.chain
@@ -144,7 +134,7 @@ class Inlining:
                 )
             chain = chain[1]
         inner = self.calls.definition(name)
-        scope = self._scope(call.name.removesuffix("#"), inner, flat)
+        scope = self._scope(call.name, inner)
         data = [text for text in call.input if text[0] != "^"]
         before = [text for text in call.input if text[0] == "^"]
         arguments = {a.name: text for a, text in zip(inner.signature.input_arg, data, strict=True)}
@@ -202,16 +192,13 @@ class Inlining:
         self.waits[call.name] = list(dict.fromkeys([*effects, *ends])) or before
         return extra
 
-    def _scope(self, wish: str, inner: Any, flat: bool) -> str:
+    def _scope(self, wish: str, inner: Any) -> str:
         leaves = [n.name.lower() for n in inner.node_def]
-        if flat and not any(leaf in self.names for leaf in leaves):
-            scope = ""
-        else:
 
-            def taken(name: str) -> bool:
-                return any(f"{name.lower()}/{leaf}" in self.names for leaf in leaves)
+        def taken(name: str) -> bool:
+            return any(f"{name.lower()}/{leaf}" in self.names for leaf in leaves)
 
-            scope = free_name(wish, taken, as_tensorflow=True) + "/"
+        scope = free_name(wish, taken, as_tensorflow=True) + "/"
         self.names.update(scope.lower() + leaf for leaf in leaves)
         return scope
 
@@ -275,8 +262,8 @@ class Inlining:
             restore_gradients(graph, self.calls.known)
         for name in self.moved:
             op, _, port = name.partition(":")
-            if op.removesuffix("#") in self.base.index:
-                shape = op_finder(source)(op.removesuffix("#")).outputs[int(port)].shape
+            if op in self.base.index:
+                shape = op_finder(source)(op).outputs[int(port)].shape
                 graph.get_tensor_by_name(self._end(name)).set_shape(shape)
         return graph
 
@@ -307,18 +294,6 @@ def _copied(node: Any) -> Any:
     return new
 
 
-def _marked(node: Any, calls: set[str]) -> Any:
-    """A node in which calls have a name that no op has."""
-    new = _copied(node)
-    if new.name in calls:
-        new.name += "#"
-    for i, text in enumerate(new.input):
-        op, colon, port = text.partition(":")
-        if op.removeprefix("^") in calls:
-            new.input[i] = f"{op}#{colon}{port}"
-    return new
-
-
 def _localise(node: Any, scope: str, inside: Mapping[str, Any]) -> None:
     """Colocation inside a function body is by the body's own names."""
     if "_class" in node.attr:
@@ -335,56 +310,3 @@ def _free(wish: str, taken: set[str]) -> str:
     name = free_name(wish, lambda name: name.lower() in taken, as_tensorflow=True)
     taken.add(name.lower())
     return name
-
-
-# -- a graph that is nothing but a call -------------------------------------------------------------
-
-
-def unwrapped(graph: TFGraph, outputs: Iterable[str]) -> Inlined:
-    """Returns a graph that is nothing but a call, as that of a signature, as what the call computes.
-
-    Args:
-        graph: the `tf.Graph`; it stays as it is.
-        outputs: names of its result tensors.
-
-    Returns:
-        the new graph, with its ops under their names in the called function; the results under `tensors`.
-    """
-    found = Inlined(graph, {name: name for name in outputs})
-    while True:
-        base = snapshot(found.graph)
-        ends = {name: _through(base, name, "Identity") for name in found.tensors.values()}
-        work = Inlining(base, deep=False)
-        doers = {base.names[op] for op, _ in ends.values()}
-        call = doers.pop() if len(doers) == 1 else ""
-        if not call or work.calls.obstacle(base.nodes[base.index[call]]):
-            return found
-        steps = {name for tensor in ends for name in _chain(base, tensor)}
-        waiting = {i for i, kind in enumerate(base.types) if kind == "NoOp"}
-        steps |= {base.names[i] for i in waiting if _read_by(base, i) <= steps}
-        deeper = work.done({call}, flat=True, drop=steps)
-        texts = {tensor: f"{base.names[op]}:{port}" for tensor, (op, port) in ends.items()}
-        moved = {key: deeper.tensors[texts[name]] for key, name in found.tensors.items()}
-        found = Inlined(deeper.graph, moved)
-
-
-def _read_by(base: Graph, op: int) -> set[str]:
-    readers = [*base.consumers.row(op).tolist(), *base.control_consumers.row(op).tolist()]
-    return {base.names[i] for i in readers}
-
-
-def _chain(base: Graph, tensor: str) -> list[str]:
-    """The Identity ops between a result and what computes it."""
-    op, _ = base.tensor(tensor)
-    found = []
-    while base.types[op] == "Identity":
-        found.append(base.names[op])
-        op, _ = base.tensor(base.input_names(op)[0])
-    return found
-
-
-def _through(base: Graph, tensor: str, kind: str) -> tuple[int, int]:
-    op, port = base.tensor(tensor)
-    while base.types[op] == kind:
-        op, port = base.tensor(base.input_names(op)[0])
-    return op, port

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from ...plan.sources import written
 from ...words import counted
 from ..private.eager import eager, is_trackable, keras_built_shapes, keras_inputs
 from ..private.functions import function_name, traces
-from ..run.errors import told
 from .layer_calls import Seen, observed
 
 _Concrete = tf.types.experimental.ConcreteFunction
@@ -77,32 +75,6 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
         if is_keras(thing):
             return _of_keras(thing, signature, training)
         return _of_module(thing, signature, function)
-
-
-def saved_trace(folder: str, signature: str, tags: Any = None) -> Trace:
-    """Returns the function behind a signature of a SavedModel folder.
-
-    Args:
-        folder: the SavedModel of TF2 or TF1.
-        signature: the name of the signature, as ``"serving_default"``.
-        tags: which graph of the SavedModel.
-
-    Raises:
-        OpenError: TensorFlow cannot load the folder, or it has no such signature.
-    """
-    asked = f"open({folder!r}, signature={signature!r})"
-    if not isinstance(signature, str):
-        raise OpenError(
-            asked, "for a SavedModel, signature= is the name of a signature", "Type signature='serving_default'"
-        )
-    with told(OpenError, asked, "TensorFlow cannot load it", "Open it without signature=, as one graph"), eager():
-        loaded = tf.saved_model.load(os.fspath(folder), tags=tags)
-    if signature not in loaded.signatures:
-        raise OpenError(asked, f"it has no signature {signature!r}", _choices("signature", loaded.signatures))
-    code = f"gs.open({folder!r}, signature={signature!r}" + (
-        f", tags={written(tags) or 'tags'})" if tags is not None else ")"
-    )
-    return Trace(loaded.signatures[signature], os.path.basename(folder.rstrip("/")), code, keep=loaded)
 
 
 def _signed(signature: Any) -> str:

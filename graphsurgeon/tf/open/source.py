@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,22 +14,24 @@ from typing import Any
 import tensorflow as tf
 from google.protobuf.message import Message
 
-from ...errors import OpenError, SurgeryError, nearest
+from ...errors import OpenError, SurgeryError, did_you_mean, nearest
 from ...graph.layers import NO_LAYERS
 from ...graph.live import TFGraph
 from ...graph.opened import Opened, Unmade
+from ...graph.signatures import Serving, Signature
 from ...words import counted, few
 from ..copy.imports import import_nodes
-from ..functions.inline import unwrapped
 from ..functions.layer_calls import layers_of
 from ..functions.library import adopt
 from ..functions.lift import arguments_of, lift
-from ..functions.traces import Trace, is_traceable, saved_trace, trace
+from ..functions.traces import Trace, is_traceable, trace
 from ..private.graphs import collection_reader, known_op
 from ..run.errors import told
-from ..values.stored import CheckpointValues, Values, asset_files
+from ..values.checkpoints import Checkpoint
+from ..values.stored import CheckpointValues, KeyedValues, Values, asset_files
 from . import files
 from .dangers import refuse_deadly
+from .signature import served, signature_tensors, signatures
 from .written import written
 
 tf1 = tf.compat.v1
@@ -40,7 +43,12 @@ _ACCEPTED = (
 
 
 def opened(
-    thing: Any, tags: Any = None, signature: Any = None, function: str | None = None, training: bool | None = None
+    thing: Any,
+    tags: Any = None,
+    signature: Any = None,
+    function: str | None = None,
+    training: bool | None = None,
+    raw: bool = False,
 ) -> Opened:
     """Opens a graph from what people have.
 
@@ -48,24 +56,25 @@ def opened(
         thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, a path, or a TF2
             object: ConcreteFunction, `tf.function`, Keras model, `tf.Module`.
         tags: which graph of a SavedModel; not needed where it has one.
-        signature: of a SavedModel folder, the name of a signature whose function is to be opened; of a TF2 object,
-            the `tf.TensorSpec` of its arguments.
+        signature: of a SavedModel, the name of a signature; of a TF2 object, the `tf.TensorSpec` of its arguments.
         function: which function of a `tf.Module`.
         training: whether a Keras model is called for training.
+        raw: a SavedModel as it lies, not what one of its signatures computes.
 
     Raises:
         OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know; a TF2
             object does not say which function is meant.
     """
-    if isinstance(thing, (str, os.PathLike)) and signature is not None:
-        _refuse_options(thing, function=function, training=training)
-        return _from_trace(saved_trace(os.fspath(thing), signature, tags), f"open({os.fspath(thing)!r})", flat=True)
     if is_traceable(thing):
         found = trace(thing, signature, function, bool(training))
         return _from_trace(found, f"open({found.title})")
-    _refuse_options(thing, signature=signature, function=function, training=training)
     if isinstance(thing, (str, os.PathLike)):
-        return _from_path(Path(thing), tags)
+        _refuse_options(thing, function=function, training=training)
+        return _from_path(Path(thing), _Wish(tags, signature, raw))
+    if hasattr(thing, "meta_graphs"):
+        _refuse_options(thing, function=function, training=training)
+        return _from_proto(thing, None, _Wish(tags, signature, raw).asked("SavedModel"), _Wish(tags, signature, raw))
+    _refuse_options(thing, signature=signature, function=function, training=training)
     if isinstance(thing, tf.Graph):
         return Opened(thing, "graph", "gs.open(graph)")
     if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
@@ -73,7 +82,7 @@ def opened(
     if isinstance(thing, Unmade):
         thing.refuse()
     if isinstance(thing, Message):
-        return _from_proto(thing, None, f"open({type(thing).__name__})", tags)
+        return _from_proto(thing, None, f"open({type(thing).__name__})", _Wish(tags))
     raise OpenError(
         f"open({_short(thing)})",
         f"an object of type {type(thing).__name__} cannot be opened as a graph",
@@ -91,19 +100,15 @@ def _refuse_options(thing: Any, **options: Any) -> None:
         )
 
 
-def _from_trace(found: Trace, asked: str, flat: bool = False) -> Opened:
+def _from_trace(found: Trace, asked: str) -> Opened:
     lifted = lift(found.concrete, asked, found.named)
-    graph, outputs = lifted.graph, lifted.outputs
-    if flat:
-        # A signature is one call of the function that was saved: its ops are what people want to see.
-        found_inside = unwrapped(graph, outputs.values())
-        graph, outputs = found_inside.graph, {key: found_inside.tensors[name] for key, name in outputs.items()}
     layers = NO_LAYERS
     if found.model is not None:
         layers = layers_of(found.model, found.seen, found.concrete.graph, arguments_of(found.concrete), lifted)
     return Opened(
-        graph, found.title, found.code, None, lifted.values, lifted.inputs, outputs, packed=lifted.packed, layers=layers
-    )
+        lifted.graph, found.title, found.code, None, lifted.values, lifted.inputs, lifted.outputs,
+        packed=lifted.packed, layers=layers,
+    )  # fmt: skip
 
 
 def _short(thing: Any) -> str:
@@ -111,41 +116,59 @@ def _short(thing: Any) -> str:
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def _from_path(path: Path, tags: Any) -> Opened:
-    asked = f"open({str(path)!r})"
-    folder = path if path.is_dir() else None
-    if folder is not None:
-        path = files.saved_model_file(folder, asked)
+@dataclass(frozen=True)
+class _Wish:
+    """What of a SavedModel is meant.
+
+    Args:
+        tags: which of its graphs.
+        signature: which signature of that.
+        raw: all of it, as it lies.
+    """
+
+    tags: Any = None
+    signature: Any = None
+    raw: bool = False
+
+    def asked(self, thing: str) -> str:
+        """Returns the call with the signature, for messages."""
+        return f"open({thing})" if self.signature is None else f"open({thing}, signature={self.signature!r})"
+
+    def code(self, thing: str) -> str:
+        """Returns the call that opens the same again."""
+        given = {"tags": self.tags, "signature": self.signature, "raw": self.raw or None}
+        return f"gs.open({', '.join([thing, *(f'{k}={v!r}' for k, v in given.items() if v is not None)])})"
+
+
+def _from_path(path: Path, wish: _Wish) -> Opened:
+    given = path
+    asked = wish.asked(repr(str(path)))
+    if path.is_dir():
+        path = files.saved_model_file(path, asked)
     proto = files.parse(files.read_bytes(path, asked), path, asked)
-    out = _from_proto(proto, path, asked, tags)
-    signature = _served(proto, tags, asked) if folder is not None else ""
-    shown = f"{str(folder or path)!r}"
-    return replace(
-        out,
-        title=(folder or path).name,
-        code=f"gs.open({shown})" if tags is None else f"gs.open({shown}, tags={tags!r})",
-        served=(str(folder), signature) if signature else None,
-    )
+    out = _from_proto(proto, path, asked, wish)
+    return replace(out, title=given.name, code=wish.code(repr(str(given))))
 
 
-def _served(saved: Any, tags: Any, asked: str) -> str:
-    """The signature that stands for a SavedModel of TF2; empty where there is none, or no telling which."""
-    meta = _pick(saved, tags, asked)
-    if not meta.object_graph_def.nodes:
-        return ""
-    known = sorted(key for key in meta.signature_def if not key.startswith("__"))
-    return "serving_default" if "serving_default" in known else known[0] if len(known) == 1 else ""
-
-
-def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
+def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opened:
     if hasattr(proto, "meta_graphs"):
-        proto = _pick(proto, tags, asked)
+        proto = _pick(proto, wish.tags, asked)
         folder = path.parent if path is not None else None
         _point_at_assets(proto, folder)
+        known = signatures(proto)
+        name = _signature_of(known, wish.signature, asked)
+        if not wish.raw and name and proto.object_graph_def.nodes:
+            return _from_signature(proto, known, name, folder, asked, wish)
         made = _made(proto.graph_def, asked, proto)
         values = None if made.refusal else _saved_values(proto, folder, made.graph)
-        ends = signature_ends(proto)
-        return replace(made, title="saved model", code="gs.open(saved_model)", values=values, ends=ends)
+        inputs, outputs = signature_tensors(proto, name) if wish.signature is not None else ({}, {})
+        return replace(
+            made, title="saved model", code=wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
+            ends=((), ()) if inputs or outputs else signature_ends(proto), serving=Serving(known),
+        )  # fmt: skip
+    if wish.signature is not None or wish.raw:
+        option = "raw=" if wish.signature is None else "signature="
+        raise OpenError(asked, f"{option} says which part of a SavedModel is meant, and this is none", "Leave it out")
     if hasattr(proto, "graph_def"):
         made = _made(proto.graph_def, asked, proto)
         values = None if made.refusal else _checkpoint_values(proto, path, made.graph)
@@ -157,6 +180,41 @@ def _from_proto(proto: Any, path: Path | None, asked: str, tags: Any) -> Opened:
     if hasattr(proto, "node"):
         return replace(_made(proto, asked), title="graph def", code="gs.open(graph_def)")
     raise OpenError(asked, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
+
+
+def _signature_of(known: Sequence[Signature], wish: Any, asked: str) -> str:
+    """The name of the signature that is meant: the one given, ``serving_default``, the only one, or the first."""
+    names = [one.name for one in known]
+    if wish is None:
+        return names[0] if names else ""
+    if not isinstance(wish, str):
+        how = f"Type signature={(names[0] if names else 'serving_default')!r}"
+        raise OpenError(asked, "for a SavedModel, signature= is the name of a signature", how)
+    if wish not in names:
+        near = did_you_mean(wish, names) + " " if nearest(wish, names) else ""
+        choose = "Choose signature=" + " or ".join(map(repr, sorted(names))) if names else "Open it without signature="
+        raise OpenError(asked, f"it has no signature {wish!r}", near + choose)
+    return wish
+
+
+def _from_signature(
+    meta: Any, known: tuple[Signature, ...], name: str, folder: Path | None, asked: str, wish: _Wish
+) -> Opened:
+    """A SavedModel of TF2 as what one of its signatures computes."""
+    prefix = str(folder / "variables" / "variables") if folder is not None else ""
+    checkpoint = Checkpoint(prefix, asked) if os.path.exists(prefix + ".index") else None
+    found = served(meta, name, str(folder.resolve()) if folder is not None else "", checkpoint, asked)
+    made = _made(found.meta.graph_def, asked, found.meta)
+    notes = tuple(found.notes)
+    if wish.signature is None and name != "serving_default" and len(known) > 1:
+        others = few([repr(one.name) for one in known if one.name != name])
+        notes = (f"this is signature {name!r}, the first by name; signature= opens another: {others}", *notes)
+    return replace(
+        made, title="saved model", code=wish.code("saved_model"), inputs=found.inputs, outputs=found.outputs,
+        values=None if made.refusal else KeyedValues(found.keys, prefix), ends=((), ()),
+        lack="" if checkpoint is not None else "there is no variables/variables.index",
+        serving=Serving(known, name, found.left, notes),
+    )  # fmt: skip
 
 
 def _made(graph_def: Any, asked: str, meta: Any = None) -> Opened:

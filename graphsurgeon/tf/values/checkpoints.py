@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -95,13 +95,19 @@ class Checkpoint:
         """
         if _OBJECTS not in self.shapes:
             return {key: key for key in self.shapes}
-        about = trackable_object_graph_pb2.TrackableObjectGraph()
-        about.ParseFromString(self.read(_OBJECTS).item())
-        held = [a for node in about.nodes for a in node.attributes if a.checkpoint_key.endswith(_VALUE)]
+        held = [a for node in self.objects for a in node.attributes if a.checkpoint_key.endswith(_VALUE)]
         paths = {a.checkpoint_key.removesuffix(_VALUE): a.checkpoint_key for a in held}
         full = [a.full_name.removesuffix(":0") for a in held]
         names = {n: a.checkpoint_key for n, a in zip(full, held, strict=True) if n and full.count(n) == 1}
         return {**names, **paths}
+
+    @cached_property
+    def objects(self) -> Sequence[Any]:
+        """The objects of which an object-based checkpoint holds the values, the one that was saved first; else none."""
+        about = trackable_object_graph_pb2.TrackableObjectGraph()
+        if _OBJECTS in self.shapes:
+            about.ParseFromString(self.read(_OBJECTS).item())
+        return about.nodes
 
     @cached_property
     def labels(self) -> dict[str, str]:

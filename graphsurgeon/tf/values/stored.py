@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -197,6 +198,50 @@ class CheckpointValues:
             if found:
                 return [str(getattr(op, "op", op).name) for op in found[:1]]
         return []
+
+
+class KeyedValues:
+    """Values of a checkpoint by their keys, for variables that no saver of their graph restores.
+
+    Args:
+        keys: variable op -> key.
+        prefix: path of the checkpoint without suffix.
+    """
+
+    def __init__(self, keys: Mapping[str, str], prefix: str) -> None:
+        self._keys, self._prefix = dict(keys), prefix
+
+    def fill(self, session: TFSession) -> None:
+        """Sets the variables of `session`, one batch at a time, then fills its tables.
+
+        Raises:
+            OpenError: a file of the checkpoint is missing or damaged.
+        """
+        assign(session, session.graph, self.stored(), variable_infos(session.graph), "restoring")
+        self.start(session)
+
+    def start(self, session: TFSession) -> None:
+        """Fills the tables that the graph lists."""
+        fill_tables(session, as_found=True)
+
+    def covered(self) -> frozenset[str]:
+        """Returns the names of the variable ops that have a key."""
+        return frozenset(self._keys)
+
+    def untrained(self) -> dict[str, str]:
+        """Returns none: what a checkpoint holds was put there."""
+        return {}
+
+    def stored(self) -> dict[str, Stored]:
+        """Returns variable op -> its value in the checkpoint, unread.
+
+        Raises:
+            OpenError: a file of the checkpoint is missing or damaged.
+        """
+        if not self._keys:
+            return {}
+        checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
+        return {op: checkpoint.stored(key) for op, key in self._keys.items()}
 
 
 def _places(restore: Any) -> dict[str, tuple[str, str]] | None:

@@ -1,0 +1,237 @@
+"""Flat: a graph on paper that is nothing but a call, as what the call computes; nothing is imported or run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from tensorflow.core.framework import node_def_pb2
+
+from ...graph.graph import Graph
+from ...graph.names import free_name, op_name
+from ..functions.calls import Calls
+from ..functions.library import BRANCHING
+
+_LEAD, _TAIL = re.compile(r"^_*(inference|forward|internal)_+"), re.compile(r"_\d+$")
+
+
+class Flat:
+    """Nodes of a graph, in which calls give way to what they compute.
+
+    No function has a name with ``#`` in it: nodes that are called so leave all names to the functions.
+
+    Args:
+        nodes: NodeDefs; they stay as they are.
+        functions: name -> FunctionDef.
+
+    Attributes:
+        nodes: the nodes there are now, by name. A call inside of a function has a name with ``#`` too.
+        names: such a name -> the one it has in the function.
+        stays: a call that stays -> why.
+    """
+
+    def __init__(self, nodes: Iterable[Any], functions: Mapping[str, Any]) -> None:
+        self.nodes: dict[str, Any] = {node.name: copied(node) for node in nodes}
+        self.names: dict[str, str] = {}
+        self.stays: dict[str, str] = {}
+        known = {name: SimpleNamespace(definition=function) for name, function in functions.items()}
+        self._calls = Calls(Graph.read([], owner=SimpleNamespace(_functions=known)))
+        self._moved: dict[str, str] = {}  # result of a call -> the tensor of its function
+        self._waits: dict[str, list[str]] = {}  # call -> the ops after which it is done
+        self._around: dict[str, tuple[str, ...]] = {}  # op -> the functions it is in, the innermost last
+
+    def outer(self, ends: Iterable[str]) -> list[str]:
+        """Takes apart the call that gives all `ends`, as long as there is one; returns the tensors in their places."""
+        found = [self.end(tensor) for tensor in ends]
+        while True:
+            behind = [self._through(tensor) for tensor in found]
+            doers = {op_name(tensor) for tensor in behind}
+            callers = [name for name in doers if self._calls.called(self.nodes[name])]
+            beside = any(self._around.get(name) for name in doers.difference(callers))
+            if len(callers) != 1 or beside or not self._gives_way(callers[0]):
+                return found
+            beside = self.needed(behind).keys() - {callers[0]}
+            self._open(callers[0], {self.names.get(name, name).lower() for name in beside})
+            found = [self.end(tensor) for tensor in behind]
+
+    def inner(self, ends: Iterable[str], exclude: Container[str]) -> None:
+        """Takes apart all calls that `ends` need, but for those in `exclude`, under names of their own."""
+        while True:
+            names = self.needed(ends)
+            todo = [n for n in names if n not in exclude and self._calls.called(self.nodes[n]) and self._gives_way(n)]
+            if not todo:
+                return
+            for call in todo:
+                wish = _TAIL.sub("", _LEAD.sub("", self._calls.called(self.nodes[call]))) or "call"
+                scopes = {self.names.get(name, name).lower().partition("/")[0] for name in self.nodes}
+                self._open(call, (), free_name(wish, lambda s: s.lower() in scopes, as_tensorflow=True) + "/")  # noqa: B023
+
+    def needed(self, ends: Iterable[str]) -> dict[str, None]:
+        """Returns the names of the ops that tensors and ops need, these included."""
+        todo = [op_name(one.removeprefix("^")) for end in ends for one in self._resolved(end)]
+        seen: dict[str, None] = {}
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen[name] = None
+                self._join(self.nodes[name])
+                todo += [op_name(text.removeprefix("^")) for text in self.nodes[name].input]
+        return seen
+
+    def end(self, tensor: str) -> str:
+        """Returns the tensor that is in the place of one."""
+        key = tensor if ":" in tensor else f"{tensor}:0"
+        while key in self._moved:
+            text = self._moved[key]
+            key = text if ":" in text else f"{text}:0"
+        return key
+
+    def effects(self, op: str) -> list[str]:
+        """Returns the ops that do what an op does: of a call that was taken apart, those of its function."""
+        return list(dict.fromkeys(op_name(text.removeprefix("^")) for text in self._resolved(op)))
+
+    # -- one call -------------------------------------------------------------------------------
+
+    def _gives_way(self, call: str) -> bool:
+        node = self.nodes[call]
+        name = self._calls.called(node)
+        if call in self.stays or node.op in BRANCHING:
+            return False
+        if name in self._around.get(call, ()):
+            self.stays[call] = f"its function {name!r} calls itself"
+        elif name not in self._calls.known:
+            self.stays[call] = f"its function {name!r} is not in the file"
+        elif any(v.WhichOneof("value") == "placeholder" for n in self._calls.definition(name).node_def
+                 for v in n.attr.values()):  # fmt: skip
+            self.stays[call] = f"its function {name!r} takes dtypes as parameters"
+        return call not in self.stays
+
+    def _open(self, call: str, taken: Container[str], scope: str = "") -> None:
+        """Puts the nodes of a function in the place of its call, under its own names where none of them is taken."""
+        node = self.nodes.pop(call)
+        self._join(node)
+        function = self._calls.called(node)
+        inner = self._calls.definition(function)
+        if not scope and any(n.name.lower() in taken for n in inner.node_def):
+            scope = f"{self.names.get(call, 'call')}/"
+        data = [text for text in node.input if text[0] != "^"]
+        before = [text for text in node.input if text[0] == "^"]
+        arguments = {a.name: text for a, text in zip(inner.signature.input_arg, data, strict=False)}
+        outputs = {n.name: self._calls.flat_outputs(n) for n in inner.node_def}
+        names = {n.name: scope + n.name for n in inner.node_def}
+        for old in inner.node_def:
+            if self._calls.called(old):  # a function that it calls may have an op of that name
+                names[old.name] = f"#{scope}{old.name}#{len(self.names)}"
+                self.names[names[old.name]] = scope + old.name
+
+        def read(text: str) -> str:
+            if text[0] == "^":
+                outer = arguments.get(text[1:])
+                return f"^{names[text[1:]]}" if outer is None else f"^{op_name(outer)}"
+            op, _, rest = text.partition(":")
+            if op in arguments:
+                return arguments[op]
+            out, _, index = rest.partition(":")
+            return f"{names[op]}:{outputs[op].get(out, 0) + int(index or 0)}"
+
+        for old in inner.node_def:
+            new = copied(old)
+            new.name = names[old.name]
+            new.input[:] = [read(text) for text in old.input]
+            inside = any(op_name(text.removeprefix("^")) in outputs for text in old.input)
+            if before and not inside and old.op != "Const":
+                new.input.extend(before)
+            new.device = new.device or node.device
+            _localise(new, scope, names)
+            self.nodes[new.name] = new
+            self._around[new.name] = (*self._around.get(call, ()), function)
+        acting = {n.name for n in inner.node_def if self._calls.acts(n)}
+        effects = [f"^{names[op]}" for op in dict.fromkeys(inner.control_ret.values()) if op in acting]
+        ends = []
+        for i, out in enumerate(inner.signature.output_arg):
+            text = read(inner.ret[out.name])
+            if effects:
+                name = free_name(f"{scope}result_{i}", self.nodes.__contains__, as_tensorflow=True)
+                self.nodes[name] = node_def_pb2.NodeDef(name=name, op="Identity", input=[text, *effects])
+                self.nodes[name].attr["T"].type = out.type
+                text = f"{name}:0"
+            self._moved[f"{call}:{i}"] = text
+            ends.append(f"^{op_name(text)}")
+        self._waits[call] = effects or list(dict.fromkeys(ends)) or before
+
+    # -- edges ----------------------------------------------------------------------------------
+
+    def _join(self, node: Any) -> None:
+        """Lets a node read and wait for what is in the place of calls."""
+        read: list[str] = []
+        for text in node.input:
+            if text[0] == "^":
+                read += self._resolved(text)
+            else:
+                read.append(self.end(text) if f"{text}:0" in self._moved or text in self._moved else text)
+        data = [text for text in read if text[0] != "^"]
+        read = data + list(dict.fromkeys(text for text in read if text[0] == "^"))
+        if read != list(node.input):
+            node.input[:] = read
+
+    def _resolved(self, end: str) -> Iterator[str]:
+        """Yields what is in the place of a tensor, or of what an op waits for."""
+        if ":" in end:
+            yield self.end(end)
+            return
+        todo = [end]
+        while todo:
+            text = todo.pop()
+            if text.removeprefix("^") in self._waits:
+                todo += self._waits[text.removeprefix("^")]
+            else:
+                yield text
+
+    def _through(self, tensor: str) -> str:
+        """The tensor that a result is, behind the ``Identity`` ops at the end of a function.
+
+        Where these wait for something else that lasts, the result itself.
+        """
+        at, waited = tensor, set()
+        while (node := self.nodes[op_name(at)]).op == "Identity":
+            self._join(node)
+            waited |= self._waited(node)
+            at = self.end(node.input[0])
+        acting = {name for name in waited if self._calls.acts(self.nodes[name])}
+        return at if acting <= {op_name(at)} else tensor
+
+    def _waited(self, node: Any) -> set[str]:
+        """The ops that an op waits for, through those that do nothing but wait."""
+        found: set[str] = set()
+        todo = [text[1:] for text in node.input if text[0] == "^"]
+        while todo:
+            name = todo.pop()
+            if name in found:
+                continue
+            other = self.nodes[name]
+            self._join(other)
+            if other.op == "NoOp":
+                todo += [text[1:] for text in other.input]
+            else:
+                found.add(name)
+        return found
+
+
+def copied(node: Any) -> Any:
+    """Returns a copy of a NodeDef."""
+    new = node_def_pb2.NodeDef()
+    new.CopyFrom(node)
+    return new
+
+
+def _localise(node: Any, scope: str, names: Mapping[str, str]) -> None:
+    """Colocation inside a function body is by the body's own names."""
+    if "_class" in node.attr:
+        places = [place.removeprefix(b"loc:@").decode(errors="replace") for place in node.attr["_class"].list.s]
+        node.attr["_class"].list.s[:] = [f"loc:@{names[place]}".encode() for place in places if place in names]
+        if not node.attr["_class"].list.s:
+            del node.attr["_class"]
+    if scope and "frame_name" in node.attr:
+        node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s

@@ -1,0 +1,466 @@
+"""Signature: what a SavedModel of TF2 serves, as a plain graph made of its protos: nothing is loaded or run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import node_def_pb2, variable_pb2
+from tensorflow.core.protobuf import meta_graph_pb2, struct_pb2
+
+from ...errors import OpenError
+from ...graph.graph import TensorInfo
+from ...graph.names import free_name, op_name
+from ...graph.signatures import Signature
+from ...words import few
+from ..functions.library import referred
+from ..private.graphs import op_definition
+from ..values.checkpoints import Checkpoint
+from ..values.stored import asset_files
+from .facts import dtype_name
+from .flat import Flat, copied
+
+tf1 = tf.compat.v1
+_INIT = "__saved_model_init_op"
+_PARTS = ("/Assign", "/Initializer/key", "/Initializer/value", "/IsInitialized", "/Read/ReadVariableOp")
+
+
+@dataclass
+class Served:
+    """A signature or a function of a SavedModel as a plain graph.
+
+    Args:
+        meta: the MetaGraph: its graph, the functions it calls, its variables and what fills its tables.
+        inputs: argument -> name of its tensor.
+        outputs: result -> name of its tensor.
+        keys: variable op -> key of its value in the checkpoint.
+        left: how many ops of the file are not in it: those that save, restore and serve something else.
+        notes: what to know of it.
+    """
+
+    meta: Any
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    keys: dict[str, str] = field(default_factory=dict)
+    left: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def signatures(meta: Any) -> tuple[Signature, ...]:
+    """Returns the signatures of a MetaGraph, sorted by name, ``serving_default`` first."""
+    names = sorted((n for n in meta.signature_def if not n.startswith("__")), key=lambda n: (n != "serving_default", n))
+    return tuple(
+        Signature(name, _said(meta.signature_def[name].inputs), _said(meta.signature_def[name].outputs))
+        for name in names
+    )
+
+
+def _said(infos: Mapping[str, Any]) -> dict[str, TensorInfo]:
+    return {key: TensorInfo(dtype_name(info.dtype), _dims(info.tensor_shape)) for key, info in sorted(infos.items())}
+
+
+def _dims(shape: Any) -> tuple[int | None, ...] | None:
+    return None if shape.unknown_rank else tuple(None if d.size < 0 else d.size for d in shape.dim)
+
+
+def served(meta: Any, name: str, folder: str, checkpoint: Checkpoint | None, asked: str) -> Served:
+    """Returns what a signature computes as a graph of its own.
+
+    Its arguments are placeholders that are called as they are, its variables have the names of the object graph, its
+    ops those that they have in their function.
+
+    Args:
+        meta: the MetaGraphDef of a SavedModel.
+        name: a signature that it has.
+        folder: where it lies, for its assets.
+        checkpoint: the values of its variables; None where there are none.
+        asked: the request, for messages.
+
+    Raises:
+        OpenError: the signature names no tensor of the graph.
+    """
+    inputs, outputs = signature_tensors(meta, name)
+    there = {node.name for node in meta.graph_def.node}
+    for node in meta.graph_def.node:
+        absent = [text for text in node.input if op_name(text.removeprefix("^")) not in there]
+        if absent:
+            how = "Fetch or write the file again"
+            raise OpenError(asked, f"op {node.name!r} reads {absent[0]!r}, which is not in the graph", how)
+    lost = [f"{key!r} is tensor {text!r}" for key, text in {**inputs, **outputs}.items() if op_name(text) not in there]
+    if lost or not outputs:
+        wrong = f"signature {name!r} names tensors that are not in the graph: {few(lost)}"
+        raise OpenError(
+            asked, wrong if lost else f"signature {name!r} names no result", "Open another signature, or the file as it lies: raw=True"
+        )
+    return _Work(meta, folder, checkpoint).served(inputs, outputs)
+
+
+def signature_tensors(meta: Any, name: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns the tensors of the graph that a signature feeds and fetches, by argument and result."""
+    return _parts(meta.signature_def[name].inputs), _parts(meta.signature_def[name].outputs)
+
+
+def _parts(infos: Mapping[str, Any]) -> dict[str, str]:
+    """The tensors of a signature by name; parts of a composite have theirs behind the key."""
+    found = {}
+    for key, info in sorted(infos.items()):
+        if info.WhichOneof("encoding") == "coo_sparse":
+            sparse = info.coo_sparse
+            found[f"{key}_indices"] = sparse.indices_tensor_name
+            found[f"{key}_values"] = sparse.values_tensor_name
+            found[f"{key}_dense_shape"] = sparse.dense_shape_tensor_name
+        elif info.WhichOneof("encoding") == "composite_tensor":
+            parts = [part.name for part in info.composite_tensor.components]
+            found.update(zip(_suffixed(key, info.composite_tensor.type_spec, len(parts)), parts, strict=True))
+        else:
+            found[key] = info.name
+    return found
+
+
+def _suffixed(key: str, spec: Any, count: int) -> list[str]:
+    if spec.type_spec_class == struct_pb2.TypeSpecProto.RAGGED_TENSOR_SPEC:
+        splits = [f"row_splits_{i}" for i in range(count - 1)] if count > 2 else ["row_splits"]
+        names = ["values", *splits]
+    elif spec.type_spec_class == struct_pb2.TypeSpecProto.INDEXED_SLICES_SPEC:
+        names = ["values", "indices", "dense_shape"][:count]
+    else:
+        names = [str(i) for i in range(count)]
+    return [f"{key}_{name}" for name in names]
+
+
+class _Work:
+    """Makes a graph of a part of a SavedModel's."""
+
+    def __init__(self, meta: Any, folder: str, checkpoint: Checkpoint | None) -> None:
+        self.meta, self.folder, self.checkpoint = meta, folder, checkpoint
+        self.functions = {function.signature.name: function for function in meta.graph_def.library.function}
+        self.notes: list[str] = []
+
+    def served(self, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Served:
+        assets = self._assets()
+        nodes = {node.name: assets.get(node.name, node) for node in self.meta.graph_def.node}
+        number = {name: i for i, name in enumerate(nodes)}
+        # Until it is known what the functions bring, the graph's own ops have names that no function has.
+        temporary = {name: f"#{i}" for name, i in number.items()}
+        origin = {new: name for name, new in temporary.items()}
+        renamed = []
+        for node in nodes.values():
+            new = copied(node)
+            new.name = f"#{number[node.name]}"
+            new.input[:] = [_renumbered(text, number) for text in node.input]
+            _place(new, temporary)
+            renamed.append(new)
+        flat = Flat(renamed, self.functions)
+        ends = flat.outer(_renumbered(text, number) for text in outputs.values())
+        taken = {key: _renumbered(text, number) for key, text in inputs.items()}
+        main = flat.needed([*ends, *taken.values()])
+        handles = [name for name in main if name in origin and _is_handle(flat.nodes[name])]
+        fills = self._fills(nodes, number, flat, set(handles))
+        makers = flat.needed(handles)
+        flat.inner([*handles, *fills], main.keys() - makers.keys())
+        fills = [op for fill in fills for op in flat.effects(fill)]
+        needed = flat.needed([*ends, *taken.values(), *fills])
+        ends = [flat.end(tensor) for tensor in ends]
+        own = [name for name in needed if name in origin]
+        handles = [name for name in own if flat.nodes[name].op == "VarHandleOp"]
+        order = {name: self._objects.get(origin[name], len(number)) for name in handles}
+        variables = {name: origin[name] for name in sorted(handles, key=lambda n: (order[n], int(n[1:])))}
+        names = self._names(flat, own, origin, {tensor: key for key, tensor in taken.items()}, variables)
+        new = {name: names.get(name, flat.names.get(name, name)) for name in needed}
+        placed = [name for name in flat.nodes if name in needed]
+        made = meta_graph_pb2.MetaGraphDef()
+        made.meta_info_def.CopyFrom(self.meta.meta_info_def)
+        made.graph_def.versions.CopyFrom(self.meta.graph_def.versions)
+        keys = self._variables(made, {new[name]: (flat.nodes[name], origin[name]) for name in variables})
+        for name in placed:
+            if name not in variables:
+                made.graph_def.node.append(_named(flat.nodes[name], new))
+        self._library(made)
+        if fills:
+            made.collection_def[tf1.GraphKeys.TABLE_INITIALIZERS].node_list.value.extend(new[op] for op in fills)
+        paths = [f"{new[temporary[name]]}:0" for name in assets if temporary[name] in needed]
+        if paths:
+            made.collection_def[tf1.GraphKeys.ASSET_FILEPATHS].node_list.value.extend(paths)
+        for call, why in flat.stays.items():
+            if call in needed:
+                self.notes.append(f"{new[call]!r} stays one box: {why}")
+        kept = {origin[name] for name in own} | {op_name(text) for text in outputs.values()}
+        return Served(
+            made,
+            {key: _moved(tensor, new) for key, tensor in taken.items()},
+            {key: _moved(tensor, new) for key, tensor in zip(outputs, ends, strict=True)},
+            keys,
+            len(nodes) - len(kept & nodes.keys()),
+            self.notes,
+        )
+
+    def _fills(self, nodes: Any, number: Mapping[str, int], flat: Flat, handles: set[str]) -> list[str]:
+        """The ops that the loader runs once and that work on one of these handles."""
+        if _INIT not in self.meta.signature_def:
+            return []
+        start = op_name(self.meta.signature_def[_INIT].outputs[_INIT].name)
+        todo, seen, found = [start] if start in nodes else [], set(), []
+        while todo:
+            name = todo.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if nodes[name].op in ("NoOp", "Identity"):
+                todo += [op_name(text.removeprefix("^")) for text in nodes[name].input]
+            elif handles.intersection(flat.needed([f"#{number[name]}"])):
+                found.append(f"#{number[name]}")
+        return sorted(found)
+
+    def _assets(self) -> dict[str, Any]:
+        """Op that gives the path of an asset -> a constant of that path.
+
+        The path is a placeholder that an init op puts into a variable of its own; who reads that reads the path.
+        """
+        nodes = {node.name: node for node in self.meta.graph_def.node}
+        files = {op_name(a.tensor_info.name): a.filename for a in asset_files(self.meta)}
+
+        def file(text: str) -> str:
+            while text not in files and nodes[text].op == "Identity":
+                text = op_name(nodes[text].input[0])
+            return files.get(text, "")
+
+        kept = {op_name(node.input[0]): file(op_name(node.input[1])) for node in nodes.values()
+                if node.op == "AssignVariableOp"}  # fmt: skip
+        read = {node.name: kept[op_name(node.input[0])] for node in nodes.values()
+                if node.op == "ReadVariableOp" and kept.get(op_name(node.input[0]))}  # fmt: skip
+        found = {}
+        for name, filename in {**files, **read}.items():
+            path = os.path.join(self.folder, "assets", filename)
+            found[name] = _text(name, path.encode())
+        return found
+
+    # -- names ----------------------------------------------------------------------------------
+
+    def _names(
+        self, flat: Flat, own: Sequence[str], origin: Mapping[str, str], arguments: Mapping[str, str],
+        variables: Mapping[str, str],
+    ) -> dict[str, str]:  # fmt: skip
+        """The names of the graph's own ops: arguments and variables as they are called, the rest as it was."""
+        given = {flat.names.get(name, name).lower() for name in flat.nodes}
+        wishes = {name: self._called(origin[name]) for name in variables}
+        often = list(wishes.values())
+        found = {}
+
+        def free(wish: str, parts: Sequence[str] = ()) -> str:
+            def taken(name: str) -> bool:
+                return any(name.lower() + part.lower() in given for part in ("", *parts))
+
+            name = free_name(wish, taken, as_tensorflow=True)
+            given.update(name.lower() + part.lower() for part in ("", *parts))
+            return name
+
+        for name in sorted(own, key=lambda n: (f"{n}:0" not in arguments, n not in variables, int(n[1:]))):
+            if f"{name}:0" in arguments:
+                found[name] = free(plain(arguments[f"{name}:0"]))
+            elif name in variables:
+                wish = wishes[name]
+                if often.count(wish) > 1:
+                    wish = self._path(origin[name]) or wish
+                found[name] = free(plain(wish), _PARTS)
+            else:
+                found[name] = free(origin[name])
+        return found
+
+    def _called(self, handle: str) -> str:
+        """What the object graph calls the variable of a handle; its own name where that says nothing."""
+        held = self._objects.get(handle)
+        return str(self.meta.object_graph_def.nodes[held].variable.name if held is not None else "") or handle
+
+    def _path(self, handle: str) -> str:
+        held = self._objects.get(handle)
+        return "" if held is None else self._paths.get(held, "")
+
+    @cached_property
+    def _objects(self) -> dict[str, int]:
+        """Variable handle -> number of its object: the functions say which object each thing is that they capture."""
+        objects, found = self.meta.object_graph_def, {}
+        odd = set()
+        for node in self.meta.graph_def.node:
+            function = node.attr["f"].func.name if "f" in node.attr else ""
+            if function not in objects.concrete_functions:
+                continue
+            bound = list(objects.concrete_functions[function].bound_inputs)
+            data = [op_name(text) for text in node.input if text[0] != "^"]
+            if len(bound) > len(data):
+                odd.add(function)
+                continue
+            for name, number in zip(data[len(data) - len(bound) :], bound, strict=True):
+                found[name] = number
+        handles = {node.name: node for node in self.meta.graph_def.node if node.op == "VarHandleOp"}
+        for name, node in handles.items():
+            number = found.get(name)
+            if number is None:
+                continue
+            held = objects.nodes[number].variable if 0 <= number < len(objects.nodes) else None
+            if held is None or held.dtype != node.attr["dtype"].type or held.shape != node.attr["shape"].shape:
+                odd.add(name)
+                del found[name]
+        if odd:
+            self.notes.append(
+                f"the object graph does not fit the functions ({few(map(repr, sorted(odd)))}): such variables keep the "
+                "names they have in the graph"
+            )
+        return {name: number for name, number in found.items() if name in handles}
+
+    @cached_property
+    def _paths(self) -> dict[int, str]:
+        """Object -> the shortest way to it from the one that was saved."""
+        nodes = self.meta.object_graph_def.nodes
+        found, todo = {0: ""}, [0]
+        for at in todo:
+            for child in nodes[at].children:
+                if child.node_id not in found and 0 <= child.node_id < len(nodes):
+                    found[child.node_id] = f"{found[at]}/{child.local_name}".strip("/")
+                    todo.append(child.node_id)
+        return found
+
+    # -- variables ------------------------------------------------------------------------------
+
+    @cached_property
+    def _keys(self) -> dict[int, str]:
+        """Object -> key of its value: the checkpoint has an object graph too, with the same names of children."""
+        if self.checkpoint is None:
+            return {}
+        nodes, saved = self.meta.object_graph_def.nodes, self.checkpoint.objects
+        found: dict[int, str] = {}
+        seen, todo = {0}, [(0, 0)] if saved and nodes else []
+        for mine, theirs in todo:
+            for attribute in saved[theirs].attributes:
+                if attribute.checkpoint_key in self.checkpoint.shapes:
+                    found.setdefault(mine, attribute.checkpoint_key)
+            children = {child.local_name: child.node_id for child in saved[theirs].children}
+            for child in nodes[mine].children:
+                if child.local_name in children and child.node_id not in seen and child.node_id < len(nodes):
+                    seen.add(child.node_id)
+                    todo.append((child.node_id, children[child.local_name]))
+        return found
+
+    def _variables(self, made: Any, handles: Mapping[str, tuple[Any, str]]) -> dict[str, str]:
+        """Makes variables of handles: what reads and sets them, and the collections where an optimizer looks."""
+        graph = made.graph_def
+        keys: dict[str, str] = {}
+        prefix = "" if self.checkpoint is None else self.checkpoint.prefix
+        objects = self.meta.object_graph_def.nodes
+        for name, (node, handle) in handles.items():
+            number = self._objects.get(handle)
+            key = self._keys.get(number, "") if number is not None else self._key_of(handle)
+            node = _named(node, {node.name: name})
+            node.attr["shared_name"].s = name.encode()
+            graph.node.append(node)
+            dtype, shape = node.attr["dtype"], node.attr["shape"]
+            if key and not keys:
+                graph.node.append(_text("checkpoint/prefix", prefix.encode()))
+                graph.node.append(_text("checkpoint/whole", [b""]))
+            value = f"{name}/Initializer/value"
+            if key:
+                keys[name] = key
+                graph.node.append(_text(f"{name}/Initializer/key", [key.encode()]))
+                read = graph.node.add(name=value, op="RestoreV2")
+                read.input.extend(["checkpoint/prefix", f"{name}/Initializer/key", "checkpoint/whole"])
+                read.attr["dtypes"].list.type.append(dtype.type)
+                read.attr["_output_shapes"].list.shape.add().CopyFrom(shape.shape)
+            else:
+                read = graph.node.add(name=value, op="Placeholder")
+                read.attr["dtype"].CopyFrom(dtype)
+                read.attr["shape"].CopyFrom(shape)
+            assign = graph.node.add(name=f"{name}/Assign", op="AssignVariableOp", input=[name, value])
+            assign.attr["dtype"].CopyFrom(dtype)
+            there = graph.node.add(name=f"{name}/IsInitialized", op="VarIsInitializedOp", input=[name])
+            there.attr["_output_shapes"].list.shape.add()
+            tell = graph.node.add(name=f"{name}/Read/ReadVariableOp", op="ReadVariableOp", input=[name])
+            tell.attr["dtype"].CopyFrom(dtype)
+            tell.attr["_output_shapes"].list.shape.add().CopyFrom(shape.shape)
+            about = variable_pb2.VariableDef(
+                variable_name=f"{name}:0", initializer_name=assign.name, initial_value_name=f"{value}:0",
+                snapshot_name=f"{tell.name}:0", is_resource=True,
+                trainable=objects[number].variable.trainable if number is not None else False,
+            )  # fmt: skip
+            written = about.SerializeToString()
+            made.collection_def[tf1.GraphKeys.GLOBAL_VARIABLES].bytes_list.value.append(written)
+            if about.trainable:
+                made.collection_def[tf1.GraphKeys.TRAINABLE_VARIABLES].bytes_list.value.append(written)
+        return keys
+
+    def _key_of(self, name: str) -> str:
+        """The key of a variable that only its name is known of."""
+        return self.checkpoint.names.get(name, "") if self.checkpoint is not None else ""
+
+    def _library(self, made: Any) -> None:
+        """Takes along the functions that are still called, with their gradients."""
+        library, have = self.meta.graph_def.library, self.functions
+        gradients = {g.function_name: g.gradient_func for g in library.gradient}
+        todo = [name for node in made.graph_def.node for name in referred(node, have)]
+        kept: set[str] = set()
+        while todo:
+            name = todo.pop()
+            if name not in kept and name in have:
+                kept.add(name)
+                todo += [other for node in have[name].node_def for other in referred(node, have)]
+                todo.append(gradients.get(name, ""))
+        made.graph_def.library.function.extend(f for f in library.function if f.signature.name in kept)
+        made.graph_def.library.gradient.extend(g for g in library.gradient if g.function_name in kept)
+
+
+def plain(name: str) -> str:
+    """Returns a name as an op can have it: without its output, and without characters that ops cannot have."""
+    clean = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name.removesuffix(":0"))
+    return clean if re.match(r"[A-Za-z0-9.]", clean) else f"arg{clean}"
+
+
+def _is_handle(node: Any) -> bool:
+    """Whether an op gives a handle: of a variable or a table, or it is a call that makes one."""
+    about = op_definition(node.op)
+    types = {out.type for out in about.output_arg} if about is not None else set()
+    types |= set(node.attr["Tout"].list.type) if "Tout" in node.attr else set()
+    return bool(types & {tf.resource.as_datatype_enum, tf.variant.as_datatype_enum})
+
+
+def _renumbered(text: str, number: Mapping[str, int]) -> str:
+    lead = "^" if text[0] == "^" else ""
+    name, colon, port = text.removeprefix("^").partition(":")
+    return f"{lead}#{number[name]}{colon}{port}"
+
+
+def _moved(text: str, new: Mapping[str, str]) -> str:
+    name, _, port = text.partition(":")
+    return f"{new[name]}:{port or 0}"
+
+
+def _named(node: Any, new: Mapping[str, str]) -> Any:
+    """A node under its new name, that reads others by theirs."""
+    node.name = new.get(node.name, node.name)
+    for i, text in enumerate(node.input):
+        lead = "^" if text[0] == "^" else ""
+        name, colon, port = text.removeprefix("^").partition(":")
+        if name in new and new[name] != name:
+            node.input[i] = f"{lead}{new[name]}{colon}{port}"
+    _place(node, new)
+    return node
+
+
+def _place(node: Any, new: Mapping[str, str]) -> None:
+    """Lets a node be placed with others by their new names; those that are not there are left out."""
+    if "_class" not in node.attr:
+        return
+    places = [place.decode(errors="replace").removeprefix("loc:@") for place in node.attr["_class"].list.s]
+    node.attr["_class"].list.s[:] = [f"loc:@{new[place]}".encode() for place in places if place in new]
+    if not node.attr["_class"].list.s:
+        del node.attr["_class"]
+
+
+def _text(name: str, value: bytes | list[bytes]) -> Any:
+    """A constant of text."""
+    node = node_def_pb2.NodeDef(name=name, op="Const")
+    node.attr["dtype"].type = tf.string.as_datatype_enum
+    node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.string))
+    return node
