@@ -76,7 +76,7 @@ def opened(corpus: Any, id: str) -> tuple[Any, Any]:
     """Returns the editor of an item, and what to give as values."""
     item = corpus.item(id)
     tags = item["run"].get("tags")
-    ed = gs.open(corpus.path(id), tags=tags) if tags else gs.open(corpus.path(id))
+    ed = gs.open(corpus.path(id), tags=tags, raw=True)
     if not item["run"].get("fill_rule"):
         return ed, ed if ed.snapshot.state.variables else None
     values = {}

@@ -14,7 +14,9 @@ from ...graph.names import free_name, op_name
 from ..functions.calls import Calls
 from ..functions.library import BRANCHING
 
+#: Of the name of a function: what TensorFlow puts before and behind that of the user, and what an op cannot have.
 _LEAD, _TAIL = re.compile(r"^_*(inference|forward|internal)_+"), re.compile(r"_\d+$")
+_ODD = re.compile(r"^[^A-Za-z0-9]+|[^A-Za-z0-9_]")
 
 
 class Flat:
@@ -49,8 +51,8 @@ class Flat:
             behind = [self._through(tensor) for tensor in found]
             doers = {op_name(tensor) for tensor in behind}
             callers = [name for name in doers if self._calls.called(self.nodes[name])]
-            beside = any(self._around.get(name) for name in doers.difference(callers))
-            if len(callers) != 1 or beside or not self._gives_way(callers[0]):
+            others = any(self._around.get(name) for name in doers.difference(callers))
+            if len(callers) != 1 or others or not self._gives_way(callers[0]):
                 return found
             beside = self.needed(behind).keys() - {callers[0]}
             self._open(callers[0], {self.names.get(name, name).lower() for name in beside})
@@ -64,7 +66,8 @@ class Flat:
             if not todo:
                 return
             for call in todo:
-                wish = _TAIL.sub("", _LEAD.sub("", self._calls.called(self.nodes[call]))) or "call"
+                wish = _TAIL.sub("", _LEAD.sub("", self._calls.called(self.nodes[call])))
+                wish = _ODD.sub("", wish) or "call"
                 scopes = {self.names.get(name, name).lower().partition("/")[0] for name in self.nodes}
                 self._open(call, (), free_name(wish, lambda s: s.lower() in scopes, as_tensorflow=True) + "/")  # noqa: B023
 

@@ -166,9 +166,8 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
             made, title="saved model", code=wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
             ends=((), ()) if inputs or outputs else signature_ends(proto), serving=Serving(known),
         )  # fmt: skip
-    if wish.signature is not None or wish.raw:
-        option = "raw=" if wish.signature is None else "signature="
-        raise OpenError(asked, f"{option} says which part of a SavedModel is meant, and this is none", "Leave it out")
+    if wish.signature is not None:
+        raise OpenError(asked, "signature= says which part of a SavedModel is meant, and this is none", "Leave it out")
     if hasattr(proto, "graph_def"):
         made = _made(proto.graph_def, asked, proto)
         values = None if made.refusal else _checkpoint_values(proto, path, made.graph)

@@ -89,7 +89,7 @@ class Words(tf.Module):
 @pytest.mark.parametrize("inline", [True, False])
 def test_a_part_of_a_saved_model_brings_what_fills_its_table(tmp_path, inline):
     tf.saved_model.save(Words(), str(tmp_path))
-    src = gs.open(str(tmp_path), inline=inline)
+    src = gs.open(str(tmp_path), raw=True, inline=inline)
     find = next(n for i, n in enumerate(src.snapshot.names) if src.snapshot.types[i] in ("LookupTableFindV2", CALL)
                 and any("hash_table" in t for t in src.snapshot.input_names(i))
                 and any("words" in t or "Lower" in t for t in src.snapshot.input_names(i)))  # fmt: skip

@@ -259,11 +259,11 @@ def test_a_keras_model_is_a_function_that_returns_what_the_model_returns(kind):
 def test_saved_models(tmp_path):
     source = keras_model("lstm")
     source.export(str(tmp_path), verbose=False)
-    f = gs.open(tmp_path).function({"x": "serve_x:0"}, "StatefulPartitionedCall:0")
-    np.testing.assert_array_equal(f(FEEDS["lstm"]), source(FEEDS["lstm"]))
+    f = gs.open(tmp_path).function()
+    np.testing.assert_array_equal(f(FEEDS["lstm"])["output_0"], source(FEEDS["lstm"]))
     assert len(f.trainable_variables) == 5
     with tf.GradientTape() as tape:
-        y = f(FEEDS["lstm"])
+        y = f(FEEDS["lstm"])["output_0"]
     assert all(g is not None for g in tape.gradient(y, f.trainable_variables))
 
 

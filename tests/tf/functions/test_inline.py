@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.errors import OpenError, PlanError, SelectionError
+from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.tf.functions import library as functions
 from tests.graphs import look, tiny
 from tests.refusal import refuses
-from tests.tf2 import ROWS, SEQUENCES, Loop, Net, Words, keras_model
+from tests.tf2 import ROWS, Loop, Net
 
 tf1 = tf.compat.v1
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
@@ -256,7 +255,7 @@ def test_saved_models_restore_all_values(tmp_path):
     net = Net()
     net.b.assign([3.0, 2.0, 1.0])
     tf.saved_model.save(net, str(tmp_path), signatures=net.forward)
-    ed = gs.open(tmp_path)
+    ed = gs.open(tmp_path, raw=True)
     feeds, want = {"serving_default_x:0": ROWS}, net.forward(ROWS)
     held = {n: ed.session().run(f"{n}/Read/ReadVariableOp:0") for n in ed.select(op="VarHandleOp").names}
     assert {k: v.tolist() for k, v in held.items()} == {v.name[:-2]: v.numpy().tolist() for v in net.variables}
@@ -266,68 +265,3 @@ def test_saved_models_restore_all_values(tmp_path):
     assert len(product) == 2
     y = next(n for n in flat.snapshot.names if n.endswith("/Identity_1") and n.count("/") == 1)
     np.testing.assert_allclose(flat.session().run(f"{y}:0", feeds), want["y"], rtol=1e-6)
-
-
-def test_a_signature_opens_as_its_ops(tmp_path):
-    net = Net()
-    tf.saved_model.save(net, str(tmp_path), signatures={"serving_default": net.forward})
-    ed = gs.open(str(tmp_path), signature="serving_default")
-    assert ed.title == tmp_path.name
-    assert {"x", "layer/w", "layer/b", "out"} <= set(ed.snapshot.names)
-    assert (ed.inputs, sorted(ed.outputs)) == ({"x": "x:0"}, ["twice", "y"])
-    assert len(calls(ed)) == 2  # the calls inside the function stay
-    got, want = ed.session().run(ed.outputs, {"x:0": ROWS}), net.forward(ROWS)
-    np.testing.assert_array_equal(got["y"], want["y"])
-    np.testing.assert_array_equal(got["twice"], want["twice"])
-    assert "signature='serving_default'" in ed.plan().to_code()
-    with ed.graph.as_default():
-        made = tf1.gradients(ed.tensor(ed.outputs["y"]), tf1.trainable_variables())
-    with tf.GradientTape() as tape:
-        y = net.forward(ROWS)["y"]
-    fresh = gs.open(str(tmp_path), signature="serving_default")
-    assert len(fresh.graph.get_collection("trainable_variables")) == 2
-    names = [v.op.name for v in ed.graph.get_collection("trainable_variables")]
-    with tf1.Session(graph=ed.graph) as session:
-        session.run([v.initializer for v in ed.graph.get_collection("variables")])
-        got = dict(zip(names, session.run(made, {"x:0": ROWS}), strict=True))
-    np.testing.assert_allclose(got["layer/w"], tape.gradient(y, net.w), rtol=1e-6)
-    inlined = gs.open(str(tmp_path), signature="serving_default", inline=True)
-    assert not calls(inlined)
-
-
-def test_a_signature_with_a_table(tmp_path):
-    words = Words()
-    tf.saved_model.save(words, str(tmp_path))
-    given = ["b", "?"]
-    ed = gs.open(tmp_path, signature="serving_default")
-    got = ed.session().run(ed.outputs, {ed.inputs["words"]: given})
-    np.testing.assert_array_equal(got["output_0"], words(tf.constant(given))[0])
-    whole = gs.open(tmp_path)
-    call = "StatefulPartitionedCall"
-    np.testing.assert_array_equal(whole.session().run(f"{call}:0", {"serving_default_words:0": given}), got["output_0"])
-
-
-def test_an_exported_keras_model(tmp_path):
-    model = keras_model("lstm")
-    model.export(str(tmp_path), verbose=False)
-    ed = gs.open(tmp_path, signature="serve")
-    assert any(n.endswith("MatMul") for n in ed.snapshot.names)
-    got = ed.session().run(ed.outputs, {ed.inputs["x"]: SEQUENCES})
-    np.testing.assert_array_equal(got["output_0"], model(SEQUENCES))
-
-
-@pytest.mark.parametrize("given", ["serve", 3])
-def test_a_signature_that_is_not_there(tmp_path, given):
-    net = Net()
-    tf.saved_model.save(net, str(tmp_path), signatures={"a": net.forward, "b": net.counted})
-    words = ("it has no signature 'serve'", "Choose signature='a' or 'b'") if given == "serve" else (
-        "signature= is the name of a signature", "Type signature='serving_default'")  # fmt: skip
-    with refuses(OpenError, f"open({str(tmp_path)!r}, signature={given!r})", *words):
-        gs.open(tmp_path, signature=given)
-
-
-def test_a_folder_that_tensorflow_cannot_load(tmp_path):
-    with refuses(OpenError, "signature='a'): TensorFlow cannot load it: ", "Open it without signature="):
-        gs.open(tmp_path, signature="a")
-    with refuses(OpenError, "function='f'): function= says which function", "has none"):
-        gs.open(tmp_path, signature="a", function="f")

@@ -111,6 +111,7 @@ def test_what_is_seen_is_the_body_with_names_people_know(folders):
     assert (ed.inputs, sorted(ed.outputs)) == ({"x": "x:0"}, ["twice", "y"])
     assert ed.opened.ends == (("x:0",), tuple(ed.outputs.values()))
     assert len(calls(ed)) == 2  # those inside the function stay
+    assert not calls(gs.open(folders / "net", inline=True))
     infos = ed.snapshot.state.variables
     assert {name: (v.shape, v.trainable) for name, v in infos.items()} == {
         "layer/w": ("(2, 3)", True), "layer/b": ("(3,)", True)
@@ -122,7 +123,7 @@ def test_what_is_seen_is_the_body_with_names_people_know(folders):
     assert "signature    serving_default; others: counted" in text
     assert "ops that save, restore or serve others; raw=True shows them" in text
     raw = gs.open(folders / "net", raw=True)
-    kept = sum(name in ("x", "layer/w", "layer/b") or kind == "Const" and "/" not in name
+    kept = sum(name in ("x", "layer/w", "layer/b") or (kind == "Const" and "/" not in name)
                for name, kind in zip(ed.snapshot.names, ed.snapshot.types, strict=True))  # fmt: skip
     assert f"left out     {len(raw) - kept - 1} ops" in text  # and the call itself, which is taken apart
 

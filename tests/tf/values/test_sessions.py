@@ -89,7 +89,7 @@ def saved_counter(folder):
     """Opens it as a SavedModel; returns the editor, the names of y and key, and of the call that lets w grow."""
     module = Counter()
     tf.saved_model.save(module, str(folder), signatures={"look": module.look, "grow": module.grow})
-    ed = gs.open(folder)
+    ed = gs.open(folder, raw=True)
     reads = {ed.op(name).inputs[0].name: name for name in ed.select(op="StatefulPartitionedCall").names}
     return ed, f"{reads['look_key:0']}:0", f"{reads['grow_by:0']}:0"
 
