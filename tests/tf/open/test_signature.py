@@ -263,20 +263,6 @@ def test_a_body_that_is_not_in_the_library_stays_a_box(folders, tmp_path):
     assert "is not in the file" in str(ed)
 
 
-def test_a_function_that_calls_itself_stays_a_box(folders, tmp_path):
-    def turning(meta):
-        forward, wrapper = body(meta, "__inference_forward"), body(meta, "signature_wrapper_forward")
-        call = next(node for node in wrapper.node_def if node.op == "StatefulPartitionedCall")
-        wrapper.node_def.remove(next(node for node in wrapper.node_def if node is call or node.name == call.name))
-        wrapper.node_def.add().CopyFrom(call)
-        wrapper.node_def[-1].attr["f"].func.name = wrapper.signature.name
-        meta.graph_def.library.function.remove(forward)
-
-    ed = gs.open(changed(folders, tmp_path, turning))
-    assert calls(ed)
-    assert "calls itself" in str(ed)
-
-
 def test_a_signature_that_names_no_tensor(folders, tmp_path):
     def lost(meta):
         meta.signature_def["serving_default"].outputs["y"].name = "nowhere:0"
