@@ -87,7 +87,7 @@ def compare(
     Raises:
         OpenError: one of them cannot be read.
         SelectionError: there is no such tensor.
-        PlanError: nothing to compare, or a feed that cannot be made up.
+        PlanError: nothing to compare, a feed that cannot be made up, or a session of another graph.
 
     Example:
         >>> import tensorflow as tf, graphsurgeon as gs
@@ -111,6 +111,9 @@ def compare(
     given = {tensor_name(k): np.asarray(v) for k, v in (feeds or {}).items()}
     for name in (*given, *(wanted or ())):
         source.snapshot.tensor(name, f"compare({name!r})")
+    if session is not None and getattr(session, "graph", None) is not source.graph:
+        wrong = "this is not a session of the original's graph"
+        raise PlanError("compare(session=...)", wrong, "Give one of that graph, as ed.session(session) does; or none")
     original = session if session is not None else source.session()
     rows: list[Difference] = []
     for part in parts:

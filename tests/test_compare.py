@@ -132,3 +132,13 @@ def test_what_cannot_be_compared_is_told():
         gs.compare(ed, ed, 3)
     with refuses(OpenError, "open(3): an object of type int cannot be opened as a graph", "Give a tf.Graph"):
         gs.compare(ed, 3)
+
+
+def test_a_session_of_another_graph_is_refused():
+    ed = gs.open(tf.Graph())
+    with ed.graph.as_default():
+        tf.constant(1.0, name="x")
+    done = ed.apply(ed.plan().copy(ed.select(), to="t"))
+    for session in (tf.compat.v1.Session(graph=tf.Graph()), "no session"):
+        with refuses(PlanError, "compare(session=...)", "not a session of the original's graph", "ed.session(session)"):
+            gs.compare(ed, done, session=session)

@@ -108,14 +108,18 @@ class Replica:
             feeds: tensor -> array, likewise.
 
         Raises:
+            SelectionError: nothing there has such a name; the nearest are proposed.
             PlanError: it is closed, has no session yet, has seen no checkpoint of the folder that it follows, or the
                 last update failed half-way.
         """
         from ..tf.run.devices import LOST
+        from ..tf.run.fetches import fed, fetched
 
+        about = (self.graph, "the duplicate", self.applied.__getitem__)
         try:
             with self.reading() as session:
-                return session.run(self._own(fetches), {self._own(k): v for k, v in (feeds or {}).items()})
+                wanted, given = fetched(fetches, "run({})", *about), fed(feeds, "run({})", *about)
+                return session.run(wanted, given)
         except LOST:
             if self._opened is None:
                 raise
@@ -123,7 +127,7 @@ class Replica:
             self._reopen()
             self.update(1.0)
         with self.reading() as session:
-            return session.run(self._own(fetches), {self._own(k): v for k, v in (feeds or {}).items()})
+            return session.run(wanted, given)
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -166,6 +170,7 @@ class Replica:
             what the run has fetched, or the function has returned.
 
         Raises:
+            SelectionError: nothing of the original has such a name; the nearest are proposed.
             PlanError: the original is not here, or not attached yet, or this thread is reading the duplicate.
 
         Example:
@@ -179,10 +184,13 @@ class Replica:
             >>> print(replica.train(learn), replica.run(w), replica.update().changed, replica.run(w))
             2.0 1.0 ('w',) 2.0
         """
+        from ..tf.run.fetches import fed, fetched
+
         session = self._trained("train(...)")
         with entered([self._original]):
             if session is not None:
-                return session.run(fetches, feeds)
+                about = (self.applied.copies[0].source.owner, "the original")
+                return session.run(fetched(fetches, "train({})", *about), fed(feeds, "train({})", *about))
             if not callable(fetches) or feeds is not None:
                 how = "Give a function without arguments: replica.train(lambda: model.train_on_batch(x, y))"
                 raise PlanError("train(...)", "the original has no session: it is an object of Python", how)
@@ -218,15 +226,6 @@ class Replica:
         if self._grouped is not None:
             return self.session
         return None if self._source is None else self._source.session
-
-    def _own(self, thing: Any) -> Any:
-        if isinstance(thing, dict):
-            return {key: self._own(value) for key, value in thing.items()}
-        if isinstance(thing, (list, tuple)):
-            own = [self._own(item) for item in thing]
-            return type(thing)(*own) if hasattr(thing, "_fields") else type(thing)(own)
-        graph = getattr(thing, "graph", None)
-        return self.applied[thing] if graph is not None and graph is not self.graph else thing
 
     # -- following ------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.errors import PlanError
+from graphsurgeon.errors import PlanError, SelectionError
 from tests.graphs import KINDS, look, model, put
 from tests.refusal import refuses
 
@@ -674,3 +674,22 @@ def test_initial_values_that_were_asked_for_and_those_that_were_given_need_no_wo
     some = gs.duplicate(m.graph, variables={"net/w": "initial", "*": "copy"})
     with pytest.warns(UserWarning, match="1 variable has an initial value, as nothing .*: net/b"):
         some.run(["net/b:0"])
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_names_that_are_not_there_are_told_with_the_nearest(same):
+    m = model("resource", "sgd")
+    replica = gs.duplicate(m.session, graph=m.session if same else None, to="serving")
+    assert replica.graph.get_operation_by_name("serving/net/w")
+    with refuses(SelectionError, "run('net/logits:0')", "there is no tensor 'net/logits:0' in the duplicate"):
+        replica.run([replica[m.y], {"more": "net/logits:0"}])
+    with refuses(SelectionError, "run('serving/net/v')", "Did you mean", "'serving/net/w'"):
+        replica.run("serving/net/v")
+    with refuses(SelectionError, "run('q:0')", "there is no tensor 'q:0' in the duplicate"):
+        replica.run(replica[m.y], {"q:0": 1.0})
+    with refuses(SelectionError, "train('trian')", "no op is called 'trian' in the original"):
+        replica.train("trian", m.feed())
+    with refuses(SelectionError, "train('q:0')", "there is no tensor 'q:0' in the original"):
+        replica.train(m.train, {"q": 1.0})
+    with tf.Graph().as_default(), refuses(SelectionError, "train('far:0')", "an object of another graph"):
+        replica.train(tf.constant(1.0, name="far"))
