@@ -45,7 +45,7 @@ def rows() -> Iterator[Row]:
 def _plans(graph: Graph) -> Iterator[Row]:
     one_pass = seconds(lambda: np.bincount(graph.data.node, weights=graph.data.rows, minlength=graph.size))
     middle, last = graph.size // 2, graph.size - 1
-    # What is removed, or made again, is listed name by name: that is no walk.
+    # What is removed, or made again, is listed name by name: that is not a walk.
     edits: dict[str, tuple[Callable[[Plan], Plan], float]] = {
         "reroute": (lambda plan: plan.reroute(f"op{middle}:0", to="op5:0"), 10),
         "connect": (lambda plan: plan.connect("op5:0", to=f"op{middle}", input=1), 10),

@@ -168,7 +168,7 @@ class Applied:
         if colon:
             copied.source.tensor(name, f"done[{name!r}]")
         if copied.role == "slice" and copied.place[number] < 0:
-            return None  # what the copies read in its place is no copy of it
+            return None  # what the copies read in its place is not a copy of it
         if colon and (number, int(port)) in copied.external:
             new, new_port = copied.external[number, int(port)]
             return self.graph.get_operation_by_name(new).outputs[new_port]

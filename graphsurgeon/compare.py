@@ -107,7 +107,7 @@ def compare(
     several = [outputs] if isinstance(outputs, str) or hasattr(outputs, "name") else outputs
     wanted = None if several is None else [tensor_name(t) for t in several]
     if feeds is not None and not isinstance(feeds, Mapping):
-        raise PlanError(f"compare(feeds={feeds!r})", "that is no mapping", "Give {'x:0': array}")
+        raise PlanError(f"compare(feeds={feeds!r})", "that is not a mapping", "Give {'x:0': array}")
     given = {tensor_name(k): np.asarray(v) for k, v in (feeds or {}).items()}
     for name in (*given, *(wanted or ())):
         source.snapshot.tensor(name, f"compare({name!r})")

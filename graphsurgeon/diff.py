@@ -62,7 +62,7 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
     from .tf.open.facts import attribute_text
 
     if mapping is not None and not isinstance(mapping, Mapping):
-        raise SelectionError(f"diff(mapping={mapping!r})", "that is no mapping", "Give {'op of a': 'op of b'}")
+        raise SelectionError(f"diff(mapping={mapping!r})", "that is not a mapping", "Give {'op of a': 'op of b'}")
     old, new = _snapshot(a), _snapshot(b)
     means = meaning(old.owner), meaning(new.owner)  # a graph built anew has functions of other names
     return replace(core_diff(old, new, by, mapping, attribute_text, means), draw=picture)
@@ -94,5 +94,5 @@ def _snapshot(thing: Any) -> Graph:
     orphans = graph.mask(graph.index[name] for name in editor.orphans if name in graph.index)
     if not orphans.any():
         return graph
-    gone = orphans & ~needed(graph, ~orphans)  # what was undone is no difference, but where it is read
+    gone = orphans & ~needed(graph, ~orphans)  # what was undone is not a difference, but where it is read
     return cut_out(graph, np.flatnonzero(gone).tolist())

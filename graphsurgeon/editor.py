@@ -667,8 +667,8 @@ class Editor:
         """Returns the GraphDef of the graph, without orphans.
 
         Args:
-            provenance: give each op that is no original an attribute ``_graphsurgeon`` that says where it came from;
-                TensorFlow takes no notice of it, and `gs.open` reads it.
+            provenance: give each op that is not an original an attribute ``_graphsurgeon``, which says where it came
+                from; TensorFlow takes no notice of it, and `gs.open` reads it.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -717,7 +717,7 @@ class Editor:
 
         Raises:
             SelectionError: a tensor is not there.
-            PlanError: `outputs` need a tensor that is no input; an op that assigns to a reference variable; a
+            PlanError: `outputs` need a tensor that is not an input; an op that assigns to a reference variable; a
                 queue, an iterator or a table that changes; a variable has no value.
 
         Example:
@@ -768,7 +768,7 @@ class Editor:
 
         Raises:
             SelectionError: a tensor is not there.
-            PlanError: as `function`; a variable is no number; Keras does not run on TensorFlow.
+            PlanError: as `function`; a variable is not a number; Keras does not run on TensorFlow.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -799,7 +799,7 @@ class Editor:
 
         Raises:
             SelectionError: there is no op of this name.
-            PlanError: an op is no function call that can be inlined; the message says why.
+            PlanError: an op is not a function call that can be inlined; the message says why.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf

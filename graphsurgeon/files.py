@@ -44,7 +44,7 @@ def restore(
     if getattr(given, "graph", None) is not timeline.graph:
         raise PlanError(
             f"restore({str(checkpoint)!r}, session=...)",
-            f"that is no session of {timeline.snapshot.title}",
+            f"that is not a session of {timeline.snapshot.title}",
             "Leave session= out, or give ed.session(session)",
         )
     left = [exclude] if isinstance(exclude, str) else list(exclude)
@@ -102,16 +102,16 @@ def _empty_locals(base: Graph, values: Any, request: Any) -> frozenset[str]:
 def _refuse_odd(asked: str, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:
     """Refuses arguments of another kind than they can be."""
     if not isinstance(path, (str, os.PathLike)):
-        raise PlanError(asked, f"{path!r} is no path", "Give a path, as text or pathlib.Path")
+        raise PlanError(asked, f"{path!r} is not a path", "Give a path, as text or pathlib.Path")
     if names is not None and not isinstance(names, (Mapping, Applied)):
         how = "Give {'name in the checkpoint': 'variable'}, or what apply returned"
-        raise PlanError(asked, f"names={names!r} is no mapping", how)
+        raise PlanError(asked, f"names={names!r} is not a mapping", how)
     ends = signatures.values() if isinstance(signatures, Mapping) else [signatures] if signatures is not None else []
     if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in ends):
         how = "Give {'name': (inputs, outputs)}, as {'serving_default': ('x:0', 'y:0')}"
-        raise PlanError(asked, f"signatures={signatures!r} is no mapping of name to (inputs, outputs)", how)
+        raise PlanError(asked, f"signatures={signatures!r} is not a mapping of name to (inputs, outputs)", how)
     if isinstance(tags, bytes) or not isinstance(tags, Iterable) or not all(isinstance(tag, str) for tag in tags):
-        raise PlanError(asked, f"tags={tags!r} is no text", "Give one or several, as tags='serve'")
+        raise PlanError(asked, f"tags={tags!r} is not text", "Give one or several, as tags='serve'")
 
 
 def _renames(names: Any) -> dict[str, str]:

@@ -37,7 +37,7 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False) -> 
         wrong = "there is no place to write the arrays to"
         raise PlanError("to_code(arrays=True)", wrong, "Give a path: ed.to_code('redo.py', arrays=True)")
     if path is not None and not isinstance(path, str | os.PathLike):
-        raise PlanError(f"to_code({path!r})", f"{path!r} is no path", "Give a path, as text or pathlib.Path")
+        raise PlanError(f"to_code({path!r})", f"{path!r} is not a path", "Give a path, as text or pathlib.Path")
     target = os.fspath(path) if path is not None else ""
     work = _Script(os.path.basename(target).rpartition(".")[0] + ".npz" if arrays else "")
     text = work.text(log, snapshot)

@@ -96,7 +96,7 @@ class Server:
             "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
             "IPYTHONDIR": "ipython",
         }
-        # the kernel is no test: pytest's variable would switch off parts of ipykernel
+        # the kernel is not a test: pytest's variable would switch off parts of ipykernel
         kept = {key: value for key, value in os.environ.items() if key != "PYTEST_CURRENT_TEST"}
         return {
             **kept,

@@ -128,7 +128,7 @@ def test_what_cannot_be_compared_is_told():
         gs.compare(ed, ed, {"nosuch:0": 1})
     with refuses(SelectionError, "compare('y:3'): op 'y' (Square) has 1 output", "It has 'y:0'"):
         gs.compare(ed, ed, outputs="y:3")
-    with refuses(PlanError, "compare(feeds=3): that is no mapping", "Give {'x:0': array}"):
+    with refuses(PlanError, "compare(feeds=3): that is not a mapping", "Give {'x:0': array}"):
         gs.compare(ed, ed, 3)
     with refuses(OpenError, "open(3): an object of type int cannot be opened as a graph", "Give a tf.Graph"):
         gs.compare(ed, 3)

@@ -27,7 +27,7 @@ def test_of_anything_that_can_be_opened(tmp_path):
         assert not diff(ed, other), str(diff(ed, other))
     with refuses(OpenError, "nothing.pb"):
         diff(ed, str(tmp_path / "nothing.pb"))
-    with refuses(SelectionError, "diff(by='size')", "is no way to pair ops"):
+    with refuses(SelectionError, "diff(by='size')", "is not a way to pair ops"):
         diff(ed, ed, by="size")
 
 
@@ -179,7 +179,7 @@ def test_functions_that_compute_something_else_are_a_change():
 
 
 def test_a_mapping_that_is_none_is_told():
-    with refuses(SelectionError, "diff(mapping=['x']): that is no mapping", "Give {'op of a': 'op of b'}"):
+    with refuses(SelectionError, "diff(mapping=['x']): that is not a mapping", "Give {'op of a': 'op of b'}"):
         gs.diff(tf.Graph(), tf.Graph(), mapping=["x"])
 
 

@@ -37,7 +37,7 @@ REFUSALS = (
     "TensorFlow refuses", "TensorFlow has no", "is none of its values", "has no attribute", "is not a type",
     "is not a shape", "is not an int", "is not a bool", "is not a float", "is not a tensor", "is not a list",
     "is not a func", "would both be called",
-    "is no NextIteration", "is a variable of", "is no variable", "gets another name and is changed too",
+    "is not a NextIteration", "is a variable of", "is not a variable", "gets another name and is changed too",
     "is not a function of the graph",
 )  # fmt: skip
 

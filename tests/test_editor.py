@@ -156,7 +156,7 @@ def test_ops_and_tensors_are_found_by_name_and_by_object():
     for verb, find in (("op", ed.op), ("tensor", ed.tensor)):
         with refuses(SelectionError, f"{verb}('y:0'): 'y:0' is an object of another graph", "or its name as text"):
             find(other)
-        with refuses(SelectionError, f"{verb}(3)", "3 is no text", "Give its name"):
+        with refuses(SelectionError, f"{verb}(3)", "3 is not text", "Give its name"):
             find(3)
 
 

@@ -162,7 +162,7 @@ def test_another_graph_into_the_same_namespace_is_refused():
     one, two, to_graph = model("ref", optimizer=None), model("ref", optimizer=None), tf.Graph()
     gs.copy_to_graph(one.y, to_graph, namespace="N")
     before = look(to_graph)
-    with refuses(PlanError, "is there already and is no copy of", "Choose another namespace"):
+    with refuses(PlanError, "is there already and is not a copy of", "Choose another namespace"):
         gs.copy_to_graph(two.y, to_graph, namespace="N")
     assert look(to_graph) == before
     gs.copy_to_graph(two.y, to_graph, namespace="M")

@@ -273,7 +273,7 @@ def test_a_history_without_steps():
 
 def test_scripts_go_where_they_can_be_written(tmp_path):
     ed = gs.open(tiny())
-    with refuses(PlanError, "to_code(3): 3 is no path", "Give a path, as text or pathlib.Path"):
+    with refuses(PlanError, "to_code(3): 3 is not a path", "Give a path, as text or pathlib.Path"):
         ed.to_code(3)
     with refuses(
         PlanError, f"to_code({str(tmp_path / 'no' / 'x.py')!r}): it cannot be written: No such file", "Choose"

@@ -131,7 +131,7 @@ class Calls:
         """Returns the graph with calls unfolded.
 
         Args:
-            scopes: the scopes of the calls, each with those around it; what is no scope of a call is left out.
+            scopes: the scopes of the calls, each with those around it; what is not a scope of a call is left out.
         """
         wanted = frozenset(scopes)
         opened = frozenset(path for part, call in self._walk(wanted) if (path := under(part.path, call.scope)))
@@ -375,7 +375,7 @@ class _Joined:
     def _end(self, tensor: tuple[int, int]) -> tuple[int, int]:
         """The tensor that takes the place of another, through all calls."""
         left = len(self.moved)
-        while tensor in self.moved and left:  # a graph that is no graph may lead in a circle
+        while tensor in self.moved and left:  # a damaged graph may lead in a circle
             tensor, left = self.moved[tensor], left - 1
         return tensor
 

@@ -12,7 +12,7 @@ _ORDER = ("job", "replica", "task", "device")
 
 
 def parts(name: str) -> dict[str, str] | None:
-    """Returns a device name by its parts, or None where it is no device name.
+    """Returns a device name by its parts, or None where it is not a device name.
 
     Example:
         >>> parts("/job:ps/task:1/gpu:0")

@@ -88,7 +88,7 @@ class WhyNot:
 
     Args:
         op: the op that was asked about.
-        reason: ``cut`` (only boundary inputs need it), ``feed`` (it hangs on a feed that is no boundary input),
+        reason: ``cut`` (only boundary inputs need it), ``feed`` (it hangs on a feed that is not a boundary input),
             ``control`` (only control edges lead there, and the selection follows data only), ``below`` (it is computed
             from the targets), ``above`` (the starts are computed from it), ``apart`` (no path at all), ``removed``
             (taken out again), ``unlisted`` (it does not fit the query).
@@ -182,7 +182,7 @@ def _beyond(graph: Graph, number: int, cause: Cause, said: str) -> WhyNot:
         if way:
             above = np.flatnonzero(backward(graph, graph.mask([number])) & graph.typed(FEED_TYPES)).tolist()
             feed = graph.names[above[0]] if above else name
-            text = f"{said}it hangs on {feed!r}, which is no boundary input; such tensors are the leaks of the boundary"
+            text = f"{said}it hangs on {feed!r}, which is not a boundary input; such tensors are leaks of the boundary"
             return WhyNot(name, "feed", text, (), _links(graph, way, free))
     way = [] if cause.control else _way(graph, free, number)
     if way:

@@ -267,7 +267,7 @@ class Graph:
             SelectionError: there is none; the nearest names are proposed.
         """
         if not isinstance(name, str):
-            raise SelectionError(asked or f"find({name!r})", f"{name!r} is no text", "Give its name, as 'conv1/y'")
+            raise SelectionError(asked or f"find({name!r})", f"{name!r} is not text", "Give its name, as 'conv1/y'")
         i = self.index.get(name)
         if i is None:
             wrong, instead = self._inside(name)
@@ -298,7 +298,7 @@ class Graph:
             SelectionError: no such op, or the op has no such output.
         """
         if not isinstance(name, str):
-            raise SelectionError(asked or f"tensor({name!r})", f"{name!r} is no text", "Give its name, as 'conv1/y:0'")
+            raise SelectionError(asked or f"tensor({name!r})", f"{name!r} is not text", "Give its name, as 'conv1/y:0'")
         op_name, colon, port_text = name.rpartition(":")
         if not colon:
             op_name, port_text = name, "0"

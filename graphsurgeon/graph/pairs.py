@@ -60,7 +60,7 @@ def pair(
         ([-1, -1], [0, 1], [0, -1])
     """
     if by not in WAYS:
-        raise SelectionError(f"diff(by={by!r})", f"{by!r} is no way to pair ops", f"Choose one of {', '.join(WAYS)}")
+        raise SelectionError(f"diff(by={by!r})", f"{by!r} is not a way to pair ops", f"Choose one of {', '.join(WAYS)}")
     place, taken = np.full(a.size, -1, np.int32), np.zeros(b.size, np.bool_)
     alone = _mapped(a, b, mapping or {}, place, taken)
     if by in ("name", "structure"):

@@ -93,7 +93,7 @@ def step_of(data: Any) -> int:
 
 
 def origins(records: Sequence[Any]) -> Mapping[str, Origin]:
-    """Returns op name -> where it came from, for all that is no original; what is no record is passed over.
+    """Returns op name -> where it came from, for all that is not an original; what is not a record is passed over.
 
     Example:
         >>> about = {"copies": [{"graph": "net", "to": "copy", "ops": ["x"]}], "changed": {"y": "T=1"}}

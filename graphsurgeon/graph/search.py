@@ -154,7 +154,7 @@ def hits(graph: Graph, query: str, attribute: AttributeText = str, layers: Layer
         SelectionError: as `search`.
     """
     if not isinstance(query, str):
-        raise SelectionError(f"find({query!r})", f"{query!r} is no text", "Give words, as 'conv op:Conv2D'")
+        raise SelectionError(f"find({query!r})", f"{query!r} is not text", "Give words, as 'conv op:Conv2D'")
     words = query.split()
     if not words or not graph.size:
         return []

@@ -61,7 +61,7 @@ class OpMatcher:
         """Returns whether an op fits.
 
         Raises:
-            TypeError: it is no op.
+            TypeError: it is not an op.
         """
         op = elements.bare(op)
         if not isinstance(op, elements.Operation):

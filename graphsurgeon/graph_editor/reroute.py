@@ -186,7 +186,7 @@ def remove_control_inputs(op: TFOp, cops: Any) -> None:
         cops: what can be made a list of ops.
 
     Raises:
-        TypeError: it is no op.
+        TypeError: it is not an op.
         ValueError: it does not wait for one of them.
     """
     op, asked, cops = _control(op, cops, "remove_control_inputs")
@@ -209,7 +209,7 @@ def add_control_inputs(op: TFOp, cops: Any) -> None:
         cops: what can be made a list of ops.
 
     Raises:
-        TypeError: it is no op.
+        TypeError: it is not an op.
         ValueError: it waits for one of them already, or that one for it, or it is of another graph.
     """
     op, asked, cops = _control(op, cops, "add_control_inputs")

@@ -177,7 +177,7 @@ def check_cios(control_inputs: Any = False, control_outputs: Any = None, control
         control_ios: a `ControlOutputs` that stands for both.
 
     Raises:
-        TypeError: it is no `ControlOutputs`.
+        TypeError: it is not a `ControlOutputs`.
         ValueError: both are given.
     """
     if control_ios is not None:

@@ -86,7 +86,7 @@ class SubGraphView:
         """Makes this view show what another shows.
 
         Raises:
-            TypeError: the other is no view.
+            TypeError: the other is not a view.
         """
         if not isinstance(other, SubGraphView):
             raise expected("assign_from(...)", "a SubGraphView", other)

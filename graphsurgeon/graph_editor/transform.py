@@ -67,7 +67,7 @@ class Transformer:
             the view of the new ops, its inputs and outputs in the order of the old ones, and a `TransformerInfo`.
 
         Raises:
-            TypeError: `dst_graph` is no graph.
+            TypeError: `dst_graph` is not a graph.
             ValueError: a name is not in `src_scope`, or something does not fit.
         """
         return self.run(sgv, dst_graph, dst_scope, src_scope, reuse_dst_scope, TensorMap(), {})
@@ -144,7 +144,7 @@ def copy(
         the view of the copy, and a `TransformerInfo`.
 
     Raises:
-        TypeError: `dst_graph` is no graph.
+        TypeError: `dst_graph` is not a graph.
         ValueError: the copy cannot be made; the graph is as it was.
     """
     sgv = subgraph.make_view(sgv)
@@ -173,7 +173,7 @@ def copy_with_input_replacements(
         the view of the copy, and a `TransformerInfo`.
 
     Raises:
-        TypeError: `dst_graph` is no graph, or `replacement_ts` no dict of tensors.
+        TypeError: `dst_graph` is not a graph, or `replacement_ts` is not a dict of tensors.
         ValueError: the copy cannot be made, as when a replacement does not fit; the graph is as it was.
     """
     sgv = subgraph.make_view(sgv)
@@ -221,7 +221,7 @@ def graph_replace(
         the new targets, in a tree of the same form; those that do not depend on what is replaced are the old ones.
 
     Raises:
-        TypeError: a target is no tensor.
+        TypeError: a target is not a tensor.
         ValueError: no target depends on what is replaced, or a replacement does not fit; the graph is as it was.
     """
     target_ts = util.transform_tree(target_ts, elements.bare)

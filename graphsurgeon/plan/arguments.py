@@ -189,7 +189,7 @@ class Arguments:
             if parts(name) is None:
                 raise PlanError(
                     self.asked,
-                    f"device={name!r} is no device",
+                    f"device={name!r} is not a device",
                     "Choose 'clear', 'keep', a device as '/cpu:0' or '/job:ps/task:1', or {old: new}",
                 )
         return tuple(rules.items())

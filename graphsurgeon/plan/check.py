@@ -29,7 +29,7 @@ def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
             return [
                 Fault(
                     asked,
-                    f"{name!r} is there already and is no copy of {clash[0]!r}",
+                    f"{name!r} is there already and is not a copy of {clash[0]!r}",
                     "Choose another namespace",
                 )
             ]

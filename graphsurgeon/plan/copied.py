@@ -55,7 +55,7 @@ class NewConstant:
 
 @dataclass(frozen=True)
 class NewOp:
-    """An op that is no copy: part of the means to set a variable that has none in the source.
+    """An op that is not a copy: part of the means to set a variable that has none in the source.
 
     Args:
         name: its name in the destination.

@@ -26,8 +26,8 @@ def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude
     Args:
         graph: where to look.
         info: dtype and shape wanted.
-        readers: ops that would read it: what is computed from them, or is in another loop, is no proposal.
-        exclude: what they read now, which is no proposal either.
+        readers: ops that would read it: what is computed from them, or is in another loop, is not a proposal.
+        exclude: what they read now, which is not a proposal either.
     """
     below = forward(graph, graph.mask(readers))
     loop = loops_of(graph)

@@ -168,13 +168,13 @@ class Plan:
             policy: as in `copy`.
 
         Raises:
-            PlanError: that step is no copy, or the policy is none.
+            PlanError: that step is not a copy, or the policy is none.
         """
         given = self._given(f"with_policy({step}, {variable!r}, {policy!r})")
         old = self.steps[step] if 0 <= step < len(self.steps) else None
         if not isinstance(old, steps.CopyStep):
             copies = ", ".join(str(i) for i, s in enumerate(self.steps) if isinstance(s, steps.CopyStep)) or "(none)"
-            raise PlanError(given.asked, f"step {step} is no copy", f"The copies are steps {copies}")
+            raise PlanError(given.asked, f"step {step} is not a copy", f"The copies are steps {copies}")
         rules = {**dict(old.variables), variable: given.policy(variable, policy)}
         new = replace(old, variables=tuple(rules.items()))
         return replace(self, steps=(*self.steps[:step], new, *self.steps[step + 1 :]))
@@ -429,14 +429,14 @@ class Plan:
 
         Raises:
             PlanError: `external` is not known, or `by` is neither a function nor a text.
-            SelectionError: `what` is no pattern. All else is found by `check`.
+            SelectionError: `what` is not a pattern. All else is found by `check`.
         """
         given = self._given("replace()")
         words = given.word(what, "pattern"), by if isinstance(by, str) else given.word(by, "replacement")
         given = self._given(f"replace({words[0]}, {repr(by) if isinstance(by, str) else words[1]})")
         given.one_of("external", external, EXTERNAL)
         if not (isinstance(by, str) or callable(by)):
-            wrong = f"{type(by).__name__} is no function"
+            wrong = f"{type(by).__name__} is not a function"
             raise PlanError(given.asked, wrong, "Give a function of the pattern's inputs, or an op type")
         about = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
         default: dict[str, Any] = {"inputs": None, "where": None, "attributes": (), "constants": "any"}

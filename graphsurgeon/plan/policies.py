@@ -39,7 +39,7 @@ def is_tensor(policy: str) -> bool:
 
 
 def is_substitute(policy: str) -> bool:
-    """Returns whether a variable of this policy is no variable in the copy: frozen, or replaced by a tensor."""
+    """Returns whether a variable of this policy is not a variable in the copy: frozen, or replaced by a tensor."""
     return policy == "freeze" or is_tensor(policy)
 
 
@@ -58,7 +58,7 @@ def policies(step: CopyStep, graph: Graph) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Substitute:
-    """A variable that is no variable in the copy.
+    """A variable that is not a variable in the copy.
 
     Args:
         info: what it is made of in the source.

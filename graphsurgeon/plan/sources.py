@@ -281,7 +281,7 @@ def _place(node: ast.expr, before: str, first: int) -> tuple[int, int, int, int]
 
 
 class _Unwritten(Exception):
-    """Something that is no code."""
+    """Something that is not code."""
 
 
 def written(value: Any) -> str | None:

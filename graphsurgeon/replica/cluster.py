@@ -126,7 +126,7 @@ def local_cluster(tasks: int = 2, *, job: str = "worker", seconds: float = 60.0)
         a `LocalCluster`: ``with gs.local_cluster(2) as cluster:`` ends the servers after the block.
 
     Raises:
-        PlanError: `tasks` is no number of servers, or one does not start in time.
+        PlanError: `tasks` is not a number of servers, or one does not start in time.
 
     Example:
         >>> import tensorflow as tf

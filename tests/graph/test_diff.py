@@ -233,7 +233,7 @@ def test_of_the_same_name_but_another_type_structure_looks_elsewhere_first():
 
 def test_what_cannot_be_paired_is_refused():
     g = net()
-    with refuses(SelectionError, "diff(by='hash')", "'hash' is no way to pair ops", "mapping, name, structure"):
+    with refuses(SelectionError, "diff(by='hash')", "'hash' is not a way to pair ops", "mapping, name, structure"):
         diff(g, g, by="hash")
     with refuses(SelectionError, "diff(mapping={'y': 'x'})", "no op is called 'y'"):
         diff(g, g, mapping={"y": "x"})

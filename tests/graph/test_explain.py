@@ -125,7 +125,7 @@ def test_what_hangs_on_a_feed_of_its_own_is_a_leak():
     g = net()
     found = explain(g, "rate", select(g, inputs=["net/mm:0"], outputs=["net/drop:0"]))
     assert found.reason == "feed"
-    assert "hangs on 'rate', which is no boundary input" in str(found)
+    assert "hangs on 'rate', which is not a boundary input" in str(found)
     assert found.links[-1].target == "net/drop"
 
 

@@ -45,7 +45,7 @@ def test_no_scope_and_names_taken():
 def test_a_reused_scope_that_holds_something_else():
     base = Graph.of([("t/out", "Const", [])], title="base")
     plan = Plan(base).copy(select(G), to="t", reuse={"x": "t/x"}, control="include")
-    fault(plan, "copy(to='t'): 't/out' is there already and is no copy of 'out'", "Choose another namespace")
+    fault(plan, "copy(to='t'): 't/out' is there already and is not a copy of 'out'", "Choose another namespace")
 
 
 # -- what is copied ---------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def test_a_choice_that_is_none(argument, value, choices):
 @pytest.mark.parametrize("device", ["gpu zero", {"/gpu:0": "nowhere"}, {"here": "/cpu:0"}])
 def test_a_device_that_is_none(device):
     shown = device if isinstance(device, str) else next(n for n in ("nowhere", "here") if n in str(device))
-    with refuses(PlanError, "copy(to='t')", f"device={shown!r} is no device", "Choose 'clear', 'keep', a device as"):
+    with refuses(PlanError, "copy(to='t')", f"device={shown!r} is not a device", "Choose 'clear', 'keep', a device as"):
         Plan(net()).copy(select(net()), to="t", device=device)
 
 
@@ -138,7 +138,7 @@ def test_another_policy_for_a_variable():
 
 def test_a_policy_for_a_step_that_is_no_copy():
     plan = Plan(net()).connect("x:0", to="net/mm")
-    with refuses(PlanError, "with_policy(0, 'net/w', 'share')", "step 0 is no copy", "The copies are steps (none)"):
+    with refuses(PlanError, "with_policy(0, 'net/w', 'share')", "step 0 is not a copy", "The copies are steps (none)"):
         plan.with_policy(0, "net/w", "share")
     with refuses(PlanError, "with_policy(0, 'net/w', 'melt')", "variables='melt' is not known"):
         Plan(net()).copy(select(net()), to="t").with_policy(0, "net/w", "melt")

@@ -327,7 +327,7 @@ def test_a_device_that_does_not_exist():
             gs.duplicate(net(m), device="/gpu:3", graph=graph, values=m.session)
         with refuses(PlanError, "'/job:worker/task:1'", "there is no such device", "'/cpu:0'"):
             gs.duplicate(net(m), device="/job:worker/task:1", graph=graph, values=m.session)
-    with refuses(PlanError, "device='gpu zero' is no device"):
+    with refuses(PlanError, "device='gpu zero' is not a device"):
         gs.duplicate(net(m), device="gpu zero")
     assert look(m.graph) == before
 

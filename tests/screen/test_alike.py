@@ -33,7 +33,7 @@ def test_all_like_a_scope_are_selected_as_scopes():
     screen = blocks()
     found = screen.find_like(["blocka/"])
     assert json.loads(json.dumps(found)) == found
-    near = "1 of 2 ops fits, and the search stopped at 'blocka/act': 'tail' (Exp) is no Relu"
+    near = "1 of 2 ops fits, and the search stopped at 'blocka/act': 'tail' (Exp) is not of type Relu"
     assert found == {"count": 3, "ops": 6, "boxes": {}, "near": near}
     shown = screen.traits()
     assert shown["selected"] == ["blocka/", "blockb/", "blockc/"]

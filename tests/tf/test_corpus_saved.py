@@ -100,7 +100,7 @@ def test_frozen_it_gives_the_golden_or_says_why_not(corpus, id, tmp_path):
     back = gs.open(tmp_path / "f.pb")
     assert not back.snapshot.state.variables
     if src.values.starters[0] or any("Table" in kind for kind in src.snapshot.types):
-        return  # what fills them is no ancestor of the outputs: a GraphDef has no list of it
+        return  # what fills them is not an ancestor of the outputs: a GraphDef has no list of it
     with tf1.Session(graph=back.graph, config=SOFT) as session:
         corpus.compare(id, plain(corpus.golden(id), session))
 

@@ -45,7 +45,7 @@ def sure_ends(corpus, id, graph, known):
     read = {graph.names[i] for i in graph.data.node.tolist()}
     helpers = Tree(graph).helpers.kind
     ends = {n for n in {t.partition(":")[0] for t in fetches} - read if helpers[graph.index[n]] == 0}
-    # what checks or trains is no output of the model, even where a test of somebody's fetches it
+    # what checks or trains is not an output of the model, even where a test of somebody's fetches it
     ends = {n for n in ends if not re.search("gradients/|assert", n, re.I)}
     return (names if len(names) <= MOST else set()) | (ends if len(ends) <= MOST else set())
 

@@ -55,7 +55,7 @@ class Match:
         """Returns the array that a constant holds, which stands for a constant or an input of the pattern.
 
         Raises:
-            SelectionError: it is no constant, or there is none of this name.
+            SelectionError: it is not a constant, or there is none of this name.
         """
         tensor = self.inputs.get(name) or f"{self.op(name).name}:0"
         op = self.graph.tensor(tensor)[0]
@@ -217,7 +217,7 @@ class Matches(Sequence[Match]):
             >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"]), ("c", "Log", ["x"])])
             >>> small = Graph.of([("v", "Placeholder", []), ("e", "Exp", ["v"]), ("l", "Log", ["e"])])
             >>> print(match(g, Pattern.of(small)).nearest())
-            1 of 2 ops fits, and the search stopped at 'e': 'x' (Placeholder) is no Exp
+            1 of 2 ops fits, and the search stopped at 'e': 'x' (Placeholder) is not of type Exp
         """
         used = self.graph.mask(sorted({i for match in self.found for i in match.found.image.values()}))
         near = _best(self.graph, self.pattern, ~used | self.graph.typed(["Const"]))
@@ -271,7 +271,7 @@ def match(
             v is x:0
         >>> small = Graph.of([("v", "Placeholder", []), ("e", "Abs", ["v"]), ("l", "Log", ["e"])])
         >>> print(match(g, Pattern.of(small)).best)
-        1 of 2 ops fits, and the search stopped at 'e': 'a' (Exp) is no Abs
+        1 of 2 ops fits, and the search stopped at 'e': 'a' (Exp) is not of type Abs
     """
     if within is not None and within.graph is not graph and within.graph.owner is not graph.owner:
         title = within.graph.title

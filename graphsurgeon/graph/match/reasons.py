@@ -32,7 +32,7 @@ class Said:
         if self.kind == "kind":
             wanted = " or ".join(sorted(self.pattern.kinds(about[0])))
             right = graph.types[about[1]] in self.pattern.kinds(about[0])
-            return f"{op(about[1])} is outside the ops to look in" if right else f"{op(about[1])} is no {wanted}"
+            return f"{op(about[1])} is " + ("outside the ops to look in" if right else f"not of type {wanted}")
         if self.kind == "port":
             return f"input {about[2]} of {op(about[0])} reads output {about[1][1]} of its source, not {about[3]}"
         if self.kind == "other":

@@ -51,7 +51,7 @@ def _one(step: BypassStep, so_far: Tally, op: int) -> Delta:
     port = 0 if step.output is None else step.output
     ((old,),) = tensors_of(so_far, request, [port if isinstance(port, str) else f"{name}:{port}"])
     if old[0] != op:
-        raise PlanError(request, f"{step.output!r} is no output of {name!r}", f"Choose one, as output='{name}:0'")
+        raise PlanError(request, f"{step.output!r} is not an output of {name!r}", f"Choose one, as output='{name}:0'")
     reads = graph.input_names(op)
     at = 0 if step.input is None else step.input
     if isinstance(at, str):

@@ -55,7 +55,7 @@ def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
         yield from _chosen(request, so_far, op, tensor, step.value)
     rest = _readers(so_far, tensor)
     if rest and not so_far.faults:
-        yield Delta(warnings=[f"still read, by what is no cond: {few(rest)}"])
+        yield Delta(warnings=[f"still read, by what is not a cond: {few(rest)}"])
 
 
 def _asking(graph: Graph, known: Any) -> list[int]:

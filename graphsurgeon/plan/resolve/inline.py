@@ -60,7 +60,7 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
 
 
 def _made_alone(so_far: Tally, op: int) -> Copied | None:
-    """The graft of which an op is all; None where it came with others, or is no graft."""
+    """The graft of which an op is all; None where it came with others, or is not a graft."""
     for copied in so_far.copies:
         if copied.role == "graft" and copied.place[copied.ops].tolist() == [op]:
             return None if copied.stand_ins or copied.variables else copied

@@ -27,7 +27,7 @@ class Moved:
         graph: the graph with these changes.
         edges: inputs that are set.
         control: op -> all its control inputs, where they change.
-        waits: op that is no replacement -> names of what it waits for now, and no longer.
+        waits: op that is not a replacement -> names of what it waits for now, and no longer.
         subs: tensor of a match -> tensor that takes its place.
         groups: for each match, the numbers of its ops and of those that replace it.
         said, dropped: control edges that were moved, or left out, in words.

@@ -115,7 +115,7 @@ def reference_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
     name, several = graph.names[op], asked.startswith(("reroute(", "insert("))
     return Fault(
         asked,
-        f"{name!r} changes {graph.names[old[0]]!r}, and {graph.name(new)} is no variable",
+        f"{name!r} changes {graph.names[old[0]]!r}, and {graph.name(new)} is not a variable",
         "Set another input of it, or the input of what reads the variable"
         # Other requests cannot leave a consumer out.
         + (f"; of several consumers, leave {name!r} as it is: exclude=[{name!r}]" if several else ""),
@@ -132,7 +132,7 @@ def frame_fault(graph: Workbench, edges: Sequence[Edge], asked: str) -> Fault | 
             return Fault(
                 asked,
                 f"{graph.names[op]!r} takes what {graph.names[before]!r} gives to the next turn of the loop, "
-                f"and {graph.names[source]!r} is no NextIteration",
+                f"and {graph.names[source]!r} is not a NextIteration",
                 f"Rewire what {graph.names[before]!r} reads: {graph.input_names(before)[0]!r}",
             )
         reads, comes = _frames(graph, op, source)

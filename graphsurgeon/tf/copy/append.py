@@ -101,7 +101,7 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
 
 
 def copied_into(graph: TFGraph, selection: Selection, apart: bool = False, **how: Any) -> Copied:
-    """Copies a selection into a live graph at once; what is no part of anybody's plan.
+    """Copies a selection into a live graph at once; what is not part of anybody's plan.
 
     Args:
         graph: the destination.

@@ -54,7 +54,7 @@ def noted(effect: Effect, before: Any, graph: TFGraph, step: int) -> bytes:
 
 
 def known(snapshot: Graph, graph: TFGraph) -> Mapping[str, Origin]:
-    """Returns op name -> where it came from, for all that is no original."""
+    """Returns op name -> where it came from, for all that is not an original."""
     found = origins(records(graph))
     marked = {snapshot.names[i]: snapshot.nodes[i].attr[ATTRIBUTE].s for i in _marked(snapshot)}
     return {**{name: from_attribute(name, said) for name, said in marked.items()}, **found} if marked else found

@@ -93,7 +93,7 @@ def taken_apart(base: Graph, name: str) -> Callable[..., list[Any]]:
         name: the call.
 
     Raises:
-        PlanError: this op is no call, or one that cannot be inlined.
+        PlanError: this op is not a call, or one that cannot be inlined.
     """
     node, flow = base.nodes[base.find(name)], Flow(base)
     reason = flow.calls.obstacle(node, flow=True)

@@ -143,7 +143,7 @@ def _reinferred(edges: list[Edge], asked: str) -> tuple[list[tuple[TFTensor, Any
         return [], []
     ops = downstream([edge.op for edge in other])
     now = inferred(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, asked)
-    # A placeholder of any shape, which the caller gives, is no news of what is downstream.
+    # A placeholder of any shape, which the caller gives, says nothing of what is downstream.
     wider = any(known(e.now.shape) < known(e.was.shape) for e in other if not _anything(e.now))
     return now, inferred(ops, {}, asked) if wider else now
 

@@ -41,7 +41,7 @@ class Calls:
         return self._definitions[name]
 
     def called(self, node: Any) -> str:
-        """Returns the function a node calls, or "" where it is no call."""
+        """Returns the function a node calls, or "" where it is not a call."""
         if node.op in CALLS:
             return str(node.attr["f"].func.name)
         return node.op if node.op in self.known else ""

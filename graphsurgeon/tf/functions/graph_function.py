@@ -145,7 +145,7 @@ def graph_function(
 
     Raises:
         SelectionError: a tensor or op is not there.
-        PlanError: a needed tensor is no input; a reference variable is assigned to; a queue, an iterator or a table
+        PlanError: a needed tensor is not an input; a reference variable is assigned to; a queue, an iterator or a table
             that changes is needed; a variable has no value; the gradient of a function is needed that the graph names.
     """
     asked = asked or f"function(outputs={_shown(outputs)})"

@@ -59,7 +59,7 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
 
     Raises:
         SelectionError: there is no op of this name.
-        PlanError: an op is no call, or one that cannot be inlined.
+        PlanError: an op is not a call, or one that cannot be inlined.
 
     Example:
         >>> with tf.Graph().as_default() as graph:

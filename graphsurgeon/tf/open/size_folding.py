@@ -1,7 +1,8 @@
 """Folding: how far shape inference would walk back for the values of sizes, worked out before TensorFlow does it.
 
 An op that needs the value of an input (as Reshape needs the new shape) makes TensorFlow look at the ops before it,
-until one is no constant. Through Cast, StridedSlice and Concat it walks by recursion, and looks back at each step anew.
+until one is not a constant. Through Cast, StridedSlice and Concat it walks by recursion, and looks back at each step
+anew.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Walks:
         return lambda at: self.nodes[before[at]] if at < len(before) and before[at] >= 0 else None
 
     def looked_at(self, start: int, patience: int, told: bool) -> tuple[float, set[int] | None]:
-        """Walks back from an op as TensorFlow does, breadth first, until something is no constant.
+        """Walks back from an op as TensorFlow does, breadth first, until something is not a constant.
 
         Args:
             start: the op whose value is asked for.
@@ -232,7 +233,7 @@ class Walks:
         return int(abs((given[1][0] - given[0][0]) / given[2][0]))
 
     def _numbers(self, number: int) -> list[Any]:
-        """The few numbers that a constant holds; none where it is no constant, or damaged."""
+        """The few numbers that a constant holds; none where it is not a constant, or damaged."""
         if number < 0 or self.kinds[number] != "Const":
             return []
         tensor = self.nodes[number].attr["value"].tensor

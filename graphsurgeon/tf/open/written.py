@@ -79,7 +79,7 @@ def _import_order(graph: Graph) -> list[int] | None:
     """Returns the ops in the order of TensorFlow's importer; None where they are in it already.
 
     It takes the first op of the file whose inputs are all there; a ``Merge`` that closes a loop waits for one of its
-    inputs only. Ops on a cycle that is no loop come last: TensorFlow refuses them.
+    inputs only. Ops on a cycle that is not a loop come last: TensorFlow refuses them.
     """
     loops = graph.typed(MERGING)
     back = loops[graph.data.rows] & graph.typed(TURNING)[graph.data.node]

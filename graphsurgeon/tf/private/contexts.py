@@ -86,7 +86,7 @@ def inside_context(graph: Any, context: Any) -> Iterator[None]:
 
 
 def outside_contexts(graph: Any) -> AbstractContextManager[None]:
-    """Leaves the loop or cond that the caller is building: what is imported is no part of it."""
+    """Leaves the loop or cond that the caller is building: what is imported is not part of it."""
     return inside_context(graph, None)
 
 

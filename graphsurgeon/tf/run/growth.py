@@ -81,7 +81,7 @@ def grown(
                 return leaf(constant)
             function = functions[rng.integers(len(functions))]
             count = arity(function)
-            # One argument at least is no constant, so that the result has the shape of the inputs.
+            # One argument at least is not a constant, so that the result has the shape of the inputs.
             fixed = rng.integers(count)
             return _call(function, [node(level - 1, i != fixed) for i in range(count)], given[0])
 

@@ -27,7 +27,7 @@ from ..private.sessions import EXTEND_AND_RUN, MAKE_CALLABLE, RUN, innermost
 
 tf1 = tf.compat.v1
 
-#: Ops that only look at a resource variable; of a reference variable, everything that is no writer only looks.
+#: Ops that only look at a resource variable; of a reference variable, everything that is not a writer only looks.
 LOOKS = frozenset({*READERS, "VarIsInitializedOp"})
 #: Ops that hand on what they get, a variable too.
 _PASSES = frozenset(prefix + kind for prefix in ("", "Ref") for kind in
@@ -51,7 +51,7 @@ class Interest:
     Args:
         door: runs that set one of them go through it.
         places: the variables.
-        local: those of them that may be mere counters of what fills a queue; that is no step of a training.
+        local: those of them that may be mere counters of what fills a queue; that is not a step of a training.
         looks: runs that only read one of them go through it too.
         refuse: called inside; raises an error where they cannot be read now.
     """

@@ -115,7 +115,7 @@ def silent() -> Iterator[None]:
 def _bar(what: str, total: int, done: int, unit: str) -> Any:
     from tqdm.auto import tqdm
 
-    # A file or a pipe is nobody who looks; a notebook's stream is no terminal either, but somebody looks, unless the
+    # A file or a pipe is nobody who looks; a notebook's stream is not a terminal either, but somebody looks, unless the
     # environment says TQDM_DISABLE=1.
     in_notebook = any(kind.__name__ == "tqdm_notebook" for kind in tqdm.__mro__)
     return tqdm(

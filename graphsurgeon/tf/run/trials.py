@@ -59,7 +59,7 @@ def _config() -> Any:
 
 
 def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Sequence[tuple[str, Any]]) -> list[float]:
-    """Returns the score of each candidate, in order; what TensorFlow cannot run, and what is no number, is infinite.
+    """Returns the score of each candidate, in order; what TensorFlow cannot run, and what is not a number, is infinite.
 
     Args:
         candidates: what to try, each a `Candidate`.

@@ -261,7 +261,7 @@ class _Functions:
         if node.op in self._known:
             node.op = made[node.op].name
             return True
-        # The condition of a loop is the last of its functions: what it returns is no variable.
+        # The condition of a loop is the last of its functions: what it returns is not a variable.
         out = made[calls[0][0]].out
         if any(made[name].out != out for name, _ in calls[: None if node.op not in _LOOPS else 1]):
             return False

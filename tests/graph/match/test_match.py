@@ -308,13 +308,13 @@ def test_all_like_this():
     [
         ([("p", "Softmax", ["x"])], "nothing fits: net has no Softmax"),
         ([("p", "Tanh", ["x"]), ("q", "Relu", ["p"])],
-         "1 of 2 ops fits, and the search stopped at 'p': 'net/drop' (Mul) is no Tanh"),
+         "1 of 2 ops fits, and the search stopped at 'p': 'net/drop' (Mul) is not of type Tanh"),
         ([("p", "MatMul", ["x", "x"]), ("q", "Sigmoid", ["p"])], "input 1 of 'net/mm' (MatMul) reads 'net/w/read:0'"),
         ([("p", "Mul", ["x", "r"]), ("r", "Relu", ["x"]), ("q", "Unpack", ["r"])], "no op reads 'out:0'"),
         ([("p", "MatMul", ["x", "y"]), ("q", "Unpack", ["p:1"])], "reads output 0 of its source, not 1"),
         ([("p", "Relu", ["x", "y"])], "'out' has too few inputs"),
         ([("q", "Relu", ["x"]), ("p", "NoOp", ["^q"])], "no op waits for 'out'"),
-        ([("q", "Mul", ["x", "y"]), ("n", "NoOp", []), ("p", "MatMul", ["x", "q", "^n"])], "is no Mul"),
+        ([("q", "Mul", ["x", "y"]), ("n", "NoOp", []), ("p", "MatMul", ["x", "q", "^n"])], "is not of type Mul"),
     ],
 )  # fmt: skip
 def test_where_the_best_partial_match_stopped(ops, said):
@@ -442,6 +442,6 @@ def test_what_comes_nearest_to_one_more():
     small = Graph.of([("v", "Placeholder", []), ("e", "Exp", ["v"]), ("l", "Log", ["e"])])
     found = match(g, Pattern.of(small))
     assert found.best is None
-    assert str(found.nearest()) == "1 of 2 ops fits, and the search stopped at 'e': 'c' (Abs) is no Exp"
+    assert str(found.nearest()) == "1 of 2 ops fits, and the search stopped at 'e': 'c' (Abs) is not of type Exp"
     # where no other op is of any type of the pattern, nothing comes near
     assert match(Graph.of(ops), Pattern.of(small)).nearest() is None

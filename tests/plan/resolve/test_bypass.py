@@ -91,7 +91,7 @@ def test_as_code():
         (lambda p: p.bypass(["x", "z"]), ("no op outside reads what they compute from a tensor that enters",)),
         (lambda p: p.bypass(["t/c", "no"]), ("no op is called 'no'",)),
         (lambda p: p.bypass("sum"), ("'t/d:0' is float32 (?, 4), but 'sum:0' is float32 (?,)",)),
-        (lambda p: p.bypass("t/c", output="y"), ("'y:0' is no output of 't/c'", "as output='t/c:0'")),
+        (lambda p: p.bypass("t/c", output="y"), ("'y:0' is not an output of 't/c'", "as output='t/c:0'")),
         (lambda p: p.bypass("t/c", input="x"), ("has no input x:0; it has 2 inputs: y:0, z:0", "another input=")),
         (lambda p: p.bypass("x"), ("op 'x' has no input 0; it has 0 inputs", "Choose another input=")),
     ],

@@ -378,7 +378,7 @@ def test_what_is_refused_at_once():
     plan = gs.open(blocks()).plan()
     with refuses(PlanError, "external='break' is not known", "Choose one of 'keep', 'refuse'"):
         plan.replace(swish, hard, external="break")
-    with refuses(PlanError, "int is no function", "Give a function of the pattern's inputs, or an op type"):
+    with refuses(PlanError, "int is not a function", "Give a function of the pattern's inputs, or an op type"):
         plan.replace(swish, 3)
     with refuses(SelectionError, "replace(3)", "int is not a pattern"):
         plan.replace(3, hard)

@@ -317,11 +317,11 @@ def test_a_graph_too_large_for_one_file_says_so(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("path", "options", "words"),
     [
-        (None, {}, ["save(None)", "None is no path", "pathlib.Path"]),
-        ("x.ckpt", {"names": ["a"]}, ["names=['a'] is no mapping"]),
-        ("x", {"signatures": {"a": 1}}, ["signatures={'a': 1} is no mapping of name to (inputs, outputs)"]),
-        ("x", {"signatures": "a"}, ["is no mapping of name to (inputs, outputs)", "'serving_default'"]),
-        ("x", {"outputs": "net/y:0", "tags": 3}, ["tags=3 is no text", "tags='serve'"]),
+        (None, {}, ["save(None)", "None is not a path", "pathlib.Path"]),
+        ("x.ckpt", {"names": ["a"]}, ["names=['a'] is not a mapping"]),
+        ("x", {"signatures": {"a": 1}}, ["signatures={'a': 1} is not a mapping of name to (inputs, outputs)"]),
+        ("x", {"signatures": "a"}, ["is not a mapping of name to (inputs, outputs)", "'serving_default'"]),
+        ("x", {"outputs": "net/y:0", "tags": 3}, ["tags=3 is not text", "tags='serve'"]),
     ],
 )
 def test_arguments_of_another_kind(tmp_path, path, options, words):

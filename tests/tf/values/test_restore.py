@@ -238,9 +238,9 @@ def test_another_model_and_other_shapes(tmp_path):
     [
         ({"scope": "nett"}, ["no variable is under 'nett'", "'net'"]),
         ({"names": {"a": "net/x"}}, ["names={'a': 'net/x'} names no variable of the graph", "Did you mean"]),
-        ({"session": tf1.Session(graph=tf.Graph())}, ["that is no session of graph"]),
+        ({"session": tf1.Session(graph=tf.Graph())}, ["that is not a session of graph"]),
         ({"exclude": "*"}, ["exclude= leaves no variable to restore", "Leave out less"]),
-        ({"names": ["net/w"]}, ["names=['net/w'] is no mapping", "what apply returned"]),
+        ({"names": ["net/w"]}, ["names=['net/w'] is not a mapping", "what apply returned"]),
     ],
 )
 def test_requests_that_name_nothing(tmp_path, options, words):
@@ -305,7 +305,7 @@ def test_an_interrupt_leaves_each_variable_whole_and_the_next_call_restores_all(
 
 @pytest.mark.parametrize("place", [None, 3, ["a"]])
 def test_a_checkpoint_that_is_no_path(place):
-    with refuses(PlanError, f"restore({place!r})", "is no path", "pathlib.Path"):
+    with refuses(PlanError, f"restore({place!r})", "is not a path", "pathlib.Path"):
         gs.open(model("ref").session).restore(place)
 
 
