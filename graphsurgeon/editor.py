@@ -699,8 +699,8 @@ class Editor:
 
         Args:
             inputs: the tensors that become arguments, by name or object: one, several, or a dict of argument name ->
-                tensor. An argument has the dtype and static shape of its tensor. Default: those of the function that
-                was opened.
+                tensor. An argument has the dtype and static shape of its tensor. The name of a Keras layer stands for
+                what it gives. Default: those of the function that was opened.
             outputs: the tensors it returns: one gives a tensor, several a list, a dict a dict. Default: those of the
                 function that was opened, put together as that returns them.
             values: where its variables' values come from: a session, an editor, or a mapping of variable name to
@@ -713,7 +713,9 @@ class Editor:
             a `GraphFunction`, which is a `tf.Module`: call it, train its `trainable_variables`, save it with
             `tf.saved_model.save`. The graph and its session stay as they are. Reference variables become resource
             variables, and tables filled from constants come along. A tape has no gradient through a ``while_loop`` of
-            TF1: such a function runs, but not under a tape.
+            TF1: such a function runs, but not under a tape. Updates of moving averages that belong to what it
+            computes and that no output needs do not run, and a warning names them. Keras does not see its variables:
+            in a Keras model, use `keras_layer`.
 
         Raises:
             SelectionError: a tensor is not there.
@@ -730,7 +732,7 @@ class Editor:
             [3. 6.] w:0
         """
         given = self.values if values is None else values
-        return function_of(self.snapshot, self.opened, given, inputs, outputs, name, also)
+        return function_of(self.snapshot, self.opened, self.layers, given, inputs, outputs, name, also)
 
     def keras_layer(
         self,
@@ -781,9 +783,8 @@ class Editor:
             ([1, 1], ['w'])
         """
         given = self.values if values is None else values
-        return layer_of(
-            self.snapshot, self.opened, given, inputs, outputs, training=training, name=name, trainable=trainable
-        )
+        about = {"training": training, "name": name, "trainable": trainable}
+        return layer_of(self.snapshot, self.opened, self.layers, given, inputs, outputs, **about)
 
     def inlined(self, *calls: Any) -> Editor:
         """Returns an editor of a new graph in which function calls are replaced by what they compute.

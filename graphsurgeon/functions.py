@@ -6,15 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from .errors import warn
 from .graph.graph import Graph
-from .graph.names import op_name, tensor_name
+from .graph.layers import Layers, ends
+from .graph.names import op_name
 from .graph.opened import Opened
 from .values import Values
+from .words import few
 
 
 def function_of(
     graph: Graph,
     opened: Opened,
+    layers: Layers,
     values: Any,
     inputs: Any = None,
     outputs: Any = None,
@@ -26,21 +30,32 @@ def function_of(
     Args:
         graph: the snapshot.
         opened: what was opened: its inputs and outputs are the default.
+        layers: its Keras layers, whose names stand for what they give.
         values: an editor or the values of one, a session, or a mapping.
         inputs, outputs: the tensors that become arguments and results.
         name: what to call it.
         also: ops that run along.
     """
-    from .tf.functions.graph_function import graph_function
+    from .tf.functions.graph_function import graph_function, updates_left_out
 
+    asked = f"function(outputs={outputs!r})"
     packed = opened.packed if outputs is None else None
-    takes, gives = opened.inputs if inputs is None else inputs, opened.outputs if outputs is None else outputs
-    return graph_function(graph, takes, gives, _given(values), name, packed=packed, also=also)
+    takes = opened.inputs if inputs is None else _tensors(graph, layers, inputs, asked, named=True)
+    gives = opened.outputs if outputs is None else _tensors(graph, layers, outputs, asked)
+    made = graph_function(graph, takes, gives, _given(values), name, packed=packed, also=also)
+    left = updates_left_out(graph, takes, gives, also)
+    if left:
+        warn(
+            f"{asked}: {few(map(repr, left))} keep averages or counts of what it computes, and do not run: no output "
+            f"needs them. Run them along with also={left[:3]!r}, or use ed.keras_layer, which runs them in training"
+        )
+    return made
 
 
 def layer_of(
     graph: Graph,
     opened: Opened,
+    layers: Layers,
     values: Any,
     inputs: Any = None,
     outputs: Any = None,
@@ -54,6 +69,7 @@ def layer_of(
     Args:
         graph: the snapshot.
         opened: what was opened: its inputs and outputs are the default.
+        layers: its Keras layers, whose names stand for what they give.
         values: an editor or the values of one, a session, or a mapping.
         inputs, outputs: the tensors that become arguments and results.
         training: a tensor that says whether the graph is trained; or an editor of what is run in training.
@@ -63,14 +79,33 @@ def layer_of(
     from .tf.functions.keras_layer import keras_layer
 
     asked = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
-    takes = opened.inputs if inputs is None else inputs
-    gives = _as_packed(opened) if outputs is None else outputs
+    takes, gives = _boundary(graph, opened, layers, inputs, outputs, asked)
     if hasattr(training, "opened"):
-        keys = {name: key for key, name in {**opened.inputs, **opened.outputs}.items()}
-        there = {**training.opened.inputs, **training.opened.outputs}
-        ends = [_in_other(things, keys, there) for things in (takes, gives)]
-        training = (training.snapshot, *ends, _given(training))
+        there = _boundary(training.snapshot, training.opened, training.layers, inputs, outputs, asked)
+        training = (training.snapshot, *there, _given(training))
     return keras_layer(graph, takes, gives, _given(values), name, training, trainable, asked)
+
+
+def _boundary(graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs: Any, asked: str) -> tuple[Any, Any]:
+    """The tensors that a layer takes and gives; by default those of the function that was opened."""
+    takes = opened.inputs if inputs is None else _tensors(graph, layers, inputs, asked, named=True)
+    return takes, _as_packed(opened) if outputs is None else _tensors(graph, layers, outputs, asked)
+
+
+def _tensors(graph: Graph, layers: Layers, things: Any, asked: str, named: bool = False) -> Any:
+    """Ends in the form they are given in, with tensors for the names of layers; named: by these names, if all are."""
+
+    def one(thing: Any) -> Any:
+        found = ends(graph, layers, [thing], asked)
+        return found[0] if len(found) == 1 else found
+
+    if isinstance(things, Mapping):
+        return {key: one(thing) for key, thing in things.items()}
+    given = list(things) if isinstance(things, (list, tuple)) else [things]
+    found = [one(thing) for thing in given]
+    if named and all(isinstance(a, str) and a != b and isinstance(b, str) for a, b in zip(given, found, strict=True)):
+        return dict(zip(given, found, strict=True))
+    return found if isinstance(things, (list, tuple)) else found[0]
 
 
 def _given(values: Any) -> Any:
@@ -79,18 +114,6 @@ def _given(values: Any) -> Any:
 
     giver = giver_of(values)
     return values if giver is None else giver.reader
-
-
-def _in_other(things: Any, keys: Mapping[str, str], there: Mapping[str, str]) -> Any:
-    """The same tensors in another trace of a function: its arguments and results by their names there."""
-
-    def other(thing: Any) -> str:
-        name = tensor_name(thing)
-        return there.get(keys.get(name, ""), name)
-
-    if isinstance(things, Mapping):
-        return {key: other(thing) for key, thing in things.items()}
-    return [other(thing) for thing in things] if isinstance(things, (list, tuple)) else other(things)
 
 
 def _as_packed(opened: Opened) -> Any:

@@ -609,7 +609,6 @@ def test_what_was_not_copied():
                 gs.get_copied(thing, to_graph, namespace=namespace)
 
 
-
 def test_values_that_cannot_be_had():
     m = model("ref", optimizer=None)
     to_graph = tf.Graph()

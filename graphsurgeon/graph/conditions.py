@@ -129,4 +129,3 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
             subs[op, 0] = live_ends[0]
     switches = [op for op in switches if not dead[op]]
     return Decided(known, switches, dead, {old: new for old, new in subs.items() if not dead[old[0]]}, torn, asked)
-

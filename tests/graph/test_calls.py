@@ -151,9 +151,7 @@ def test_a_name_that_is_taken_gives_the_call_another_scope():
 
 
 def test_functions_that_call_functions_twice_are_unfolded_as_far_as_there_is_room():
-    levels = {
-        f"f{i}": function("a", [("l", f"f{i + 1}", ["a"]), ("r", f"f{i + 1}", ["l"])], ["r"]) for i in range(60)
-    }
+    levels = {f"f{i}": function("a", [("l", f"f{i + 1}", ["a"]), ("r", f"f{i + 1}", ["l"])], ["r"]) for i in range(60)}
     found = calls([("x", "Placeholder", []), ("call", "f0", ["x"])], 500, **levels, f60=ONCE)
     whole = found.everything()
     assert 100 < whole.graph.size <= 500

@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ...errors import PlanError
+from ...errors import PlanError, warn
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
+from ...graph.updates import updates
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
 from ...words import counted, few
 from ..copy.append import copied_into
 from ..copy.contexts import mark_loop
-from ..private.eager import eager, note_use
+from ..private.eager import eager, keras_trains, note_use
 from ..private.functions import functions_of
 from ..private.graphs import op_definition
 from ..run.errors import told
@@ -61,12 +62,13 @@ class GraphFunction(tf.Module):
 
     def __init__(self, name: str, held: Sequence[Any], tables: Sequence[Any], call: Any, loops: bool = False) -> None:
         super().__init__(name=name)
-        self._held, self._tables, self._loops = list(held), list(tables), loops
+        self._held, self._tables, self._loops, self._told = list(held), list(tables), loops, False
         # tf.saved_model.save looks here; Python's own call looks at the class.
         setattr(self, "__call__", call)  # noqa: B010
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function on tensors, in the order of its inputs or by their names."""
+        self._tell_keras()
         try:
             return self.__dict__["__call__"](*args, **kwargs)
         except RecursionError as error:
@@ -77,6 +79,21 @@ class GraphFunction(tf.Module):
                 "TensorFlow has no tape gradient through a while_loop of TF1, as this function has",
                 "Differentiate in the graph with tf.compat.v1.gradients, and make a function of that",
             ) from error
+
+    def _tell_keras(self) -> None:
+        """Warns where Keras trains a layer that calls this function, whose variables it does not see."""
+        trains = keras_trains()
+        if trains is None or self._told:
+            return
+        layer, seen = trains
+        unseen = [v for v in self.trainable_variables if id(v) not in seen]
+        if unseen:
+            self._told = True
+            what = f"{counted(len(unseen), 'variables')}, as {unseen[0].name!r}"
+            warn(
+                f"{self.name}(...) in the Keras model {layer.name!r}: Keras does not see its {what}, so fit does not "
+                "train them. Use ed.keras_layer(inputs, outputs) in its place"
+            )
 
     def __repr__(self) -> str:
         specs = self.__dict__["__call__"].input_signature
@@ -303,6 +320,15 @@ def part_of(
     _refuse_assignments(base, mask, variables, asked)
     _refuse_named_gradients(base, mask, asked)
     return Part(inputs, outputs, mask, [base.names[i] for i in variables], [base.names[i] for i in tables])
+
+
+def updates_left_out(base: Graph, inputs: Any, outputs: Any, also: Any = ()) -> list[str]:
+    """Returns the updates of what a function computes that it does not run; arguments as of `graph_function`."""
+    cuts = [base.tensor(name) for name in arguments(inputs).values()]
+    goals = [op for op, port in map(base.tensor, tensors_of(outputs)) if (op, port) not in cuts]
+    along = [base.index[op_name(op)] for op in (also if _several(also) else [also])]
+    run = backward(base, base.mask([*goals, *along]), frozenset(cuts))
+    return [name for name in updates(base, run, cuts).inside if not run[base.index[name]]]
 
 
 def values_of(base: Graph, part: Part, values: Any, wanted: Sequence[str]) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import context
 from tensorflow.python.ops import resource_variable_ops
 
@@ -50,3 +52,20 @@ def keras_built_shapes(model: Any) -> dict[str, Any]:
 def keras_layers(thing: Any) -> list[Any]:
     """Returns the layers in a Keras model, however deep, in order; empty where it does not say."""
     return list(getattr(thing, "_flatten_layers", lambda **_: [])(include_self=False, recursive=True))
+
+
+def keras_trains() -> tuple[Any, frozenset[int]] | None:
+    """Returns the model of Keras 3 whose training step calls what runs now, and the ids of the variables it trains.
+
+    None where there is none, or where the step is the model's own, which may train anything. Keras 2 sees modules.
+    """
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    keras = sys.modules.get("keras")
+    now = state.get_global_attribute("current_call_ctx") if state is not None else None
+    if now is None or keras is None:
+        return None
+    model = now.entry_layer
+    own = getattr(type(model), "train_step", None) is not keras.Model.train_step
+    if own or not model.compiled or pywrap_tfe.TFE_Py_TapeSetIsEmpty():
+        return None
+    return model, frozenset(id(getattr(v, "_value", v)) for v in model.trainable_variables)

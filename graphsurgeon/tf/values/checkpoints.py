@@ -126,9 +126,7 @@ class Checkpoint:
         """
         key = self.names.get(name, name)
         if key not in self.shapes:
-            raise OpenError(
-                self.asked, f"the checkpoint {self.prefix!r} has no {name!r}", one_of(name, self.names)
-            )
+            raise OpenError(self.asked, f"the checkpoint {self.prefix!r} has no {name!r}", one_of(name, self.names))
         if part is None:
             return Stored(self, key, self.dtypes[key], self.shapes[key])
         return Stored(self, key, self.dtypes[key], tuple(part[1]), tuple(part[0]))

@@ -64,15 +64,11 @@ def saved_names(
         whole = parts[op].name if op in parts else op
         out[op] = whole.removeprefix(lead + "/") if lead else whole
     if lead and not out:
-        raise PlanError(
-            asked, f"no variable is under {lead!r}", one_of(lead, {n.partition("/")[0] for n in known})
-        )
+        raise PlanError(asked, f"no variable is under {lead!r}", one_of(lead, {n.partition("/")[0] for n in known}))
     for old, new in names.items():
         hits = _pattern_hits(old, new, known, lead)
         if not hits:
-            raise PlanError(
-                asked, f"names={{{old!r}: {new!r}}} names no variable of the graph", one_of(new, known)
-            )
+            raise PlanError(asked, f"names={{{old!r}: {new!r}}} names no variable of the graph", one_of(new, known))
         out.update(hits)
     return out
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 
 import numpy as np
 import pytest
@@ -297,6 +298,78 @@ def test_ops_run_along_where_that_is_asked_for():
     with refuses(SelectionError, "function(outputs='y:0')", "no op is called 'kep'", "Did you mean 'keep'?"):
         ed.function("x:0", "y:0", also=["kep"])
     assert ed.function("x:0", "y:0", also="keep").variables
+
+
+def test_updates_that_do_not_run_are_named():
+    ed = gs.open(averaged())
+    said = r"function\(outputs='y:0'\): 'keep' keep averages or counts .* do not run.*also=\['keep'\]"
+    with pytest.warns(UserWarning, match=said):
+        f = ed.function("x:0", "y:0")
+    assert not f.variables
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ed.function("x:0", "y:0", also="keep")
+
+
+def test_keras_layers_are_ends_by_their_names():
+    ed = gs.open(keras_model("conv"))
+    first = keras_model("conv").layers[0].name
+    f = ed.function("x", first)
+    np.testing.assert_array_equal(f(x=FEEDS["conv"]), keras_model("conv").layers[0](FEEDS["conv"]))
+    found = ed.function({"given": first}, [first, ed.outputs["output"]])
+    assert repr(found).startswith("<GraphFunction function(given: float32")
+    with refuses(SelectionError, "function(outputs='conv2d_99')", "Did you mean"):
+        ed.function("x", "conv2d_99")
+
+
+def test_in_a_keras_model_that_does_not_see_it():
+    import keras
+
+    f = gs.open(keras_model("conv")).function(name="inner")
+
+    class Outer(keras.Model):
+        def __init__(self):
+            super().__init__(name="outer")
+            self.inner, self.dense = f, keras.layers.Dense(2)
+
+        def call(self, x):
+            return self.dense(self.inner(x))
+
+    outer = Outer()
+    outer.compile("sgd", "mse")
+    before = [v.numpy() for v in f.variables]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        outer(FEEDS["conv"])
+    said = (
+        r"inner\(...\) in the Keras model 'outer': Keras does not see its 4 variables, as '.*', so fit does not train"
+    )
+    with pytest.warns(UserWarning, match=said):
+        outer.fit(FEEDS["conv"], np.ones((2, 2)), verbose=0)
+    assert all((a == b.numpy()).all() for a, b in zip(before, f.variables, strict=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        outer.fit(FEEDS["conv"], np.ones((2, 2)), verbose=0)
+
+
+def test_keras_2_trains_it_as_a_part_of_its_layers():
+    import tf_keras
+
+    f = gs.open(keras_model("conv")).function()
+
+    class Outer(tf_keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = f
+
+        def call(self, x):
+            return self.inner(x)
+
+    model = tf_keras.Sequential([Outer()])
+    model.compile("sgd", "mse")
+    before = [v.numpy() for v in f.variables]
+    model.fit(FEEDS["conv"], np.zeros((2, 2)), verbose=0)
+    assert all((a != b.numpy()).any() for a, b in zip(before, f.variables, strict=True))
 
 
 def test_made_inside_a_graph():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import tensorflow as tf
 
 from graphsurgeon.tf.private import eager
@@ -50,3 +51,28 @@ def test_what_a_keras_model_says_of_itself():
     assert eager.keras_inputs(object()) is None
     assert eager.keras_built_shapes(object()) == {}
     assert eager.keras_layers(object()) == []
+
+
+def test_who_trains():
+    import keras
+
+    found = []
+
+    class Asking(keras.layers.Layer):
+        def build(self, shape):
+            self.scale = self.add_weight(name="scale", shape=())
+
+        def call(self, x):
+            found.append(eager.keras_trains())
+            return x * self.scale
+
+    model = keras.Sequential([keras.Input((1,)), asking := Asking()], name="asks")
+    assert found.pop() is None
+    model(np.ones((1, 1)))
+    assert found.pop() is None
+    model.compile("sgd", "mse")
+    model.fit(np.ones((2, 1)), np.ones((2, 1)), verbose=0)
+    asks, seen = found[-1]
+    assert asks is model
+    assert seen == {id(asking.scale.value)}
+    assert eager.keras_trains() is None
