@@ -127,7 +127,8 @@ class Editor:
         lost += [text for event in live if event.applied for text in event.applied.warnings]
         if self.opened.refusal is not None:
             lost.append(f"this graph can only be looked at: {self.opened.refusal.wrong}. {self.opened.refusal.instead}")
-        return summary(self.snapshot, self.orphans, lost, self.opened.serving)
+        results = tuple(self.opened.outputs.values())
+        return summary(self.snapshot, self.orphans, lost, self.opened.serving, self.layers, results)
 
     def __repr__(self) -> str:
         return f"<Editor of {self.title}: {counted(self.snapshot.size, 'ops')}>"

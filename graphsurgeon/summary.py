@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from .graph.graph import Graph, Mask
+from .graph.layers import NO_LAYERS, Layers, made_by
+from .graph.names import op_name
 from .graph.signatures import Serving
 from .graph.traversal import forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
@@ -40,14 +42,18 @@ def summary(
     orphans: frozenset[str] = frozenset(),
     warnings: Sequence[str] = (),
     serving: Serving = NOTHING,
+    layers: Layers = NO_LAYERS,
+    results: Sequence[str] = (),
 ) -> str:
-    """Returns name, size, inputs, outputs, scopes, variables, collections and op types of a graph, and warnings.
+    """Returns name, size, inputs, outputs, scopes, layers, variables, collections, op types, warnings of a graph.
 
     Args:
         graph: the graph.
         orphans: names of ops left without a role.
         warnings: what to know.
         serving: the signatures of the file, and which of them the graph is.
+        layers: its Keras layers: its ends are told by their names, and what ends inside one of them is no output.
+        results: names of the tensors that are its outputs, where that is known.
     """
     edges = len(graph.data.node)
     head = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(edges, 'edges')}"
@@ -55,11 +61,13 @@ def summary(
         head += f", {counted(len(graph.control.node), 'control edges')}"
     rows = _served(serving)
     alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
-    rows.append(("inputs", [_tensor(graph, i) for i in alive if graph.types[i].startswith("Placeholder")]))
-    rows.append(("outputs", [_tensor(graph, i) for i in outputs_of(graph) if graph.names[i] not in orphans]))
+    rows.append(("inputs", [_end(graph, layers, i) for i in alive if graph.types[i].startswith("Placeholder")]))
+    ends = [i for i in _outputs(graph, layers, results) if graph.names[i] not in orphans]
+    rows.append(("outputs", [_end(graph, layers, i) for i in ends]))
     scopes = graph.scopes
     tops = sorted(scopes.children[0], key=lambda s: -int(scopes.counts[s]))
     rows.append(("scopes", [f"{scopes.names[s]}/  {counted(int(scopes.counts[s]), 'ops')}" for s in tops]))
+    rows.append(("layers", [layers.text] if layers else []))
     variables = [v for v in graph.state.variables.values() if v.op not in orphans]
     rows.append(("variables", [f"{v.op}  {v.dtype} {v.shape}" for v in variables]))
     rows.append(("collections", [f"{k}  {len(v)}" for k, v in graph.state.collections.items() if v]))
@@ -93,9 +101,23 @@ def _served(serving: Serving) -> list[tuple[str, list[str]]]:
     return [("signature", [serving.opened + more]), ("left out", [left] if serving.left else [])]
 
 
-def _tensor(graph: Graph, i: int) -> str:
-    info = graph.info(i, 0)
-    return f"{graph.names[i]}  {info}" if info else graph.names[i]
+def _end(graph: Graph, layers: Layers, i: int) -> str:
+    """An input or output in words: by the name of the layer that gives it, where there is one."""
+    info, name, giver = graph.info(i, 0), graph.names[i], i
+    while graph.types[giver] == "Identity" and len(graph.data.row(giver)):
+        giver = int(graph.data.row(giver)[0])
+    given = {f"{graph.names[op]}:0" for op in (i, giver)}
+    by = [one.path for one in layers if given.intersection(one.outputs)]
+    outer = [path for path in by if "/" not in path] or by
+    shown = f"{outer[-1]} ({name})" if outer and outer[-1] != name else name
+    return f"{shown}  {info}" if info else shown
+
+
+def _outputs(graph: Graph, layers: Layers, results: Sequence[str]) -> list[int]:
+    """The outputs that are known, then those that look like some; what ends inside a layer is none."""
+    known = [graph.index[op] for op in map(op_name, results) if op in graph.index]
+    own = {graph.index[op] for op in made_by(layers) if op in graph.index} if known else set()
+    return list(dict.fromkeys([*known, *(i for i in outputs_of(graph) if i not in own)]))
 
 
 def outputs_of(graph: Graph) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -111,3 +112,15 @@ def test_names_from_strangers_are_only_text():
 def test_a_switch_that_has_lost_an_input_is_said_like_any_other():
     g = Graph.of([("p", "Const", []), ("s", "Switch", ["p"]), ("t", "Identity", ["s:1"])])
     assert "outputs  t" in summary(g)
+
+
+def test_the_ends_of_a_keras_model_are_told_by_its_layers():
+    x = keras.Input((5, 3), name="x")
+    y = keras.layers.Dense(1, name="head")(keras.layers.LSTM(4, name="memory")(x))
+    ed = gs.open(keras.Model(x, y, name="net"))
+    lines = [" ".join(line.split()) for line in str(ed).splitlines()]
+    assert lines[1:3] == ["inputs x float32 (?, 5, 3)", "outputs head (Identity) float32 (?, 1)"]
+    assert "layers 4 (InputLayer, LSTM, LSTMCell, Dense)" in lines
+    ed.apply(ed.plan().copy(ed.select(layer="head"), to="again", unmapped="placeholder"))
+    outputs = str(ed).partition("outputs")[2].partition("scopes")[0]
+    assert "again/" in outputs  # what was added is one more output

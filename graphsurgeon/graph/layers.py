@@ -115,7 +115,8 @@ class Layers(Sequence[Layer]):
     def text(self) -> str:
         """How many there are, of which classes."""
         kinds = Counter(layer.class_name for layer in self)
-        return f"{len(self):,} ({few(kind + (f' {n:,}' if n > 1 else '') for kind, n in kinds.most_common())})"
+        told = [kind + (f" {n:,}" if n > 1 else "") for kind, n in kinds.most_common()]
+        return f"{len(self):,} ({few(told, 6)})"
 
     def called(self, name: str) -> list[Layer]:
         """Returns the layers of this path, else those of this name."""

@@ -13,7 +13,7 @@ from .state import State
 def mark_input(stage: Stage, state: State, tensor: str) -> State:
     """Marks a tensor as boundary input; a Keras layer, or a scope that is one, for its output."""
     graph, marks = stage.source.snapshot, state.marks
-    for one in ends(graph, stage.layers(state), [tensor], f"mark_input({tensor!r})"):
+    for one in ends(graph, stage.layers(state, graph), [tensor], f"mark_input({tensor!r})"):
         marks = marks.with_input(graph, one)
     return _marked(stage, state, marks)
 
@@ -21,7 +21,7 @@ def mark_input(stage: Stage, state: State, tensor: str) -> State:
 def mark_output(stage: Stage, state: State, tensor: str) -> State:
     """Marks a tensor as boundary output; a Keras layer, or a scope that is one, for its output."""
     graph, marks = stage.source.snapshot, state.marks
-    for one in ends(graph, stage.layers(state), [tensor], f"mark_output({tensor!r})"):
+    for one in ends(graph, stage.layers(state, graph), [tensor], f"mark_output({tensor!r})"):
         marks = marks.with_output(graph, one)
     return _marked(stage, state, marks)
 

@@ -12,7 +12,7 @@ from ..view.scene import MOST
 from ..view.tree import find_item, keys_to, ops_named
 from ..words import counted
 from .facts import numbers
-from .inspector import details_of, reasons
+from .inspector import details_of, layer_rows, reasons
 from .marks import ops_of, selected_after, selection_of
 from .pane import keys_above
 from .places import leaving
@@ -88,6 +88,9 @@ def details(stage: Stage, state: State, name: str, pane: str = "source") -> tupl
     """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
     subject = stage.subject(pane)
     found = details_of(stage.tree(state, pane), name, subject.facts)
+    graph = stage.graph(state, pane)
+    rows, python = layer_rows(graph, stage.layers(state, graph), name)
+    found["rows"], found["python"] = rows + found["rows"], python or found["python"]
     if pane == "source" and state.inside:
         found["python"] = ""  # ed.op(...) would be an op of the graph around
     elif pane == "source":
@@ -104,7 +107,7 @@ def find(stage: Stage, state: State, query: str) -> tuple[State, dict[str, Any]]
     """Returns the ops that fit a query, with the box that shows or holds each."""
     graph = stage.graph(state, "source")
     stage.draw(state, "source")
-    found = hits(graph, query, stage.source.facts.attribute_text, stage.layers(state))
+    found = hits(graph, query, stage.source.facts.attribute_text, stage.layers(state, graph))
     return state, hits_shown(graph, found, stage.panes["source"].scene)
 
 

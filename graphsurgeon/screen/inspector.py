@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.graph import Graph, TensorInfo, shape_text
+from ..graph.layers import Layers, scopes_of
 from ..graph.selection import Query, Selection
 from ..graph.sizes import bytes_of, size_text, variable_bytes
 from ..graph.variables import VariableInfo
@@ -89,6 +90,25 @@ def _python(inside: Selection, name: str) -> str:
         return f"ed.select(scope={name.rstrip('/')!r})"
     names = inside.names
     return f"ed.select(name={list(names)!r})" if len(names) <= 200 else ""
+
+
+def layer_rows(graph: Graph, layers: Layers, name: str) -> tuple[list[list[str]], str]:
+    """Returns rows that say which Keras layer a box is, or is in, and the call that gives the layer.
+
+    Args:
+        graph: the snapshot.
+        layers: its layers.
+        name: an op, or a scope with a slash at the end.
+    """
+    whole = scopes_of(graph, layers).get(name)
+    if whole is None:
+        around = [one for one in layers if name in one.ops or name in one.variables]
+        return ([["of layer", f"{around[-1].path} ({around[-1].class_name})"]] if around else []), ""
+    layer, call = whole
+    rows = [["layer", layer.path], ["class", layer.class_name]]
+    if len(layer.calls) > 1:
+        rows.append(["call", f"{layer.calls.index(call) + 1} of {len(layer.calls)}"])
+    return [*rows, *(["variable", variable] for variable in layer.variables[:_KINDS])], f"ed.layer({layer.path!r})"
 
 
 def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[str]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import SelectionError
 from ..graph.graph import Graph
-from ..graph.layers import NO_LAYERS, Layers
+from ..graph.layers import NO_LAYERS, Layers, scopes_of
 from ..graph.selection import Selection
 from ..plan.plan import Plan
 from ..plan.steps import CopyStep
@@ -59,9 +59,11 @@ class Stage:
             return state.inside[-1].graph if state.inside else self.source.snapshot
         return self.draft(state).after()
 
-    def layers(self, state: State) -> Layers:
-        """Returns the Keras layers of what the left pane shows; a function that is looked into has none."""
-        return NO_LAYERS if state.inside else self.source.layers
+    def layers(self, state: State, graph: Graph) -> Layers:
+        """Returns the Keras layers of a graph that is shown; a function that is looked into has none."""
+        if state.inside and graph is state.inside[-1].graph:
+            return NO_LAYERS
+        return (self.source if graph.owner is self.source.snapshot.owner else self.destination).layers
 
     def tree(self, state: State, pane: str) -> Tree:
         """Returns the tree of what a pane shows."""
@@ -71,7 +73,9 @@ class Stage:
         """Returns the tree of a graph under the filters of a state; the last few are kept."""
         tree = next((t for t in self._trees if t.graph is graph and t.filters == state.filters), None)
         if tree is None:
-            tree = Tree(graph, state.filters)
+            known = scopes_of(graph, self.layers(state, graph))
+            classes = {scope: layer.class_name for scope, (layer, _) in known.items()}
+            tree = Tree(graph, state.filters, classes)
             self._trees.appendleft(tree)
         return tree
 

@@ -170,7 +170,7 @@ def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], lis
                 raise _too_many(total, item)
             depth = groups[group].depth + 1 if group >= 0 else 0
             count = len(tree.ops_of(item))
-            label = elide(item.label)
+            label = elide(" · ".join(filter(None, (item.label, tree.layers.get(item.name)))))
             groups.append(Group(f"g{len(groups)}", item.name, label, count, depth, group))
             stack.extend((child, len(groups) - 1) for child in reversed(below))
         else:
@@ -192,7 +192,7 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     graph = tree.graph
     kind, label, count, outputs = item.kind, elide(item.label), len(tree.ops_of(item)), 0
     if kind == "op":
-        sub, kin, count = graph.types[item.op], family(graph.types[item.op]), 1
+        sub, kin, count = _type_of(tree, item), family(graph.types[item.op]), 1
         known = graph.outputs(item.op)
         outputs = len(known) if known is not None else _outputs_used(graph, item.op)
     elif kind == "variable":
@@ -206,8 +206,15 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     elif kind == "series":
         sub, kin = item.holds or _holding(tree, item), "scope"
     else:
-        sub, kin = counted(count, "ops"), "scope"
+        sub, kin = " · ".join(filter(None, (tree.layers.get(item.name), counted(count, "ops")))), "scope"
     return Box(number, kind, item.name, label, elide(sub), count, kin, group, outputs=outputs)
+
+
+def _type_of(tree: Tree, item: Item) -> str:
+    """Returns the type of an op, behind the class of the layer where the op stands for the whole scope of one."""
+    kind = tree.graph.types[item.op]
+    layer = tree.layers.get(tree.graph.names[item.op].rpartition("/")[0] + "/", "") if "/" in item.label else ""
+    return kind if layer.lower() in ("", kind.lower()) else f"{layer} · {kind}"
 
 
 def _holding(tree: Tree, item: Item) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -26,6 +27,7 @@ class Tree:
     Args:
         graph: the snapshot.
         filters: what a person has put away or called back.
+        layers: name scopes that are exactly one call of a Keras layer, with a slash at the end -> the layer's class.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
@@ -35,6 +37,7 @@ class Tree:
 
     graph: Graph
     filters: Filters = field(default_factory=Filters)
+    layers: Mapping[str, str] = field(default_factory=dict)
     _made: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
 
     @cached_property

@@ -6,7 +6,9 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.screen.inspector import details_of
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.layers import Call, Layer, Layers
+from graphsurgeon.screen.inspector import details_of, layer_rows
 from graphsurgeon.tf.open import facts
 from graphsurgeon.view.tree import Tree
 from tests.graphs import model, tiny
@@ -168,3 +170,16 @@ def test_what_outputs_take_is_told_for_scalars_and_references_and_never_for_a_pa
     g = gs.open(graph).snapshot
     takes = {name: dict(details_of(Tree(g), name, facts)["rows"]).get("outputs take") for name in ("one", "w", "norm")}
     assert takes == {"one": "4 bytes", "w": "48 bytes", "norm": None}
+
+
+def test_a_box_says_which_layer_it_is_or_is_in():
+    ops = [("w", "VarHandleOp", []), ("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/e/y", "Neg", ["w"])]
+    graph = Graph.of(ops)
+    calls = tuple(Call((op,), (), (f"{op}:0",)) for op in ("n/d/y", "n/e/y"))
+    layers = Layers((Layer("d", "Dense", "m/d", calls, ("w",)),))
+    rows, python = layer_rows(graph, layers, "n/e/")
+    assert rows == [["layer", "m/d"], ["class", "Dense"], ["call", "2 of 2"], ["variable", "w"]]
+    assert python == "ed.layer('m/d')"
+    for op in ("n/d/y", "w"):
+        assert layer_rows(graph, layers, op) == ([["of layer", "m/d (Dense)"]], "")
+    assert layer_rows(graph, layers, "n/") == layer_rows(graph, layers, "x") == ([], "")

@@ -146,3 +146,13 @@ def test_first_picture_keeps_towers_folded_where_there_is_more_to_see():
 def test_empty_graph():
     scene = build(Tree(Graph.of([])), first_unfolded(Tree(Graph.of([]))))
     assert (scene.boxes, scene.edges, scene.stats["ops"]) == ([], [], 0)
+
+
+def test_boxes_of_layers_say_the_class():
+    ops = [("x", "Placeholder", [])]
+    ops += [(f"m/d/op{i}", "Neg", [f"m/d/op{i - 1}" if i else "x"]) for i in range(8)]
+    ops += [("m/r/Softplus", "Softplus", ["m/d/op7"]), ("m/t/Tanh", "Tanh", ["m/r/Softplus"])]
+    tree = Tree(Graph.of(ops), layers={"m/d/": "Dense", "m/r/": "Activation", "m/t/": "tanh"})
+    boxes = {box.label: box.sub for box in build(tree, ["m/"]).boxes}
+    assert boxes == {"x": "Placeholder", "d": "Dense · 8 ops", "r/Softplus": "Activation · Softplus", "t/Tanh": "Tanh"}
+    assert "d · Dense" in [group.label for group in build(tree, ["m/", "m/d/"]).groups]

@@ -12,6 +12,7 @@ import tf_keras
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
+from graphsurgeon.graph.layers import scopes_of
 from graphsurgeon.tf.functions.layer_calls import observed
 from tests.refusal import refuses
 
@@ -249,3 +250,20 @@ def test_layers_are_marked_on_screen():
     marks = ed.screen.state.marks
     assert (marks.inputs, marks.outputs) == (ed.layer("encoder").outputs, ed.layer("head").outputs)
     assert ed.screen.find("layer:head")["total"] == len(ed.select(layer="head"))
+
+
+def test_the_box_of_a_layer_says_so_and_can_be_marked():
+    ed = gs.open(nested(keras))
+    scope = next(name for name, (one, _) in scopes_of(ed.snapshot, ed.layers).items() if one.path == "head")
+    ed.screen.set_depth(1)
+    boxes = {box["name"]: box["sub"] for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
+    assert boxes[scope].startswith("Dense · ")
+    ed.screen.mark_output(scope)
+    assert ed.screen.state.marks.outputs == ed.layer("head").outputs
+    details = ed.screen.details(scope)
+    assert details["rows"][:2] == [["layer", "head"], ["class", "Dense"]]
+    assert details["python"] == "ed.layer('head')"
+    whole = scope.partition("/")[0] + "/"
+    wrong = f"mark_input('{whole}'): it holds several ops and is not one layer"
+    with refuses(SelectionError, wrong, "Unfold it (Enter)"):
+        ed.screen.mark_input(whole)

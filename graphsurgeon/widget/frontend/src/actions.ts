@@ -151,17 +151,14 @@ export class Actions {
     void this.send("reveal", { pane, name }).then(() => this.p.panes[pane].arrive());
   }
 
-  /** The tensor that a key on the current box means; says why when there is none. */
-  tensor(pane: Pane): string | null {
+  /** The tensor that a key on the current box means; says why when there is none. A layer's scope may stand for it. */
+  tensor(pane: Pane, scope = false): string | null {
     const { edge } = this.p.store.now;
     if (edge) return edge.tensors[0] ?? null;
     const of = pane.current?.of;
-    if (!of) this.p.status.say("Select an op first.", "warn");
-    else if (isFold(of))
-      this.p.status.say(
-        `'${of.name.slice(0, 80)}' is a scope: unfold it (Enter), or press Shift+B for the boundary of what is selected.`,
-        "warn",
-      );
+    if (!of) this.p.status.say("Select an op.", "warn");
+    else if (scope && of.name.endsWith("/")) return of.name;
+    else if (isFold(of)) this.p.status.say(`'${of.name.slice(0, 80)}' is a scope: unfold it (Enter).`, "warn");
     else if ("outputs" in of && of.kind === "op" && of.outputs === 0)
       this.p.status.say(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
     else return this.p.inspector.tensorOf(of.name);

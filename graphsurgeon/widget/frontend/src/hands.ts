@@ -63,7 +63,7 @@ export class Hands {
     const mark =
       (verb: "mark_input" | "mark_output"): Deed =>
       pane => {
-        const tensor = acts.tensor(pane);
+        const tensor = acts.tensor(pane, true);
         if (tensor) acts.ask(verb, { tensor });
       };
     const remove =

@@ -67,7 +67,8 @@ test("i, o and Enter on what has the focus", () => {
   key(item("a"), "i");
   key(item("a"), "o");
   item("s/").focus();
-  key(item("s/"), "i");
+  key(item("s/"), "i"); // whether it is a layer, whose output is meant, the kernel knows
+  key(item("s/"), "m");
   expect(host.querySelector(".gs-status-text")!.textContent).toContain("is a scope");
   key(item("s/"), "Enter");
   item("n").focus();
@@ -76,6 +77,7 @@ test("i, o and Enter on what has the focus", () => {
   expect(model.verbs).toEqual([
     ["mark_input", { tensor: "a:0" }],
     ["mark_output", { tensor: "a:0" }],
+    ["mark_input", { tensor: "s/" }],
     ["unfold", { pane: "source", name: "s/" }],
   ]);
 });
