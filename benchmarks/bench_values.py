@@ -50,7 +50,7 @@ def carrying(count: int, megabytes: int, kind: str) -> Callable[[], Any]:
     old, new = (valued(count, megabytes, kind == "resource") for _ in range(2))
     editor = gs.open(new)
     editor.select()
-    return partial(carry, editor, filled(old))
+    return partial(transfer, editor, filled(old))
 
 
 def _measured(count: int, megabytes: int, kind: str) -> tuple[float, float]:
@@ -64,7 +64,7 @@ def _measured(count: int, megabytes: int, kind: str) -> tuple[float, float]:
         reader = tf1.train.Saver()
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "values")
-        return in_turns(partial(carry, editor, old), partial(_saved, saver, reader, old, new, prefix), 5)
+        return in_turns(partial(transfer, editor, old), partial(_saved, saver, reader, old, new, prefix), 5)
 
 
 def filled(graph: Any) -> Any:
@@ -75,7 +75,7 @@ def filled(graph: Any) -> Any:
     return session
 
 
-def carry(editor: Any, old: Any) -> None:
+def transfer(editor: Any, old: Any) -> None:
     editor.session(old).close()
 
 

@@ -70,7 +70,7 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
     initial = isinstance(given, str) and given == INITIAL
     asked |= {
         "names": _renames(asked["names"]), "feeds": {tensor_name(k): v for k, v in (asked["feeds"] or {}).items()},
-        "own_inputs": opened.inputs, "own_outputs": opened.outputs, "starters": values.starters, "initial": initial,
+        "own_inputs": opened.inputs, "own_outputs": opened.outputs, "init_ops": values.init_ops, "initial": initial,
     }  # fmt: skip
     request = Request(path, **asked, untrained={})
     base, own = timeline.snapshot, given is None or initial
@@ -79,8 +79,8 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
         lacking = unproved(values if own else given, base.owner, known, request.asked)
         request = replace(request, untrained=lacking)
     source = values.reader if own else values_of(given)
-    void = values.void | _empty_locals(base, source, request)
-    saved = save(base, timeline.orphans, void, source, request)
+    uninitialized = values.uninitialized | _empty_locals(base, source, request)
+    saved = save(base, timeline.orphans, uninitialized, source, request)
     held = {n: why for n, why in request.untrained.items() if n in saved.variables}
     return replace(saved, untrained={**saved.untrained, **held})
 

@@ -258,7 +258,7 @@ class Ledger:
             fill_made,
             fill_tables,
             give,
-            run_starters,
+            run_init_ops,
             set_bare,
         )
         from .tf.values.untrained import holding, note_untrained, untrained
@@ -275,11 +275,11 @@ class Ledger:
             before = self._before(old, graph, frozenset(orphans(old.graph)), asked)
             bare = [(before[n], i) for i in wanted if not i.initializer and (n := self._id(graph, i.op)) in before]
             held = set_bare(old, new, bare, source, self.filed(graph, [info.op for _, info in bare]))
-            run_starters(new, source)
+            run_init_ops(new, source)
         elif source is not None and graph is self._opened():
             source.fill(new)
             held = source.covered() & infos.keys()
-            if getattr(source, "starters", ()):  # what the file wants run once may have set more
+            if getattr(source, "init_ops", ()):  # what the file wants run once may have set more
                 held |= holding(new, [info for info in wanted if info.op not in held], asked)
         for event in events:
             if event.number in known:
@@ -289,7 +289,7 @@ class Ledger:
             due.initial, report.initial = [], []
         give(due, [infos[name] for name in gone if name in infos])
         if old is None and graph is not self._opened():
-            run_starters(new, source)
+            run_init_ops(new, source)
         fill_tables(new, as_found=source is not None and graph is self._opened())
         for event in events:
             if event.number not in known:

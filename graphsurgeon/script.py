@@ -206,7 +206,7 @@ class _Script:
         held, again = _held(step, applied), self._giver(given, source)
         # Where tables are filled, only the editor knows how.
         editor = giver_of(given)
-        exact = bool(self.beside) and (editor is None or not editor.starters[0])
+        exact = bool(self.beside) and (editor is None or not editor.init_ops[0])
         if again is not None and not exact and _gives_again(again[1], given, held):
             return self.of(again[0])
         about = f"{{variable: array}}, the values of step {self._event.number}"

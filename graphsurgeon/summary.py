@@ -52,7 +52,7 @@ def summary(
         orphans: names of ops left without a role.
         warnings: what to know.
         serving: the signatures of the file, and which of them the graph is.
-        layers: its Keras layers: its ends are told by their names, and what ends inside one of them is no output.
+        layers: its Keras layers: its ends are told by their names, and what ends inside one of them is not an output.
         results: names of the tensors that are its outputs, where that is known.
     """
     edges = len(graph.data.node)

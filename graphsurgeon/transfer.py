@@ -80,7 +80,7 @@ def transfer(
     _refuse_unlike(pairs, asked)
     take.refuse_unsettable([b.name for _, b in pairs], asked)
 
-    def carry() -> None:
+    def repeat() -> None:
         from .tf.run.progress import Progress
 
         targets: dict[str, list[str]] = {}
@@ -92,14 +92,14 @@ def transfer(
                 take.write({name: value for key, value in got.items() for name in targets[key]})
                 bar.step(size)
 
-    carry()
+    repeat()
     used, fed = {a.name for a, _ in pairs}, {b.name for _, b in pairs}
     return Transferred(
         tuple((a.name, b.name) for a, b in pairs),
         sum(a.nbytes for a, _ in pairs),
         tuple(v.name for v in give.variables if v.name not in used),
         tuple(v.name for v in take.variables if v.name not in fed),
-        carry,
+        repeat,
     )
 
 

@@ -56,9 +56,9 @@ class Values:
         return found
 
     @property
-    def starters(self) -> tuple[list[str], dict[str, Any]]:
+    def init_ops(self) -> tuple[list[str], dict[str, Any]]:
         """Names of ops that the file wants run once, after its values are there; and what they are fed."""
-        return list(getattr(self._file, "starters", ())), dict(getattr(self._file, "asset_feeds", {}))
+        return list(getattr(self._file, "init_ops", ())), dict(getattr(self._file, "asset_feeds", {}))
 
     @property
     def graph(self) -> Any:
@@ -66,7 +66,7 @@ class Values:
         return self._timeline.graph
 
     @property
-    def void(self) -> frozenset[str]:
+    def uninitialized(self) -> frozenset[str]:
         """Names of variables that nothing gives a value: no initialiser that can run, and not in the checkpoint."""
         from .tf.values.variables import must_be_fed
 
@@ -123,7 +123,7 @@ class Values:
         """Returns what a constant or variable holds, as `Editor.value` does."""
         from .tf.open.facts import value
 
-        return value(self.snapshot, name, self.void, self.reader)
+        return value(self.snapshot, name, self.uninitialized, self.reader)
 
     def moved(self, before: Any, after: Any, names: Mapping[str, str]) -> None:
         """Notes that a plan has built a graph anew; see `Ledger.moved`."""
@@ -133,4 +133,4 @@ class Values:
         """Returns the values for the variables of the same names in another graph, as what a file gives."""
         from .tf.values.sessions import SessionValues
 
-        return SessionValues(self.reader, self._file, partial(self.untrained, local=True), graph, self.void)
+        return SessionValues(self.reader, self._file, partial(self.untrained, local=True), graph, self.uninitialized)

@@ -262,7 +262,7 @@ def test_values_of_a_file_go_into_a_graph_that_was_built_anew_before_any_session
     ed = gs.open(path)
     ed.apply(ed.plan().rename("v0", to="w"))
     assert held(ed) == {"w": 42, "v1": 11}
-    assert ed.values.void == frozenset()
+    assert ed.values.uninitialized == frozenset()
     ed.apply(ed.plan().remove(ed.select(scope="w") | ed.select(name="w").descendants() | ed.select(name="w")))
     assert held(ed) == {"v1": 11}
     ed.undo()

@@ -83,13 +83,13 @@ class State:
         variables: by op name.
         collections: in insertion order.
         contexts: for each outermost ``while_loop`` or ``cond`` of TF1, the names of all ops it is made of.
-        starters: op name -> ops that must run before it can be used (a table's initialiser, an iterator's).
+        init_ops: op name -> ops that must run before it can be used (a table's initialiser, an iterator's).
     """
 
     variables: Mapping[str, VariableInfo] = field(default_factory=dict)
     collections: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
     contexts: tuple[frozenset[str], ...] = ()
-    starters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    init_ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def renamed(self, names: Mapping[str, str]) -> State:
         """Returns the same where ops have other names: old name -> new one.
@@ -104,8 +104,8 @@ class State:
             key: tuple(_entry_renamed(entry, new) for entry in entries) for key, entries in self.collections.items()
         }
         contexts = tuple(frozenset(map(new, ops)) for ops in self.contexts)
-        starters = {new(op): tuple(map(new, ops)) for op, ops in self.starters.items()}
-        return State({v.op: v for v in variables}, collections, contexts, starters)
+        init_ops = {new(op): tuple(map(new, ops)) for op, ops in self.init_ops.items()}
+        return State({v.op: v for v in variables}, collections, contexts, init_ops)
 
 
 #: Entries of these kinds are called as an op or a tensor is.

@@ -22,7 +22,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "collections": lambda op, key: f"{op} is in the collection {key!r}",
     "variables": lambda op, variable: f"{op} is a part of the variable {variable}, which stays",
     "contexts": lambda op, ends: f"{op} is a part of a loop or cond, of which {ends} stays",
-    "starters": lambda op, holder: f"{op} fills {holder}, which stays",
+    "init_ops": lambda op, holder: f"{op} fills {holder}, which stays",
     "colocated": lambda op, other: f"{other} is to be placed with {op}",
 }
 
@@ -38,7 +38,7 @@ class Blocks:
         collections: (op, collection that holds it, or something made of it).
         variables: (op, variable that stays and that it is a part of).
         contexts: (op, another op of the loop or cond of TF1 that it is a part of, and that stays).
-        starters: (op, the table or iterator that stays and that it fills).
+        init_ops: (op, the table or iterator that stays and that it fills).
         colocated: (op, op that asks to be placed with it).
     """
 
@@ -48,7 +48,7 @@ class Blocks:
     collections: tuple[tuple[str, str], ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     contexts: tuple[tuple[str, str], ...] = ()
-    starters: tuple[tuple[str, str], ...] = ()
+    init_ops: tuple[tuple[str, str], ...] = ()
     colocated: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -107,7 +107,7 @@ def blocks(graph: Graph, what: Any) -> Blocks:
         tuple(_held(graph, gone)),
         tuple(_variables(graph, gone)),
         tuple(_contexts(graph, gone)),
-        tuple(_starters(graph, gone)),
+        tuple(_init_ops(graph, gone)),
         tuple(_colocated(graph, gone)),
     )
 
@@ -173,11 +173,11 @@ def _contexts(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:
             yield from ((graph.names[i], graph.names[stays]) for i in inside if gone[i])
 
 
-def _starters(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:
-    for holder, starters in graph.state.starters.items():
+def _init_ops(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:
+    for holder, init_ops in graph.state.init_ops.items():
         number = graph.index.get(holder)
         if number is not None and not gone[number]:
-            yield from ((s, holder) for s in starters if s in graph.index and gone[graph.index[s]])
+            yield from ((s, holder) for s in init_ops if s in graph.index and gone[graph.index[s]])
 
 
 def _colocated(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:

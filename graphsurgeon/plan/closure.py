@@ -79,7 +79,7 @@ def close(
         count = len(done), int(np.count_nonzero(mask))
         mask = _with_variables(graph, mask, cuts, policy, done, shared, pulled)
         mask = _whole_contexts(graph, mask, cuts, pulled, control == "include")
-        mask = _with_starters(graph, mask, cuts, pulled)
+        mask = _with_init_ops(graph, mask, cuts, pulled)
         if count == (len(done), int(np.count_nonzero(mask))):
             break
     gone = shared & mask
@@ -136,14 +136,14 @@ def _whole_contexts(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: l
     return mask
 
 
-def _with_starters(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled]) -> Mask:
+def _with_init_ops(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled]) -> Mask:
     """Takes what fills the tables, iterators and queues that are copied."""
     wanted = [
-        graph.index[starter]
-        for holder, starters in graph.state.starters.items()
+        graph.index[init_op]
+        for holder, init_ops in graph.state.init_ops.items()
         if holder in graph.index and mask[graph.index[holder]]
-        for starter in starters
-        if starter in graph.index
+        for init_op in init_ops
+        if init_op in graph.index
     ]
     if not wanted:
         return mask
@@ -180,9 +180,9 @@ def needed(graph: Graph, living: Mask) -> Mask:
         for whole in wholes:
             if (found & whole).any():
                 found |= whole
-        for holder, starters in state.starters.items():
+        for holder, init_ops in state.init_ops.items():
             if holder in graph.index and found[graph.index[holder]]:
-                found |= graph.mask(graph.index[s] for s in starters if s in graph.index)
+                found |= graph.mask(graph.index[s] for s in init_ops if s in graph.index)
         if (found == living).all():
             return found
         living = found

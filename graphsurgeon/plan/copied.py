@@ -213,11 +213,11 @@ class Copied:
 
     def empty(self, kinds: frozenset[str]) -> list[str]:
         """Returns the names of copied ops of some types that nothing in the copy fills at its start."""
-        graph, starters = self.source, self.source.state.starters
+        graph, init_ops = self.source, self.source.state.init_ops
         return [
             name
             for number, name in zip(self.ops.tolist(), self.names, strict=True)
-            if graph.types[number] in kinds and not starters.get(graph.names[number])
+            if graph.types[number] in kinds and not init_ops.get(graph.names[number])
         ]
 
     @property

@@ -42,10 +42,10 @@ def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
     return _filtered(stage, state, replace(state.filters, hidden=wanted), said)
 
 
-def set_training(stage: Stage, state: State, how: str) -> State:
+def set_training(stage: Stage, state: State, mode: str) -> State:
     """Shows gradients and updates in their ``scopes``, puts them ``away``, or ``beside`` their forward ops."""
     words = {"away": "are put away", "beside": "stand beside their ops", "scopes": "are in their scopes"}
-    return _filtered(stage, state, replace(state.filters, training=how), f"gradients and updates {words[how]}")
+    return _filtered(stage, state, replace(state.filters, training=mode), f"gradients and updates {words[mode]}")
 
 
 def _filtered(stage: Stage, state: State, filters: Filters, said: str) -> State:

@@ -227,7 +227,7 @@ _ALL = (
     _look("show_helpers", "draw helpers of one kind, or not", Arg("kind", TEXT), Arg("on", YES_OR_NO, True),
           gesture="menu", key="s"),
     _look("hide_ops", "put ops of some types away", Arg("types", NAMES), gesture="menu", key="s"),
-    _look("set_training", "show gradients and updates in scopes, beside, or not", Arg("how", TRAINING),
+    _look("set_training", "show gradients and updates in scopes, beside, or not", Arg("mode", TRAINING),
           gesture="menu", key="g"),
     _look("paint", "colour the boxes", Arg("by", COLOURS, "family"), gesture="menu", key="s"),
     _look("fade", "let boxes of entries of the legend fade", Arg("keys", NAMES), gesture="click the legend"),

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-PATIENCE = 0.05
+TIMEOUT = 0.05
 """So long the kernel waits for what is done beside it, seconds: most of it is done by then, and nothing overlaps."""
 
 
@@ -28,7 +28,7 @@ class Turns:
         self._changed = threading.Condition()
         self._busy = False
 
-    def beside(self, work: Callable[[], object], patience: float = PATIENCE) -> None:
+    def beside(self, work: Callable[[], object], timeout: float = TIMEOUT) -> None:
         """Does some work on the other thread, after what was asked before; returns when it is done, or soon."""
         here, done = contextvars.copy_context(), threading.Event()  # its messages belong to the cell of this one
         with self._changed:
@@ -36,7 +36,7 @@ class Turns:
             if not self._busy:
                 self._busy = True
                 threading.Thread(target=self._go, name="graphsurgeon-turns", daemon=True).start()
-        done.wait(patience)
+        done.wait(timeout)
 
     def wait(self) -> None:
         """Returns when all that was asked is done."""

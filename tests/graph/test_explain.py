@@ -229,10 +229,10 @@ def test_loops_tables_structures_and_placement():
     state = State(
         collections={"saved": (Entry("structure", "Saver", ("fill", "near")), Entry("other", "fill"))},
         contexts=(frozenset({"in", "loop"}),),
-        starters={"table": ("fill",)},
+        init_ops={"table": ("fill",)},
     )
     g = Graph.read(nodes, state_of=lambda: state)
-    assert blocks(g, "fill").starters == (("fill", "table"),)
+    assert blocks(g, "fill").init_ops == (("fill", "table"),)
     assert blocks(g, "fill").collections == (("fill", "saved"),)
     assert blocks(g, "table").colocated == (("table", "near"),)
     assert blocks(g, "loop").contexts == (("loop", "in"),)

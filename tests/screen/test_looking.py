@@ -108,7 +108,7 @@ def test_gradients_and_updates_in_one_step():
     screen.set_training("scopes")
     assert "gradients/" in names(screen)
     assert ed.snapshot.fingerprint == version
-    with refuses(SelectionError, "set_training(how='hidden'): 'hidden' is not one of 'away', 'beside', 'scopes'"):
+    with refuses(SelectionError, "set_training(mode='hidden'): 'hidden' is not one of 'away', 'beside', 'scopes'"):
         screen.set_training("hidden")
 
 

@@ -75,11 +75,11 @@ def written(corpus: Any, id: str, folder: Path) -> tuple[list[dict[str, Any]], d
     given = {"values": values} if isinstance(values, dict) else {}
     if not given and ed.snapshot.state.variables:
         ed.session(config=tf1.ConfigProto(allow_soft_placement=True))
-    graph, fills = ed.snapshot, ed.snapshot.state.starters
+    graph, fills = ed.snapshot, ed.snapshot.state.init_ops
     tables = [holder for holder in fills if "Table" in graph.types[graph.index[holder]]]
     first = [name for holder in tables for name in fills[holder]]
     first += [op.name for op in ed.graph.get_collection("table_initializer")]
-    of_file, paths = ed.values.starters
+    of_file, paths = ed.values.init_ops
     ends = {f"in{i}": n for i, n in enumerate(feeds)}, {f"out{i}": n for i, n in enumerate(fetches)}
     wanted: dict[str, tuple[str, dict[str, Any]]] = {
         "graph_def": ("f.pb", {"outputs": list(fetches), "freeze": True, "device": "clear"}),

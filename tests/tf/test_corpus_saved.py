@@ -48,12 +48,12 @@ def test_a_meta_graph_and_its_checkpoint_give_the_golden(corpus, id, tmp_path):
     src.session(config=SOFT)
     report = src.save(tmp_path / "m.meta", device="clear")
     tables = [op.name for op in src.graph.get_collection("table_initializer")]
-    starters, feeds = src.values.starters
+    init_ops, feeds = src.values.init_ops
     with tf.Graph().as_default() as graph, tf1.Session(config=SOFT) as session:
         saver = tf1.train.import_meta_graph(str(tmp_path / "m.meta"))
         if saver is not None:
             saver.restore(session, str(tmp_path / "m"))
-        for name in dict.fromkeys([*tables, *starters]):
+        for name in dict.fromkeys([*tables, *init_ops]):
             if name in {op.name for op in graph.get_operations()}:
                 session.run(name, feeds)
         corpus.compare(id, plain(corpus.golden(id), session))
@@ -99,7 +99,7 @@ def test_frozen_it_gives_the_golden_or_says_why_not(corpus, id, tmp_path):
     src.save(tmp_path / "f.pb", outputs=list(fetches), freeze=True, device="clear", values=values)
     back = gs.open(tmp_path / "f.pb")
     assert not back.snapshot.state.variables
-    if src.values.starters[0] or any("Table" in kind for kind in src.snapshot.types):
+    if src.values.init_ops[0] or any("Table" in kind for kind in src.snapshot.types):
         return  # what fills them is not an ancestor of the outputs: a GraphDef has no list of it
     with tf1.Session(graph=back.graph, config=SOFT) as session:
         corpus.compare(id, plain(corpus.golden(id), session))

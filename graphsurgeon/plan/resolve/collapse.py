@@ -81,8 +81,8 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
     for i in np.flatnonzero(mask & (np.diff(graph.data.ptr) == 0)).tolist():
         infos = graph.outputs(i) or ()
         out[i] |= any(info.dtype == "resource" or info.dtype.endswith("_ref") for info in infos)
-    starters = {name for names in graph.state.starters.values() for name in names}
-    out[[graph.index[name] for name in starters if name in graph.index]] = True
+    init_ops = {name for names in graph.state.init_ops.values() for name in names}
+    out[[graph.index[name] for name in init_ops if name in graph.index]] = True
     inside = mask & ~out
     # What only a variable needs that stays outside, as its initial value, has no business in there.
     rows = graph.data.rows

@@ -120,7 +120,7 @@ def protected(graph: Graph, ops: Mask) -> Mask:
     for variable in graph.state.variables.values():
         if variable.op in graph.index:
             stay |= variable_parts(graph, variable) & ops
-    held = {name for names in (*graph.state.contexts, *graph.state.starters.values()) for name in names}
+    held = {name for names in (*graph.state.contexts, *graph.state.init_ops.values()) for name in names}
     stay[[graph.index[name] for name in held if name in graph.index]] = True
     return backward(graph, stay) & ops if (stay & ops).any() else stay & ops
 
@@ -160,9 +160,9 @@ def _needed_whole(graph: Graph, gone: Mask, decided: Container[int]) -> tuple[st
             name = graph.names[part[0]]
             wrong = f"{name!r} is a part of variable {variable.op!r}, which stays"
             return wrong, "Remove the variable too, or leave its parts"
-    for holder, starters in graph.state.starters.items():
+    for holder, init_ops in graph.state.init_ops.items():
         number = graph.index.get(holder)
-        filling = [s for s in starters if s in graph.index and gone[graph.index[s]]]
+        filling = [s for s in init_ops if s in graph.index and gone[graph.index[s]]]
         if number is not None and not gone[number] and filling:
             wrong = f"{filling[0]!r} fills {holder!r}, which stays"
             return wrong, "Remove that too, or leave what fills it"

@@ -61,7 +61,7 @@ class Made:
         frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
-        starters: ops that the source runs once before use, as the init op of a SavedModel, and what they are fed.
+        init_ops: ops that the source runs once before use, as the init op of a SavedModel, and what they are fed.
         missed: control-flow contexts of which the copy has only a part: gradients cannot go through these.
     """
 
@@ -79,7 +79,7 @@ class Made:
     initial: list[str] = field(default_factory=list)
     collections: list[tuple[str, Any]] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
-    starters: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    init_ops: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
 def carry_out(effect: Effect, graph: TFGraph) -> Made:
@@ -188,8 +188,8 @@ def read_values(copied: Copied, made: Made) -> None:
     made.untrained.update({c.name: why[c.of] for c in copied.constants if c.of in why})
     giver, source = giver_of(copied.step.values), source_of(copied.step.values)
     # An editor knows which of its variables nothing gives a value: their copies have none either.
-    void = frozenset[str]() if giver is None else giver.void
-    wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in void]
+    uninitialized = frozenset[str]() if giver is None else giver.uninitialized
+    wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in uninitialized]
     asked = asked_of(copied)
     cold = [(c.name, copied.source.state.variables[c.of]) for c in copied.constants if c.of]
     asks = [v.info for v in wanted] + [info for _, info in cold]
@@ -202,9 +202,9 @@ def read_values(copied: Copied, made: Made) -> None:
     later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
     values = fetch(source, asks, copied.source.owner, asked, later) if asks else {}
     made.frozen.update({name: values.pop(info.op) for name, info in cold})
-    starters, feeds = ([], {}) if giver is None else giver.starters
-    for name in starters:
-        made.starters += [(op, _moved_feeds(copied, feeds)) for op in _copied_starters(copied, name)]
+    init_ops, feeds = ([], {}) if giver is None else giver.init_ops
+    for name in init_ops:
+        made.init_ops += [(op, _moved_feeds(copied, feeds)) for op in _copied_init_ops(copied, name)]
     for variable in copied.variables:
         if variable.was in values:
             made.values[variable.name] = values[variable.was]
@@ -257,7 +257,7 @@ def asked_of(copied: Copied) -> str:
     return f"copy(to={copied.step.to!r}, values=...)"
 
 
-def _copied_starters(copied: Copied, name: str) -> list[str]:
+def _copied_init_ops(copied: Copied, name: str) -> list[str]:
     """The init op of a source in the copy; where only a part was copied, what it runs to fill the tables there."""
     graph, number = copied.source, copied.source.index.get(name)
     if number is None:
@@ -265,7 +265,7 @@ def _copied_starters(copied: Copied, name: str) -> list[str]:
     if copied.place[number] >= 0:
         return [copied.renamed(name)]
     runs = backward(graph, graph.mask([number]))
-    filling = [graph.index[s] for names in graph.state.starters.values() for s in names if s in graph.index]
+    filling = [graph.index[s] for names in graph.state.init_ops.values() for s in names if s in graph.index]
     return [copied.renamed(graph.names[i]) for i in filling if runs[i] and copied.place[i] >= 0]
 
 

@@ -75,7 +75,7 @@ def _origins(effect: Effect) -> dict[str, str]:
 def _revalued(effect: Effect, whole: Copied, made: Made) -> set[str]:
     """Reads the values that a rename gives variables; returns what these are called now."""
     out: set[str] = set()
-    starters = list(made.starters)
+    init_ops = list(made.init_ops)
     for step, numbers in effect.revalued.items():
         values = getattr(effect.steps[step], "values", None)
         names = {effect.base.names[i] for i in numbers if i < effect.base.size}
@@ -89,5 +89,5 @@ def _revalued(effect: Effect, whole: Copied, made: Made) -> set[str]:
             made.values.pop(name, None)
         read_values(replace(whole, step=replace(whole.step, values=given), variables=mine), made)
         out |= {v.name for v in mine}
-    made.starters = starters  # tables are filled as before
+    made.init_ops = init_ops  # tables are filled as before
     return out

@@ -28,7 +28,7 @@ _STARTERS = frozenset(
 )  # fmt: skip
 
 
-def starters(graph: TFGraph) -> dict[str, tuple[str, ...]]:
+def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
     """Returns for each table, iterator and queue the ops that fill it: they read it, so no ancestor walk finds them.
 
     The import ops of a Saver, which only a checkpoint can feed, are left out.

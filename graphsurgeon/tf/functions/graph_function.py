@@ -412,7 +412,7 @@ def _variable(info: VariableInfo, value: Any, base: Graph) -> Any:
 def _table(base: Graph, number: int, asked: str) -> Any:
     """Returns a table with the content of one of the graph: what fills it there is run once, in a graph of its own."""
     name = base.names[number]
-    fills = [op for op in base.state.starters.get(name, ()) if op in base.index]
+    fills = [op for op in base.state.init_ops.get(name, ()) if op in base.index]
     instead = "Make the result of its lookup an input instead"
     if not fills:
         raise PlanError(asked, f"what table {name!r} holds is not known: no op fills it", instead)

@@ -42,13 +42,13 @@ def pattern(selection: Selection) -> Any:
     return as_pattern(selection)
 
 
-def value(graph: Graph, name: str, void: frozenset[str], session: Callable[[], TFSession]) -> Any:
+def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Callable[[], TFSession]) -> Any:
     """Returns what a constant or a variable holds now, as an array: from its node, else from a session.
 
     Args:
         graph: the snapshot.
         name: a constant or variable.
-        void: names of variables that nothing gives a value.
+        uninitialized: names of variables that nothing gives a value.
         session: opens the session to read from, if one is needed.
 
     Raises:
@@ -64,7 +64,7 @@ def value(graph: Graph, name: str, void: frozenset[str], session: Callable[[], T
             kind = graph.types[number]
             raise SelectionError(asked, f"an op of type {kind} holds no value", "Ask for a constant or a variable")
         return found
-    if name in void:
+    if name in uninitialized:
         raise SelectionError(asked, "nothing gives this variable a value", "Open the graph with its checkpoint")
     live, how = session(), "Run its initialiser in ed.session(), or open the graph with its checkpoint"
     with told(SelectionError, asked, "its value cannot be read", how):

@@ -111,12 +111,12 @@ class Walks:
         before = self.before(number)
         return lambda at: self.nodes[before[at]] if at < len(before) and before[at] >= 0 else None
 
-    def looked_at(self, start: int, patience: int, told: bool) -> tuple[float, set[int] | None]:
+    def looked_at(self, start: int, limit: int, told: bool) -> tuple[float, set[int] | None]:
         """Walks back from an op as TensorFlow does, breadth first, until something is not a constant.
 
         Args:
             start: the op whose value is asked for.
-            patience: the most ops to look at.
+            limit: the most ops to look at.
             told: stop at a Shape, as if static shapes told it; else go on, at a small part of the cost.
 
         Returns:
@@ -124,7 +124,7 @@ class Walks:
         """
         seen, far = {start}, set()
         line, looks = deque([start]), 0.0
-        while line and len(seen) < patience:
+        while line and len(seen) < limit:
             number = line.popleft()
             kind = self.kinds[number]
             looks += 0.03 if number in far else 1.0

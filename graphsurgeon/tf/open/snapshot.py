@@ -15,7 +15,7 @@ from ...graph.opened import Unmade
 from ...graph.variables import State
 from ..copy.collection_items import entry
 from ..copy.contexts import context_ops
-from ..copy.resources import starters
+from ..copy.resources import init_ops
 from ..functions.library import BRANCHING, CALLS, Definitions
 from ..private.functions import functions_of
 from ..private.graphs import collections_of, node_bytes
@@ -149,4 +149,4 @@ def state(graph: TFGraph) -> State:
     collections = {}
     for name, items in collections_of(graph).items():
         collections[name] = tuple(entry(graph, item) for item in items)
-    return State(variable_infos(graph), collections, context_ops(graph), starters(graph))
+    return State(variable_infos(graph), collections, context_ops(graph), init_ops(graph))

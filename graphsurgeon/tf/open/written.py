@@ -181,7 +181,7 @@ class _State:
         items = {name: list(self._items(name)) for name in sorted(self._collections) if name != COLLECTION}
         entries = {name: tuple(map(self._entry, found)) for name, found in items.items()}
         protos = [item for found in items.values() for item in found]
-        return State(self._variables(items), entries, self._contexts(protos), self._starters(protos))
+        return State(self._variables(items), entries, self._contexts(protos), self._init_ops(protos))
 
     def _items(self, name: str) -> Iterator[Any]:
         """What a collection holds: protos, names of ops and tensors as `Entry`, and values."""
@@ -293,7 +293,7 @@ class _State:
         first = {one: min(index[name] for name in one) for one in outer}
         return tuple(sorted(outer, key=first.__getitem__))
 
-    def _starters(self, protos: Iterable[Any]) -> dict[str, tuple[str, ...]]:
+    def _init_ops(self, protos: Iterable[Any]) -> dict[str, tuple[str, ...]]:
         graph, found = self._graph, {}
         for number in np.flatnonzero(graph.typed(HOLDERS)).tolist():
             readers = graph.consumers.row(number).tolist()

@@ -22,7 +22,7 @@ from ...words import few
 from ..copy.append import carry_out
 from ..copy.attachments import keep_shapes
 from ..copy.imports import LIMIT, import_nodes
-from ..copy.resources import starters
+from ..copy.resources import init_ops
 from ..private.contexts import written_alone
 from ..private.graphs import differently_shaped
 from ..values.variables import fetch, rebuilt, variable_infos, variable_objects
@@ -154,7 +154,7 @@ def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str])
     kept = {key: [t for t in items if isinstance(t, (tf.Operation, tf.Tensor))] for key, items in collections.items()}
     keys = (tf1.GraphKeys.TABLE_INITIALIZERS, tf1.GraphKeys.ASSET_FILEPATHS)
     stay = [item.name.partition(":")[0] for key in keys for item in kept.get(key, ())]
-    fills = [name for names in starters(graph).values() for name in names]
+    fills = [name for names in init_ops(graph).values() for name in names]
     found = frozen_graph_def(graph.as_graph_def(), values, [*ends, *stay, *fills])
     new = tf.Graph()
     with new.as_default():
@@ -187,9 +187,9 @@ def named(things: Any) -> dict[str, str]:
     return out
 
 
-def trained(graph: TFGraph, void: frozenset[str]) -> dict[str, VariableInfo]:
+def trained(graph: TFGraph, uninitialized: frozenset[str]) -> dict[str, VariableInfo]:
     """Returns the variables whose values belong into a file: all but those without any value."""
-    return {op: info for op, info in variable_infos(graph).items() if op not in void}
+    return {op: info for op, info in variable_infos(graph).items() if op not in uninitialized}
 
 
 def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> Any:

@@ -179,7 +179,7 @@ def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
     fed = dict.fromkeys(inputs) | {f"{base.names[i]}:0": None for i in inside
                                    if base.types[i] in _FED and (i, 0) not in cuts}  # fmt: skip
     variables = [base.names[i] for i in inside if base.types[i] in VARIABLE_TYPES]
-    tables = [name for i in inside for name in base.state.starters.get(base.names[i], ())]
+    tables = [name for i in inside for name in base.state.init_ops.get(base.names[i], ())]
     acts = _acting(base)
     found = [(acts(i), i) for i in inside]
     random = any(kind == _BY_CHANCE for kind, _ in found)
@@ -335,12 +335,12 @@ class Source:
         return self._own
 
 
-def fill(session: TFSession, starters: Sequence[str], paths: Mapping[str, str] | None = None) -> None:
+def fill(session: TFSession, init_ops: Sequence[str], paths: Mapping[str, str] | None = None) -> None:
     """Runs what fills tables; one that is filled already stays as it is.
 
     One whose own file is not there stays empty: what reads it cannot be run then, and says so.
     """
-    for name in starters:
+    for name in init_ops:
         with suppress(tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
             session.run(session.graph.get_operation_by_name(name.partition(":")[0]), paths)
 
@@ -400,7 +400,7 @@ def graph_def_file(
     base: Graph,
     calls: Calls,
     moved: Callable[[str], str],
-    starters: Sequence[str],
+    init_ops: Sequence[str],
     paths: Mapping[str, str],
     source: Source | None,
 ) -> Iterator[Run]:
@@ -411,7 +411,7 @@ def graph_def_file(
         base: snapshot of the graph that was saved.
         calls: what will be run.
         moved: tensor of the source -> what it is called in the file.
-        starters: ops that must run first.
+        init_ops: ops that must run first.
         paths: what these are fed.
         source: gives the variables the values that the file does not have; None where it has no variables.
     """
@@ -441,7 +441,7 @@ def graph_def_file(
                     session.run(sets[name], {given[name]: value})
             if not begun:
                 fed = {name: path for name, path in paths.items() if has_op(graph, name.partition(":")[0])}
-                fill(session, [name for name in starters if has_op(graph, name)], fed)
+                fill(session, [name for name in init_ops if has_op(graph, name)], fed)
             begun.add(key)
             return _run(session, outs, feeds, moved)
 
@@ -465,13 +465,13 @@ def _run(
 
 @contextmanager
 def meta_graph_file(
-    path: str, base: Graph, calls: Calls, moved: Callable[[str], str], starters: Sequence[str], paths: Mapping[str, str]
+    path: str, base: Graph, calls: Calls, moved: Callable[[str], str], init_ops: Sequence[str], paths: Mapping[str, str]
 ) -> Iterator[Run]:
     """Opens a MetaGraph with the checkpoint beside it; see `graph_def_file`.
 
     Args:
         path, base, calls, moved: as there.
-        starters: ops that must run first, beside those that fill the tables it lists.
+        init_ops: ops that must run first, beside those that fill the tables it lists.
         paths: what these are fed.
     """
     with tf.Graph().as_default() as graph, tf1.Session(graph=graph, config=config(base)) as session:
@@ -479,7 +479,7 @@ def meta_graph_file(
         if saver is not None:
             saver.restore(session, path.removesuffix(".meta"))
         fill(session, [item.name for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)])
-        fill(session, starters, {name: path for name, path in paths.items() if has_op(graph, name.partition(":")[0])})
+        fill(session, init_ops, {name: path for name, path in paths.items() if has_op(graph, name.partition(":")[0])})
         yield lambda key, feeds: _run(session, calls[key][1], feeds, moved)
 
 

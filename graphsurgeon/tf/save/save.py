@@ -23,7 +23,7 @@ from ...graph.sizes import variable_bytes
 from ...graph.traversal import backward
 from ...graph.variables import VariableInfo
 from ...words import counted, few
-from ..copy.resources import starters
+from ..copy.resources import init_ops
 from ..functions.graph_function import arguments, function_module
 from ..functions.library import definition, reachable, referred
 from ..private.functions import functions_of
@@ -66,7 +66,7 @@ class Request:
     tags: str | Iterable[str]
     own_inputs: Mapping[str, str]
     own_outputs: Mapping[str, str]
-    starters: tuple[list[str], Mapping[str, str]]
+    init_ops: tuple[list[str], Mapping[str, str]]
     feeds: Mapping[str, Any]
     verify: bool
     untrained: Mapping[str, str]
@@ -143,13 +143,13 @@ class Request:
 
 
 @gc_paused()
-def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any, request: Request) -> Saved:
+def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], values: Any, request: Request) -> Saved:
     """Writes what a request asks for.
 
     Args:
         base: snapshot of the graph; it stays as it is.
         orphans: ops without a role.
-        void: variables that nothing gives a value.
+        uninitialized: variables that nothing gives a value.
         values: a session, a mapping of variable name to array, or a call that gives a session; it is called only
             where values are needed.
         request: the request.
@@ -163,7 +163,7 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
     for name in request.feeds:
         base.tensor(name, request.asked)
     if kind == "checkpoint":
-        return _checkpoint(base, path, values, request, void | orphans)
+        return _checkpoint(base, path, values, request, uninitialized | orphans)
     signatures = request.all_signatures if kind.startswith("saved_model") else {}
     if kind == "saved_model_tf2":
         return _module(base, path, values, request, signatures)
@@ -177,13 +177,13 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
     frozen = _live(values) if request.freeze else None
     if kind == "saved_model" and not signatures:
         raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
-    also = request.starters[0] if kind == "saved_model" or _reads_tables(base, ends) else []
+    also = request.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
     made = exported(base, orphans, starts, ends, frozen, request.device, request.asked, also)
     left = made.left(base, orphans)
     calls = _calls(base, orphans, request, signatures)
     if kind == "graph_def":
         return replace(_graph_def(base, made, path, values, request, left, calls), untrained=inside)
-    kept = trained(made.graph, void)
+    kept = trained(made.graph, uninitialized)
     saver = with_saver(made.graph, kept)
     parts = slices(made.graph)
     keys = {op: (parts[op].name, parts[op].spec) if op in parts else (op, "") for op in kept}
@@ -198,13 +198,13 @@ def save(base: Graph, orphans: frozenset[str], void: frozenset[str], values: Any
                 write_checkpoint(new, read(base, values, infos, asked), keys, _total(infos), asked)
             with open(new + ".meta", "wb") as out:
                 out.write(meta.SerializeToString())
-            first = made.there(request.starters[0])
+            first = made.there(request.init_ops[0])
             if first:
                 made.notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
-            file = meta_graph_file(new + ".meta", base, calls, made.name, first, request.starters[1])
+            file = meta_graph_file(new + ".meta", base, calls, made.name, first, request.init_ops[1])
         else:
             new = os.path.join(folder, "model")
-            meta = write_saved_model(made, new, signatures, request.tags, saver, base, request.starters, asked)
+            meta = write_saved_model(made, new, signatures, request.tags, saver, base, request.init_ops, asked)
             if infos:
                 inner = os.path.join(new, "variables", "variables")
                 write_checkpoint(inner, read(base, values, infos, asked), keys, _total(infos), asked)
@@ -294,8 +294,8 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Ite
 # -- the formats ----------------------------------------------------------------------------------
 
 
-def _checkpoint(base: Graph, path: str, values: Any, request: Request, void: frozenset[str]) -> Saved:
-    known = {op: info for op, info in base.state.variables.items() if op not in void}
+def _checkpoint(base: Graph, path: str, values: Any, request: Request, uninitialized: frozenset[str]) -> Saved:
+    known = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
     if request.names and not request.scope:
         # Only what is named: the names of a source mean its copy.
         names = saved_names(base.owner, known.values(), "", request.names, request.asked)
@@ -338,12 +338,12 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
     if held:
         whose = f"the values of {counted(len(held), 'variables')}"
         notes.append(f"{whose} are not in it: freeze=True keeps them as constants")
-    fills = {table: names for table, names in starters(made.graph).items()
+    fills = {table: names for table, names in init_ops(made.graph).items()
              if "Table" in made.graph.get_operation_by_name(table).type}  # fmt: skip
     starts = [name for found in fills.values() for name in found]
     if fills:
         notes.append(f"to be run first: {few(starts)}, to fill {few(list(fills))}")
-    first = made.there(request.starters[0])
+    first = made.there(request.init_ops[0])
     if first:
         notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
     with beside(path, request.asked) as folder:
@@ -353,7 +353,7 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
         # A GraphDef has no values: where none are given, both sides get the initial ones.
         source = Source(base, _live(values) if request.freeze or not callable(values) else None, request.asked)
         file = graph_def_file(
-            new, base, calls, made.name, [*starts, *first], request.starters[1], source if held else None
+            new, base, calls, made.name, [*starts, *first], request.init_ops[1], source if held else None
         )
         proof = _proof(base, calls, file, source, request)
         os.replace(new, path)

@@ -25,7 +25,7 @@ def write_saved_model(
     tags: str | Iterable[str],
     saver: Any,
     base: Graph,
-    starters: tuple[list[str], Mapping[str, str]],
+    init_ops: tuple[list[str], Mapping[str, str]],
     asked: str,
 ) -> Any:
     """Writes all of a SavedModel but the values of its variables; returns its MetaGraphDef.
@@ -37,7 +37,7 @@ def write_saved_model(
         tags: its tags.
         saver: its SaverDef, or None.
         base: snapshot of the old graph, which knows what fills the tables.
-        starters: the init ops of the file that the graph came from, and the assets: tensor -> path.
+        init_ops: the init ops of the file that the graph came from, and the assets: tensor -> path.
         asked: the request, for messages.
 
     Raises:
@@ -46,9 +46,9 @@ def write_saved_model(
     graph = made.graph
     known = {op.name: op for op in graph.get_operations()}
     named = {t.name: t for t in graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)}
-    named.update({t: known[t[:-2]].outputs[0] for t in starters[1] if t[:-2] in known})
-    assets = _assets(named, starters[1], folder, made)
-    init = _init_op(graph, known, [name for name in starters[0] if name in known], base)
+    named.update({t: known[t[:-2]].outputs[0] for t in init_ops[1] if t[:-2] in known})
+    assets = _assets(named, init_ops[1], folder, made)
+    init = _init_op(graph, known, [name for name in init_ops[0] if name in known], base)
     meta = meta_graph(graph, saver, asked)
     meta.asset_file_def.extend(assets)
     meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
@@ -98,10 +98,10 @@ def _assets(named: Mapping[str, Any], paths: Mapping[str, str], folder: str, mad
     return out
 
 
-def _init_op(graph: TFGraph, known: Mapping[str, TFOp], starters: list[str], base: Graph) -> TFOp | None:
+def _init_op(graph: TFGraph, known: Mapping[str, TFOp], init_ops: list[str], base: Graph) -> TFOp | None:
     """The op that a loader runs once: it fills tables and sets local variables; None where there is nothing to do."""
-    fills = [known[name] for name in starters]
-    fills += [known[name] for holder, names in base.state.starters.items()
+    fills = [known[name] for name in init_ops]
+    fills += [known[name] for holder, names in base.state.init_ops.items()
               if holder in known and "Table" in known[holder].type
               for name in names if name in known and known[name] not in fills]  # fmt: skip
     fills += [op for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS) if op not in fills]

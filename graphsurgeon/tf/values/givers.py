@@ -14,11 +14,11 @@ class Giver(Protocol):
         """The live graph of the variables."""
 
     @property
-    def void(self) -> frozenset[str]:
+    def uninitialized(self) -> frozenset[str]:
         """Names of variables that nothing gives a value."""
 
     @property
-    def starters(self) -> tuple[list[str], dict[str, Any]]:
+    def init_ops(self) -> tuple[list[str], dict[str, Any]]:
         """Names of ops that the file wants run once; and what they are fed."""
 
     def untrained(self, local: bool = False) -> dict[str, str]:

@@ -16,7 +16,7 @@ from ...graph.variables import VariableInfo
 from ..copy.append import Made
 from ..run.errors import remedy
 from .initialization import start
-from .transfer import assign, carry, unsettable
+from .transfer import assign, transfer_values, unsettable
 from .variables import variable_infos
 
 tf1 = tf.compat.v1
@@ -106,7 +106,7 @@ def give(due: Due, helped: Sequence[VariableInfo]) -> None:
         pairs = [pair for pair in due.pairs if pair[1].op in wanted]
         arrays = {info: value for info, value in due.arrays.items() if info.op in wanted}
         if pairs:
-            carry(due.old, session, pairs, due.asked)
+            transfer_values(due.old, session, pairs, due.asked)
         if arrays:
             known = {info.op: info for info in arrays}
             values = {info.op: value for info, value in arrays.items()}
@@ -124,7 +124,7 @@ class SessionValues:
         inner: where the values there came from, if anywhere: it knows how tables are filled.
         untrained: says which of them hold initial values only there.
         graph: the graph whose variables are set.
-        void: names of variables that have no value there.
+        uninitialized: names of variables that have no value there.
     """
 
     def __init__(
@@ -133,10 +133,10 @@ class SessionValues:
         inner: Any,
         untrained: Callable[[], dict[str, str]],
         graph: TFGraph,
-        void: frozenset[str] = frozenset(),
+        uninitialized: frozenset[str] = frozenset(),
     ) -> None:
-        self._session, self._inner, self.untrained, self._void = session, inner, untrained, void
-        self._names = frozenset(variable_infos(graph)) - void
+        self._session, self._inner, self.untrained, self._uninitialized = session, inner, untrained, uninitialized
+        self._names = frozenset(variable_infos(graph)) - uninitialized
 
     def fill(self, session: TFSession) -> None:
         """Sets the variables of `session`, then fills its tables.
@@ -147,10 +147,10 @@ class SessionValues:
         old = self._session()
         before, now = variable_infos(old.graph), variable_infos(session.graph)
         there = [info for name, info in now.items() if name in before and info.initializer]
-        both = [info for info in there if info.op not in self._void]
+        both = [info for info in there if info.op not in self._uninitialized]
 
         def give(infos: list[Any]) -> None:
-            carry(old, session, [(before[i.op], i) for i in infos], "session()")
+            transfer_values(old, session, [(before[i.op], i) for i in infos], "session()")
 
         start(session, session.graph, [], both, give, "session()", [i for i in now.values() if i.op not in before])
         self._names = frozenset(info.op for info in both)
@@ -164,9 +164,9 @@ class SessionValues:
             fill_tables(session)
 
     @property
-    def starters(self) -> list[str]:
+    def init_ops(self) -> list[str]:
         """Names of the ops that the source wants run once."""
-        return list(getattr(self._inner, "starters", ()))
+        return list(getattr(self._inner, "init_ops", ()))
 
     @property
     def asset_feeds(self) -> dict[str, str]:
@@ -191,30 +191,30 @@ def fill_made(session: TFSession, made: Made) -> None:
     # Later plans may have built the graph anew: the op of that name is meant, where it is still there.
     graph, names = session.graph, {op.name for name, op in made.collections if name == TABLES}
     fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name in names])
-    for name, feeds in made.starters:
+    for name, feeds in made.init_ops:
         with suppress(KeyError, tf.errors.FailedPreconditionError):  # taken out, or filled already
             session.run(graph.get_operation_by_name(name), feeds)
 
 
-def fill_tables(session: TFSession, starters: Iterable[Any] | None = None, as_found: bool = False) -> None:
+def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_found: bool = False) -> None:
     """Runs the initialisers of tables, one by one, by default all; a table that is filled already stays as it is.
 
     Args:
         session: the session.
-        starters: the initialisers; None: all that the graph names.
+        init_ops: the initialisers; None: all that the graph names.
         as_found: the graph is as its file has it. A table whose own file is not there is warned of: much of the graph
             may do without it, and what reads it is refused by TensorFlow.
 
     Raises:
         PlanError: one does not run, as its file is not there.
     """
-    for starter in session.graph.get_collection(TABLES) if starters is None else starters:
+    for init_op in session.graph.get_collection(TABLES) if init_ops is None else init_ops:
         try:
-            session.run(starter)
+            session.run(init_op)
         except tf.errors.FailedPreconditionError:
             pass
         except tf.errors.NotFoundError as error:
-            op = error.op if error.op is not None else starter
+            op = error.op if error.op is not None else init_op
             line = next((x for x in str(error.message).splitlines() if "o such file" in x), str(error.message))
             refused = PlanError(
                 "session()",
@@ -259,8 +259,8 @@ def set_bare(
     return done
 
 
-def run_starters(session: TFSession, source: Any) -> None:
+def run_init_ops(session: TFSession, source: Any) -> None:
     """Runs what the file wants run once, as what fills its tables; what an edit has taken out, or feeds, is left."""
-    for name in getattr(source, "starters", ()):
+    for name in getattr(source, "init_ops", ()):
         with suppress(KeyError, tf.errors.OpError):
             session.run(session.graph.get_operation_by_name(name), source.asset_feeds)

@@ -173,7 +173,7 @@ class CheckpointValues:
         graph = session.graph
         there = [graph.get_operation_by_name(name) for name in self._tables if has_op(graph, name)]
         fill_tables(session, there, as_found=True)
-        for name in self.starters:
+        for name in self.init_ops:
             session.run(session.graph.get_operation_by_name(name), self.asset_feeds)
 
     @property
@@ -185,7 +185,7 @@ class CheckpointValues:
         return {a.tensor_info.name: os.path.join(folder, a.filename) for a in asset_files(self._meta)}
 
     @property
-    def starters(self) -> list[str]:
+    def init_ops(self) -> list[str]:
         """Names of the ops that a SavedModel wants run once, after its values are there."""
         if self._meta is None:
             return []

@@ -134,7 +134,7 @@ def put(
         set_values(session, ops, feeds, options)
 
 
-def carry(
+def transfer_values(
     old: TFSession,
     new: TFSession,
     pairs: Sequence[tuple[VariableInfo, VariableInfo]],

@@ -27,10 +27,10 @@ def test_a_table_brings_its_initialiser():
     src = gs.open(table())
     for name in ("one", "two"):
         dst.apply(dst.plan().copy(src.select(outputs=["ids:0"]), to=name))
-    starters = dst.graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
-    assert len(starters) == 2
+    init_ops = dst.graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
+    assert len(init_ops) == 2
     with tf1.Session(graph=dst.graph) as session:
-        session.run(starters)
+        session.run(init_ops)
         for name in ("one", "two"):
             assert session.run(f"{name}/ids:0", {f"{name}/words:0": [b"b", b"x"]}).tolist() == [9, -1]
 

@@ -117,15 +117,15 @@ def test_a_table_whose_file_is_not_there_is_named_and_may_read_another(tmp_path)
             ), 1,
         )  # fmt: skip
         tf.identity(table.lookup(tf.constant("b")), name="out")
-        (starter,) = tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
+        (init_op,) = tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
     ed = gs.open(graph)
     with tf1.Session(graph=graph) as old:
         ed.apply(ed.plan().set_attr("out", "_mark", 1))
-        wrong = f"{starter.name!r} fills a table from a file that is not there: {tmp_path}/gone.txt"
+        wrong = f"{init_op.name!r} fills a table from a file that is not there: {tmp_path}/gone.txt"
         for source in (None, old):
-            with refuses(PlanError, "session()", wrong, f".connect(name, to={starter.name!r}, input=1)"):
+            with refuses(PlanError, "session()", wrong, f".connect(name, to={init_op.name!r}, input=1)"):
                 ed.session(source)
-        ed.apply(ed.plan().connect("there:0", to=starter.name, input=1))
+        ed.apply(ed.plan().connect("there:0", to=init_op.name, input=1))
         assert ed.session().run("out:0") == 1
 
 

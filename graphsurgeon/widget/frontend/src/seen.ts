@@ -86,8 +86,8 @@ export class Seen {
   }
 
   /** Puts gradients away, or back into their scopes: one step. */
-  train(how: Training = this.look.training === "scopes" ? "away" : "scopes"): void {
-    this.#acts.ask("set_training", { how });
+  train(mode: Training = this.look.training === "scopes" ? "away" : "scopes"): void {
+    this.#acts.ask("set_training", { mode });
   }
 
   /** What a box's own menu has of this. */

@@ -33,7 +33,7 @@ export interface Verbs {
   set_budget: { boxes: number };
   show_helpers: { kind: string; on: boolean };
   hide_ops: { types: string[] };
-  set_training: { how: Training };
+  set_training: { mode: Training };
   paint: { by: ColourBy };
   fade: { keys: string[] };
   mark_input: { tensor: string };

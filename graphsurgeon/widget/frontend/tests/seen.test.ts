@@ -65,7 +65,7 @@ test("the view menu sets depth, gradients, helpers, hidden types and the budget"
   }
   expect(model.verbs).toEqual([
     ["set_depth", { depth: 2, pane: "source" }],
-    ["set_training", { how: "away" }],
+    ["set_training", { mode: "away" }],
     ["show_helpers", { kind: "constants", on: true }],
     ["hide_ops", { types: [] }],
     ["set_budget", { boxes: 400 }],
@@ -87,8 +87,8 @@ test("g puts gradients away and back, s opens the menu", () => {
   key(item("a"), "g");
   key(item("a"), "s");
   expect(model.verbs).toEqual([
-    ["set_training", { how: "away" }],
-    ["set_training", { how: "scopes" }],
+    ["set_training", { mode: "away" }],
+    ["set_training", { mode: "scopes" }],
   ]);
   expect(host.querySelector(".gs-menu")!.getAttribute("aria-label")).toBe("What is shown");
 });
