@@ -12,6 +12,7 @@ import numpy as np
 from .editor import Editor
 from .errors import PlanError, SelectionError
 from .graph.graph import Graph
+from .graph.layers import ends as layer_ends
 from .graph.names import SINGLES, tensor_name, under, valid_scope
 from .graph.opened import Opened
 from .graph.reports import untrained_text
@@ -40,7 +41,7 @@ def connect(
     graphs: Mapping[str, Any],
     connections: Mapping[Any, Any] | None = None,
     *,
-    inputs: Mapping[Any, str] | Iterable[Any] = (),
+    inputs: Mapping[Any, Any] | Iterable[Any] = (),
     values: Mapping[str, Any] | str | None = None,
     variables: str | Mapping[str, Any] = "copy",
     device: str | Mapping[str, str] = "clear",
@@ -58,8 +59,12 @@ def connect(
             graph or session, an editor, a Keras model. Of a SavedModel of TF2, the names are those of its signature.
         connections: output of one graph -> input of another, or several inputs: ``{"enc/out:0": "dec/in:0"}``. Names
             begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder.
+            Where no op has the name, it is that of an argument or result of a signature, or of a Keras layer, for what
+            that gives: ``{"enc/features": "dec/x"}``.
         inputs: tensors that become new placeholders, as inputs fed by a queue or an iterator until now; a mapping of
-            tensor -> name, or several: ``["enc/batch:0"]`` becomes ``enc_batch``.
+            tensor -> name, or several: ``["enc/batch:0"]`` becomes ``enc_batch``. In place of a name, a
+            `tf.TensorSpec` says the shape too, where that of the tensor is not wanted, as the batch of a queue:
+            ``{"enc/batch:0": tf.TensorSpec([None, 224, 224, 3], tf.float32, "images")}``.
         values: name -> where that graph's values come from, as in `Plan.copy`; needed for live graphs without session.
             ``"initial"``, for one graph or for all, takes initial values where there are no others; one variable is
             reset by ``variables={"its/name": "initial"}``.
@@ -75,7 +80,7 @@ def connect(
 
     Raises:
         OpenError: a graph cannot be read.
-        SelectionError: there is no such tensor.
+        SelectionError: there is no such tensor; a layer gives several, or is called several times.
         PlanError: the graphs feed each other in a cycle, an input is fed twice, a name or collection clashes, dtypes
             or shapes do not fit, a value is missing, or variables have nothing but their initial values and nobody has
             asked for these.
@@ -100,7 +105,7 @@ def connect(
     values = dict.fromkeys(graphs, values) if isinstance(values, str) else values
     models = _models(graphs, values or {}, asked)
     for end, starts in (connections or {}).items():
-        source, tensor = _end(end, models, asked)
+        source, tensor = _end(end, models, asked, "outputs")
         for start in _starts({end: starts}):
             target, into = _end(start, models, asked)
             _refuse_unread(target, into, asked)
@@ -206,8 +211,8 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) ->
     return models
 
 
-def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str]:
-    """The graph that is meant, and the name of the tensor in it."""
+def _end(thing: Any, models: dict[str, _Model], asked: str, side: str = "inputs") -> tuple[_Model, str]:
+    """The graph that is meant, and the name of the tensor in it; `side`: where its signature is looked at first."""
     if not isinstance(thing, str):
         owners = [m for m in models.values() if m.editor.graph is getattr(thing, "graph", None)]
         if len(owners) != 1:
@@ -216,7 +221,8 @@ def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str
         return owners[0], tensor_name(thing)
     for name in sorted(models, key=len, reverse=True):
         if thing.startswith(name + "/"):
-            tensor, snapshot = tensor_name(thing[len(name) + 1 :]), models[name].editor.snapshot
+            editor = models[name].editor
+            tensor, snapshot = _named(thing[len(name) + 1 :], editor, side, asked), editor.snapshot
             try:
                 snapshot.tensor(tensor, asked)
             except SelectionError as error:
@@ -234,6 +240,22 @@ def _end(thing: Any, models: dict[str, _Model], asked: str) -> tuple[_Model, str
         f"{thing!r} begins with no name of a graph",
         "Type the graph first: " + " or ".join(map(repr, known or [f"{name}/..." for name in models])),
     )
+
+
+def _named(word: str, editor: Editor, side: str, asked: str) -> str:
+    """The tensor that is called so, in a graph, in its signature, or as what a layer gives."""
+    snapshot = editor.snapshot
+    if word.partition(":")[0] in snapshot.index:
+        return tensor_name(word)
+    sides = (editor.inputs, editor.outputs) if side == "inputs" else (editor.outputs, editor.inputs)
+    for known in sides:
+        if word in known:
+            return known[word]
+    found = layer_ends(snapshot, editor.layers, [word], asked)
+    if len(found) > 1:
+        wrong = f"the layer {word!r} gives {few(map(repr, found))}"
+        raise SelectionError(asked, wrong, "Choose one of these")
+    return tensor_name(found[0])
 
 
 def _under(name: str, known: Mapping[str, int], text: str) -> str:
@@ -304,7 +326,7 @@ def _refuse_collections(models: Iterable[_Model], collections: str, asked: str) 
 
 
 def _with_placeholders(
-    inputs: Mapping[Any, str] | Iterable[Any], models: dict[str, _Model], title: str, asked: str
+    inputs: Mapping[Any, Any] | Iterable[Any], models: dict[str, _Model], title: str, asked: str
 ) -> Editor:
     """An editor of a new graph, with a placeholder for each new input."""
     from .tf.elements import graph_with_placeholders
@@ -314,12 +336,13 @@ def _with_placeholders(
     for thing, wish in pairs:
         model, tensor = _end(thing, models, asked)
         op = tensor.partition(":")[0]
-        name = wish or f"{model.name}_{op.rpartition('/')[2]}".replace("/", "_")
+        spec: Any = wish if hasattr(wish, "shape") and hasattr(wish, "dtype") else None
+        name = (wish if spec is None else spec.name) or f"{model.name}_{op.rpartition('/')[2]}".replace("/", "_")
         taken = name in wanted or any(name == n or n.startswith(name + "/") or name.startswith(n + "/") for n in models)
         if taken:
             wrong = f"the name {name!r} for the new input {under(model.name, tensor)!r} is taken"
             raise PlanError(asked, wrong, f"Give it another: inputs={{{under(model.name, tensor)!r}: 'name'}}")
-        wanted[name] = model.editor.tensor(tensor)
+        wanted[name] = model.editor.tensor(tensor) if spec is None else spec
         _replace(model, tensor, "", f"{name}:0", asked)
     graph = graph_with_placeholders(wanted, asked)
     written = graph.as_graph_def().SerializeToString(deterministic=True)  # a few placeholders can be code

@@ -283,6 +283,71 @@ def test_inputs_and_outputs_of_what_is_joined_are_kept(tmp_path):
     assert fed.inputs == {"rows": "rows:0"}
 
 
+def test_a_new_input_has_the_shape_that_is_given_for_it():
+    with tf.Graph().as_default() as graph:
+        rows = tf.data.Dataset.from_tensor_slices(np.ones([6, 2], np.float32)).repeat()
+        batch = tf1.train.batch([tf1.data.make_one_shot_iterator(rows).get_next()], 16, name="batch")
+        w = tf1.get_variable("w", initializer=[[2.0], [3.0]])
+        tf.tanh(tf.matmul(batch, w), name="out")
+    assert graph.get_tensor_by_name("out:0").shape == (16, 1)
+    images = tf.TensorSpec([None, 2], tf.float32, "images")
+    sup = gs.connect({"enc": graph}, inputs={"enc/batch:0": images}, values="initial")
+    assert [sup.tensor(name).shape.as_list() for name in ("images:0", "enc/out:0")] == [[None, 2], [None, 1]]
+    found = sup.session().run("enc/out:0", {"images:0": np.ones([3, 2])})
+    np.testing.assert_allclose(found, np.tanh(np.full([3, 1], 5.0)), rtol=1e-6)
+    unnamed = tf.TensorSpec([None, 2], tf.float32)
+    sup = gs.connect({"enc": graph}, inputs={"enc/batch": unnamed}, values="initial")
+    assert sup.tensor("enc_batch:0").shape.as_list() == [None, 2]
+    for spec, words in (
+        (tf.TensorSpec([None, 3], tf.float32, "images"), ["'images:0'", "(?, 3)", "(16, 2)"]),
+        (tf.TensorSpec([None, 2], tf.int32, "images"), ["int32", "float32"]),
+    ):
+        with refuses(PlanError, "connect(['enc'])", *words):
+            gs.connect({"enc": graph}, inputs={"enc/batch:0": spec}, values="initial")
+
+
+def text_models():
+    """Returns a Keras model of words to numbers, and one of numbers to a result."""
+    import keras
+
+    keras.utils.set_random_seed(3)
+    layers = keras.layers
+    numbers = layers.TextVectorization(max_tokens=10, output_sequence_length=4, name="numbers")
+    numbers.adapt(["a b c", "b c d"])
+    words, ids = keras.Input((), dtype="string", name="words"), keras.Input((4,), dtype="int64", name="ids")
+    rows = layers.Flatten(name="rows")(layers.Embedding(10, 3, name="vectors")(ids))
+    before = keras.Model(words, numbers(words), name="before")
+    return before, keras.Model(ids, layers.Dense(2, name="head")(rows), name="after")
+
+
+WORDS = tf.constant(["a b", "d c q"])
+
+
+def test_words_and_tables_come_along_and_ends_are_names_of_arguments_results_and_layers():
+    before, after = text_models()
+    wanted = after(before(WORDS))
+    by_layer = gs.connect({"text": before, "net": after}, {"text/numbers": "net/ids"})
+    np.testing.assert_array_equal(by_layer.function()(WORDS)["net_output"], wanted)
+    sup = gs.connect({"text": before, "net": after}, {"text/output": "net/ids"})
+    assert (list(sup.inputs), list(sup.outputs)) == (["words"], ["output"])
+    np.testing.assert_array_equal(sup.function()(WORDS)["output"], wanted)
+    found = sup.session().run(sup.outputs, {sup.inputs["words"]: WORDS.numpy()})
+    np.testing.assert_allclose(found["output"], wanted, rtol=1e-6)
+    layer = sup.keras_layer()
+    np.testing.assert_array_equal(layer(WORDS), wanted)
+    assert [w.name for w in layer.trainable_weights] == [
+        "net.vectors.embeddings", "net.head.kernel", "net.head.bias"
+    ]  # fmt: skip
+    # What a layer gives is given by another graph.
+    with tf.Graph().as_default() as graph:
+        tf.zeros([2, 12], name="none")
+    sup = gs.connect({"net": after, "no": graph}, {"no/none": "net/rows"})
+    assert "net/ids" not in sup.snapshot.index
+    np.testing.assert_array_equal(sup.session().run(sup.outputs)["output"], np.zeros([2, 2]))
+    with refuses(SelectionError, "'net/headd'", "Did you mean"):
+        gs.connect({"net": after, "no": graph}, {"no/none": "net/headd"})
+
+
 # -- SavedModels of TF2: their ops, variables and gradients are there, or a message says how ------------------
 
 FRAMES = np.linspace(-1.0, 1.0, 72).reshape(3, 6, 4).astype(np.float32)

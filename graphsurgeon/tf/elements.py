@@ -371,11 +371,11 @@ def like_in(graph: TFGraph, old: Any) -> Any:
     return SimpleNamespace(graph=graph, dtype=old.dtype)
 
 
-def graph_with_placeholders(wanted: Mapping[str, TFTensor], asked: str) -> TFGraph:
+def graph_with_placeholders(wanted: Mapping[str, Any], asked: str) -> TFGraph:
     """Returns a new `tf.Graph` with placeholders.
 
     Args:
-        wanted: name -> tensor whose dtype and static shape the placeholder gets.
+        wanted: name -> tensor or `tf.TensorSpec` whose dtype and static shape the placeholder gets.
         asked: the request, for messages.
 
     Raises:

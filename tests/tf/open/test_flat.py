@@ -83,9 +83,12 @@ def test_a_call_that_cannot_give_way_stays_and_says_why(how):
     flat = Flat(nodes, functions)
     ends = flat.outer(given)
     (reason,) = flat.stays.values()
-    assert reason == {
-        "absent": f"its function {inner.signature.name!r} is not in the file",
-        "recursive": f"its function {outer.signature.name!r} calls itself",
-        "of any dtype": f"its function {inner.signature.name!r} takes dtypes as parameters",
-    }[how]
+    assert (
+        reason
+        == {
+            "absent": f"its function {inner.signature.name!r} is not in the file",
+            "recursive": f"its function {outer.signature.name!r} calls itself",
+            "of any dtype": f"its function {inner.signature.name!r} takes dtypes as parameters",
+        }[how]
+    )
     assert set(flat.stays) <= set(flat.needed(ends))
