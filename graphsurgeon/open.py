@@ -32,7 +32,8 @@ def open(
         signature: for a SavedModel, the name of another signature; `Editor.signatures` lists them. For a TF2 object,
             the arguments as `tf.TensorSpec` (shape and dtype): one, a list of them, or a dict for keywords; for a Keras
             model the structure it is called with, a tuple for several arguments.
-        function: which function of a `tf.Module`, by its attribute name.
+        function: which function of a `tf.Module`, by its attribute name; of a SavedModel, by the way to it from the
+            object that was saved, as ``"encoder.forward"``; of any graph that holds functions, by its name there.
         training: whether a Keras model is called for training; default no.
         raw: a SavedModel of TF2 as it lies: one graph with all that is saved, in which each signature is a call, beside
             what saves and restores.

@@ -22,6 +22,7 @@ from ..functions.library import referred
 from ..private.graphs import op_definition
 from ..values.checkpoints import Checkpoint
 from ..values.stored import asset_files
+from .called import captured, paths
 from .facts import dtype_name
 from .flat import Flat, copied
 
@@ -68,7 +69,15 @@ def _dims(shape: Any) -> tuple[int | None, ...] | None:
     return None if shape.unknown_rank else tuple(None if d.size < 0 else d.size for d in shape.dim)
 
 
-def served(meta: Any, name: str, folder: str, checkpoint: Checkpoint | None, asked: str) -> Served:
+def served(
+    meta: Any,
+    inputs: Mapping[str, str],
+    outputs: Mapping[str, str],
+    what: str,
+    folder: str,
+    checkpoint: Checkpoint | None,
+    asked: str,
+) -> Served:
     """Returns what a signature computes as a graph of its own.
 
     Its arguments are placeholders that are called as they are, its variables have the names of the object graph, its
@@ -76,15 +85,15 @@ def served(meta: Any, name: str, folder: str, checkpoint: Checkpoint | None, ask
 
     Args:
         meta: the MetaGraphDef of a SavedModel.
-        name: a signature that it has.
+        inputs, outputs: argument or result -> the tensor of the graph.
+        what: what these are of, for messages.
         folder: where it lies, for its assets.
         checkpoint: the values of its variables; None where there are none.
         asked: the request, for messages.
 
     Raises:
-        OpenError: the signature names no tensor of the graph.
+        OpenError: a tensor is not in the graph.
     """
-    inputs, outputs = signature_tensors(meta, name)
     there = {node.name for node in meta.graph_def.node}
     for node in meta.graph_def.node:
         absent = [text for text in node.input if op_name(text.removeprefix("^")) not in there]
@@ -93,7 +102,7 @@ def served(meta: Any, name: str, folder: str, checkpoint: Checkpoint | None, ask
             raise OpenError(asked, f"op {node.name!r} reads {absent[0]!r}, which is not in the graph", how)
     lost = [f"{key!r} is tensor {text!r}" for key, text in {**inputs, **outputs}.items() if op_name(text) not in there]
     if lost or not outputs:
-        wrong = f"signature {name!r} names " + (
+        wrong = f"{what} names " + (
             f"tensors that are not in the graph: {few(lost)}" if lost else "no result"
         )
         raise OpenError(asked, wrong, "Open another signature, or the file as it lies: raw=True")
@@ -283,46 +292,28 @@ class _Work:
     @cached_property
     def _objects(self) -> dict[str, int]:
         """Variable handle -> number of its object: the functions say which object each thing is that they capture."""
-        objects, found = self.meta.object_graph_def, {}
-        odd = set()
+        objects = self.meta.object_graph_def.nodes
+        found, odd = captured(self.meta)
+        handles = {}
         for node in self.meta.graph_def.node:
-            function = node.attr["f"].func.name if "f" in node.attr else ""
-            if function not in objects.concrete_functions:
+            number = found.get(node.name, found.get(f"{node.name}:0"))
+            if node.op != "VarHandleOp" or number is None:
                 continue
-            bound = list(objects.concrete_functions[function].bound_inputs)
-            data = [op_name(text) for text in node.input if text[0] != "^"]
-            if len(bound) > len(data):
-                odd.add(function)
-                continue
-            for name, number in zip(data[len(data) - len(bound) :], bound, strict=True):
-                found[name] = number
-        handles = {node.name: node for node in self.meta.graph_def.node if node.op == "VarHandleOp"}
-        for name, node in handles.items():
-            number = found.get(name)
-            if number is None:
-                continue
-            held = objects.nodes[number].variable if 0 <= number < len(objects.nodes) else None
+            held = objects[number].variable if 0 <= number < len(objects) else None
             if held is None or held.dtype != node.attr["dtype"].type or held.shape != node.attr["shape"].shape:
-                odd.add(name)
-                del found[name]
+                odd.add(node.name)
+            else:
+                handles[node.name] = number
         if odd:
             self.notes.append(
                 f"the object graph does not fit the functions ({few(map(repr, sorted(odd)))}): such variables keep the "
                 "names they have in the graph"
             )
-        return {name: number for name, number in found.items() if name in handles}
+        return handles
 
     @cached_property
     def _paths(self) -> dict[int, str]:
-        """Object -> the shortest way to it from the one that was saved."""
-        nodes = self.meta.object_graph_def.nodes
-        found, todo = {0: ""}, [0]
-        for at in todo:
-            for child in nodes[at].children:
-                if child.node_id not in found and 0 <= child.node_id < len(nodes):
-                    found[child.node_id] = f"{found[at]}/{child.local_name}".strip("/")
-                    todo.append(child.node_id)
-        return found
+        return paths(self.meta.object_graph_def)
 
     # -- variables ------------------------------------------------------------------------------
 

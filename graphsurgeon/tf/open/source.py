@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 from google.protobuf.message import Message
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from ...errors import OpenError, SurgeryError, did_you_mean, nearest
 from ...graph.layers import NO_LAYERS
@@ -30,6 +31,7 @@ from ..run.errors import told
 from ..values.checkpoints import Checkpoint
 from ..values.stored import CheckpointValues, KeyedValues, Values, asset_files
 from . import files
+from .called import called
 from .dangers import refuse_deadly
 from .signature import served, signature_tensors, signatures
 from .written import written
@@ -57,7 +59,7 @@ def opened(
             object: ConcreteFunction, `tf.function`, Keras model, `tf.Module`.
         tags: which graph of a SavedModel; not needed where it has one.
         signature: of a SavedModel, the name of a signature; of a TF2 object, the `tf.TensorSpec` of its arguments.
-        function: which function of a `tf.Module`.
+        function: which function of a `tf.Module`, or of a file or graph that holds functions.
         training: whether a Keras model is called for training.
         raw: a SavedModel as it lies, not what one of its signatures computes.
 
@@ -68,21 +70,21 @@ def opened(
     if is_traceable(thing):
         found = trace(thing, signature, function, bool(training))
         return _from_trace(found, f"open({found.title})")
+    wish = _Wish(tags, signature, raw, function)
     if isinstance(thing, (str, os.PathLike)):
-        _refuse_options(thing, function=function, training=training)
-        return _from_path(Path(thing), _Wish(tags, signature, raw))
-    if hasattr(thing, "meta_graphs"):
-        _refuse_options(thing, function=function, training=training)
-        return _from_proto(thing, None, _Wish(tags, signature, raw).asked("SavedModel"), _Wish(tags, signature, raw))
-    _refuse_options(thing, signature=signature, function=function, training=training)
-    if isinstance(thing, tf.Graph):
-        return Opened(thing, "graph", "gs.open(graph)")
-    if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
+        _refuse_options(thing, training=training)
+        return _from_path(Path(thing), wish)
+    _refuse_options(thing, training=training, signature=None if hasattr(thing, "meta_graphs") else signature)
+    if isinstance(thing, (tf1.Session, tf1.InteractiveSession)) and function is None:
         return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
+    if isinstance(thing, tf.Graph):
+        if function is None:
+            return Opened(thing, "graph", "gs.open(graph)")
+        return replace(_from_proto(thing.as_graph_def(), None, wish.asked("graph"), wish), code=wish.code("graph"))
     if isinstance(thing, Unmade):
         thing.refuse()
     if isinstance(thing, Message):
-        return _from_proto(thing, None, f"open({type(thing).__name__})", _Wish(tags))
+        return _from_proto(thing, None, wish.asked(type(thing).__name__), wish)
     raise OpenError(
         f"open({_short(thing)})",
         f"an object of type {type(thing).__name__} cannot be opened as a graph",
@@ -124,20 +126,25 @@ class _Wish:
         tags: which of its graphs.
         signature: which signature of that.
         raw: all of it, as it lies.
+        function: which of its functions.
     """
 
     tags: Any = None
     signature: Any = None
     raw: bool = False
+    function: Any = None
 
     def asked(self, thing: str) -> str:
-        """Returns the call with the signature, for messages."""
-        return f"open({thing})" if self.signature is None else f"open({thing}, signature={self.signature!r})"
+        """Returns the call with what is meant, for messages."""
+        return f"open({self._given(thing, signature=self.signature, function=self.function)})"
 
     def code(self, thing: str) -> str:
         """Returns the call that opens the same again."""
-        given = {"tags": self.tags, "signature": self.signature, "raw": self.raw or None}
-        return f"gs.open({', '.join([thing, *(f'{k}={v!r}' for k, v in given.items() if v is not None)])})"
+        given = {"signature": self.signature, "raw": self.raw or None, "function": self.function}
+        return f"gs.open({self._given(thing, tags=self.tags, **given)})"
+
+    def _given(self, thing: str, **options: Any) -> str:
+        return ", ".join([thing, *(f"{key}={value!r}" for key, value in options.items() if value is not None)])
 
 
 def _from_path(path: Path, wish: _Wish) -> Opened:
@@ -156,9 +163,11 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         folder = path.parent if path is not None else None
         _point_at_assets(proto, folder)
         known = signatures(proto)
+        if wish.function is not None:
+            return _from_served(proto, known, "", folder, asked, wish)
         name = _signature_of(known, wish.signature, asked)
         if not wish.raw and name and proto.object_graph_def.nodes:
-            return _from_signature(proto, known, name, folder, asked, wish)
+            return _from_served(proto, known, name, folder, asked, wish)
         made = _made(proto.graph_def, asked, proto)
         values = None if made.refusal else _saved_values(proto, folder, made.graph)
         inputs, outputs = signature_tensors(proto, name) if wish.signature is not None else ({}, {})
@@ -167,7 +176,12 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
             ends=((), ()) if inputs or outputs else signature_ends(proto), serving=Serving(known),
         )  # fmt: skip
     if wish.signature is not None:
-        raise OpenError(asked, "signature= says which part of a SavedModel is meant, and this is none", "Leave it out")
+        wrong = "signature= says which part of a SavedModel is meant, and this is not one"
+        raise OpenError(asked, wrong, "Leave it out")
+    if wish.function is not None and (hasattr(proto, "graph_def") or hasattr(proto, "node")):
+        meta = proto if hasattr(proto, "graph_def") else meta_graph_pb2.MetaGraphDef(graph_def=proto)
+        kind = "meta_graph" if hasattr(proto, "graph_def") else "graph_def"
+        return replace(_from_served(meta, (), "", None, asked, wish), code=wish.code(kind))
     if hasattr(proto, "graph_def"):
         made = _made(proto.graph_def, asked, proto)
         values = None if made.refusal else _checkpoint_values(proto, path, made.graph)
@@ -196,23 +210,30 @@ def _signature_of(known: Sequence[Signature], wish: Any, asked: str) -> str:
     return wish
 
 
-def _from_signature(
+def _from_served(
     meta: Any, known: tuple[Signature, ...], name: str, folder: Path | None, asked: str, wish: _Wish
 ) -> Opened:
-    """A SavedModel of TF2 as what one of its signatures computes."""
+    """What one signature of a SavedModel of TF2 computes, or the function that is meant."""
     prefix = str(folder / "variables" / "variables") if folder is not None else ""
     checkpoint = Checkpoint(prefix, asked) if os.path.exists(prefix + ".index") else None
-    found = served(meta, name, str(folder.resolve()) if folder is not None else "", checkpoint, asked)
+    if name:
+        inputs, outputs = signature_tensors(meta, name)
+    else:
+        meta, inputs, outputs = called(meta, wish.function, asked)
+    what = f"signature {name!r}" if name else f"function {wish.function!r}"
+    place = str(folder.resolve()) if folder is not None else ""
+    found = served(meta, inputs, outputs, what, place, checkpoint, asked)
     made = _made(found.meta.graph_def, asked, found.meta)
     notes = tuple(found.notes)
-    if wish.signature is None and name != "serving_default" and len(known) > 1:
+    if name and wish.signature is None and name != "serving_default" and len(known) > 1:
         others = few([repr(one.name) for one in known if one.name != name])
         notes = (f"this is signature {name!r}, the first by name; signature= opens another: {others}", *notes)
+    values = None if made.refusal else KeyedValues(found.keys, prefix)
     return replace(
-        made, title="saved model", code=wish.code("saved_model"), inputs=found.inputs, outputs=found.outputs,
-        values=None if made.refusal else KeyedValues(found.keys, prefix), ends=((), ()),
+        made, title="saved model" if known else str(wish.function), code=wish.code("saved_model"),
+        inputs=found.inputs, outputs=found.outputs, values=values, ends=((), ()),
         lack="" if checkpoint is not None else "there is no variables/variables.index",
-        serving=Serving(known, name, found.left, notes),
+        serving=Serving(known, name or f"function {wish.function}", found.left, notes),
     )  # fmt: skip
 
 
