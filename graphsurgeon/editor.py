@@ -49,6 +49,7 @@ class Editor:
     Attributes:
         opened: what was opened.
         values: what the variables hold.
+        changes: who is told of each apply, undo and redo.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Editor:
     ) -> None:
         self.opened = opened
         self._timeline = Timeline(opened, snapshot, follows)
-        self.values = Values(opened, self._timeline)
+        self.values, self.changes = Values(opened, self._timeline), self._timeline.changes
         self._screen: Screen | None = None
 
     # -- looking ---------------------------------------------------------------------------------
@@ -451,10 +452,6 @@ class Editor:
         """Names of ops left without a role by an undo or a late failure; TensorFlow cannot delete ops."""
         return self._timeline.orphans
 
-    def watch(self, changed: Callable[[], None]) -> None:
-        """Calls a method after each apply, undo and redo, for as long as the object lives whose method it is."""
-        self._timeline.watch(changed)
-
     def to_code(self, path: Any = None, *, arrays: bool = False) -> str:
         r"""Returns one Python script that does the whole history again, from the files it began with.
 
@@ -820,26 +817,21 @@ class Editor:
     def screen(self) -> Screen:
         """What the widget shows, as an object: every gesture is a method of it."""
         if self._screen is None:
-            from .screen.screen import Screen
-
-            self._screen = Screen(self)
+            self._screen = self._shown(self)
         return self._screen
 
-    @property
-    def facts(self) -> Any:
-        """What TensorFlow says of ops, for a screen."""
+    def _shown(self, source: Editor) -> Screen:
+        from .screen.screen import Screen
         from .tf.open import facts
 
-        return facts
+        return Screen(self, source, facts=facts)
 
     def view(self, source: Editor | None = None) -> Any:
         """Returns the widget. With `source`, that graph is at the left, and its parts are copied into this one."""
         from .widget.widget import GraphWidget
 
         if source is not None and source is not self:
-            from .screen.screen import Screen
-
-            self._screen = Screen(self, source)
+            self._screen = self._shown(source)
         with gc_paused():  # or a full collection of the graph just opened stands before its first picture
             return GraphWidget(self.screen)
 

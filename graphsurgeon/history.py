@@ -246,6 +246,25 @@ def _cell(key: str, value: Any) -> str:
     return text if len(text) <= 90 else f"{text[:89]}…"
 
 
+class Changes:
+    """Who is told of each apply, undo and redo."""
+
+    def __init__(self) -> None:
+        self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Calls a method after each of them, for as long as the object lives whose method it is."""
+        self._watchers.append(weakref.WeakMethod(changed))
+
+    def tell(self) -> None:
+        """Calls them all."""
+        self._watchers = [watcher for watcher in self._watchers if watcher() is not None]
+        for watcher in self._watchers:
+            changed = watcher()
+            if changed is not None:
+                changed()
+
+
 class Holder(Protocol):
     """What has the values of the variables, while plans come and go."""
 
@@ -267,6 +286,7 @@ class Timeline:
     Attributes:
         graph: the live graph of now.
         log: what was done.
+        changes: who is told of it.
     """
 
     def __init__(
@@ -282,7 +302,7 @@ class Timeline:
         self._first_layers = opened.layers
         self._layers: tuple[tuple[int, ...], Layers] = ((), opened.layers)  # after these steps
         self._left: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
-        self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
+        self.changes = Changes()
         if opened.code:
             _keep(self.log, self.graph)
 
@@ -344,10 +364,6 @@ class Timeline:
             return Origin(name, "orphan", left[name])
         return found or Origin(name)
 
-    def watch(self, changed: Callable[[], None]) -> None:
-        """Calls a method after each apply, undo and redo, for as long as the object lives whose method it is."""
-        self._watchers.append(weakref.WeakMethod(changed))
-
     @gc_paused()
     def apply(self, plan: Plan, values: Holder, record: bool = True) -> Applied:
         """Carries out a plan, all of it or nothing, as `Editor.apply` does; `values` hears of a graph built anew."""
@@ -398,7 +414,7 @@ class Timeline:
                 raise late from error
             error.add_note(str(late))
             raise
-        self._tell()
+        self.changes.tell()
         return applied
 
     def undo(self) -> Event:
@@ -430,7 +446,7 @@ class Timeline:
                 self._snapshot = replace(self._snapshot)  # its variables and collections are read again
             change(event.applied.made, event.record)
         event.undone, event.turns = not event.undone, turns
-        self._tell()
+        self.changes.tell()
         return event
 
     def _add(self, event: Event) -> None:
@@ -444,13 +460,6 @@ class Timeline:
     def _leave(self, graph: TFGraph, names: Iterable[str], step: int) -> None:
         """Notes ops that stay in a graph as orphans."""
         self._left[graph] = {**self._left.get(graph, {}), **dict.fromkeys(names, step)}
-
-    def _tell(self) -> None:
-        self._watchers = [watcher for watcher in self._watchers if watcher() is not None]
-        for watcher in self._watchers:
-            changed = watcher()
-            if changed is not None:
-                changed()
 
     def _read_back(self, plan: Plan, made: Any) -> list[str]:
         """Reads what was made, and returns where it is not what the plan predicted."""

@@ -40,7 +40,7 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     """
     graph = stage.graph(state, "source")
     chosen = _selection(stage.tree_of(state, graph), names, "find_like")
-    found = match(graph, stage.source.facts.pattern(chosen))
+    found = match(graph, stage.facts.pattern(chosen))
     small = len(chosen) <= _SMALL
     best, ops = found.nearest() if small else None, found.selection
     near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""

@@ -55,7 +55,7 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
         name: what to call it; None: a free name beside the op of the tensor.
     """
     free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.graph(state, "destination").taken)
-    stage.destination.facts.check_inserted(op, free)
+    stage.facts.check_inserted(op, free)
     return edited(
         stage, state, lambda plan: plan.insert(op, on=on, name=free), f"{free} will stand behind {tensor_name(on)}"
     )
@@ -71,7 +71,7 @@ def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value:
     """Sets an attribute of all ops of boxes; a text is read as Python where it is some: ``[1, 2]``, ``None``."""
     ops, value, graph = _ops(stage, state, names, "set_attr"), _read(value), stage.graph(state, "destination")
     for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
-        stage.destination.facts.check_attribute(kind, op, name, value)
+        stage.facts.check_attribute(kind, op, name, value)
     return edited(stage, state, lambda plan: plan.set_attr(ops, name, value), f"{name} of {few(ops)} will be {value!r}")
 
 

@@ -87,7 +87,7 @@ def outline_close(stage: Stage, state: State, name: str) -> State:
 def details(stage: Stage, state: State, name: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
     """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
     subject = stage.subject(pane)
-    found = details_of(stage.tree(state, pane), name, subject.facts)
+    found = details_of(stage.tree(state, pane), name, stage.facts)
     graph = stage.graph(state, pane)
     rows, python = layer_rows(graph, stage.layers(state, graph), name)
     found["rows"], found["python"] = rows + found["rows"], python or found["python"]
@@ -107,7 +107,7 @@ def find(stage: Stage, state: State, query: str) -> tuple[State, dict[str, Any]]
     """Returns the ops that fit a query, with the box that shows or holds each."""
     graph = stage.graph(state, "source")
     stage.draw(state, "source")
-    found = hits(graph, query, stage.source.facts.attribute_text, stage.layers(state, graph))
+    found = hits(graph, query, stage.facts.attribute_text, stage.layers(state, graph))
     return state, hits_shown(graph, found, stage.panes["source"].scene)
 
 

@@ -77,7 +77,7 @@ def look_inside(stage: Stage, state: State, name: str, function: str | None = No
         name: an op, as a PartitionedCall, a While or an If.
         function: which one, where it calls several: a While has a condition and a body.
     """
-    graph, facts = stage.graph(state, "source"), stage.source.facts
+    graph, facts = stage.graph(state, "source"), stage.facts
     number = graph.find(op_name(name), f"look_inside({name!r})")
     called = facts.called_functions(graph, number)
     if not called:

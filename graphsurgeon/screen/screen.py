@@ -21,7 +21,7 @@ from .pane import static_picture
 from .shown import boundary_shown, boundary_text, look_shown, outline_shown, plan_shown
 from .stage import Stage
 from .state import Inside, Place, State, View
-from .subject import Subject
+from .subject import Facts, Subject
 from .verbs import VERBS
 
 
@@ -33,6 +33,7 @@ class Screen:
     Args:
         destination: the editor that the plan changes.
         source: the editor whose graph is at the left; the destination itself by default.
+        facts: what there is to know of ops beyond the snapshot.
 
     Attributes:
         state: all that is shown, as one value.
@@ -42,17 +43,17 @@ class Screen:
         what the keys i, o, c and Ctrl+Enter do.
     """
 
-    def __init__(self, destination: Subject, source: Subject | None = None) -> None:
+    def __init__(self, destination: Subject, source: Subject | None = None, *, facts: Facts) -> None:
         self.destination = destination
         self.source = source or destination
         refused = [one.opened.refusal for one in (destination, self.source) if one.opened.refusal is not None]
         self.state = State().saying(f"to look at only: {refused[0].wrong}", "warn") if refused else State()
         self.lock = threading.RLock()
-        self._stage = Stage(destination, self.source)
+        self._stage = Stage(destination, self.source, facts)
         self._acting = False
         self._callbacks: list[Callable[[], None]] = []
         for editor in (destination,) if self.same else (destination, self.source):
-            editor.watch(self.graph_changed)
+            editor.changes.watch(self.graph_changed)
 
     if TYPE_CHECKING:
 

@@ -23,7 +23,7 @@ from ..words import counted
 from .marks import Marks, selection_of
 from .pane import Pane, opening_of_copies
 from .state import State
-from .subject import Subject
+from .subject import Facts, Subject
 
 _TREES = 6
 """So many trees are kept: of the two panes, before and after the plan, and of functions looked into."""
@@ -35,10 +35,11 @@ class Stage:
     Args:
         destination: the editor that the plan changes.
         source: the editor whose graph is at the left; the destination itself where both are one.
+        facts: what there is to know of ops beyond the snapshot.
     """
 
-    def __init__(self, destination: Subject, source: Subject) -> None:
-        self.destination, self.source = destination, source
+    def __init__(self, destination: Subject, source: Subject, facts: Facts) -> None:
+        self.destination, self.source, self.facts = destination, source, facts
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()
         self._trees: deque[Tree] = deque(maxlen=_TREES)

@@ -51,6 +51,13 @@ class Held(Protocol):
         """Whether there is anything that variables get values from."""
 
 
+class Watched(Protocol):
+    """What tells of changes."""
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Calls `changed` after each, for as long as whose method it is lives."""
+
+
 class Subject(Protocol):
     """The editor of a graph, as far as a screen needs it; `graphsurgeon.Editor` is one."""
 
@@ -67,8 +74,8 @@ class Subject(Protocol):
         """What variables hold."""
 
     @property
-    def facts(self) -> Facts:
-        """What there is to know of ops."""
+    def changes(self) -> Watched:
+        """Tells of each apply, undo and redo."""
 
     @property
     def snapshot(self) -> Graph:
@@ -85,9 +92,6 @@ class Subject(Protocol):
     @property
     def history(self) -> Any:
         """The applied plans."""
-
-    def watch(self, changed: Callable[[], None]) -> None:
-        """Calls `changed` after each apply, undo and redo, for as long as whose method it is lives."""
 
     def plan(self) -> Plan:
         """An empty plan."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +14,7 @@ from graphsurgeon.graph.layers import NO_LAYERS, Layers
 from graphsurgeon.graph.match.pattern import Pattern
 from graphsurgeon.graph.opened import Opened
 from graphsurgeon.graph.selection import Selection, select
+from graphsurgeon.history import Changes
 from graphsurgeon.plan.blocking import blocks
 from graphsurgeon.plan.calls import step_text
 from graphsurgeon.plan.plan import Plan
@@ -122,15 +123,11 @@ class PlainSubject:
     values: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(known=False))
     layers: Layers = NO_LAYERS
     orphans: frozenset[str] = frozenset()
-    facts: PlainFacts = field(default_factory=PlainFacts)
-    _watchers: list[Callable[[], None]] = field(default_factory=list)
+    changes: Changes = field(default_factory=Changes)
 
     @property
     def title(self) -> str:
         return self.snapshot.title
-
-    def watch(self, changed: Callable[[], None]) -> None:
-        self._watchers.append(changed)
 
     def plan(self) -> Plan:
         return Plan(self.snapshot)
@@ -157,8 +154,7 @@ class PlainSubject:
 
     def _turned(self, done: Applied, undone: bool) -> Applied:
         done.undone, self.snapshot = undone, done.before if undone else done.after
-        for changed in self._watchers:
-            changed()
+        self.changes.tell()
         return done
 
     def select(self, *, inputs: Any = None, outputs: Any = None) -> Selection:
@@ -181,7 +177,7 @@ def plain_screen(ops: Ops = NET, destination: Ops | None = SCALE, kind: type[Scr
     """Returns a screen of plain ops at the left, all folded, and of others that the plan changes."""
     source = PlainSubject(graph_of(ops, "inception.pb"))
     there = source if destination is None else PlainSubject(graph_of(destination, "destination"))
-    screen = kind(there, source)
+    screen = kind(there, source, facts=PlainFacts())
     screen.set_depth(0)
     screen.set_direction("TB")
     return screen
