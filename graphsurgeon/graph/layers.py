@@ -309,6 +309,50 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
     return found
 
 
+def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Layer, ...]:
+    """Returns the layers of a model whose ops are in scopes of its name and theirs.
+
+    Args:
+        graph: the snapshot.
+        model: name of the model: the scope that all its layers are in.
+        classes: path of a layer, as ``encoder/dense`` -> its class. One that has no scope is left out.
+
+    Returns:
+        the layers, in the order of their first ops; all the calls of one are told as one.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("net/d/y", "Neg", ["x"]), ("z", "Identity", ["net/d/y"])])
+        >>> for layer in in_scopes(g, "net", {"x": "InputLayer", "d": "Dense", "e": "Dense"}): print(layer)
+        x  InputLayer: 1 op, nothing -> x:0
+        d  Dense: 1 op, x:0 -> net/d/y:0
+    """
+    found: list[tuple[int, int, Layer]] = []
+    for path, kind in classes.items():
+        name = path.rpartition("/")[2]
+        scope = f"{model}/{path}"
+        if scope in graph.scopes.index:
+            numbers = graph.scope_mask(scope).nonzero()[0].tolist()
+        elif kind == "InputLayer" and graph.types[graph.index.get(name, 0)] == "Placeholder" and name in graph.index:
+            numbers = [graph.index[name]]
+        else:
+            continue
+        own = set(numbers)
+        ops = tuple(graph.names[i] for i in numbers)
+        fed = {t: graph.types[graph.index[op_name(t)]] for t in _fed(graph, ops)}
+        held = tuple(dict.fromkeys(op_name(t) for t, made in fed.items() if made in VARIABLE_TYPES))
+        gives = tuple(f"{graph.names[i]}:{port}" for i in numbers for port in _read_outside(graph, i, own))
+        call = Call(ops, tuple(t for t, made in fed.items() if made not in _OWN), gives)
+        found.append((numbers[0], len(path), Layer(name, kind, path, (call,), held)))
+    return tuple(layer for _, _, layer in sorted(found, key=lambda one: one[:2]))
+
+
+def _read_outside(graph: Graph, op: int, inside: set[int]) -> list[int]:
+    """The outputs of an op that ops outside read."""
+    a, b = graph.consumers.ptr[op], graph.consumers.ptr[op + 1]
+    pairs = zip(graph.consumers.node[a:b].tolist(), graph.consumers.port[a:b].tolist(), strict=True)
+    return sorted({port for reader, port in pairs if reader not in inside})
+
+
 def _shared(ops: Sequence[str]) -> str:
     """The innermost scope that all of these ops are in."""
     if not ops:

@@ -33,6 +33,7 @@ from ..values.stored import CheckpointValues, KeyedValues, Values, asset_files
 from . import files
 from .called import called
 from .dangers import refuse_deadly
+from .saved_layers import saved_layers
 from .signature import served, signature_tensors, signatures
 from .written import written
 
@@ -234,6 +235,7 @@ def _from_served(
         inputs=found.inputs, outputs=found.outputs, values=values, ends=((), ()),
         lack="" if checkpoint is not None else "there is no variables/variables.index",
         serving=Serving(known, name or f"function {wish.function}", found.left, notes),
+        layers=saved_layers(folder, found.meta.graph_def),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import context
 from tensorflow.python.ops import resource_variable_ops
@@ -69,3 +70,21 @@ def keras_trains() -> tuple[Any, frozenset[int]] | None:
     if own or not model.compiled or pywrap_tfe.TFE_Py_TapeSetIsEmpty():
         return None
     return model, frozenset(id(getattr(v, "_value", v)) for v in model.trainable_variables)
+
+
+def keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
+    """Returns (path, kind, description) of each object that Keras 2 lists in a SavedModel; None where nobody can read.
+
+    Args:
+        data: what is in its ``keras_metadata.pb``.
+    """
+    try:
+        from tensorflow.python.keras.protobuf import saved_metadata_pb2
+    except ImportError:
+        return None
+    listed = saved_metadata_pb2.SavedMetadata()
+    try:
+        listed.ParseFromString(data)
+    except DecodeError:
+        return None
+    return [(node.node_path, node.identifier, node.metadata) for node in listed.nodes]
