@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -222,13 +222,13 @@ def _end(thing: Any, models: dict[str, _Model], asked: str, side: str = "inputs"
     for name in sorted(models, key=len, reverse=True):
         if thing.startswith(name + "/"):
             editor = models[name].editor
-            tensor, snapshot = _named(thing[len(name) + 1 :], editor, side, asked), editor.snapshot
             try:
-                snapshot.tensor(tensor, asked)
+                tensor = _named(thing[len(name) + 1 :], editor, side, asked)
+                editor.snapshot.tensor(tensor, asked)
             except SelectionError as error:
                 how = error.instead.replace("ed.find(", f"gs.open(graphs[{name!r}]).find(")
-                how = _under(name, snapshot.index, how)
-                served = models[name].editor.opened.serving.opened
+                how = _under(name, {*editor.snapshot.index, *(layer.name for layer in editor.layers)}, how)
+                served = editor.opened.serving.opened
                 if served:
                     how = f"{how.rstrip('.')}. These are the names of signature {served!r}; with raw=True it has others"
                 raise SelectionError(asked, f"{thing!r}: {error.wrong}", how) from error
@@ -258,7 +258,7 @@ def _named(word: str, editor: Editor, side: str, asked: str) -> str:
     return tensor_name(found[0])
 
 
-def _under(name: str, known: Mapping[str, int], text: str) -> str:
+def _under(name: str, known: Collection[str], text: str) -> str:
     """A text in which each quoted name of a graph is as it is in the supergraph."""
     return re.sub(r"'([^']+)'", lambda m: repr(under(name, m[1])) if m[1].partition(":")[0] in known else m[0], text)
 

@@ -344,7 +344,7 @@ def test_words_and_tables_come_along_and_ends_are_names_of_arguments_results_and
     sup = gs.connect({"net": after, "no": graph}, {"no/none": "net/rows"})
     assert "net/ids" not in sup.snapshot.index
     np.testing.assert_array_equal(sup.session().run(sup.outputs)["output"], np.zeros([2, 2]))
-    with refuses(SelectionError, "'net/headd'", "Did you mean"):
+    with refuses(SelectionError, "'net/headd': there is no layer 'headd'", "Did you mean 'net/head'?"):
         gs.connect({"net": after, "no": graph}, {"no/none": "net/headd"})
 
 
