@@ -40,6 +40,7 @@ class Served:
         inputs: argument -> name of its tensor.
         outputs: result -> name of its tensor.
         keys: variable op -> key of its value in the checkpoint.
+        bare: how many of its variables have no value there.
         left: how many ops of the file are not in it: those that save, restore and serve something else.
         notes: what to know of it.
     """
@@ -48,6 +49,7 @@ class Served:
     inputs: dict[str, str]
     outputs: dict[str, str]
     keys: dict[str, str] = field(default_factory=dict)
+    bare: int = 0
     left: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -204,6 +206,7 @@ class _Work:
             {key: _moved(tensor, new) for key, tensor in taken.items()},
             {key: _moved(tensor, new) for key, tensor in zip(outputs, ends, strict=True)},
             keys,
+            len(variables) - len(keys),
             len(nodes) - len(kept & nodes.keys()),
             self.notes,
         )

@@ -216,7 +216,12 @@ def _from_served(
 ) -> Opened:
     """What one signature of a SavedModel of TF2 computes, or the function that is meant."""
     prefix = str(folder / "variables" / "variables") if folder is not None else ""
-    checkpoint = Checkpoint(prefix, asked) if os.path.exists(prefix + ".index") else None
+    checkpoint, lack = None, "there is no variables/variables.index"
+    if os.path.exists(prefix + ".index"):
+        try:
+            checkpoint, lack = Checkpoint(prefix, asked), ""
+        except OpenError as error:  # the ops can be looked at
+            lack = error.wrong
     if name:
         inputs, outputs = signature_tensors(meta, name)
     else:
@@ -226,6 +231,8 @@ def _from_served(
     found = served(meta, inputs, outputs, what, place, checkpoint, asked)
     made = _made(found.meta.graph_def, asked, found.meta)
     notes = tuple(found.notes)
+    if found.bare:
+        notes = (*notes, f"no value for {counted(found.bare, 'variables')}: {lack or 'not in the checkpoint'}")
     if name and wish.signature is None and name != "serving_default" and len(known) > 1:
         others = few([repr(one.name) for one in known if one.name != name])
         notes = (f"this is signature {name!r}, the first by name; signature= opens another: {others}", *notes)
@@ -233,8 +240,7 @@ def _from_served(
     return replace(
         made, title="saved model" if known else str(wish.function), code=wish.code("saved_model"),
         inputs=found.inputs, outputs=found.outputs, values=values, ends=((), ()),
-        lack="" if checkpoint is not None else "there is no variables/variables.index",
-        serving=Serving(known, name or f"function {wish.function}", found.left, notes),
+        lack=lack, serving=Serving(known, name or f"function {wish.function}", found.left, notes),
         layers=saved_layers(folder, found.meta.graph_def),
     )  # fmt: skip
 

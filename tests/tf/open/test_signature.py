@@ -294,12 +294,18 @@ def test_an_object_graph_that_does_not_fit_the_functions(folders, tmp_path, how)
     np.testing.assert_array_equal(served(ed, FEEDS["net"])["y"], served(gs.open(folders / "net"), FEEDS["net"])["y"])
 
 
-def test_a_folder_without_its_values(folders, tmp_path):
+@pytest.mark.parametrize("lost", ["folder", "data"])
+def test_a_folder_without_its_values(folders, tmp_path, lost):
     shutil.copytree(folders / "net", tmp_path / "bare")
-    shutil.rmtree(tmp_path / "bare" / "variables")
+    if lost == "folder":
+        shutil.rmtree(tmp_path / "bare" / "variables")
+    else:
+        next((tmp_path / "bare" / "variables").glob("*.data-*")).unlink()
     ed = gs.open(tmp_path / "bare")
     assert {"layer/w", "layer/b", "out"} <= set(ed.snapshot.names)
     assert ed.values.uninitialized == {"layer/w", "layer/b"}
+    why = {"folder": "there is no variables/variables.index", "data": "the checkpoint's data file is missing"}[lost]
+    assert f"warning: no value for 2 variables: {why}" in str(ed)
 
 
 @pytest.mark.parametrize("given", ["serve", "counter", 3])

@@ -198,7 +198,7 @@ def test_saved_model_of_tf2(tmp_path):
     session = ed.session()
     handle = ed.select(op="VarHandleOp").names
     assert handle == ["w"]
-    got = session.run("StatefulPartitionedCall:0", {"serving_default_x:0": TWO})
+    got = session.run(ed.outputs["y"], {ed.inputs["x"]: TWO})
     np.testing.assert_array_equal(got, net(TWO)["y"])
 
 
