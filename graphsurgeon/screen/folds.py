@@ -31,13 +31,13 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
 
 
 def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
-    """Opens a closed scope or series in its place."""
+    """Opens a closed scope, series or block in its place."""
     tree = stage.tree(state, pane)
     item = find_item(tree, name)
     if item is None or not item.keys:
         raise SelectionError(
             f"unfold({name!r})",
-            "there is no scope or series of that name",
+            "there is no scope, series or block of that name",
             did_you_mean(name.rstrip("/"), tree.graph.scopes.names[1:]),
         )
     key = item.name if item.members else item.keys[-1]
@@ -45,14 +45,18 @@ def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State
 
 
 def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
-    """Closes an open scope or series, with all that is open inside."""
+    """Closes an open scope, series or block, with all that is open inside."""
     item = find_item(stage.tree(state, pane), name)
-    gone = {name, name.rstrip("/")} | ({item.name, *item.keys} if item is not None else set())
-    path = name.lstrip("~").rstrip("/") + "/"
+    inner, stack = {name, name.rstrip("/")}, [item] if item is not None else []
+    while stack:
+        one = stack.pop()
+        inner |= {one.name, *one.keys}
+        stack.extend(one.members)
+    paths = tuple(f"{key.rstrip('/')}/" for key in inner if not key.startswith("~"))
     return stage.fold(
         leaving(state, pane),
         pane,
-        lambda keys: frozenset(k for k in keys if k not in gone and not k.lstrip("~").startswith(path)),
+        lambda keys: frozenset(k for k in keys if k not in inner and not k.lstrip("~").startswith(paths)),
     )
 
 

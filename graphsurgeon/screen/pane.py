@@ -16,7 +16,7 @@ from ..view.layout import place
 from ..view.paint import Paint, painted
 from ..view.scene import MOST, Scene, build
 from ..view.svg import to_svg
-from ..view.tree import Tree, keys_to, ops_named
+from ..view.tree import Tree, find_item, keys_to, ops_named
 from ..words import counted
 
 
@@ -99,17 +99,22 @@ def opening_of_copies(tree: Tree, effect: Effect, unfolded: frozenset[str], same
     keys = set() if same else set(first_unfolded(tree))
     for copied in effect.copies:
         lead = f"{copied.step.to}/" if copied.step.to else ""
-        inside = {lead} | {lead + key for key in unfolded if not key.startswith("~") and not key.endswith("+")}
+        inside = {lead} | {_under(lead, key) for key in unfolded if not key.endswith("+")}
         keys |= {key for key in inside if key.rstrip("/") in tree.graph.scopes.index}
+        keys |= {key for key in inside if key.startswith("~") and find_item(tree, key) is not None}
     return frozenset(keys - {""})
 
 
+def _under(lead: str, key: str) -> str:
+    return f"~{lead}{key[1:]}" if key.startswith("~") else lead + key
+
+
 def keys_above(tree: Tree, name: str) -> list[str]:
-    """Returns the fold keys that must be open so that the scope or series `name` has a box of its own."""
-    mask = ops_named(tree, name)
+    """Returns the fold keys that must be open so that the scope, series or block `name` has a box of its own."""
+    mask, item = ops_named(tree, name), find_item(tree, name)
     if mask is None or not mask.any():
         return []
-    return [key for key in keys_to(tree, int(mask.argmax())) if len(key) < len(name)]
+    return keys_to(tree, int(mask.argmax()), item.name if item is not None else name)
 
 
 def keys_at(tree: Tree, scopes: tuple[str, ...], shown: frozenset[str]) -> frozenset[str]:

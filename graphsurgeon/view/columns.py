@@ -6,17 +6,24 @@ import math
 from collections.abc import Sequence
 
 from .labels import Point, samples
-from .shapes import Box, Edge, Group
+from .shapes import Box, Edge, Group, frames
 
 GUTTER = 44.0
 """Room between two columns, px."""
+HEADING = 20.0
+"""Room for the heading of a frame, px."""
 TOP = 26.0
 """Room above and below the columns for the lines that lead on, px."""
 _SHAPE = 1.2  # how many times as high as wide a picture in columns should be
 
 
 def in_columns(
-    w: float, h: float, boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge]
+    w: float,
+    h: float,
+    boxes: Sequence[Box],
+    groups: Sequence[Group],
+    edges: Sequence[Edge],
+    fixed: Sequence[Edge] = (),
 ) -> tuple[float, float] | None:
     """Moves the boxes of a long thin picture into columns and returns its new width and height.
 
@@ -29,8 +36,9 @@ def in_columns(
         boxes: moved in place, as are groups and edges.
         groups: frames; none is ever cut.
         edges: paths; one that crosses a cut is led over the top of the next column.
+        fixed: paths that no cut may cross.
     """
-    cuts = _cuts(boxes, groups, edges)
+    cuts = [y for y in _cuts(boxes, groups, edges) if not any(_between(samples(e.d, 4), y) for e in fixed)]
     count = max(2, round(math.sqrt(h * _SHAPE / (w * _SHAPE * _SHAPE))))
     chosen: list[float] = []
     for k in range(1, count):
@@ -64,6 +72,74 @@ def in_columns(
     return round(len(starts) * (w + GUTTER) - GUTTER, 1), round(bottom + TOP, 1)
 
 
+def frame_in_columns(
+    w: float, h: float, boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], frame: int
+) -> tuple[float, float] | None:
+    """Moves what is inside a frame of a long thin picture into columns, and returns its new width and height.
+
+    What is above the frame stays above its first column, and what is below it comes below its last one.
+    Where something lies beside the frame, or there is no place to cut it, None is returned; what has moved then
+    is of no use.
+
+    Args:
+        w: width of the picture, px.
+        h: its height.
+        boxes: moved in place, as are groups and edges.
+        groups: frames.
+        edges: paths.
+        frame: the place in `groups` of the frame.
+    """
+    at = groups[frame]
+    top, bottom = at.y + HEADING, at.y + at.h
+    around = set(frames(groups, frame))
+    inside = [b for b in boxes if frame in frames(groups, b.group)]
+    inner = [g for i, g in enumerate(groups) if i not in around and frame in frames(groups, i)]
+    things: list[Box | Group] = [*boxes, *groups]
+    held = {id(thing) for thing in (*inside, *inner, *(groups[i] for i in around))}
+    others = [thing for thing in things if id(thing) not in held]
+    if any(thing.y < bottom and thing.y + thing.h > at.y for thing in others):
+        return None
+    ids = {b.id for b in inside}
+    own = [e for e in edges if e.source in ids and e.target in ids]
+    ways = [e for e in edges if (e.source in ids) != (e.target in ids)]
+    rest = [e for e in edges if e.source not in ids and e.target not in ids]
+    if any(_between(samples(e.d, 4), y) for e in rest for y in (at.y, bottom)):
+        return None
+    ends = {e.id: (p[0], p[-1]) for e in ways if (p := samples(e.d))}
+    before = {b.id: (b.x, b.y) for b in boxes}
+    _move([*inside, *inner], [*own, *ways], -at.x, -top)
+    size = in_columns(at.w, bottom - top, inside, inner, own, ways)
+    if size is None:
+        return None
+    _move([*inside, *inner], own, at.x, top)
+    wider, lower = size[0] - at.w, size[1] - (bottom - top)
+    below = [thing for thing in others if thing.y >= bottom]
+    _move(below, [e for e in rest if samples(e.d)[0][1] >= bottom], wider, lower)
+    for i in around:
+        groups[i].w, groups[i].h = round(groups[i].w + wider, 1), round(groups[i].h + lower, 1)
+    now = {b.id: b for b in boxes}
+    for edge in ways:
+        (x0, y0), (x1, y1) = (
+            (x + now[end].x - before[end][0], y + now[end].y - before[end][1])
+            for end, (x, y) in zip((edge.source, edge.target), ends[edge.id], strict=True)
+        )
+        edge.d = f"M{x0:g},{y0:g}L{x1:g},{y1:g}"
+        if any(_within(point, b) for point in samples(edge.d, 40) for b in boxes):
+            return None
+    return round(w + wider, 1), round(h + lower, 1)
+
+
+def _move(things: Sequence[Box | Group], edges: Sequence[Edge], dx: float, dy: float) -> None:
+    for thing in things:
+        thing.x, thing.y = round(thing.x + dx, 1), round(thing.y + dy, 1)
+    for edge in edges:
+        edge.d = _shift(edge.d, dx, dy)
+
+
+def _within(point: Point, box: Box) -> bool:
+    return box.x + 1 < point[0] < box.x + box.w - 1 and box.y + 1 < point[1] < box.y + box.h - 1
+
+
 def _moved(x: float, y: float, k: int, w: float, starts: Sequence[float]) -> tuple[float, float]:
     return round(x + k * (w + GUTTER), 1), round(y - starts[k] + TOP, 1)
 
@@ -71,9 +147,9 @@ def _moved(x: float, y: float, k: int, w: float, starts: Sequence[float]) -> tup
 def _cuts(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge]) -> list[float]:
     """Returns heights between boxes, outside of frames, that one edge at most crosses."""
     things: list[Box | Group] = [*boxes, *groups]
-    ends = sorted({b.y + b.h for b in boxes})
+    ends = sorted({b.y + b.h + 8 for b in boxes} | {g.y + g.h + 4 for g in groups})
     out = []
-    for y in (end + 8 for end in ends[:-1]):
+    for y in ends[:-1]:
         if any(t.y - 4 < y < t.y + t.h + 4 for t in things):
             continue
         crossing = [p for e in edges if (p := samples(e.d, 4)) and _between(p, y)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
+
+import numpy as np
 
 from .helpers import behind
 from .item import Item
@@ -18,8 +21,9 @@ def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
     """Returns the fold keys to open for a first picture: 8 to 40 boxes where the graph has so many.
 
     The largest scope of the forward model opens first; gradients, optimisers and savers, and series
-    of similar scopes, stay folded as long as there is something else to show. What holds little beside
-    `pins`, ops that are shown in any case, opens as well.
+    of similar scopes, stay folded as long as there is something else to show. Blocks that are made of
+    blocks open together, or none of them; layers that are alike and follow each other stay as they are.
+    What holds little beside `pins`, ops that are shown in any case, opens as well.
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
@@ -30,10 +34,11 @@ def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
     shown = list(tree.inside(tree.root))
     opened: set[str] = set()
     while True:
-        best = _best(tree, shown)
-        if best is None:
+        best = _stages(shown) or _best(tree, shown)
+        if not best:
             break
-        open_item(tree, best, shown, opened)
+        for item in best:
+            open_item(tree, item, shown, opened)
     wanted = set(pins)
     while wanted:
         full = next((i for i in shown if i.keys and _mostly(tree, i, wanted, LIMIT - len(wanted) - len(shown))), None)
@@ -53,10 +58,10 @@ def unfolded_to(tree: Tree, depth: int) -> frozenset[str]:
         (['a/'], ['a/', 'a/b/'])
     """
     keys: set[str] = set()
-    level = [item for item in tree.inside(tree.root) if item.kind == "scope"]
+    level = [item for item in tree.inside(tree.root) if item.kind in ("scope", "block")]
     for _ in range(depth):
         keys.update(item.name for item in level)
-        level = [inner for item in level for inner in tree.inside(item) if inner.kind == "scope"]
+        level = [inner for item in level for inner in tree.inside(item) if inner.kind in ("scope", "block")]
         if not level:
             break
     return frozenset(keys)
@@ -76,16 +81,46 @@ def _mostly(tree: Tree, item: Item, wanted: set[int], room: int) -> bool:
     return found > 0 and 2 * found >= len(inner) and len(inner) - found <= room
 
 
-def _best(tree: Tree, shown: list[Item]) -> Item | None:
-    """Returns the item to open next, or None when the picture is good."""
+def _stages(shown: list[Item]) -> list[Item]:
+    """Returns the blocks that are made of blocks, as conv2 of conv2_block1: they open together, or none does."""
+    stages = [item for item in shown if len(item.blocks()) > 1]
+    room = len(shown) + sum(len(item.members) - 1 for item in stages) <= FULL
+    return stages if FEW <= len(shown) < GOOD and room else []
+
+
+def _repeated(tree: Tree, shown: list[Item]) -> int:
+    """Returns how many ops are in scopes that are alike and read each other: open, one would look like more."""
+    alike: dict[tuple[int, int], list[Item]] = defaultdict(list)
+    for item in shown:
+        if item.kind in ("scope", "block"):
+            alike[tree.likeness(item)].append(item)
+    return sum(_layers(tree, items) for items in alike.values() if len(items) > 1)
+
+
+def _layers(tree: Tree, items: list[Item]) -> int:
+    """Returns how many ops are in items, where each reads another of them, or is read by it."""
+    graph = tree.graph
+    of = np.full(graph.size, -1, np.int32)
+    for number, item in enumerate(items):
+        of[tree.ops_of(item)] = number
+    a, b = of[graph.data.node], of[graph.data.rows]
+    across = (a >= 0) & (b >= 0) & (a != b)
+    joined = set(a[across].tolist()) | set(b[across].tolist())
+    return sum(tree.core_of(item) for item in items) if len(joined) == len(items) else 0
+
+
+def _best(tree: Tree, shown: list[Item]) -> list[Item]:
+    """Returns the item to open next, or none when the picture is good."""
     n = len(shown)
     if n >= GOOD:
-        return None
+        return []
     ranked = []
     ahead = [i for i in shown if not i.alike and not behind(i.leaf)]
     whole = max(1, sum(tree.core_of(i) for i in ahead))
+    if 2 * _repeated(tree, ahead) > whole:
+        return []
     for item in shown:
-        if not item.keys or item.kind == "variable":
+        if not item.keys or item.kind == "variable" or (n >= FEW and len(item.blocks()) > 1):
             continue
         inner = len(tree.inside(item))
         if item.alike and tree.graph.types[item.first] == "_Arg":
@@ -100,4 +135,4 @@ def _best(tree: Tree, shown: list[Item]) -> Item | None:
             limit = LIMIT if n < FEW else FULL if size >= SHARE * whole else 0
         if n - 1 + inner <= limit:
             ranked.append((item.alike, back, n - 1 + inner > FULL, -size, item.first, item))
-    return min(ranked, key=lambda r: r[:5])[-1] if ranked else None
+    return [min(ranked, key=lambda r: r[:5])[-1]] if ranked else []

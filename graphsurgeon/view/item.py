@@ -10,14 +10,14 @@ class Item:
     """One thing that is a box when folded, and a group of other items when unfolded.
 
     Args:
-        kind: op, scope, series or variable.
-        name: op name, scope path + "/", or series key.
+        kind: op, scope, block, series or variable.
+        name: op name, scope path + "/", or the key of a series or block.
         label: the part of the name that is drawn.
         op: number of the op, for op and variable; else -1.
         tops: scopes it holds with everything below.
         bottom: the scope whose items are shown when it is unfolded; -1 for none.
         keys: fold keys that unfold it; empty where nothing is inside.
-        members: the items of a series.
+        members: the items of a series or block.
         alike: whether the members of a series are of one kind.
         first: number of the first op in it.
         leaf: what it is called among its siblings.
@@ -38,11 +38,24 @@ class Item:
     holds: str = ""
 
     def flat(self) -> list[Item]:
-        """Returns the ops and scopes in it, series taken apart."""
+        """Returns the ops and scopes in it, series and blocks taken apart."""
+        return self._apart(("series", "block"))
+
+    def units(self) -> list[Item]:
+        """Returns the ops, scopes and blocks in it, series taken apart."""
+        return self._apart(("series",))
+
+    def blocks(self) -> list[Item]:
+        """Returns the blocks that a block is made of; none for all else."""
+        inner = [one for member in self.members for one in member.units()] if self.kind == "block" else []
+        return [one for one in inner if one.kind == "block"]
+
+    def _apart(self, kinds: tuple[str, ...]) -> list[Item]:
         out, stack = [], [self]
         while stack:
             item = stack.pop()
-            stack.extend(reversed(item.members))
-            if not item.members:
+            if item.kind in kinds:
+                stack.extend(reversed(item.members))
+            else:
                 out.append(item)
         return out

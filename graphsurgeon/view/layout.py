@@ -7,12 +7,13 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..errors import LayoutError
 from ..words import counted
 from . import engines, labels
-from .columns import in_columns
+from .columns import frame_in_columns, in_columns
 from .engines import Engine, LayoutCancelled, LayoutTimeout
 from .scene import Scene
 from .shapes import Box, Edge, Group
@@ -22,6 +23,8 @@ __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
 
 WIDEST = 4.0
 """A picture is at most this many times as wide as high, or as high as wide, where that can be had."""
+TALLEST = 1400.0
+"""A thin picture that is higher than this is set in columns, px."""
 MANY = 120
 """With more boxes than this a picture of another shape is tried for once only: each try takes its second."""
 MARGIN = 12.0
@@ -125,7 +128,8 @@ def place(
         except LayoutError as error:
             failed = error
         if best is not None:
-            return _wrapped(best) if direction == "auto" and _shape(best) > WIDEST else best
+            thin = _shape(best) > WIDEST or (best.h > TALLEST and best.h > 2 * best.w)
+            return _wrapped(best) if direction == "auto" and thin else best
     assert failed is not None
     raise LayoutError(
         f"laying out {counted(len(scene.boxes), 'boxes')} and {counted(len(scene.edges), 'edges')}",
@@ -154,13 +158,20 @@ def _shape(placed: PlacedScene) -> float:
 
 
 def _wrapped(placed: PlacedScene) -> PlacedScene:
-    """Sets a long thin picture in columns, where that can be done."""
-    thin = placed.direction == "TB" and placed.h > placed.w
-    size = in_columns(placed.w, placed.h, placed.boxes, placed.groups, placed.edges) if thin else None
-    if size is None:
+    """Sets a long thin picture in columns, or else what is in its longest frame, where that can be done."""
+    if placed.direction != "TB" or placed.h < placed.w:
         return placed
-    labels.put(placed.boxes, placed.groups, placed.edges, size[0])
-    return replace(placed, w=size[0], h=size[1])
+    ways: list[Callable[..., tuple[float, float] | None]] = [in_columns]
+    order = sorted(range(len(placed.groups)), key=lambda i: -placed.groups[i].h)
+    ways += [partial(frame_in_columns, frame=i) for i in order]
+    for way in ways:
+        boxes, groups = [replace(box) for box in placed.boxes], [replace(group) for group in placed.groups]
+        edges = [replace(edge) for edge in placed.edges]
+        size = way(placed.w, placed.h, boxes, groups, edges)
+        if size is not None:
+            labels.put(boxes, groups, edges, size[0])
+            return replace(placed, w=size[0], h=size[1], boxes=boxes, groups=groups, edges=edges)
+    return placed
 
 
 def _run(

@@ -14,6 +14,7 @@ from ..graph.graph import Graph, Ints, shape_text
 from ..words import counted
 from .dtypes import DTYPES
 from .families import family
+from .gist import gist
 from .gradients import put_beside, without_far
 from .helpers import KINDS
 from .item import Item
@@ -198,13 +199,15 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     elif kind == "variable":
         sub, kin = f"{graph.types[item.op]} · {_variable(graph, item.op)}".rstrip(" ·"), "state"
     elif kind == "series" and item.alike:
-        alike = item.flat()
+        alike = item.units()
         one = alike[0]
         of = graph.types[one.op] if one.kind == "op" else counted(len(tree.ops_of(one)), "ops")
         sub = item.holds or f"{of} ×{len(alike):,}"
         kin = family(graph.types[one.op]) if one.kind == "op" else "scope"
     elif kind == "series":
         sub, kin = item.holds or _holding(tree, item), "scope"
+    elif kind == "block":  # drawn as the scope that its names mean
+        kind, sub, kin = "scope", _block(tree, item), "scope"
     else:
         sub, kin = " · ".join(filter(None, (tree.layers.get(item.name), counted(count, "ops")))), "scope"
     return Box(number, kind, item.name, label, elide(sub), count, kin, group, outputs=outputs)
@@ -215,6 +218,16 @@ def _type_of(tree: Tree, item: Item) -> str:
     kind = tree.graph.types[item.op]
     layer = tree.layers.get(tree.graph.names[item.op].rpartition("/")[0] + "/", "") if "/" in item.label else ""
     return kind if layer.lower() in ("", kind.lower()) else f"{layer} · {kind}"
+
+
+def _block(tree: Tree, item: Item) -> str:
+    """Says how many ops a block holds, or how many blocks, and what they do."""
+    inner = item.blocks()
+    if len(inner) > 1:
+        told, does = f"{counted(len(inner), 'blocks')} of ", gist(tree, inner[-1])
+    else:
+        told, does = f"{counted(len(tree.ops_of(item)), 'ops')} · ", gist(tree, item)
+    return told + does if does else told.removesuffix(" of ").removesuffix(" · ")
 
 
 def _holding(tree: Tree, item: Item) -> str:

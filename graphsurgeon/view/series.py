@@ -1,17 +1,18 @@
-"""Series: how the items of a crowded level fold: siblings that are alike, chains, and sections of a long list."""
+"""Series: how the items of a crowded level fold: blocks, siblings that are alike, chains, sections of a long list."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..graph.graph import Graph, Ints
+from ..words import counted
+from .blocks import MANY, blocks
 from .helpers import behind
 from .item import Item
 from .text import elide
@@ -30,6 +31,9 @@ BUSY = 24
 """More items than this on one level, and siblings that are told apart by nothing and chains are folded, too."""
 
 _NUMBERED = re.compile(r"(.*?)(\d{1,9})", re.DOTALL)
+_AGAIN = re.compile(r"(.*?)(\d{1,9})_", re.DOTALL)
+
+Likeness = Callable[[Item], tuple[int, int]]
 
 
 def hashed(text: str) -> int:
@@ -54,39 +58,66 @@ def ranges(numbers: list[int]) -> str:
 
 
 def folded(
-    graph: Graph, items: list[Item], ops_of: Callable[[Item], Ints], signature: NDArray[np.uint64], path: str
+    graph: Graph, items: list[Item], ops_of: Callable[[Item], Ints], likeness: Likeness, path: str
 ) -> list[Item]:
-    """Returns the items of one level with series and sections folded.
+    """Returns the items of one level with blocks, series and sections folded.
 
     Args:
         graph: the snapshot.
         items: ops and scopes of one scope, in graph order.
         ops_of: the ops that an item stands for.
-        signature: for each scope a number that scopes of the same op types share.
+        likeness: what items of the same op types share.
         path: that scope with a slash at its end, or "" for the root.
     """
-    groups = _alike(graph, items, signature)
-    if groups or len(items) > BUSY:
-        edges = _sibling_edges(graph, [ops_of(item) for item in items])
-        items, edges = _with_series(items, groups, edges, path)
-        for fold in (_siblings, _chains):
-            if len(items) > BUSY:
-                items, edges = fold(graph, items, edges, path)
-        if len(items) > CROWD:
-            items = with_sections(items, edges, path)
-    return items
+    if len(items) <= MANY and not _alike(graph, items, likeness):
+        return items
+    edges = _sibling_edges(graph, [ops_of(item) for item in items])
+    return _level(graph, items, edges, likeness, path)
 
 
-def _alike(graph: Graph, items: list[Item], signature: NDArray[np.uint64]) -> list[tuple[str, list[tuple[int, int]]]]:
-    """Returns (stem, [(number, place)]) of items with the same stem and the same ops inside."""
+def _level(graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, path: str, lead: str = "") -> list[Item]:
+    """Returns the items of a level, or of the block `lead` of it, folded."""
+    if len(items) > MANY:
+        items, edges = _with_blocks(graph, items, edges, likeness, path, lead)
+    items, edges = _with_series(items, _alike(graph, items, likeness), edges, likeness, path)
+    for fold in (_siblings, _chains):
+        if len(items) > BUSY:
+            items, edges = fold(graph, items, edges, path)
+    return with_sections(items, edges, path) if len(items) > CROWD else items
+
+
+def _with_blocks(
+    graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, path: str, lead: str
+) -> tuple[list[Item], Ints]:
+    """Folds items into the blocks that their names tell."""
+    into, made = list(range(len(items))), {}
+    for head, places in blocks([item.leaf for item in items], edges, lead).items():
+        some = [items[i] for i in places]
+        inner = _level(graph, some, among(edges, places), likeness, path, head)
+        if len(inner) == 1:  # a series that is all of the block
+            inner = list(inner[0].members)
+        first, key = min(places), f"~{path}{head}/"
+        made[first] = Item(
+            "block", key, elide(head), keys=(key,), members=tuple(inner), first=items[first].first, leaf=head
+        )
+        for i in places:
+            into[i] = first
+    return merged(items, edges, into, made) if made else (items, edges)
+
+
+def _alike(graph: Graph, items: list[Item], likeness: Likeness) -> list[tuple[str, list[tuple[int, int]]]]:
+    """Returns (pattern of a name, [(number, place)]) of items that are called alike and have the same ops inside.
+
+    Blocks that are called alike need not have the same ops: they are the steps of one model.
+    """
     found: dict[tuple[object, ...], list[tuple[int, int]]] = defaultdict(list)
-    stems, names = set(), {item.leaf for item in items}
-    for name in names:
-        match = _NUMBERED.fullmatch(name)
-        if match:
-            stems.add(match[1])
+    names = {item.leaf for item in items}
+    stems = Counter(match[1] for match in map(_NUMBERED.fullmatch, names) if match)
     for place, item in enumerate(items):
-        match = _NUMBERED.fullmatch(item.leaf)
+        match, tail = _NUMBERED.fullmatch(item.leaf), ""
+        outer = _AGAIN.fullmatch(match[1]) if match and stems[match[1]] == 1 else None
+        if match and outer:  # layer_0_1, layer_1_1: a model that was called a second time
+            match, tail = outer, item.leaf[len(outer[0]) - 1 :]
         if match:
             stem, number = match[1], int(match[2])
             if match[2] != str(number):  # x_007 is a name of its own
@@ -95,15 +126,11 @@ def _alike(graph: Graph, items: list[Item], signature: NDArray[np.uint64]) -> li
             stem, number = item.leaf + "_", 0
         else:
             continue
-        if item.kind == "scope":
-            like: tuple[object, ...] = (
-                int(signature[item.tops[0]]),
-                int(graph.scopes.counts[item.tops[0]]),
-            )
-        else:
-            like = (graph.types[item.op],)
-        found[(stem, item.kind, *like)].append((number, place))
-    out = [(str(key[0]), sorted(members)) for key, members in found.items() if len(members) >= FEWEST]
+        like: tuple[object, ...] = ()
+        if item.kind != "block":
+            like = likeness(item) if item.kind == "scope" else (graph.types[item.op],)
+        found[(stem, tail, item.kind, *like)].append((number, place))
+    out = [(f"{key[0]}[]{key[1]}", sorted(members)) for key, members in found.items() if len(members) >= FEWEST]
     return [(stem, m) for stem, m in out if len({n for n, _ in m}) == len(m)]
 
 
@@ -128,19 +155,21 @@ def _sibling_edges(graph: Graph, parts: list[Ints]) -> Ints:
 
 
 def _with_series(
-    items: list[Item], groups: list[tuple[str, list[tuple[int, int]]]], edges: Ints, path: str
+    items: list[Item], groups: list[tuple[str, list[tuple[int, int]]]], edges: Ints, likeness: Likeness, path: str
 ) -> tuple[list[Item], Ints]:
     if not groups:
         return items, edges
     ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
     folds = []
-    for stem, members in groups:
+    for name, members in groups:
         places = [place for _, place in members]
         if _reach(set(places), ahead) & _reach(set(places), back):
             continue  # others lie between its members: folded, it would hide which way things go
-        pattern = f"{stem}[{ranges([n for n, _ in members])}]"
-        tail = "/" if items[places[0]].kind == "scope" else ""
-        folds.append(_Fold(places, f"~{path}{pattern}{tail}", pattern, pattern))
+        pattern = f"[{ranges([n for n, _ in members])}]".join(name.rsplit("[]", 1))
+        tail = "/" if items[places[0]].kind in ("scope", "block") else ""
+        alike = items[places[0]].kind != "block" or len({likeness(items[place]) for place in places}) == 1
+        holds = "" if alike else counted(len(places), "blocks")
+        folds.append(_Fold(places, f"~{path}{pattern}{tail}", pattern, pattern, holds, alike))
     return _folded(items, edges, folds, path)
 
 

@@ -122,6 +122,17 @@ class Tree:
                     parts.append(np.array([one.op], np.int32))
         return np.concatenate(parts) if parts else np.empty(0, np.int32)
 
+    def likeness(self, item: Item) -> tuple[int, int]:
+        """Returns what items of the same op types, each as often, share: a sum of hashes, and their number."""
+        total = count = 0
+        for one in item.flat():
+            if one.tops:
+                total += sum(int(self.signature[top]) for top in one.tops)
+                count += sum(int(self.graph.scopes.counts[top]) for top in one.tops)
+            else:
+                total, count = total + series.hashed(self.graph.types[one.op]), count + 1
+        return total % 2**64, count
+
     def core_of(self, item: Item) -> int:
         """Returns how many ops of an item are not hidden."""
         return sum(int(self.core[one.tops[0]]) if one.tops else 1 for one in item.flat())
@@ -149,7 +160,7 @@ class Tree:
             path = self.graph.scopes.names[scope]
             found = self._plain(scope, bare, everything)
             if not self.shown_whole:
-                found = series.folded(self.graph, found, self.ops_of, self.signature, path + "/" if scope else "")
+                found = series.folded(self.graph, found, self.ops_of, self.likeness, path + "/" if scope else "")
             self._made[key] = found
         return self._made[key]
 
@@ -199,7 +210,15 @@ class Tree:
 
 
 def find_item(tree: Tree, name: str) -> Item | None:
-    """Returns the item a box or group is called after: ``a/b``, ``a/`` or a series key ``~a/block_[0..11]``."""
+    """Returns the item a box or group is called after: ``a/b``, ``a/`` or the key of a series ``~a/block_[0..11]/``.
+
+    A block ``~a/block_3/`` is found without its sign, too, where nothing else is called so.
+    """
+    found = _found(tree, name)
+    return found if found is not None or name.startswith("~") else _found(tree, f"~{name.rstrip('/')}/")
+
+
+def _found(tree: Tree, name: str) -> Item | None:
     path = name.lstrip("~").rstrip("/")
     while True:
         path = path.rpartition("/")[0]
@@ -231,23 +250,24 @@ def ops_named(tree: Tree, name: str) -> Mask | None:
         ([True, True, False], [False, False, True], True)
     """
     graph = tree.graph
-    if not name.startswith("~"):
-        if name.endswith("/"):
-            mask = graph.scope_mask(name)
-            return mask if mask.any() else None
-        op = graph.index.get(name.partition(":")[0])
-        if op is None:
-            return None
-        item = find_item(tree, name)
-        if item is not None and item.kind == "variable":
-            return graph.mask(tree.ops_of(item).tolist())
-        return graph.mask([op])
+    scope = name.endswith("/") and not name.startswith("~")
+    if scope and graph.scope_mask(name).any():
+        return graph.scope_mask(name)
+    op = None if scope else graph.index.get(name.partition(":")[0])
     item = find_item(tree, name)
+    if op is not None and (item is None or item.kind != "variable"):
+        return graph.mask([op])
     return None if item is None else graph.mask(tree.ops_of(item).tolist())
 
 
-def keys_to(tree: Tree, op: int) -> list[str]:
-    """Returns the fold keys that must be open so that op number `op` has a box of its own, outermost first."""
+def keys_to(tree: Tree, op: int, name: str = "") -> list[str]:
+    """Returns the fold keys that must be open so that op number `op` has a box of its own, outermost first.
+
+    Args:
+        tree: the graph.
+        op: its number.
+        name: what has a box of its own instead, where it is on the way: a scope, a series or a block.
+    """
     keys: list[str] = []
     item = tree.root
     while True:
@@ -257,7 +277,7 @@ def keys_to(tree: Tree, op: int) -> list[str]:
         if inner is None and everything:
             keys.append((item.keys[0] if item.keys and item.keys[0] else "") + "+")
             inner = next((i for i in tree.inside(item, True) if op in _numbers(tree, i)), None)
-        if inner is None or inner.op == op or not inner.keys:
+        if inner is None or inner.op == op or not inner.keys or (name and name in (inner.name, *inner.keys)):
             return keys
         keys.append(inner.keys[0])
         item = inner

@@ -37,6 +37,31 @@ def test_a_frame_is_never_cut():
     assert all(frame.y < b.y and b.y + b.h < frame.y + frame.h for b in placed.boxes)
 
 
+def test_a_long_frame_has_columns_inside():
+    graph = chain(40, "net/")
+    ops = [("x", "Placeholder", []), *((n, t, [graph.names[i - 1]] if i else ["x"]) for i, (n, t) in enumerate(
+        zip(graph.names, graph.types, strict=True)))]  # fmt: skip
+    ops.append(("y", "Exp", [graph.names[-1]]))
+    placed = place(build(Tree(Graph.of(ops)), {"net/"}))
+    (frame,) = placed.groups
+    assert max(placed.w / placed.h, placed.h / placed.w) <= 4
+    first, *inside, last = placed.boxes
+    assert (first.name, last.name) == ("x", "y")
+    assert first.y + first.h < frame.y
+    assert frame.y + frame.h < last.y
+    assert first.x < last.x  # above the first column, below the last one
+    assert len({b.x + b.w / 2 for b in inside}) > 1
+    assert all(frame.x < b.x and b.x + b.w < frame.x + frame.w for b in inside)
+    assert all(frame.y < b.y and b.y + b.h < frame.y + frame.h for b in inside)
+    at = {b.id: b for b in placed.boxes}
+    for edge in placed.edges:
+        points = samples(edge.d, 24)
+        assert not any(b.x < x < b.x + b.w and b.y + 1 < y < b.y + b.h - 1 for x, y in points for b in at.values())
+        for (x, y), box in ((points[0], at[edge.source]), (points[-1], at[edge.target])):
+            assert box.x <= x <= box.x + box.w
+            assert min(abs(y - box.y), abs(y - box.y - box.h)) < 3
+
+
 def test_what_hangs_together_by_many_edges_is_not_cut():
     names = [f"{chr(97 + i % 26)}{i}x" for i in range(40)]
     ops = [(n, "Foo", [*names[i - 1 : i], *names[: min(i, 1)]]) for i, n in enumerate(names)]

@@ -18,17 +18,20 @@ export function placeOf(scene: Scene, op: string): Box | Group | null {
   return best;
 }
 
-/** Whether a fold key ("a/b/" or "~a/block_[0..11]/") has the op inside. */
+/** What comes after the name of a scope, or of a block: block_3/x, block_3_x, block_3a_x. */
+const INSIDE = /^(\/|[a-z]?[_.-])/;
+
+/** Whether a fold key ("a/b/", the block "~a/block_3/" or "~a/block_[0..11]/") has the op inside. */
 export function holds(key: string, op: string): boolean {
   if (!key.startsWith("~")) return key.endsWith("/") && op.startsWith(key);
   const parts = /^~(.*)\[(\d+)\.\.(\d+)\](.*)$/s.exec(key);
-  if (!parts) return false;
-  const [, head = "", low, high, tail = ""] = parts;
+  const [, head = "", low, high, tail = ""] = parts ?? [key, key.slice(1, -1)];
   if (!op.startsWith(head)) return false;
+  if (!parts) return key.endsWith("/") && INSIDE.test(op.slice(head.length));
   const number = /^\d+/.exec(op.slice(head.length))?.[0];
   if (number === undefined || +number < +low! || +number > +high!) return false;
   const rest = op.slice(head.length + number.length);
-  return tail.endsWith("/") ? rest.startsWith(tail) : rest === tail;
+  return tail === "/" ? INSIDE.test(rest) : tail.endsWith("/") ? rest.startsWith(tail) : rest === tail;
 }
 
 /** Whether a box or group opens or closes. */

@@ -100,6 +100,11 @@ test("a tensor is shown at its box, at the fold it is in, or at the group", () =
   expect(placeOf(s, "a/hidden")!.name).toBe("a/");
   expect(holds("~x_[2..4]", "x_3")).toBe(true);
   expect(holds("~x_[2..4]", "x_3/y")).toBe(false);
+  expect(holds("~net/block_3/", "net/block_3_conv/x")).toBe(true);
+  expect(holds("~net/block2/", "net/block2a_conv/x")).toBe(true);
+  expect(holds("~net/block_3/", "net/block_30_conv/x")).toBe(false);
+  expect(holds("~net/block_[1..16]/", "net/block_12_add")).toBe(true);
+  expect(holds("~net/block_[1..16]/", "net/block_17_add")).toBe(false);
 });
 
 test("many marks on one box are counted", () => {

@@ -1,0 +1,173 @@
+"""Blocks: flat names that begin alike, ``block_3_expand`` and ``block_3_add``, folded into the block that they mean."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from ..graph.graph import Ints
+
+MANY = 12
+"""Items of a level: with more, its blocks fold."""
+PART = 0.75
+"""What holds more than this part of a level is not a block of it."""
+TRIES = 8
+"""So often the names of a level are cut anew where what they make is not a block."""
+
+_NUMBER = re.compile(r"\d{1,9}(?!\d)")
+_DIMENSIONS = re.compile(r"[123]d$")
+_LETTER = re.compile(r"[^\W\d_]")
+_ENDS = "_-."
+
+Groups = dict[str, list[int]]
+
+
+def heads(name: str) -> list[str]:
+    """Returns how the blocks may be called that a name is in: its beginnings up to a number, the shortest first.
+
+    Example:
+        >>> heads("conv2_block1_3_conv"), heads("block2a_dwconv"), heads("max_pool_1")
+        (['conv2', 'conv2_block1', 'conv2_block1_3'], ['block2', 'block2a'], ['max_pool_1'])
+    """
+    out = []
+    for number in _NUMBER.finditer(name):
+        end, after = number.end(), name[number.end() :]
+        if not _LETTER.search(name, 0, end):
+            continue
+        if not after or after[0] in _ENDS:
+            out.append(name[:end])
+        elif after[0].islower() and (len(after) == 1 or after[1] in _ENDS):
+            out += [name[:end], name[: end + 1]]
+    return out
+
+
+def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
+    """Returns the blocks of one level, by name, each with the places of its members in order.
+
+    A block is a part of the level that nothing leaves and comes back to, so that folding hides no direction. Where
+    there are numbered blocks, what else begins alike is one, too: ``stem_conv``, ``stem_bn``, ``stem_activation``.
+
+    Args:
+        names: what the items of the level are called.
+        edges: between them, of shape (edges, 2).
+        lead: the block whose members they are.
+
+    Example:
+        >>> names = ["x", "b1_conv", "b1_relu", "b2_conv", "b2_relu", "y"]
+        >>> blocks(names, np.array([[i, i + 1] for i in range(5)]))
+        {'b1': [1, 2], 'b2': [3, 4]}
+    """
+    known = _numbered(names)
+    used = [len(lead)] * len(names)
+    groups: Groups = {}
+    for turn in range(TRIES + 4):
+        groups = _grouped(known, used)
+        refused = [head for head, places in groups.items() if not _is_block(names, head, places)]
+        if not refused:
+            torn = _torn(groups, edges, len(names))
+            refused = _scattered(torn, edges, len(names)) or list(torn)
+        if not refused:
+            break
+        for head in refused:
+            for place in groups[head]:
+                used[place] = len(head) if turn < TRIES else len(names[place])
+    stems = Counter(_stem(head) for head in groups)
+    groups = {head: places for head, places in groups.items() if len(places) > 2 or stems[_stem(head)] > 1}
+    if len(groups) < 2:
+        return {}
+    words = _worded(names, {place for places in groups.values() for place in places}, lead)
+    torn = _torn({**groups, **words}, edges, len(names))
+    return {**groups, **{head: places for head, places in words.items() if head not in torn}}
+
+
+def _numbered(names: Sequence[str]) -> list[list[str]]:
+    """Returns the heads of each name; conv2d says how many dimensions there are, block2d comes after block2c."""
+    known = [heads(name) for name in names]
+    there = {head for found in known for head in found}
+    flat = {head for head in there if _DIMENSIONS.search(head) and not there & {f"{head[:-1]}a", f"{head[:-1]}c"}}
+    flat |= {head[:-1] for head in flat}
+    return [[head for head in found if head not in flat] for found in known] if flat else known
+
+
+def _grouped(known: Sequence[Sequence[str]], used: Sequence[int]) -> Groups:
+    """Puts together the names with the same first head that is longer than what is used of them."""
+    out: Groups = defaultdict(list)
+    for place, found in enumerate(known):
+        head = next((h for h in found if len(h) > used[place]), None)
+        if head is not None:
+            out[head].append(place)
+    return dict(out)
+
+
+def _is_block(names: Sequence[str], head: str, places: Sequence[int]) -> bool:
+    """Returns whether names tell parts of one thing: ``Relu_1`` and ``Relu_2`` are only counted."""
+    tails = [names[place][len(head) :] for place in places]
+    return 1 < len(places) <= PART * len(names) and any(_LETTER.search(tail) for tail in tails)
+
+
+def _stem(head: str) -> str:
+    return head.rstrip("abcdefghijklmnopqrstuvwxyz").rstrip("0123456789")
+
+
+def _worded(names: Sequence[str], taken: set[int], lead: str) -> Groups:
+    """Puts together three or more names with the same first words, as ``stem_conv_pad`` and ``stem_bn``."""
+    found: Groups = defaultdict(list)
+    for place, name in enumerate(names):
+        if place not in taken:
+            found[re.split(r"[_.\-]", name[len(lead) :].lstrip(_ENDS), maxsplit=1)[0]].append(place)
+    out = {}
+    for places in found.values():
+        if not 2 < len(places) <= PART * len(names):
+            continue
+        head = _common(names[places[0]], names[places[-1]])
+        for place in places:
+            head = _common(head, names[place])
+        tails = [names[place][len(head) :] for place in places]
+        if len(head) > len(lead) and sum(_LETTER.search(tail) is not None for tail in tails) >= len(places) - 1:
+            out[head] = places
+    return out
+
+
+def _common(a: str, b: str) -> str:
+    """Returns the words that two names begin with."""
+    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    while same and any(len(name) > same and name[same] not in _ENDS for name in (a, b)):
+        same -= 1
+    return a[:same].rstrip(_ENDS)
+
+
+def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:
+    """Returns the groups that something leaves and comes back to; what is in a loop anyway is torn by nobody."""
+    if not groups or not len(edges):
+        return {}
+    into = np.arange(size, dtype=np.int32)
+    for places in groups.values():
+        into[places] = places[0]
+    strong, loops = _components(into[edges], size, "strong"), _components(edges, size, "strong")
+    crowd, loop = np.bincount(strong[np.unique(into)], minlength=size), np.bincount(loops, minlength=size)
+    return {
+        head: places
+        for head, places in groups.items()
+        if crowd[strong[places[0]]] > 1 and loop[loops[places]].max() == 1
+    }
+
+
+def _scattered(groups: Mapping[str, list[int]], edges: Ints, size: int) -> list[str]:
+    """Returns the groups whose members do not hang together."""
+    of = np.full(size, -1)
+    for number, places in enumerate(groups.values()):
+        of[places] = number
+    a, b = of[edges].T
+    part = _components(edges[(a == b) & (a >= 0)], size, "weak") if len(edges) else np.arange(size)
+    return [head for head, places in groups.items() if len(np.unique(part[places])) > 1]
+
+
+def _components(edges: Ints, size: int, connection: str) -> Ints:
+    matrix = sparse.coo_matrix((np.ones(len(edges), np.int8), (edges[:, 0], edges[:, 1])), shape=(size, size))
+    labels: Ints = csgraph.connected_components(matrix, directed=True, connection=connection)[1]
+    return labels
