@@ -116,7 +116,7 @@ def _best(tree: Tree, shown: list[Item]) -> list[Item]:
         return []
     ranked = []
     ahead = [i for i in shown if not i.alike and not behind(i.leaf)]
-    whole = max(1, sum(tree.core_of(i) for i in ahead))
+    whole, total = max(1, sum(tree.core_of(i) for i in ahead)), int(tree.core[0])
     if 2 * _repeated(tree, ahead) > whole:
         return []
     for item in shown:
@@ -134,5 +134,6 @@ def _best(tree: Tree, shown: list[Item]) -> list[Item]:
         else:
             limit = LIMIT if n < FEW else FULL if size >= SHARE * whole else 0
         if n - 1 + inner <= limit:
-            ranked.append((item.alike, back, n - 1 + inner > FULL, -size, item.first, item))
+            layered = item.alike and 2 * size > total and _layers(tree, item.units()) > 0
+            ranked.append((item.alike and not layered, back, n - 1 + inner > FULL, -size, item.first, item))
     return [min(ranked, key=lambda r: r[:5])[-1]] if ranked else []
