@@ -18,20 +18,14 @@ export function placeOf(scene: Scene, op: string): Box | Group | null {
   return best;
 }
 
-/** What comes after the name of a scope, or of a block: block_3/x, block_3_x, block_3a_x. */
-const INSIDE = /^(\/|[a-z]?[_.-])/;
-
-/** Whether a fold key ("a/b/", the block "~a/block_3/" or "~a/block_[0..11]/") has the op inside. */
+/** Whether a fold key has the op inside: "a/b/", "~a/block_3/" with block_3_x and block_3a_x, or "~a/block_[0..11]/". */
 export function holds(key: string, op: string): boolean {
   if (!key.startsWith("~")) return key.endsWith("/") && op.startsWith(key);
-  const parts = /^~(.*)\[(\d+)\.\.(\d+)\](.*)$/s.exec(key);
-  const [, head = "", low, high, tail = ""] = parts ?? [key, key.slice(1, -1)];
-  if (!op.startsWith(head)) return false;
-  if (!parts) return key.endsWith("/") && INSIDE.test(op.slice(head.length));
-  const number = /^\d+/.exec(op.slice(head.length))?.[0];
-  if (number === undefined || +number < +low! || +number > +high!) return false;
-  const rest = op.slice(head.length + number.length);
-  return tail === "/" ? INSIDE.test(rest) : tail.endsWith("/") ? rest.startsWith(tail) : rest === tail;
+  const [, head = "", low, high, tail = "", fold] = /^~(.*?)(?:\[(\d+)\.\.(\d+)\](.*?))?(\/?)$/s.exec(key) ?? [];
+  const number = low ? (/^\d+/.exec(op.slice(head.length))?.[0] ?? "-") : "";
+  const start = head + number + tail;
+  if (!op.startsWith(start) || (low && (+number < +low || +number > +high!))) return false;
+  return fold ? /^[a-z]?[/_.-]/.test(op.slice(start.length)) : op === start;
 }
 
 /** Whether a box or group opens or closes. */
