@@ -106,7 +106,9 @@ def _view(given: argparse.Namespace) -> int:
         given.unfold = ["/".join(parts[: i + 1]) + "/" for parts in scopes for i in range(len(parts))]
     if not Path(given.model).exists():
         raise OpenError(
-            f"view {given.model!r}", "there is no such file or folder", "Give the path of a .pb, .pbtxt or .meta file"
+            f"view {given.model!r}",
+            "there is no such file or folder",
+            "Give the path of a .pb, .pbtxt, .meta or .keras file",
         )
     editor = opened(given.model, tags=given.tags, signature=given.signature, raw=given.raw, title=given.title)
     for scope in given.unfold or ():

@@ -17,10 +17,10 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 from ...errors import OpenError, nearest
 from ...words import counted, few
 
-_KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz"
+_KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz, or a .keras file"
 _MAGIC = {
     b"\x89HDF": "an HDF5 file (old Keras weights)",
-    b"PK\x03\x04": "a zip file (a .keras model or an archive)",
+    b"PK\x03\x04": "a zip file (an archive, or a Keras model, whose name ends in .keras)",
     b"\x1f\x8b": "a gzip file inside a gzip file",
     b"\x93NUM": "a NumPy file",
     b"GGUF": "a GGUF model",

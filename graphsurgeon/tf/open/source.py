@@ -33,6 +33,7 @@ from ..values.stored import CheckpointValues, KeyedValues, Values, asset_files
 from . import files
 from .called import called
 from .dangers import refuse_deadly
+from .keras_files import is_keras_file, keras_model
 from .saved_layers import saved_layers
 from .signature import served, signature_tensors, signatures
 from .written import written
@@ -40,7 +41,7 @@ from .written import written
 tf1 = tf.compat.v1
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _ACCEPTED = (
-    "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, the path of a .pb, .pbtxt or .meta file "
+    "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, the path of a .pb, .pbtxt, .meta or .keras file "
     "or of a SavedModel folder, or a tf.function, Keras model or tf.Module"
 )
 
@@ -56,8 +57,8 @@ def opened(
     """Opens a graph from what people have.
 
     Args:
-        thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, a path, or a TF2
-            object: ConcreteFunction, `tf.function`, Keras model, `tf.Module`.
+        thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, a path, also of a
+            ``.keras`` file, or a TF2 object: ConcreteFunction, `tf.function`, Keras model, `tf.Module`.
         tags: which graph of a SavedModel; not needed where it has one.
         signature: of a SavedModel, the name of a signature; of a TF2 object, the `tf.TensorSpec` of its arguments.
         function: which function of a `tf.Module`, or of a file or graph that holds functions.
@@ -68,6 +69,8 @@ def opened(
         OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know; a TF2
             object does not say which function is meant.
     """
+    if isinstance(thing, (str, os.PathLike)) and is_keras_file(Path(thing)):
+        return _from_keras(Path(thing), tags, signature, function, bool(training))
     if is_traceable(thing):
         found = trace(thing, signature, function, bool(training))
         return _from_trace(found, f"open({found.title})")
@@ -101,6 +104,18 @@ def _refuse_options(thing: Any, **options: Any) -> None:
             f"{given[0]}= says which function of a TF2 object is meant; one of type {type(thing).__name__} has none",
             "Leave it out",
         )
+
+
+def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, training: bool) -> Opened:
+    """Opens a `.keras` file as the model that it describes is opened."""
+    asked = f"open({str(path)!r})"
+    for word, given in (("tags", tags), ("function", function)):
+        if given is not None:
+            wrong = "a .keras file holds one model only"
+            raise OpenError(f"{asked[:-1]}, {word}={given!r})", wrong, f"Leave out {word}=")
+    found = trace(keras_model(path, asked), signature, None, training)
+    code = found.code.replace("gs.open(model", f"gs.open({str(path)!r}", 1)
+    return replace(_from_trace(found, asked), title=path.name, code=code)
 
 
 def _from_trace(found: Trace, asked: str) -> Opened:

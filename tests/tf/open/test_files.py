@@ -108,7 +108,7 @@ def _npy() -> bytes:
     [
         (b"", ["the file is empty", "Give a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder"]),
         (b"\x89HDF\r\n\x1a\n" + bytes(64), ["this is an HDF5 file (old Keras weights), not a TensorFlow graph"]),
-        (_zip(), ["this is a zip file (a .keras model or an archive)"]),
+        (_zip(), ["this is a zip file (an archive, or a Keras model, whose name ends in .keras)"]),
         (_npy(), ["this is a NumPy file"]),
         (b"\x1c\x00\x00\x00TFL3" + bytes(64), ["this is a TensorFlow Lite model", "Give the graph it was converted"]),
         (b"\x89PNG\r\n\x1a\n" + bytes(64), ["this is a PNG picture"]),

@@ -1,0 +1,142 @@
+"""Keras files: a `.keras` file into the model that it describes; no code of the file is run."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...errors import OpenError
+from ...words import few
+from ..private.eager import eager
+from ..run.errors import words_of
+from .files import read_bytes
+
+_FUNCTIONS = ("activations", "constraints", "initializers", "losses", "metrics", "regularizers")
+_OURS = ("builtins", "keras", "keras_hub", "keras_cv", "keras_nlp", "tf_keras")
+
+
+def is_keras_file(path: Path) -> bool:
+    """Returns whether a path is that of a `.keras` file, by its suffix."""
+    return path.suffix.lower() == ".keras" and not path.is_dir()
+
+
+def keras_model(path: Path, asked: str) -> Any:
+    """Returns the model of a `.keras` file, with its weights, not compiled.
+
+    Its layers are built from what the file says of them, by the Keras that wrote it. Code that the file holds, as that
+    of a Lambda layer, is never run, and no module is imported that the file names.
+
+    Args:
+        path: the file.
+        asked: the request, for messages.
+
+    Raises:
+        OpenError: it is damaged or no Keras model; it holds code; a class of it is not known here; Keras refuses it.
+    """
+    config, about = _parts(read_bytes(path, asked), asked)
+    package = "tf_keras" if str(about.get("keras_version", "")).startswith("2.") else "keras"
+    keras = _imported(package, asked)
+    _refuse_code(config, str(path), package, asked)
+    _refuse_unknown(config, str(path), keras, asked)
+    try:
+        with eager():
+            return keras.saving.load_model(str(path), compile=False, safe_mode=True)
+    except Exception as error:  # what it is given is a file of anybody: it may raise anything
+        # Keras wraps the reason once for each object around it, and prints each of them whole.
+        reason = words_of(error).rpartition("Exception encountered: ")[2].partition(" Full object config")[0]
+        wrong = f"Keras {keras.__version__} cannot build the model: {reason[:300]}"
+        raise OpenError(asked, wrong, _hint(about, keras)) from error
+
+
+def _hint(about: dict[str, Any], keras: Any) -> str:
+    wrote = str(about.get("keras_version", ""))
+    if wrote and wrote != keras.__version__:
+        return f"Keras {wrote} wrote it: open it with that one, pip install keras=={wrote}"
+    return "Build the model in Python, call its load_weights(), and give it: gs.open(model)"
+
+
+def _parts(data: bytes, asked: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the model consists of, and what wrote the file."""
+    again = "Save it again: model.save('model.keras')"
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+            missing = [name for name in ("config.json", "model.weights.h5") if name not in names]
+            if missing:
+                held = few(sorted(names), 4) or "nothing"
+                raise OpenError(asked, f"it is not a Keras model: it holds no {missing[0]}, but {held}", again)
+            config = json.loads(archive.read("config.json"))
+            about = json.loads(archive.read("metadata.json")) if "metadata.json" in names else {}
+    except (zipfile.BadZipFile, ValueError, EOFError, RuntimeError, NotImplementedError) as error:
+        raise OpenError(asked, f"the file is damaged ({error})", again) from error
+    if not isinstance(config, dict) or not isinstance(about, dict):
+        raise OpenError(asked, "it is not a Keras model: its config.json describes none", again)
+    return config, about
+
+
+def _imported(package: str, asked: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        wrong = f"{'Keras 2' if package == 'tf_keras' else 'Keras'} wrote it, which is not installed ({error})"
+        raise OpenError(asked, wrong, f"Install it: pip install {package.replace('_', '-')}") from error
+
+
+def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each object that a description is made of, with the name of the layer it is in; how to train is left out."""
+    todo: list[tuple[str, Any]] = [("", {key: value for key, value in config.items() if key != "compile_config"})]
+    while todo:
+        layer, item = todo.pop()
+        if isinstance(item, dict):
+            own = item.get("config")
+            if "class_name" in item:
+                layer = str(own["name"]) if isinstance(own, dict) and isinstance(own.get("name"), str) else layer
+                yield layer, item
+            todo += [(layer, value) for key, value in item.items() if key != "compile_config"]
+        elif isinstance(item, list):
+            todo += [(layer, value) for value in item]
+
+
+def _refuse_code(config: dict[str, Any], path: str, package: str, asked: str) -> None:
+    """Refuses a description with Python code in it."""
+    for layer, item in _entries(config):
+        own = item.get("config")
+        if item["class_name"] == "__lambda__" or (isinstance(own, dict) and own.get("function_type") == "lambda"):
+            raise OpenError(
+                asked,
+                f"its layer {layer!r} holds Python code of whoever wrote the file (a lambda), which is never run here",
+                f"If you trust the file: model = {package}.saving.load_model({path!r}, safe_mode=False), "
+                "then gs.open(model)",
+            )
+
+
+def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, asked: str) -> None:
+    """Refuses classes and functions that are neither of Keras nor registered in this process."""
+    unknown: dict[str, str] = {}
+    for layer, item in _entries(config):
+        module, registered, name = item.get("module"), item.get("registered_name"), str(item["class_name"])
+        kind = "class"
+        if name == "function":
+            kind, name = "function", str(item.get("config"))
+        if name.startswith("__") or ("module" not in item and not registered):
+            continue
+        plain = kind == "function" and module == "builtins"  # said of any function, whoever has written it
+        if plain and any(hasattr(getattr(keras, part), name) for part in _FUNCTIONS):
+            continue
+        if not plain and isinstance(module, str) and module.partition(".")[0] in _OURS:
+            continue
+        if all(keras.saving.get_registered_object(str(one)) is None for one in (registered, name)):
+            unknown.setdefault(name.rpartition(">")[2], f"{kind} {name!r} (of {layer!r})")
+    if unknown:
+        first = next(iter(unknown))
+        raise OpenError(
+            asked,
+            f"it is built of {few(unknown.values())}, not known here; no module that a file names is imported",
+            f"Import what defines {first!r} with @{keras.__name__}.saving.register_keras_serializable, or type: "
+            f"with {keras.__name__}.saving.custom_object_scope({{{first!r}: {first}}}): ed = gs.open({path!r})",
+        )

@@ -1,0 +1,170 @@
+"""A `.keras` file opens as its model does, and no code that it holds or names is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import warnings
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+import graphsurgeon as gs
+from graphsurgeon.errors import OpenError
+from tests.refusal import refuses
+
+KERAS = pytest.mark.parametrize("k", [keras, tf_keras], ids=["keras 3", "keras 2"])
+
+
+def nothing(wanted, given):
+    """A loss of a user."""
+    return 0.0 * given
+
+
+def net(k, *more):
+    """Returns a compiled model of some layers."""
+    model = k.Sequential([k.Input((4,), name="x"), k.layers.Dense(3, "relu", name="body"), *more], name="net")
+    model.compile("sgd", loss=nothing)  # how it is trained is not asked for
+    return model
+
+
+def saved(model, tmp_path, name="net.keras"):
+    """Returns the path of the file of a model."""
+    path = str(tmp_path / name)
+    model.save(path)
+    return path
+
+
+def rewritten(path, change):
+    """Changes the description in a file, given as text."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["config.json"] = change(parts["config.json"].decode()).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
+@KERAS
+def test_a_file_opens_as_its_model_does(k, tmp_path):
+    model = net(k, k.layers.BatchNormalization(name="norm"), k.layers.Dense(2, name="head"))
+    path = saved(model, tmp_path)
+    ed, live = gs.open(path), gs.open(model)
+    assert ed.title == "net.keras"
+    assert f"ed = gs.open({path!r})" in ed.plan().to_code()
+    assert [(one.path, one.class_name) for one in ed.layers] == [(one.path, one.class_name) for one in live.layers]
+    for layer, other in zip(ed.layers, live.layers, strict=True):  # Keras may put the model's name before a variable's
+        own = ([name.removeprefix("net/") for name in one.variables] for one in (layer, other))
+        assert next(own) == next(own)
+    x = np.random.RandomState(0).rand(5, 4).astype("float32")
+    (fed,) = ed.inputs.values()
+    (got,) = ed.session().run(list(ed.outputs.values()), {fed: x})
+    np.testing.assert_allclose(got, model(x), rtol=1e-6)
+
+
+def test_what_a_model_is_opened_with_goes_for_its_file_too(tmp_path):
+    path = saved(net(keras, keras.layers.Dropout(0.5, seed=1, name="drop")), tmp_path)
+    assert len(gs.open(path, training=True).layer("drop").ops) > len(gs.open(path).layer("drop").ops) == 0
+    ed = gs.open(path, signature=tf.TensorSpec([7, 4]))
+    assert ed.tensor(next(iter(ed.inputs.values()))).shape == [7, 4]
+    assert f"gs.open({path!r}, signature=" in ed.plan().to_code()
+    for word in ("tags", "function"):
+        with refuses(OpenError, f"{word}='a'): a .keras file holds one model only", f"Leave out {word}="):
+            gs.open(path, **{word: "a"})
+
+
+@KERAS
+def test_a_lambda_is_never_run(k, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHSURGEON_RAN", "no")
+    ran = lambda x: (__import__("os").environ.__setitem__("GRAPHSURGEON_RAN", "yes"), x)[1]  # noqa: E731
+    code = k.layers.Lambda(ran, output_shape=(3,), name="sly")
+    model = k.Sequential([k.Input((4,)), k.layers.Dense(3), k.Sequential([code], name="inner")])
+    with warnings.catch_warnings(action="ignore"):  # Keras, of the lambda
+        path = saved(model, tmp_path)
+    monkeypatch.setenv("GRAPHSURGEON_RAN", "no")
+    with refuses(OpenError, f"open({path!r}): its layer 'sly' holds Python code of whoever wrote the file (a lambda), "
+                 "which is never run here",
+                 f"If you trust the file: model = {k.__name__}.saving.load_model({path!r}, safe_mode=False), "
+                 "then gs.open(model)"):  # fmt: skip
+        gs.open(path)
+    assert os.environ["GRAPHSURGEON_RAN"] == "no"
+
+
+@KERAS
+def test_a_class_that_is_not_known_here(k, tmp_path):
+    scale = type("Scale", (k.layers.Layer,), {"call": lambda self, x: x * 3.0})
+    path = saved(net(k, scale(name="scaled")), tmp_path)
+    how = f"with {k.__name__}.saving.custom_object_scope({{'Scale': Scale}}): ed = gs.open({path!r})"
+    with refuses(OpenError, "it is built of class 'Scale' (of 'scaled'), not known here", how):
+        gs.open(path)
+    with k.saving.custom_object_scope({"Scale": scale}):
+        assert gs.open(path).layer("scaled").class_name == "Scale"
+
+
+def test_no_module_that_a_file_names_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "sly_module.py").write_text("class Dense: pass\ndef relu(x): return x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = saved(net(keras), tmp_path)
+    rewritten(path, lambda text: re.sub('"keras.layers"(, "class_name": "Dense")', r'"sly_module"\1', text))
+    with refuses(OpenError, "it is built of class 'Dense' (of 'body')", "no module that a file names is imported"):
+        gs.open(path)
+    assert "sly_module" not in sys.modules
+
+
+def test_a_function_that_is_not_known_here(tmp_path):
+    def gently(x):
+        return x * 0.5
+
+    path = saved(net(keras, keras.layers.Dense(2, activation=gently, name="head")), tmp_path)
+    with refuses(OpenError, "it is built of function 'gently' (of 'head'), not known here", "{'gently': gently}"):
+        gs.open(path)
+    with keras.saving.custom_object_scope({"gently": gently}):
+        assert gs.open(path).layer("head").outputs
+
+
+def test_files_that_are_damaged_or_something_else(tmp_path):
+    path = saved(net(keras), tmp_path)
+    whole = (tmp_path / "net.keras").read_bytes()
+    (tmp_path / "half.keras").write_bytes(whole[: len(whole) // 2])
+    with refuses(OpenError, "the file is damaged (File is not a zip file)", "model.save('model.keras')"):
+        gs.open(tmp_path / "half.keras")
+    with zipfile.ZipFile(tmp_path / "other.keras", "w") as archive:
+        archive.writestr("notes.txt", "")
+    with refuses(OpenError, "it is not a Keras model: it holds no config.json, but notes.txt"):
+        gs.open(tmp_path / "other.keras")
+    with refuses(OpenError, "there is no such file", "Did you mean"):
+        gs.open(tmp_path / "nett.keras")
+    rewritten(path, lambda text: "[]")
+    with refuses(OpenError, "its config.json describes none"):
+        gs.open(path)
+    rewritten(path, lambda text: "{")
+    with refuses(OpenError, "the file is damaged (Expecting property name"):
+        gs.open(path)
+
+
+def test_a_description_that_keras_refuses(tmp_path):
+    path = saved(net(keras), tmp_path)
+    rewritten(path, lambda text: text.replace('"units": 3', '"units": -3'))
+    with refuses(OpenError, f"Keras {keras.__version__} cannot build the model", "gs.open(model)"):
+        gs.open(path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["metadata.json"] = json.dumps({"keras_version": "3.0.0"}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    with refuses(OpenError, "cannot build the model", "Keras 3.0.0 wrote it", "pip install keras==3.0.0"):
+        gs.open(path)
+
+
+def test_a_file_of_a_keras_that_is_not_installed(tmp_path, monkeypatch):
+    path = saved(net(tf_keras), tmp_path)
+    monkeypatch.setitem(sys.modules, "tf_keras", None)
+    with refuses(OpenError, "Keras 2 wrote it, which is not installed", "pip install tf-keras"):
+        gs.open(path)
