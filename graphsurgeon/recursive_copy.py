@@ -23,7 +23,7 @@ from .graph.downstream import downstream, writers_of
 from .graph.graph import Graph
 from .graph.live import TFGraph
 from .graph.names import free_name, op_name, under, valid_scope
-from .graph.selection import Query, Selection
+from .graph.selection import Selection, listed
 from .open import open
 
 #: destination graph -> source graph -> (namespace, what the copies wait for) -> names of source ops with a copy there.
@@ -437,8 +437,7 @@ def _carried_out(request: _Request, destination: Any, plan: Any, fresh: Selectio
 
 
 def _picked(graph: Graph, names: Iterable[str]) -> Selection:
-    names = tuple(names)
-    return Selection(graph, graph.mask(graph.index[name] for name in names), Query("names", names))
+    return listed(graph, (graph.index[name] for name in names))
 
 
 def _needed(source: Any, wanted: str) -> Selection:
@@ -565,8 +564,7 @@ def _again(request: _Request, source: Any, wanted: str) -> tuple[Selection, list
     calls = [graph.names[i] for i in found.calls]
     if calls:
         warnings.warn(f"{asked}: {calls[0]!r} calls a function once more; what that sets, it sets again", stacklevel=4)
-    block = Selection(graph, found.ops, Query("names", tuple(graph.names[i] for i in found.ops.nonzero()[0].tolist())))
-    return block, [graph.names[i] for i in (found.ops & reads).nonzero()[0].tolist()]
+    return listed(graph, found.ops), [graph.names[i] for i in (found.ops & reads).nonzero()[0].tolist()]
 
 
 # -- values -------------------------------------------------------------------------------------------------

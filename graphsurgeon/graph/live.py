@@ -10,21 +10,14 @@ from typing import Any, Protocol
 class TFGraph(Protocol):
     """A `tf.Graph`."""
 
-    @property
-    def version(self) -> int:
-        """A number that grows with each new op."""
-
-    @property
-    def finalized(self) -> bool:
-        """Whether nothing can be added any more."""
-
-    @property
-    def graph_def_versions(self) -> Any:
-        """Its VersionDef."""
-
-    @property
-    def collections(self) -> Collection[Any]:
-        """The keys of its collections."""
+    #: A number that grows with each new op.
+    version: int
+    #: Whether nothing can be added any more.
+    finalized: bool
+    #: Its VersionDef.
+    graph_def_versions: Any
+    #: The keys of its collections.
+    collections: Collection[Any]
 
     def as_default(self) -> AbstractContextManager[Any]:
         """Makes it the graph that a block builds."""
@@ -81,41 +74,24 @@ class TFGraph(Protocol):
 class TFOp(Protocol):
     """A `tf.Operation`."""
 
-    @property
-    def name(self) -> str:
-        """Its full name."""
-
-    @property
-    def type(self) -> str:
-        """Its op type."""
-
-    @property
-    def graph(self) -> TFGraph:
-        """The graph that it is in."""
-
-    @property
-    def inputs(self) -> Sequence[TFTensor]:
-        """What it reads."""
-
-    @property
-    def outputs(self) -> list[TFTensor]:
-        """What it gives."""
-
-    @property
-    def control_inputs(self) -> list[TFOp]:
-        """What it waits for."""
-
-    @property
-    def node_def(self) -> Any:
-        """Its NodeDef."""
-
-    @property
-    def device(self) -> str:
-        """Where it asks to be placed."""
-
-    @property
-    def traceback(self) -> Any:
-        """Where it was made."""
+    #: Its full name.
+    name: str
+    #: Its op type.
+    type: str
+    #: The graph that it is in.
+    graph: TFGraph
+    #: What it reads.
+    inputs: Sequence[TFTensor]
+    #: What it gives.
+    outputs: list[TFTensor]
+    #: What it waits for.
+    control_inputs: list[TFOp]
+    #: Its NodeDef.
+    node_def: Any
+    #: Where it asks to be placed.
+    device: str
+    #: Where it was made.
+    traceback: Any
 
     def get_attr(self, name: str) -> Any:
         """Returns an attribute; raises ValueError where there is none."""
@@ -127,29 +103,18 @@ class TFOp(Protocol):
 class TFTensor(Protocol):
     """A `tf.Tensor` of a graph."""
 
-    @property
-    def name(self) -> str:
-        """Its op's name with the number of the output."""
-
-    @property
-    def op(self) -> TFOp:
-        """The op that gives it."""
-
-    @property
-    def graph(self) -> TFGraph:
-        """The graph that it is in."""
-
-    @property
-    def value_index(self) -> int:
-        """Which output it is."""
-
-    @property
-    def dtype(self) -> Any:
-        """Its `tf.DType`."""
-
-    @property
-    def shape(self) -> Any:
-        """Its static `tf.TensorShape`."""
+    #: Its op's name with the number of the output.
+    name: str
+    #: The op that gives it.
+    op: TFOp
+    #: The graph that it is in.
+    graph: TFGraph
+    #: Which output it is.
+    value_index: int
+    #: Its `tf.DType`.
+    dtype: Any
+    #: Its static `tf.TensorShape`.
+    shape: Any
 
     def set_shape(self, shape: Any) -> None:
         """Says more of its static shape."""
@@ -161,29 +126,18 @@ class TFTensor(Protocol):
 class TFVariable(Protocol):
     """A `tf.Variable` of a graph."""
 
-    @property
-    def name(self) -> str:
-        """Its op's name with the number of the output."""
-
-    @property
-    def op(self) -> TFOp:
-        """The op that holds it."""
-
-    @property
-    def graph(self) -> TFGraph:
-        """The graph that it is in."""
-
-    @property
-    def dtype(self) -> Any:
-        """Its `tf.DType`."""
-
-    @property
-    def shape(self) -> Any:
-        """Its static `tf.TensorShape`."""
-
-    @property
-    def initializer(self) -> TFOp:
-        """The op that gives it its initial value."""
+    #: Its op's name with the number of the output.
+    name: str
+    #: The op that holds it.
+    op: TFOp
+    #: The graph that it is in.
+    graph: TFGraph
+    #: Its `tf.DType`.
+    dtype: Any
+    #: Its static `tf.TensorShape`.
+    shape: Any
+    #: The op that gives it its initial value.
+    initializer: TFOp
 
     def to_proto(self) -> Any:
         """Returns its VariableDef."""
@@ -192,9 +146,8 @@ class TFVariable(Protocol):
 class TFSession(Protocol):
     """A `tf.compat.v1.Session`, or what wraps one."""
 
-    @property
-    def graph(self) -> TFGraph:
-        """The graph that it runs."""
+    #: The graph that it runs.
+    graph: TFGraph
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """Runs ops and returns the values of tensors."""

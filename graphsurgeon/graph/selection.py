@@ -173,8 +173,7 @@ class Selection:
             wrong = f"{test!r} is of type {type(test).__name__}, not a function"
             raise SelectionError(f"where({test!r})", wrong, "Give one of an OpView: lambda op: op.type == 'Conv2D'")
         kept = [i for i in self.numbers if test(OpView(self.graph, i))]
-        names = tuple(self.graph.names[i] for i in kept)
-        return Selection(self.graph, self.graph.mask(kept), Query("names", names))
+        return listed(self.graph, kept)
 
     def expect(self, count: int) -> Selection:
         """Returns this selection if it has exactly `count` ops.
@@ -229,6 +228,18 @@ class Selection:
             tuple((graph.find(old[op], "the copy"), port) for op, port in t) for t in (self.inputs, self.outputs)
         )
         return Selection(graph, mask, Query("names", names), start, end)
+
+
+def listed(graph: Graph, ops: Iterable[int] | Mask) -> Selection:
+    """Returns a selection of ops by their numbers or by a mask; as code it lists their names.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
+        >>> listed(g, [1]).names, listed(g, [1]).query
+        (['b'], Query(verb='names', args=('b',), over=()))
+    """
+    mask = ops if isinstance(ops, np.ndarray) and ops.dtype == np.bool_ else graph.mask(ops)
+    return Selection(graph, mask, Query("names", tuple(graph.names[i] for i in np.flatnonzero(mask).tolist())))
 
 
 def _fitted(selection: Selection, size: int) -> Mask:

@@ -123,11 +123,6 @@ def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
     return labels
 
 
-def path(graph: Graph, start: int, goals: Mask) -> list[int]:
-    """Returns a shortest chain of ops from `start` back along inputs to one of `goals`; empty if there is none."""
-    return shortest(*followed(graph, None, True, None), start, goals)
-
-
 def shortest(row: Ints, col: Ints, start: int, goals: Mask) -> list[int]:
     """Returns a shortest chain of ops from `start` to one of `goals`, along edges from `row` to `col`; or nothing."""
     matrix = _matrix(row, col, len(goals))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"})
 
@@ -57,6 +58,29 @@ class VariableInfo:
     def local(self) -> bool:
         """Whether it is a local variable: it is meant to have no value but the one that it starts from."""
         return "local_variables" in self.collections
+
+
+def variable_read_by(op: str, readers: Iterable[tuple[str, str, str | None]], **about: Any) -> VariableInfo:
+    """Returns what is known of a variable by the ops that read it.
+
+    Args:
+        op: name of the variable's op.
+        readers: op type and name of each, and the tensor that it assigns to the variable; None for one that does not.
+        about: what else is known of it.
+
+    Example:
+        >>> info = variable_read_by("w", [("Identity", "w/read", None), ("Assign", "w/Assign", "zeros:0")])
+        >>> info.initializer, info.initial_value, info.snapshot
+        ('w/Assign', 'zeros:0', 'w/read:0')
+    """
+    initializer = initial_value = snapshot = ""
+    for kind, name, assigned in readers:
+        if assigned is not None:
+            if not initializer or name == f"{op}/Assign":
+                initializer, initial_value = name, assigned
+        elif kind in ("Identity", "ReadVariableOp") and name.startswith(f"{op}/"):
+            snapshot = snapshot or f"{name}:0"
+    return VariableInfo(op, initializer, initial_value, snapshot, **about)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ..graph.contexts import context_fault
 from ..graph.graph import Graph, Mask, TensorInfo
 from ..graph.names import free_name, under, valid_scope
 from ..words import counted, few
+from .calls import asked
 from .fault import Fault
 from .fitting import bare, fits, fitting
 from .steps import CopyStep
@@ -18,45 +19,26 @@ from .workbench import Workbench
 
 
 def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
-    """Faults of the scope a copy is to get: not a scope, or taken by an op or a scope of the destination."""
-    asked = f"copy(to={step.to!r})"
-    if step.names is not None:
-        return []  # the names are known only when it is known what is copied: see `name_faults`
+    """Faults of the scope that a copy is made under; where names are given, see `name_faults`."""
+    wrong = None if step.names is not None else _namespace_fault(step, base)
+    return [Fault(asked(step), *wrong)] if wrong else []
+
+
+def _namespace_fault(step: CopyStep, base: Workbench) -> tuple[str, str] | None:
     if step.reuse is not None:
         clash = [n for n in step.selection.names if n not in step.reuse and under(step.to, n) in base.index]
-        if clash:
-            name = under(step.to, clash[0])
-            return [
-                Fault(
-                    asked,
-                    f"{name!r} is there already and is not a copy of {clash[0]!r}",
-                    "Choose another namespace",
-                )
-            ]
-        return []
+        wrong = f"{under(step.to, clash[0])!r} is there already and is not a copy of {clash[0]!r}" if clash else ""
+        return (wrong, "Choose another namespace") if clash else None
     if not step.to:
         clash = [n for n in step.selection.names if base.taken(n)]
-        if clash:
-            return [
-                Fault(
-                    asked,
-                    f"{len(clash)} of the names are taken in {base.title}, {clash[0]!r} first",
-                    f"Copy under a scope: to={free_name('copy', base.taken)!r} is free",
-                )
-            ]
-        return []
+        wrong = f"{len(clash)} of the names are taken in {base.title}, {clash[0]!r} first" if clash else ""
+        return (wrong, f"Copy under a scope: to={free_name('copy', base.taken)!r} is free") if clash else None
     if not valid_scope(step.to):
-        return [
-            Fault(
-                asked,
-                f"{step.to!r} is not a name scope",
-                "Use letters, digits, '_', '.', '-' and '/' between parts",
-            )
-        ]
+        return f"{step.to!r} is not a name scope", "Use letters, digits, '_', '.', '-' and '/' between parts"
     if base.taken(step.to):
         free = free_name(step.to, base.taken)
-        return [Fault(asked, f"the name {step.to!r} is taken in {base.title}", f"Type to={free!r}, which is free")]
-    return []
+        return f"the name {step.to!r} is taken in {base.title}", f"Type to={free!r}, which is free"
+    return None
 
 
 def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[Fault]:
@@ -76,76 +58,67 @@ def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[F
     return []
 
 
-def step_faults(
-    step: CopyStep,
-    same: bool,
-    *,
-    refused: Sequence[str] = (),
-    unused: Sequence[str] = (),
-    control: Sequence[tuple[str, str]] = (),
-) -> list[Fault]:
-    """Faults of what a copy asks for: nothing selected, tensors left open, a choice that needs one graph."""
-    asked, out = f"copy(to={step.to!r})", []
-    graph = step.selection.graph
+def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
+    """Faults of a copy that can be told from its step alone.
+
+    Args:
+        step: the step.
+        same: source and destination are one graph.
+    """
+    out, graph = [], step.selection.graph
     if not len(step.selection):
-        out.append(Fault(asked, "the selection is empty", "Select at least one op"))
-    if not same:
-        for what, value in (("unmapped", step.unmapped), ("control", step.control)):
-            if value == "keep":
-                out.append(
-                    Fault(
-                        asked,
-                        f"{what}='keep' would read tensors of {graph.title} from another graph",
-                        "Give the replacements in inputs={...}, or choose 'placeholder' or 'include'"
-                        if what == "unmapped"
-                        else "Choose control='drop' or control='include'",
-                    )
-                )
-        if any(policy == "share" for _, policy in step.variables):
-            out.append(
-                Fault(
-                    asked,
-                    "variables='share' needs one graph; these are two",
-                    "Choose variables='copy' or 'initial'",
-                )
-            )
-    if refused:
-        shown = few(map(repr, refused), 4)
-        one, verb = refused[0], "are" if len(refused) > 1 else "is"
-        out.append(
-            Fault(
-                asked,
-                f"{counted(len(refused), 'tensors')} the copy needs {verb} not mapped: {shown}",
-                f"Map it: inputs={{{one!r}: 'name:0'}}, or choose unmapped='placeholder', 'include'"
-                + (" or 'keep'" if same else ""),
-            )
-        )
-    if unused:
-        entering = list(step.selection.boundary.inputs)
-        hint = did_you_mean(unused[0], entering) if entering else "Nothing enters this selection at all"
-        if entering and not hint.startswith("Did"):
-            hint = f"What enters it: {few(map(repr, entering), 6)}"
-        out.append(Fault(asked, f"inputs names {unused[0]!r}, which does not enter the selection", hint))
-    if control:
-        inside, outside = control[0]
-        more = f" ({len(control)} such edges)" if len(control) > 1 else ""
-        out.append(
-            Fault(
-                asked,
-                f"{inside!r} must run after {outside!r}, which is not copied{more}",
-                "Choose control='drop' to copy without that order, or control='include' to copy it too",
-            )
-        )
-    if not out and not (refused or unused or control):
+        out.append(Fault(asked(step), "the selection is empty", "Select at least one op"))
+    instead = {"unmapped": "Give the replacements in inputs={...}, or choose 'placeholder' or 'include'",
+               "control": "Choose control='drop' or control='include'"}  # fmt: skip
+    for what, how in instead.items():
+        if not same and getattr(step, what) == "keep":
+            wrong = f"{what}='keep' would read tensors of {graph.title} from another graph"
+            out.append(Fault(asked(step), wrong, how))
+    if not same and any(policy == "share" for _, policy in step.variables):
+        wrong = "variables='share' needs one graph; these are two"
+        out.append(Fault(asked(step), wrong, "Choose variables='copy' or 'initial'"))
+    if not out:
         cuts = [] if step.unmapped == "include" else list(step.selection.inputs)
         cuts += [graph.tensor(old) for old, _ in step.inputs if old.partition(":")[0] in graph.index]
-        wrong = context_fault(graph, step.selection.mask, cuts)
-        out += [Fault(asked, *wrong)] if wrong else []
+        cut = context_fault(graph, step.selection.mask, cuts)
+        out += [Fault(asked(step), *cut)] if cut else []
     return out
 
 
-def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, asked: str) -> list[Fault]:
+def unmapped_fault(step: CopyStep, same: bool, tensors: Sequence[str]) -> Fault:
+    """The fault of tensors that a copy needs and that are not mapped."""
+    verb = "are" if len(tensors) > 1 else "is"
+    return Fault(
+        asked(step),
+        f"{counted(len(tensors), 'tensors')} the copy needs {verb} not mapped: {few(map(repr, tensors), 4)}",
+        f"Map it: inputs={{{tensors[0]!r}: 'name:0'}}, or choose unmapped='placeholder', 'include'"
+        + (" or 'keep'" if same else ""),
+    )
+
+
+def unused_fault(step: CopyStep, tensor: str) -> Fault:
+    """The fault of a tensor that is mapped and does not enter the selection."""
+    entering = list(step.selection.boundary.inputs)
+    hint = did_you_mean(tensor, entering) if entering else "Nothing enters this selection at all"
+    if entering and not hint.startswith("Did"):
+        hint = f"What enters it: {few(map(repr, entering), 6)}"
+    return Fault(asked(step), f"inputs names {tensor!r}, which does not enter the selection", hint)
+
+
+def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
+    """The fault of control edges (inside, outside) that enter a selection."""
+    inside, outside = edges[0]
+    more = f" ({len(edges)} such edges)" if len(edges) > 1 else ""
+    return Fault(
+        asked(step),
+        f"{inside!r} must run after {outside!r}, which is not copied{more}",
+        "Choose control='drop' to copy without that order, or control='include' to copy it too",
+    )
+
+
+def array_faults(step: CopyStep, entering: Sequence[tuple[int, int]], mask: Mask) -> list[Fault]:
     """Faults of a boundary between the writes and the reads of a TensorArray: what was written is not in the tensor."""
+    graph = step.selection.graph
     kinds = [k for k in set(graph.types) if k.startswith("TensorArray") and k.endswith(("V2", "V3"))]
     users = [i for i in np.flatnonzero(mask & graph.typed(kinds)).tolist() if len(graph.data.row(i)) > 1]
     cuts = set(entering)
@@ -153,13 +126,8 @@ def array_faults(graph: Graph, entering: Sequence[tuple[int, int]], mask: Mask, 
         flow = graph.data.ends(user)[-1]
         if flow in cuts:
             name = graph.name(flow)
-            return [
-                Fault(
-                    asked,
-                    f"{name!r} orders the writes and reads of a TensorArray; it does not hold what was written",
-                    f"Take the writes too, or cut after {graph.names[user]!r}",
-                )
-            ]
+            wrong = f"{name!r} orders the writes and reads of a TensorArray; it does not hold what was written"
+            return [Fault(asked(step), wrong, f"Take the writes too, or cut after {graph.names[user]!r}")]
     return []
 
 
@@ -168,17 +136,17 @@ def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int
     mapping, faults = {}, []
     graph = step.selection.graph
     for old, new in step.inputs:
-        asked = f"copy(to={step.to!r}, inputs={{{old!r}: {new!r}}})"
+        said = f"copy(to={step.to!r}, inputs={{{old!r}: {new!r}}})"
         try:
-            source = graph.tensor(old, asked)
-            op, port = base.tensor(new, asked)
+            source = graph.tensor(old, said)
+            op, port = base.tensor(new, said)
         except SelectionError as error:
             faults.append(Fault.of(error))
             continue
         a, b = graph.info(*source), base.info(op, port)
         if a is not None and b is not None and bare(a.dtype) != bare(b.dtype):
             wrong = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
-            faults.append(Fault(asked, wrong, mapping_proposals(step, base.frozen(), (old, a), (new, b))))
+            faults.append(Fault(said, wrong, mapping_proposals(step, base.frozen(), (old, a), (new, b))))
             continue
         mapping[source] = (base.names[op], port)
     return mapping, faults

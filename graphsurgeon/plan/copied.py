@@ -122,14 +122,7 @@ def new_variable(
     def new(name: str) -> str:
         return renamed(scope, name, names) if name else ""
 
-    made = replace(
-        info,
-        op=new(info.op),
-        initializer=new(info.initializer),
-        initial_value=new(info.initial_value),
-        snapshot=new(info.snapshot),
-        collections=(),
-    )
+    made = replace(variable_renamed(info, new), collections=())
     if info.initializer or not settable:
         return NewVariable(made.op, info, policy, made)
     added = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import PlanError
 from ..graph.match.match import Matches, match
-from ..graph.selection import Query, Selection
+from ..graph.selection import Query, Selection, listed
 from ..view.tree import Tree, ops_named
 from ..words import counted, few
 from .drafts import edited
@@ -88,7 +88,7 @@ def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
     graph, mask = tree.graph, ops_of(tree, names, verb)
     if len(names) == 1 and names[0].endswith("/") and not names[0].startswith("~"):
         return Selection(graph, mask, Query("select", (("scope", names[0].rstrip("/")),)))
-    return Selection(graph, mask, Query("names", tuple(graph.names[i] for i in np.flatnonzero(mask).tolist())))
+    return listed(graph, mask)
 
 
 def _as_boxes(tree: Tree, ops: Selection, boxes: dict[str, int]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import PlanError
 from ..graph.names import free_name, op_name, tensor_name
-from ..graph.selection import Query, Selection
+from ..graph.selection import listed
 from ..plan.resolve.rewire import consumers_of
 from ..words import counted, few
 from .drafts import edited
@@ -153,8 +153,7 @@ def insert_copy(stage: Stage, state: State, names: Sequence[str], on: str, to: s
     late = [op for op in ops if op not in plan.base.index]
     if late:
         raise PlanError(asked, f"{late[0]!r} is made by this plan", "Apply the plan first")
-    mask = plan.base.mask(plan.base.index[op] for op in ops)
-    chosen = Selection(plan.base, mask, Query("names", tuple(ops)))
+    chosen = listed(plan.base, (plan.base.index[op] for op in ops))
     marks = Marks.around(chosen)
     for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
         if len(ends) != 1:

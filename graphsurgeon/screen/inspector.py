@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,24 +64,23 @@ def details_of(tree: Tree, name: str, facts: Facts) -> dict[str, Any]:
     waits = sorted({outside for _, outside in crossing.control_inputs})
     leave = mask[graph.data.node] & ~mask[graph.data.rows]
     readers = [graph.names[i] for i in np.unique(graph.data.rows[leave]).tolist()]
+    ends = {"inputs": crossing.inputs, "outputs": crossing.outputs, "control_inputs": waits, "consumers": readers}
+    return _panel(graph, name.rstrip("/"), rows, ends, _MOST, python=_python(inside, name))
+
+
+def _panel(
+    graph: Graph, title: str, rows: list[list[str]], ends: Mapping[str, Sequence[str]], most: int | None, **more: Any
+) -> dict[str, Any]:
+    """What the page shows of a box: names of tensors, so many at most, and of the ops before and behind it."""
     return {
-        "title": name.rstrip("/"),
+        "title": title,
         "rows": rows,
-        "inputs": [_tensor(graph, t) for t in crossing.inputs[:_MOST]],
-        "outputs": [_tensor(graph, t) for t in crossing.outputs[:_MOST]],
-        "control_inputs": waits[:_MOST],
-        "consumers": readers[:_MOST],
-        "totals": {
-            "inputs": len(crossing.inputs),
-            "outputs": len(crossing.outputs),
-            "control_inputs": len(waits),
-            "consumers": len(readers),
-        },
-        "doc": "",
-        "python": _python(inside, name),
-        "functions": [],
-        "histogram": None,
-        "value": False,
+        "inputs": [_tensor(graph, t) for t in ends["inputs"][:most]],
+        "outputs": [_tensor(graph, t) for t in ends["outputs"][:most]],
+        "control_inputs": ends["control_inputs"][:_MOST],
+        "consumers": ends["consumers"][:_MOST],
+        "totals": {key: len(names) for key, names in ends.items()},
+        "doc": "", "functions": [], "histogram": None, "value": False, **more,
     }
 
 
@@ -162,11 +162,7 @@ def _op(graph: Graph, op: int, facts: Facts) -> dict[str, Any]:
     waits = graph.control_names(op)
     waiting = [graph.names[int(r)] for r in graph.control.rows[graph.control.node == op]]
     outputs = graph.outputs(op)
-    if outputs is None:
-        ports = np.unique(graph.consumers.ports(op)).tolist()
-        shown = [{"tensor": f"{graph.names[op]}:{p}", "text": ""} for p in ports or [0]]
-    else:
-        shown = [{"tensor": f"{graph.names[op]}:{p}", "text": str(info)} for p, info in enumerate(outputs)]
+    ports = np.unique(graph.consumers.ports(op)).tolist() or [0] if outputs is None else range(len(outputs))
     sizes = [_bytes(info) for info in outputs or ()]
     if sizes and None not in sizes and (size := sum(n or 0 for n in sizes)):
         rows.append(["outputs take", size_text(size)])
@@ -178,25 +174,23 @@ def _op(graph: Graph, op: int, facts: Facts) -> dict[str, Any]:
         rows.append(["FLOPs", f"{found:,}"])
     if waiting:
         rows.append(["waited for by", counted(len(waiting), "ops")])
-    return {
-        "title": graph.names[op],
-        "rows": rows,
-        "inputs": [_tensor(graph, t) for t in graph.input_names(op)],
-        "outputs": shown,
-        "control_inputs": waits[:_MOST],
-        "consumers": readers[:_MOST],
-        "totals": {
-            "inputs": len(graph.input_names(op)),
-            "outputs": len(shown),
-            "control_inputs": len(waits),
-            "consumers": len(readers),
-        },
-        "doc": facts.documentation(kind),
-        "python": f"ed.op({graph.names[op]!r})",
-        "functions": called,
-        "histogram": about["histogram"],
-        "value": held is not None or (kind == "Const" and value is None),
-    }
+    name = graph.names[op]
+    ends = {
+        "inputs": graph.input_names(op), "outputs": [f"{name}:{p}" for p in ports], "control_inputs": waits,
+        "consumers": readers,
+    }  # fmt: skip
+    return _panel(
+        graph,
+        name,
+        rows,
+        ends,
+        None,
+        python=f"ed.op({name!r})",
+        doc=facts.documentation(kind),
+        functions=called,
+        histogram=about["histogram"],
+        value=held is not None or (kind == "Const" and value is None),
+    )
 
 
 def _class(text: bytes) -> str:

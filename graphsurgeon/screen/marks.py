@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import SelectionError, did_you_mean
 from ..graph.graph import Graph, Mask
 from ..graph.names import tensor_name
-from ..graph.selection import Query, Selection
+from ..graph.selection import Selection, listed
 from ..graph.variables import VARIABLE_TYPES
 from ..view.tree import Tree, ops_named
 
@@ -96,7 +96,7 @@ def selection_of(tree: Tree, names: Sequence[str]) -> Selection:
         found = ops_named(tree, name)
         if found is not None:
             mask |= found
-    return Selection(graph, mask, Query("names", tuple(graph.names[int(i)] for i in np.flatnonzero(mask))))
+    return listed(graph, mask)
 
 
 def _checked(graph: Graph, tensor: Any, verb: str) -> str:

@@ -59,7 +59,7 @@ def boundary_shown(
         ]
         shown["variables"] = len(crossing.variables)
         if scene is not None:
-            at = np.where(scene.op_box >= 0, scene.op_box, scene.helped_box)[region.mask]
+            at = scene.boxes_of(region.mask)
             boxes, counts = np.unique(at[at >= 0], return_counts=True)
             shown["boxes"] = {scene.boxes[b].name: int(n) for b, n in zip(boxes.tolist(), counts.tolist(), strict=True)}
     return shown
@@ -188,9 +188,7 @@ def hits_shown(graph: Graph, ops: list[int], scene: Scene | None) -> dict[str, A
         ``hits``, how many there are in ``total``, and in ``boxes`` how many each box shows or holds.
     """
     found = np.asarray(ops, np.int64)
-    at = np.full(len(ops), -1, np.int64)
-    if scene is not None:
-        at = np.where(scene.op_box[found] >= 0, scene.op_box[found], scene.helped_box[found])
+    at = np.full(len(ops), -1, np.int32) if scene is None else scene.boxes_of(found)
     first = [
         {
             "name": graph.names[op], "label": graph.names[op].rpartition("/")[2], "op": graph.types[op],

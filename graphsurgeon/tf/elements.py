@@ -11,7 +11,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ..errors import PlanError
 from ..graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
-from ..graph.variables import VARIABLE_TYPES, VariableInfo
+from ..graph.variables import VARIABLE_TYPES, renaming, variable_renamed
 from .copy.imports import import_nodes
 from .functions.library import adopt
 from .private.contexts import context_of, outermost_context, outside_contexts
@@ -272,21 +272,7 @@ def rebuild_variables(
         if not info.initializer or not parts <= ops.keys():
             continue
 
-        def moved(name: str) -> str:
-            op, colon, port = name.partition(":")
-            return ops[op] + colon + port
-
-        new = VariableInfo(
-            op=moved(info.op),
-            initializer=moved(info.initializer),
-            initial_value=moved(info.initial_value) if info.initial_value else "",
-            snapshot=moved(info.snapshot) if info.snapshot else "",
-            dtype=info.dtype,
-            shape=info.shape,
-            resource=info.resource,
-            trainable=info.trainable,
-        )
-        variable = rebuilt(graph, new, originals.get(info.op), scope)
+        variable = rebuilt(graph, variable_renamed(info, renaming(ops)), originals.get(info.op), scope)
         if variable is not None:
             made[info.op] = variable
     join_collections(source, graph, made, rename)

@@ -40,19 +40,10 @@ class Scene:
     op_box: Ints
     helped_box: Ints
 
-
-def box_of(scene: Scene, op: int) -> str | None:
-    """Returns the id of the box that shows op number `op`; for a hidden op, of the box it helps.
-
-    Example:
-        >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])
-        >>> box_of(build(Tree(g)), 1)
-        'b1'
-    """
-    at = int(scene.op_box[op])
-    if at < 0:
-        at = int(scene.helped_box[op])
-    return scene.boxes[at].id if at >= 0 else None
+    def boxes_of(self, ops: Any) -> Ints:
+        """Returns for each of some ops the number of its box; of a hidden one that of the box it helps, or -1."""
+        found: Ints = np.where(self.op_box[ops] >= 0, self.op_box[ops], self.helped_box[ops])
+        return found
 
 
 def build(

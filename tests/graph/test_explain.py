@@ -1,18 +1,11 @@
-"""Explain: why an op is in a selection, why it is not, and what prevents its removal."""
+"""Explain: why an op is in a selection, and why it is not."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
-import numpy as np
-import pytest
-
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.graph.causes import evaluated
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
-from graphsurgeon.graph.variables import Entry, State
 from graphsurgeon.plan.blocking import blocks
 from tests.cost import growth
 from tests.plain import chain, net, plain
@@ -146,116 +139,6 @@ def test_below_above_and_apart():
     apart = explain(g, "parts", "rate")
     assert (apart.reason, apart.links) == ("apart", ())
     assert "no path, of data or control, joins it with 'rate'" in str(apart)
-
-
-@pytest.mark.parametrize(
-    ("query", "reason", "words"),
-    [
-        (lambda g: select(g, op="MatMul"), "unlisted", "of type Relu, and MatMul was asked for"),
-        (lambda g: select(g, op=["MatMul", "Mul"]), "unlisted", "MatMul or Mul was asked for"),
-        (lambda g: select(g, scope="net"), "unlisted", "not in the scope 'net'"),
-        (lambda g: select(g, name="net/*"), "unlisted", "does not fit 'net/*'"),
-        (lambda g: select(g).where(lambda op: op.type == "Mul"), "unlisted", "not among the ops listed"),
-        (lambda g: select(g) - select(g, op="Relu"), "removed", "in the part that - takes out"),
-        (lambda g: ~select(g, op="Relu"), "removed", "in the part that ~ takes out"),
-        (lambda g: select(g, op="MatMul") - select(g, op="Mul"), "unlisted", "MatMul was asked for"),
-        (lambda g: select(g, name="net/mm").ancestors() & select(g), "below", "lies below"),
-        (lambda g: select(g, op="Mul") | select(g, name="net/mm").ancestors(), "below", "lies below"),
-        (lambda g: select(g, op="Mul") | select(g, op="MatMul"), "unlisted", "Mul was asked for"),
-    ],
-)
-def test_what_keeps_an_op_out_of_a_query(query, reason, words):
-    g = net()
-    found = explain(g, "out", query(g))
-    assert found.reason == reason
-    assert words in str(found)
-
-
-def test_a_query_is_evaluated_as_it_was_made():
-    g = net()
-    walk = select(g, name="out").ancestors(control=False)
-    made = (walk | select(g, op="Unpack")) - ~select(g, scope="net").descendants()
-    assert np.array_equal(evaluated(g, made.query)[id(made.query)], made.mask)
-
-
-def test_what_prevents_removal():
-    g = net()
-    held = blocks(g, "net/mm")
-    assert held.data == (("net/mm:0", "net/drop", 0), ("net/mm:0", "parts", 0))
-    assert held.collections == (("net/mm", "mine"),)
-    assert held.counts["control"] == 0
-    assert str(held).splitlines() == [
-        "what prevents the removal of 'net/mm'",
-        "  net/mm:0 is read by net/drop, input 0",
-        "  net/mm:0 is read by parts, input 0",
-        "  net/mm is in the collection 'mine'",
-    ]
-    assert held.table()[0] == {
-        "kind": "data",
-        "op": "net/mm:0",
-        "by": "net/drop",
-        "what": "net/mm:0 is read by net/drop, input 0",
-    }
-    assert blocks(g, "side").control == (("side", "out"),)
-
-
-def test_parts_of_a_variable_are_held_by_it_until_it_goes_too():
-    g = net()
-    assert blocks(g, "net/w/Assign").variables == (("net/w/Assign", "net/w"),)
-    assert blocks(g, "net/w/read").variables == (("net/w/read", "net/w"),)
-    whole = blocks(g, select(g, name=["net/w", "net/w/*"]))
-    assert whole.variables == ()
-    assert whole.collections == (("net/w", "variables"), ("net/w", "trainable_variables"))
-
-
-def test_nothing_prevents_the_removal_of_the_end():
-    g = net()
-    assert not blocks(g, "parts")
-    assert str(blocks(g, select(g, name="parts"))) == "nothing prevents the removal of 'parts'"
-
-
-def test_loops_tables_structures_and_placement():
-    placed = SimpleNamespace(list=SimpleNamespace(s=[b"loc:@table"]))
-    nodes = [
-        SimpleNamespace(name=name, op=kind, input=inputs, attr=attr)
-        for name, kind, inputs, attr in [
-            ("table", "HashTableV2", [], {}),
-            ("fill", "Fill", ["table"], {}),
-            ("near", "NoOp", [], {"_class": placed}),
-            ("in", "Enter", [], {}),
-            ("loop", "LoopCond", ["in"], {}),
-        ]
-    ]
-    state = State(
-        collections={"saved": (Entry("structure", "Saver", ("fill", "near")), Entry("other", "fill"))},
-        contexts=(frozenset({"in", "loop"}),),
-        init_ops={"table": ("fill",)},
-    )
-    g = Graph.read(nodes, state_of=lambda: state)
-    assert blocks(g, "fill").init_ops == (("fill", "table"),)
-    assert blocks(g, "fill").collections == (("fill", "saved"),)
-    assert blocks(g, "table").colocated == (("table", "near"),)
-    assert blocks(g, "loop").contexts == (("loop", "in"),)
-    assert blocks(g, ["in", "loop"]).contexts == ()
-    text = str(blocks(g, ["fill", "loop"]))
-    assert "loop is a part of a loop or cond, of which in stays" in text
-    assert "fill fills table, which stays" in text
-    assert "near is to be placed with table" in str(blocks(g, "table"))
-
-
-def test_blocks_refuses_nothing_and_strangers():
-    g = net()
-    with refuses(SelectionError, "blocks(selection)", "the selection is empty", "at least one op"):
-        blocks(g, select(g, op="Relu") - select(g, op="Relu"))
-    with refuses(SelectionError, "of another graph, other", "Select from net"):
-        blocks(g, select(plain(("x", "Const", []), title="other")))
-    with refuses(SelectionError, "blocks('y')", "no op is called 'y'"):
-        blocks(g, "y")
-
-
-def test_long_lists_are_cut_short_and_counted():
-    g = Graph.of([("a", "Const", []), *((f"b{i}", "Neg", ["a"]) for i in range(9))])
-    assert str(blocks(g, "a")).splitlines()[-1] == "  … and 3 more of that kind"
 
 
 def test_a_hundred_thousand_ops_in_a_row():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.traversal import backward, components, forward, path
+from graphsurgeon.graph.traversal import backward, components, followed, forward, shortest
 from tests.plain import chain
 
 
@@ -68,7 +68,11 @@ def test_loops_end():
     assert components(g, g.mask([1]), g.mask([1])).tolist() == [0, 1, 2, 3]
 
 
-def test_path_goes_back_along_inputs():
+def path(graph, start, goals):
+    return shortest(*followed(graph, None, True, None), start, goals)
+
+
+def test_the_shortest_path_goes_back_along_inputs():
     g = diamond()
     assert [g.names[i] for i in path(g, 5, g.mask([0]))] == ["e", "d", "b", "a"]
     assert [g.names[i] for i in path(g, 5, g.mask([4]))] == ["e", "wait"]

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.fitting import axis_text, fitting, shapes_differ
 from graphsurgeon.plan.plan import Plan
 from tests.plain import chain, net, plain
-from tests.refusal import reads, refuses
+from tests.plan.edits import FITTING, fault
+from tests.refusal import reads
 
 G = net()
-
-
-def fault(plan: Plan, *words: str, count: int = 1) -> None:
-    """Asserts that the plan has `count` faults, the first with these words, and that it changes nothing."""
-    found = plan.check()
-    assert len(found) == count, [str(f) for f in found]
-    reads(found[0], *words)
-    assert plan.effect.after.fingerprint == plan.base.fingerprint or len(plan.steps) > 1
-    assert "cannot be applied" in str(plan)
 
 
 # -- the scope ------------------------------------------------------------------------------------
@@ -143,56 +134,14 @@ def test_a_reference_may_take_the_place_of_its_value():
 
 # -- connect ----------------------------------------------------------------------------------------
 
-C = plain(
-    ("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Neg", ["y"]), ("add", "Add", ["y", "z"]),
-    ("k", "Placeholder", []), ("wide", "Placeholder", []), ("deep", "Placeholder", []), ("fits", "Placeholder", []),
-    ("loose", "Placeholder", []),
-    outputs={
-        **{name: [("float32", (None, 64))] for name in ("x", "y", "z", "add")},
-        "k": [("int32", (None, 64))], "wide": [("float32", (None, 128))], "deep": [("float32", (None, 64, 1))],
-        "fits": [("float32", (8, 64))], "loose": [("float32", None)],
-    },
-    title="net",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("tensor", "to", "input", "words"),
-    [
-        ("yy:0", "z", 0, ["there is no tensor 'yy:0' in net", "Did you mean"]),
-        ("y:3", "z", 0, ["op 'y' (Neg) has 1 output", "It has 'y:0'"]),
-        ("x:0", "zz", 0, ["no op is called 'zz' in net"]),
-        ("x:0", "add", 2, ["op 'add' (Add) has no input 2; it has 2 inputs", "Choose input=0 or 1"]),
-        ("x:0", "add", -1, ["has no input -1"]),
-        ("y:0", "x", 0, ["op 'x' (Placeholder) has no input 0; it has 0 inputs", "Choose another op"]),
-        ("k:0", "z", 0, ["'k:0' is int32 (?, 64), but input 0 of 'z' takes float32 (it reads 'y:0', float32 (?, 64))",
-                         "These would fit: 'x:0', 'fits:0', 'loose:0'"]),
-        ("wide:0", "add", 1, ["'wide:0' is float32 (?, 128), but input 1 of 'add' reads 'z:0', float32 (?, 64): "
-                              "axis 1 is 128 against 64", "These would fit: 'x:0'"]),
-        ("deep:0", "z", 0, ["rank 3 against rank 2"]),
-        ("add:0", "y", 0, ["that makes a cycle: 'add:0' is computed from 'y'", "Choose a tensor above it"]),
-        ("z:0", "z", 0, ["that makes a cycle: 'z:0' is computed from 'z'"]),
-    ],
-)  # fmt: skip
-def test_connections_refused(tensor, to, input, words):
-    fault(Plan(C).connect(tensor, to=to, input=input), f"connect({tensor!r}, to={to!r}, input={input})", *words)
-
-
-@pytest.mark.parametrize("number", ["a", "0", 1.0, None])
-def test_the_number_of_an_input_is_a_whole_number(number):
-    with refuses(PlanError, f"input={number!r} is not the number of an input", "Type the first one as input=0"):
-        Plan(C).connect("x:0", to="add", input=number)
-
-
-@pytest.mark.parametrize("tensor", ["fits:0", "loose:0", "y:0", "x"])
-def test_connections_that_fit(tensor):
-    plan = Plan(C).connect(tensor, to="add", input=1)
-    assert plan.check() == ()
-    assert plan.after().input_names(C.index["add"])[1] == (tensor if ":" in tensor else f"{tensor}:0")
-
 
 def test_all_faults_at_once():
-    plan = Plan(C).copy(select(C, name="add"), to="x").copy(select(C, name="add"), to="t").connect("no", to="add")
+    plan = (
+        Plan(FITTING)
+        .copy(select(FITTING, name="add"), to="x")
+        .copy(select(FITTING, name="add"), to="t")
+        .connect("no", to="add")
+    )
     assert [f.asked for f in plan.check()] == ["copy(to='x')", "copy(to='t')", "connect('no:0', to='add', input=0)"]
 
 

@@ -6,7 +6,7 @@ import pytest
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.view.first_picture import first_unfolded
-from graphsurgeon.view.scene import box_of, build
+from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import boxes, chain, network, node
 
@@ -102,13 +102,12 @@ def test_groups_are_nested():
     assert [b.group for b in scene.boxes] == [-1, 0, 1, 1]
 
 
-def test_box_of_finds_ops_scopes_and_helpers():
+def test_boxes_of_ops_scopes_and_helpers():
     graph = network()
     scene = build(Tree(graph), {"densea/"})
-    assert box_of(scene, graph.index["densea/MatMul"]) == "b1"
-    assert box_of(scene, graph.index["densea/w/read"]) == "b1"  # the box it helps
-    assert box_of(scene, graph.index["denseb/MatMul"]) == "b3"
-    assert box_of(scene, graph.index["save/SaveV2"]) is None
+    names = ["densea/MatMul", "densea/w/read", "denseb/MatMul", "save/SaveV2"]  # the second is of the box it helps
+    found = scene.boxes_of([graph.index[name] for name in names])
+    assert [scene.boxes[at].id if at >= 0 else None for at in found] == ["b1", "b1", "b3", None]
 
 
 def test_more_than_400_boxes_are_refused():

@@ -13,7 +13,7 @@ from ...errors import SelectionError, one_of
 from ...words import counted
 from ..boundary import Tensor
 from ..graph import Graph
-from ..selection import OpView, Query, Selection
+from ..selection import OpView, Selection, listed
 from .backtracking import Found, Search, Stop
 from .pattern import Pattern
 
@@ -121,7 +121,7 @@ class Match:
     @property
     def selection(self) -> Selection:
         """The ops as a selection."""
-        return Selection(self.graph, self.graph.mask(self.numbers), Query("names", tuple(self.names)))
+        return listed(self.graph, self.numbers)
 
     def _crossing(self, edges: Any) -> tuple[tuple[str, str], ...]:
         mine, names = set(self.found.image.values()), self.graph.names
@@ -206,9 +206,7 @@ class Matches(Sequence[Match]):
     @property
     def selection(self) -> Selection:
         """The ops of all matches as one selection."""
-        numbers = sorted({i for match in self.found for i in match.found.image.values()})
-        names = tuple(self.graph.names[i] for i in numbers)
-        return Selection(self.graph, self.graph.mask(numbers), Query("names", names))
+        return listed(self.graph, {i for match in self.found for i in match.found.image.values()})
 
     def nearest(self) -> Partial | None:
         """Returns the best partial match among all other ops; None where nothing there comes near.

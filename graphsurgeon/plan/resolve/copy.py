@@ -12,7 +12,16 @@ from ...graph.graph import Ints, Mask, TensorInfo, value_info
 from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
 from ...words import counted, few
 from ..calls import asked
-from ..check import array_faults, mapping_faults, name_faults, namespace_faults, step_faults
+from ..check import (
+    array_faults,
+    control_fault,
+    mapping_faults,
+    name_faults,
+    namespace_faults,
+    selection_faults,
+    unmapped_fault,
+    unused_fault,
+)
 from ..closure import Closure, close
 from ..copied import Connection, Copied, NewConstant, NewEntries, NewPlaceholder, NewVariable, new_variable, renamed
 from ..delta import Delta
@@ -33,7 +42,7 @@ def copied_by(step: CopyStep, so_far: Tally) -> Delta:
     """Returns what a copy step does, in six parts, each of which may find faults: then nothing is copied."""
     bench, graph = so_far.bench, step.selection.graph
     same = graph.owner is bench.owner and graph.owner is not None
-    early = step_faults(step, same) + namespace_faults(step, bench)
+    early = selection_faults(step, same) + namespace_faults(step, bench)
     if early:
         return Delta(faults=early)
     chosen = _chosen(step, bench)
@@ -156,8 +165,8 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
         else:
             refused.append(name)
     external.update({t: chosen.mapping[t] for t in selection.outputs if t in chosen.mapping})  # it passes through
-    entry.faults.extend(step_faults(step, same, refused=refused) if refused else [])
-    entry.faults.extend(array_faults(graph, enters, chosen.mask, asked(step)))
+    entry.faults.extend([unmapped_fault(step, same, refused)] if refused else [])
+    entry.faults.extend(array_faults(step, enters, chosen.mask))
     return entry
 
 
@@ -176,7 +185,7 @@ def _inside_faults(step: CopyStep, so_far: Tally, chosen: _Chosen, entry: _Entry
     faults = reference_faults(graph, chosen.mask, plain, asked(step))
     faults += preflight_faults(step, chosen.mask, so_far.base, same)
     unused = [f"{graph.names[op]}:{port}" for op, port in mapping if (op, port) not in entry.external]
-    return faults + (step_faults(step, same, unused=unused) if unused else [])
+    return faults + [unused_fault(step, name) for name in unused[:1]]
 
 
 @dataclass(frozen=True)
@@ -207,7 +216,7 @@ def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, s
         else:
             dropped.append((graph.names[inside], graph.names[outside]))
     refused = bool(dropped) and step.control != "drop"
-    return _Control(kept, dropped, released, step_faults(step, same, control=dropped) if refused else [])
+    return _Control(kept, dropped, released, [control_fault(step, dropped)] if refused else [])
 
 
 def _names(step: CopyStep, bench: Workbench, chosen: _Chosen) -> tuple[list[str], str]:

@@ -10,7 +10,7 @@ import numpy as np
 from ...graph.boundary import Tensor
 from ...graph.graph import Graph
 from ...graph.names import free_name
-from ...graph.selection import Query, Selection
+from ...graph.selection import listed
 from ..backend import Piece, Site
 from ..copied import Connection
 from ..delta import Delta
@@ -52,11 +52,11 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
     reads = np.zeros(small.size, np.bool_)
     reads[small.data.node] = True
     pairs = [(f"{small.names[i]}:0", so_far.bench.name(tensor)) for i, tensor in given.items() if reads[i]]
-    held = tuple(small.names[i] for i in np.flatnonzero(mask).tolist())
+    block = listed(small, mask)
     step = CopyStep(
-        Selection(small, mask, Query("names", held)), "", tuple(pairs), control="refuse",
+        block, "", tuple(pairs), control="refuse",
         variables=(("*", "initial"),), collections="keep",
-        names={name: name.rpartition("/")[0] for name in held} if only_op else None,
+        names={name: name.rpartition("/")[0] for name in block.names} if only_op else None,
     )  # fmt: skip
     delta = copied_by(step, so_far)
     if not delta.copies:  # a fault, of this step or an earlier one

@@ -13,7 +13,7 @@ from ...graph.downstream import Downstream, downstream, writers_of
 from ...graph.edges import Edges, stacked
 from ...graph.graph import Graph, Ints, Mask, TensorInfo
 from ...graph.rewired import reordered_many
-from ...graph.selection import Query, Selection
+from ...graph.selection import listed
 from ...graph.told import Told
 from ...graph.traversal import forward as below
 from ...words import counted, few
@@ -68,7 +68,7 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
     values = (getattr(so_far.steps[step], "values", None) for step in so_far.revalued)
     given = next((one for one in values if one != INITIAL), None)
     step = CopyStep(
-        Selection(base, mask, Query("names", tuple(names))), "", unmapped="keep", control="keep", values=given,
+        listed(base, mask), "", unmapped="keep", control="keep", values=given,
         collections="keep", names=names,
     )  # fmt: skip
     yield replace(copied_by(step, so_far), joins=())
@@ -125,9 +125,8 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downs
     place = np.arange(edited.size, dtype=np.int32)
     slices, copies, said = list(effect.slices), list(effect.copies), list(effect.warnings)
     if ops.any():
-        held = tuple(base.names[i] for i in np.flatnonzero(ops).tolist())
         again = CopyStep(
-            Selection(base, ops, Query("names", held)), step.to, unmapped="keep", control="keep",
+            listed(base, ops), step.to, unmapped="keep", control="keep",
             variables=(("*", "share"),), collections=step.collections,
         )  # fmt: skip
         beside = Tally(replace(effect, after=after), so_far.backend)

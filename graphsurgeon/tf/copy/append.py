@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import tensorflow as tf
-
 from ...errors import PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph
@@ -39,8 +37,6 @@ from .imports import import_nodes
 from .node_defs import compiled, tell_shapes
 from .provenance import forget, keep
 from .rollback import all_or_nothing
-
-tf1 = tf.compat.v1
 
 
 @dataclass

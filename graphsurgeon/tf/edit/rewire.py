@@ -42,21 +42,11 @@ class Edge:
     now: TFTensor
 
 
-@dataclass(frozen=True)
-class Order:
-    """The control inputs of one op: what they were, and what they are now."""
-
-    op: TFOp
-    was: tuple[TFOp, ...]
-    now: tuple[TFOp, ...]
-
-
 @dataclass
 class Journal:
-    """All edits of one graph made here, oldest first.
+    """What is known of the edits that were made here of one graph.
 
     Args:
-        edits: what was done; each batch is undone as one.
         count: how many batches ever: tells whether something kept of the graph is still right.
         backward: an edge now goes from a later op to an earlier one, so that cycles are looked for everywhere.
         unsure: tensors whose static shapes say more than is known since the last batch.
@@ -65,7 +55,6 @@ class Journal:
         wiring: what walks have kept of the graph: its state, how many large walks there were, the edges.
     """
 
-    edits: list[tuple[Edge | Order, ...]] = field(default_factory=list)
     count: int = 0
     backward: bool = False
     unsure: list[str] = field(default_factory=list)
@@ -131,7 +120,7 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], asked: str) -> int:
             set_input(edge.op, edge.input, edge.was)
         wrong = f"TensorFlow refuses {edges[len(done)].now.name!r} as an input of {edges[len(done)].op.name!r}: "
         raise PlanError(asked, wrong + words_of(error), "Nothing was changed; choose another tensor") from error
-    _note(graph, tuple(done), backward)
+    _note(graph, backward)
     journal(graph).unsure = reshape(*changed)
     return len(done)
 
@@ -176,26 +165,11 @@ def order(op: TFOp, control_inputs: Iterable[TFOp], asked: str) -> None:
     if backward or (fresh and journal(graph).backward):
         _refuse_cycle([op], graph, asked, lambda it: [*_before(it, {}), *(fresh if it is op else ())])
     set_control_inputs(op, was, now)
-    _note(graph, (Order(op, was, now),), backward)
+    _note(graph, backward)
 
 
-def undo(graph: TFGraph) -> bool:
-    """Takes the last batch of edits of a graph back; returns False where there is none."""
+def _note(graph: TFGraph, backward: bool) -> None:
     held = journal(graph)
-    if not held.edits:
-        return False
-    for edit in reversed(held.edits.pop()):
-        if isinstance(edit, Edge):
-            set_input(edit.op, edit.input, edit.was)
-        else:
-            set_control_inputs(edit.op, edit.now, edit.was)
-    held.count += 1
-    return True
-
-
-def _note(graph: TFGraph, batch: tuple[Edge | Order, ...], backward: bool) -> None:
-    held = journal(graph)
-    held.edits.append(batch)
     held.count += 1
     held.backward |= backward
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,13 @@ from ...graph.graph import Graph, TensorInfo, shape_text
 from ...graph.names import op_name
 from ...graph.provenance import COLLECTION
 from ...graph.rewired import MERGING, TURNING
-from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo
+from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo, variable_read_by
 from ..copy.resources import HOLDERS, fills
 from ..private.graphs import collection_reader, op_definition
+from ..values.variables import ASSIGNING
 from .facts import dtype_name
 
 tf1 = tf.compat.v1
-_ASSIGN = frozenset({"Assign", "AssignVariableOp"})
 #: Of these, the file says the shape of output 0 in an attribute; a handle is a scalar.
 _SHAPED = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "VariableV2", "ImmutableConst"})
 #: Before this version of graphs, a placeholder wrote an unknown shape as that of a scalar.
@@ -245,19 +246,13 @@ class _State:
     def _info(self, number: int) -> VariableInfo:
         """A variable by the ops that read it."""
         graph, node = self._graph, self._nodes[number]
-        name, assign, snapshot = node.name, None, ""
-        for reader in graph.consumers.row(number).tolist():
-            kind, called = graph.types[reader], graph.names[reader]
-            if kind in _ASSIGN and int(graph.data.row(reader)[0]) == number:
-                if assign is None or called == f"{name}/Assign":
-                    assign = reader
-            elif kind in ("Identity", "ReadVariableOp") and called.startswith(f"{name}/"):
-                snapshot = snapshot or f"{called}:0"
-        return VariableInfo(
-            op=name,
-            initializer="" if assign is None else graph.names[assign],
-            initial_value="" if assign is None else self._assigned(assign),
-            snapshot=snapshot,
+        users = [
+            (user, graph.types[user] in ASSIGNING and int(graph.data.row(user)[0]) == number)
+            for user in graph.consumers.row(number).tolist()
+        ]
+        return variable_read_by(
+            node.name,
+            ((graph.types[user], graph.names[user], self._assigned(user) if sets else None) for user, sets in users),
             dtype=dtype_name(node.attr["dtype"].type),
             shape=shape_text(_dims(node.attr["shape"].shape)),
             resource=node.op == "VarHandleOp",
@@ -266,13 +261,11 @@ class _State:
     def _registered(self, info: VariableInfo, proto: Any, inside: list[str]) -> VariableInfo:
         """A variable as a collection says it is made."""
         assign = self._graph.index.get(op_name(proto.initializer_name))
-        return VariableInfo(
-            op=info.op,
+        return replace(
+            info,
             initializer=proto.initializer_name,
             initial_value=(self._assigned(assign) if assign is not None else "") or proto.initial_value_name,
             snapshot=proto.snapshot_name,
-            dtype=info.dtype,
-            shape=info.shape,
             resource=proto.is_resource,
             trainable=tf1.GraphKeys.TRAINABLE_VARIABLES in inside,
             collections=tuple(inside),

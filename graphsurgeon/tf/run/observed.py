@@ -25,8 +25,6 @@ from ...plan.policies import READERS, REF_WRITERS
 from ..private.graphs import known_op
 from ..private.sessions import EXTEND_AND_RUN, MAKE_CALLABLE, RUN, innermost
 
-tf1 = tf.compat.v1
-
 #: Ops that only look at a resource variable; of a reference variable, everything that is not a writer only looks.
 LOOKS = frozenset({*READERS, "VarIsInitializedOp"})
 #: Ops that hand on what they get, a variable too.

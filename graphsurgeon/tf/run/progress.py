@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, cast
 
 #: Work of fewer seconds shows nothing.
@@ -51,9 +50,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -88,11 +85,9 @@ class Phases(Progress):
         self._before = _PHASES.set(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         _PHASES.reset(self._before)
-        super().__exit__(kind, error, trace)
+        super().__exit__(*error)
 
 
 def phase(what: str) -> None:

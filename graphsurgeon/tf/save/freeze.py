@@ -20,8 +20,6 @@ from ...words import few
 from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
 from ..private.graphs import op_definition
 
-tf1 = tf.compat.v1
-
 #: What hands a variable on as it is: the outputs at which it comes out again.
 _PASSES = {"Identity": (0,), "Switch": (0, 1), "Merge": (0,), "Enter": (0,), "Exit": (0,), "NextIteration": (0,),
            "PlaceholderWithDefault": (0,)}  # fmt: skip

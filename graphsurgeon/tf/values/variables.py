@@ -15,7 +15,7 @@ from tensorflow.core.framework import variable_pb2
 from ...errors import PlanError
 from ...graph.graph import shape_text
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
-from ...graph.variables import VARIABLE_TYPES, VariableInfo
+from ...graph.variables import VARIABLE_TYPES, VariableInfo, variable_read_by
 from ...words import few
 from ..private.contexts import innermost_context
 from ..private.graphs import PLAIN, all_collections, collections_of
@@ -23,7 +23,7 @@ from ..private.variables import from_proto, is_variable, take_scopes
 from .checkpoints import Stored, array_of
 
 tf1 = tf.compat.v1
-_ASSIGN = frozenset({"Assign", "AssignVariableOp"})
+ASSIGNING = frozenset({"Assign", "AssignVariableOp"})
 
 
 def variable_objects(graph: TFGraph) -> dict[str, TFVariable]:
@@ -85,21 +85,12 @@ def assigned(graph: TFGraph, initializer: str) -> str:
 
 def _info_of_op(op: TFOp) -> VariableInfo:
     """A variable that no collection holds: its parts are found among the ops that read it."""
-    assign = snapshot = None
-    for reader in op.outputs[0].consumers():
-        if reader.type in _ASSIGN and reader.inputs[0].op is op:
-            if assign is None or reader.name == op.name + "/Assign":
-                assign = reader
-        elif reader.type in ("Identity", "ReadVariableOp") and reader.name.startswith(op.name + "/"):
-            snapshot = snapshot or reader
-    shape = tf.TensorShape(op.get_attr("shape"))
-    return VariableInfo(
-        op=op.name,
-        initializer=assign.name if assign is not None else "",
-        initial_value=assign.inputs[1].name if assign is not None else "",
-        snapshot=snapshot.outputs[0].name if snapshot is not None else "",
+    users = [(user, user.type in ASSIGNING and user.inputs[0].op is op) for user in op.outputs[0].consumers()]
+    return variable_read_by(
+        op.name,
+        ((user.type, user.name, user.inputs[1].name if sets else None) for user, sets in users),
         dtype=tf.as_dtype(op.get_attr("dtype")).name,
-        shape=shape_text(dims_of(shape)),
+        shape=shape_text(dims_of(tf.TensorShape(op.get_attr("shape")))),
         resource=op.type == "VarHandleOp",
     )
 

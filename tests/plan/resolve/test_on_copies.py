@@ -108,25 +108,3 @@ def test_several_at_once_as_code():
         ".rename('w', to='held/w')", ".on_copies(scope='n', until='end', assign='copy', collections='rename')",
     ]  # fmt: skip
     assert eval("Plan(g)" + "".join(code)).steps == plan.steps
-
-
-def test_what_waits_for_one_op_waits_for_others():
-    plan = Plan(net()).reroute_control("z", to=["y", "b"])
-    after = plan.after()
-    assert after.control_names(after.index["end"]) == ["y", "b"]
-    assert plan.effect.changes["end"].text == "after y, b, no longer after z"
-    reads(Plan(net()).reroute_control("y", to="z").check()[0], "no op that is meant waits for 'y'", "nothing")
-    ring = Plan(plain(("p", "NoOp", []), ("q", "NoOp", ["^p"]), ("r", "NoOp", ["^q"]))).reroute_control("p", to="r")
-    reads(ring.check()[0], "that makes a cycle")
-
-
-def test_a_scope_gets_another_name():
-    plan = Plan(net()).rename("w", to="held/w")
-    after = plan.after()
-    assert plan.check() == (), [str(f) for f in plan.check()]
-    assert "w" not in after.index
-    assert after.input_names(after.index["more"]) == ["z:0", "held/w/read:0"]
-    reads(Plan(net()).rename("no", to="x").check()[0], "no op and no scope is called 'no'", "similar name")
-    reads(Plan(net()).rename("y", to="z").check()[0], "rename('y', to='z')", "the name 'z' is taken", "'z_2'")
-    forward = Plan(net()).bypass("y").rename("z", to="q").on_copies(scope="n")
-    reads(forward.check()[0], "'q' gets another name and is changed too", "without on_copies")

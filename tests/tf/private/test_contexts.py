@@ -50,6 +50,41 @@ def test_a_context_without_a_pivot_holds_nothing_together():
     assert contexts.contexts_of([inner]) == []
 
 
+def test_conds_and_loops_are_built():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        (chosen,) = contexts.conditional(x > 0.0, lambda: [x * 2.0], lambda: [x - 1.0])
+        (last,) = contexts.loop(lambda v: v < 9.0, lambda v: [v + 3.0], [chosen], [chosen.shape], 10)
+        (slope,) = tf.gradients(last, x)
+    with tf1.Session(graph=graph) as session:
+        assert session.run([last, slope], {x: 3.0}) == [9.0, 2.0]
+        assert session.run([last, slope], {x: -1.0}) == [10.0, 1.0]
+    assert [len(graph.get_collection(f"{kind}_context")) for kind in ("cond", "while")] == [2, 1]
+
+
+def test_what_is_imported_joins_the_context_that_is_now():
+    graph, inner, outside = loop_in_cond()
+    loop = contexts.context_of(inner)
+    new = tf1.GraphDef()
+    new.node.add(name="far", op="NoOp")
+    with graph.as_default(), contexts.inside_context(graph, loop):
+        with contexts.outside_contexts(graph):
+            tf.import_graph_def(new, name="")
+        far = graph.get_operation_by_name("far")
+        assert contexts.context_of(far) is None
+        contexts.join_context(graph, [far, inner])
+    assert contexts.context_of(far) is loop
+    contexts.join_context(graph, [outside])  # there is none now
+    assert contexts.context_of(outside) is None
+
+
+def test_ops_that_a_context_is_made_of():
+    graph, inner, _ = loop_in_cond()
+    parts = {op.type for op in graph.get_operations() if contexts.innermost_context(op) and contexts.is_part(op)}
+    assert {"Switch", "Enter", "LoopCond", "NextIteration"} <= parts
+    assert inner.type not in parts
+
+
 def test_ops_are_made_inside_and_outside():
     graph, inner, _ = loop_in_cond()
     loop = contexts.context_of(inner)

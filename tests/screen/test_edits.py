@@ -10,12 +10,12 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
 from tests.graphs import model
 from tests.refusal import refuses
+from tests.screen.screens import row_of_ops, tf1, traits
 
-tf1 = tf.compat.v1
 X = np.array([1.0, 2.0], np.float32)
 
 
-def opened():
+def called():
     """Returns the screen of x -> in/b -> in/c -> a call -> d, with a, and an op that waits for one without outputs."""
     graph = tf.Graph()
 
@@ -54,7 +54,7 @@ def value(screen, fetch="d:0"):
     ],
 )  # fmt: skip
 def test_each_is_a_step_and_the_numbers_are_the_same(verb, args, code, status):
-    screen = opened()
+    screen = called()
     before = value(screen), value(screen, "e:0")
     names = [op.name for op in screen.destination.graph.get_operations()]
     getattr(screen, verb)(*args)
@@ -68,7 +68,7 @@ def test_each_is_a_step_and_the_numbers_are_the_same(verb, args, code, status):
 
 
 def test_what_waited_waits_for_the_other():
-    screen = opened()
+    screen = called()
     screen.reroute_control("first", "second")
     screen.apply()
     graph = screen.destination.graph
@@ -89,7 +89,7 @@ def test_a_scope_that_is_renamed_keeps_its_values():
 
 
 def test_a_copy_of_boxes_goes_between_a_tensor_and_its_readers():
-    screen = opened()
+    screen = called()
     screen.insert_copy(["in/"], "in/c")
     assert screen.traits()["status"]["text"] == "a copy of in/b, in/c will stand behind in/c:0, in a new graph"
     code = screen.draft.to_code()
@@ -106,7 +106,7 @@ def test_a_copy_of_boxes_goes_between_a_tensor_and_its_readers():
 
 
 def test_a_copy_of_boxes_that_cannot_be_inserted():
-    screen = opened()
+    screen = called()
     with refuses(PlanError, "insert_copy(x, in/b): 0 tensors enter what is copied", "Select ops that one tensor"):
         screen.insert_copy(["x", "in/b"], "d")
     with refuses(PlanError, "insert_copy(in/b, e): 2 tensors leave what is copied: ", "in/b:0, e:0", "leaves"):
@@ -119,7 +119,7 @@ def test_a_copy_of_boxes_that_cannot_be_inserted():
 
 
 def test_the_edits_so_far_on_copies():
-    screen = opened()
+    screen = called()
     graph = screen.destination.graph
     screen.bypass("in/c")
     screen.on_copies()
@@ -136,7 +136,7 @@ def test_the_edits_so_far_on_copies():
 
 
 def test_copies_of_no_edits_are_a_fault_that_says_so():
-    screen = opened()
+    screen = called()
     screen.on_copies("new")
     status = screen.traits()["status"]
     assert status["level"] == "error"
@@ -146,7 +146,7 @@ def test_copies_of_no_edits_are_a_fault_that_says_so():
 
 
 def test_what_cannot_be_stays_a_fault_on_screen():
-    screen = opened()
+    screen = called()
     screen.inline(["d"])
     assert screen.traits()["status"]["text"] == "inline('d'): 'd' is of type Identity, not a function call"
     screen.undo()
@@ -155,3 +155,65 @@ def test_what_cannot_be_stays_a_fault_on_screen():
     screen.undo()
     screen.collapse(["x"], "f")
     assert "nothing in it but variables, placeholders" in screen.traits()["status"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "args", "code", "status"),
+    [
+        ("reroute", {"old": "in/c", "to": "e"}, ".reroute('in/c:0', to='e:0')", "what reads in/c:0 will read e:0"),
+        ("swap", {"a": "in/c:0", "b": "e:0"}, ".swap('in/c:0', 'e:0')", "in/c:0 and e:0 change places"),
+        ("bypass", {"op": "in/c"}, ".bypass('in/c')", "in/c will be bypassed"),
+        ("detach", {"names": ["in/c"], "side": "inputs"}, ".detach('in/c', side='inputs')", "in/c will be cut off"),
+        ("insert", {"op": "Relu", "on": "in/c:0"}, ".insert('Relu', on='in/c:0', name='in/c_relu')",
+         "in/c_relu will stand behind in/c:0"),
+        ("remove", {"names": ["in/"], "stitch": True}, ".remove(['in/b', 'in/c'], stitch=True)",
+         "in/b, in/c will go"),
+        ("set_attr", {"names": ["d"], "name": "_mark", "value": "[1, 2]"}, ".set_attr('d', '_mark', [1, 2])",
+         "_mark of d will be [1, 2]"),
+        ("set_attr", {"names": ["d"], "name": "_mark", "value": "a word"}, ".set_attr('d', '_mark', 'a word')",
+         "_mark of d will be 'a word'"),
+        ("set_device", {"names": ["in/"], "device": "/cpu:0"}, ".set_device(['in/b', 'in/c'], '/cpu:0')",
+         "in/b, in/c will run on /cpu:0"),
+        ("add_control", {"op": "d", "after": "e"}, ".add_control('d', 'e')", "d will run after e"),
+    ],
+)  # fmt: skip
+def test_each_edit_is_a_step_of_the_plan(verb, args, code, status):
+    screen = row_of_ops()
+    getattr(screen, verb)(**args)
+    assert screen.draft.check() == ()
+    assert code in screen.draft.to_code()
+    assert screen.traits()["status"]["text"].startswith(status + ", in a new graph")
+    screen.apply()
+    screen.undo()
+    assert len(screen.destination.graph.get_operations()) == 5
+
+
+def test_what_waits_is_released():
+    screen = row_of_ops()
+    screen.add_control("d", "e")
+    screen.apply()
+    screen.remove_control("d")
+    assert screen.traits()["status"]["text"].startswith("d will no longer wait for anything")
+    screen.apply()
+    assert not screen.destination.graph.get_operation_by_name("d").control_inputs
+
+
+def test_what_will_go_is_crossed_out_where_it_is():
+    screen = row_of_ops()
+    screen.unfold("in/")
+    screen.remove(["in/b"], stitch=True)
+    shown = traits(screen)
+    states = {b["name"]: b["state"] for b in shown["scenes"]["source"]["boxes"]}
+    assert states["in/b"] == "removed"
+    assert states["in/c"] == ""
+    after = {b["name"]: b["state"] for b in shown["scenes"]["destination"]["boxes"]}
+    assert "in/b" not in after
+    assert shown["plan"]["counts"]["removed"] == 1
+    assert shown["plan"]["same"] is True
+    screen.apply()
+    assert screen.traits()["status"]["text"] == "applied: 1 connection, 1 op removed, in a new graph"
+
+
+def test_a_box_that_is_not_there_is_said():
+    with refuses(SelectionError, "remove('inn/'): there is nothing of that name in"):
+        row_of_ops().remove(["inn/"])

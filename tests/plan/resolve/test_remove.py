@@ -1,0 +1,35 @@
+"""Ops that are taken out, alone or with what they read put in their place."""
+
+from __future__ import annotations
+
+from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.plan import Plan
+from tests.plain import plain, variable
+from tests.plan.edits import after, net
+from tests.refusal import reads
+
+
+def test_remove_and_stitch():
+    g = net()
+    assert "b" not in after(Plan(g).remove("b"))
+    gone = after(Plan(g).remove("y", stitch=True))
+    assert "y" not in gone
+    assert gone["z"] == ["a:0", "a:0"]
+    whole = after(Plan(g).remove(select(g, name=["y", "z", "end"])))
+    assert list(whole) == ["a", "b", "wide", "whole"]
+    plan = Plan(g).remove("z", stitch=True)
+    assert after(plan)["end"] == []
+    assert list(plan.effect.warnings) == ["1 control input on removed ops left out: end after z"]
+    assert plan.effect.new_names == []
+
+
+def test_a_stitch_goes_up_to_what_stays():
+    g = plain(("a", "Placeholder", []), ("p", "Neg", ["a"]), ("q", "Neg", ["p"]), ("z", "Neg", ["q"]))
+    assert after(Plan(g).remove(["p", "q"], stitch=True)) == {"a": [], "z": ["a:0"]}
+
+
+def test_what_stays_must_stay_whole():
+    ops, info = variable("w")
+    g = plain(*ops, variables=[info])
+    reads(Plan(g).remove("w/Assign").check()[0], "'w/Assign' is a part of variable 'w', which stays", "too")
+    assert Plan(g).remove(select(g)).check() == ()

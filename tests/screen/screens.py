@@ -1,0 +1,44 @@
+"""Screens to gesture on."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.screen.screen import Screen
+from tests.graphs import model
+
+tf1 = tf.compat.v1
+
+
+def opened():
+    m = model("resource")
+    ed = gs.open(m.session)
+    return m, ed, ed.screen
+
+
+def traits(screen: Screen) -> dict:
+    """Returns the traits as the page gets them: through JSON, unchanged."""
+    given = screen.traits()
+    received = json.loads(json.dumps(given, allow_nan=False))
+    assert received == given
+    return received
+
+
+def row_of_ops():
+    """Returns the screen of a -> b -> c -> d, and e beside them."""
+    graph = tf.Graph()
+    with graph.as_default():
+        a = tf1.placeholder(tf.float32, [2], name="a")
+        with tf1.name_scope("in"):
+            b = tf.negative(a, name="b")
+            c = tf.negative(b, name="c")
+        tf.negative(c, name="d")
+        tf.exp(a, name="e")
+    return gs.open(graph).screen
+
+
+X = np.array([[1.0, 2.0]], np.float32)
