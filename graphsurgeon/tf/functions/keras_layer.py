@@ -18,14 +18,17 @@ from ...graph.names import free_name, op_name, tensor_name
 from ...graph.traversal import backward
 from ...graph.updates import ASSIGNING, updates
 from ...words import counted, few
+from ..copy.imports import import_nodes
+from ..open.dangers import refuse_deadly
 from ..open.snapshot import snapshot
-from ..open.source import opened
 from ..private.eager import eager
 from ..private.functions import functions_of, say_handles
 from ..private.graphs import copy_handle_data
+from ..run.errors import told
 from ..values.variables import dims_of
 from .graph_function import Part, arguments, part_of, table_of, tables_of, tensors_of, traced, values_of
 from .graph_function import trainable as is_trainable
+from .library import adopt
 
 Keras: Any = tf.keras
 #: Names that TensorFlow gives to gradients by `tf.custom_gradient`: they mean something in one process only.
@@ -369,7 +372,8 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
 def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[str, Any]]:
     """What a layer that comes from a file runs, and what a file keeps of it."""
     asked = f"layer {layer.name!r}"
-    graph_def = tf.compat.v1.GraphDef.FromString(zlib.decompress(base64.b64decode(body["graph"])))
+    with told(PlanError, asked, "what the file says of its graph is damaged", "Save the model again"):
+        graph_def = tf.compat.v1.GraphDef.FromString(zlib.decompress(base64.b64decode(body["graph"])))
     for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
         python = next((node.name for node in nodes if node.op in _PYTHON), None)
         if python is not None:
@@ -383,7 +387,11 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
     handles: dict[str, dict[str, Any]] = {"weight": {}, "table": {}}
     for name, kind, number in body["captures"]:
         handles[kind][name] = (layer.held() if kind == "weight" else layer.tables)[number]
-    graph = opened(graph_def).graph
+    refuse_deadly(graph_def, asked)
+    graph = tf.Graph()
+    with told(PlanError, asked, "TensorFlow refuses its graph", "Load it with the TensorFlow that saved it"):
+        import_nodes(graph, graph_def)
+        adopt(graph, graph_def.library)
     _say_handles(graph, handles["weight"])
     base = snapshot(graph)
     stands = {name for name, _, _ in body["captures"]} | set(body["takes"])

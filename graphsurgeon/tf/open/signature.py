@@ -104,9 +104,7 @@ def served(
             raise OpenError(asked, f"op {node.name!r} reads {absent[0]!r}, which is not in the graph", how)
     lost = [f"{key!r} is tensor {text!r}" for key, text in {**inputs, **outputs}.items() if op_name(text) not in there]
     if lost or not outputs:
-        wrong = f"{what} names " + (
-            f"tensors that are not in the graph: {few(lost)}" if lost else "no result"
-        )
+        wrong = f"{what} names " + (f"tensors that are not in the graph: {few(lost)}" if lost else "no result")
         raise OpenError(asked, wrong, "Open another signature, or the file as it lies: raw=True")
     return _Work(meta, folder, checkpoint).served(inputs, outputs)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import subprocess
 import sys
 import warnings
+import zlib
 
 import numpy as np
 import pytest
@@ -174,7 +177,9 @@ def test_saved_and_loaded_in_a_fresh_process(net, tmp_path):
     model.save(tmp_path / "model.keras")
     model.export(tmp_path / "exported", verbose=False)
     tf.saved_model.save(model, str(tmp_path / "saved"))
-    done = subprocess.run([sys.executable, "-c", LOAD, str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found = np.load(tmp_path / "found.npz")
     for key in ("arr_0", "arr_1", "arr_2"):
@@ -423,3 +428,47 @@ def test_what_is_refused(monkeypatch):
     monkeypatch.setattr(tf.keras.backend, "backend", lambda: "jax")
     with refuses(PlanError, "Keras runs on 'jax' here", "KERAS_BACKEND=tensorflow"):
         ed.keras_layer("x:0", "z:0")
+
+
+@pytest.mark.parametrize("how", ["damaged", "unknown"])
+def test_a_graph_that_cannot_be_loaded_is_told(how):
+    config = gs.open(tiny()).keras_layer("x:0", "z:0", name="tiny").get_config()
+    body = config["graph"]["programs"]["inference"]
+    if how == "damaged":
+        body["graph"] = body["graph"][:40]
+        wrong = "what the file says of its graph is damaged"
+    else:
+        graph_def = tf1.GraphDef.FromString(zlib.decompress(base64.b64decode(body["graph"])))
+        next(node for node in graph_def.node if node.name == "y").op = "OpOfAnotherLibrary"
+        body["graph"] = base64.b64encode(zlib.compress(graph_def.SerializeToString())).decode()
+        wrong = "TensorFlow refuses its graph"
+    with refuses(PlanError, f"layer 'tiny': {wrong}"):
+        gs.GraphLayer.from_config(config)
+
+
+KERAS_2 = """
+import sys, numpy as np, tensorflow as tf, graphsurgeon as gs
+keras, folder = tf.keras, sys.argv[1]
+keras.utils.set_random_seed(1)
+start = keras.Input((4,), name="x")
+model = keras.Model(start, keras.layers.Dense(3)(keras.layers.BatchNormalization()(keras.layers.Dense(5)(start))))
+layer = gs.open(model).keras_layer(training=gs.open(model, training=True))
+random = np.random.RandomState(0)
+x, y = random.rand(8, 4).astype("float32"), random.rand(8, 3)
+mine, losses = keras.Sequential([keras.Input((4,)), layer]), []
+for one in (mine, model):
+    one.compile(keras.optimizers.SGD(0.1), "mse")
+    losses.append(one.fit(x, y, epochs=3, shuffle=False, verbose=0).history["loss"])
+assert losses[0] == losses[1], losses
+assert len(layer.non_trainable_weights) == 2
+mine.save(folder + "/model.keras")
+assert (keras.models.load_model(folder + "/model.keras")(x).numpy() == mine(x).numpy()).all()
+"""
+
+
+def test_where_tensorflow_has_keras_2_it_is_a_layer_of_that(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", KERAS_2, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "TF_USE_LEGACY_KERAS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
