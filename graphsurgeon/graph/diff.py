@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..words import counted
-from .edges import Edges, Ints
+from .edges import Edges, Ints, stacked
 from .graph import Graph, TensorInfo
 from .pairs import NAMING, Meaning, attribute_bytes, attributes, pair
 
@@ -131,9 +131,19 @@ class Diff:
             used.add(name)
             names.append(name)
         outputs = _both(a, b, gone.tolist()) if a.outputs_of or b.outputs_of else None
-        types, nodes = [a.types[i] for i in gone.tolist()], [a.nodes[i] for i in gone.tolist()]
-        whole = b.appended(names, types, nodes, _moved(a.data, gone, spot), _moved(a.control, gone, spot))
-        return replace(whole, outputs_of=outputs, owner=object(), title=f"{a.title} and {b.title}")
+        return replace(
+            b,
+            names=[*b.names, *names],
+            types=[*b.types, *(a.types[i] for i in gone.tolist())],
+            nodes=[*b.nodes, *(a.nodes[i] for i in gone.tolist())],
+            data=stacked(b.data, _moved(a.data, gone, spot)),
+            control=stacked(b.control, _moved(a.control, gone, spot)),
+            index={**b.index, **{name: b.size + at for at, name in enumerate(names)}},
+            stamps=(),
+            outputs_of=outputs,
+            owner=object(),
+            title=f"{a.title} and {b.title}",
+        )
 
     def __repr__(self) -> str:
         return f"<Diff {self._head}>"

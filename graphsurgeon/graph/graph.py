@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from ..errors import SelectionError, did_you_mean
 from ..words import counted
 from .edges import Edges as Edges
 from .edges import Ints as Ints
-from .edges import joined, reversed_edges, side_by_side, stacked
+from .edges import joined, reversed_edges, side_by_side
 from .functions import called_by
 from .scopes import Scopes
 from .variables import State, VariableInfo
@@ -118,28 +118,6 @@ class Graph:
         keys = ("owner", "outputs_of", "title", "state_of", "functions_of")
         about = {key: getattr(self, key) for key in keys}
         return type(self)._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
-
-    def appended(self, names: list[str], types: list[str], nodes: list[Any], data: Edges, control: Edges) -> Graph:
-        """Returns a snapshot with ops added whose edges are known already, in this graph's numbers."""
-        index = dict(self.index)
-        index.update(zip(names, range(self.size, self.size + len(names)), strict=True))
-        return replace(
-            self,
-            names=[*self.names, *names],
-            types=[*self.types, *types],
-            nodes=[*self.nodes, *nodes],
-            data=stacked(self.data, data),
-            control=stacked(self.control, control),
-            index=index,
-            stamps=(),
-        )
-
-    def rewired(self, op: int, position: int, tensor: tuple[int, int]) -> Graph:
-        """Returns a snapshot in which one data input of one op reads another tensor."""
-        at = int(self.data.ptr[op]) + position
-        node, port = self.data.node.copy(), self.data.port.copy()
-        node[at], port[at] = tensor
-        return replace(self, data=Edges(self.data.ptr, node, port))
 
     @classmethod
     def _grow(cls, base: Graph | None, nodes: list[Any], about: dict[str, Any]) -> Graph:

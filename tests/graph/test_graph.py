@@ -58,13 +58,6 @@ def test_extending_may_read_old_ops():
     assert more.fingerprint == whole.fingerprint
 
 
-def test_rewired_changes_one_input_of_a_new_snapshot():
-    g = Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Add", ["a", "a"])])
-    new = g.rewired(2, 1, (1, 0))
-    assert new.input_names(2) == ["a:0", "b:0"]
-    assert g.input_names(2) == ["a:0", "a:0"]
-
-
 def test_fingerprint_is_of_structure():
     ops = [("a", "Const", []), ("b", "Neg", ["a"])]
     assert Graph.of(ops).fingerprint == Graph.of(ops).fingerprint
