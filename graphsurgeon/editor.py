@@ -140,6 +140,8 @@ class Editor:
     def find(self, text: str, limit: int = 20) -> list[str]:
         """Returns names of ops that fit a query, as in the widget: ``"conv"``, ``"net/* op:Conv2D shape:...x64"``.
 
+        What is inside a function call is found too, as ``call/inner``: ``ed.screen.reveal`` goes there.
+
         Args:
             text: words: parts of names, patterns with ``*``, ``/regular expressions/``, and ``op:``, ``dtype:``,
                 ``shape:``, ``device:``, ``attr:name=value``, ``layer:name``, ``layer-type:Dense``; all must fit, those
@@ -152,7 +154,7 @@ class Editor:
         from .graph.search import search
         from .tf.open.facts import attribute_text
 
-        return search(self.snapshot, text, attribute_text, self.layers)[:limit]
+        return search(self.screen.whole, text, attribute_text, self.layers)[:limit]
 
     def op(self, name: Any) -> Any:
         """Returns the live op of a name, or that of an op or tensor; raises SelectionError with the nearest names."""
@@ -865,8 +867,8 @@ class Editor:
         everywhere but in a trusted notebook that JupyterLab opens again: there it asks for the kernel that made it.
 
         Args:
-            unfolded: the scopes to open, as ``["net/", "net/block1/"]``; default: as on screen, with what is selected
-                and marked there.
+            unfolded: the scopes and calls to open, as ``["net/", "net/block1/"]``; default: as on screen, with what is
+                selected and marked there.
 
         Raises:
             LayoutError: there would be more than 400 boxes, or no layout engine is there.
@@ -884,15 +886,15 @@ class Editor:
         """Returns the picture as a labelled `graphviz.Digraph`, to render as you like.
 
         Args:
-            unfolded: the scopes to open; default: as on screen.
+            unfolded: the scopes and calls to open; default: as on screen.
 
         Raises:
             LayoutError: there would be more than 400 boxes.
         """
         from .view.dot import to_dot
-        from .view.tree import Tree
 
-        return to_dot(Tree(self.snapshot), self.screen.unfolded if unfolded is None else frozenset(unfolded))
+        keys = self.screen.unfolded if unfolded is None else frozenset(unfolded)
+        return to_dot(self.screen.tree_of(keys), keys)
 
     def to_html(self, unfolded: Iterable[str] | None = None, theme: str = "auto") -> str:
         """Returns one HTML text that shows the graph and still folds, unfolds and searches, without kernel or network.
@@ -901,7 +903,7 @@ class Editor:
         says how many. What is planned on screen is not in it: apply it first.
 
         Args:
-            unfolded: the scopes that are open at first; default: as on screen.
+            unfolded: the scopes and calls that are open at first; default: as on screen. Other calls stay closed.
             theme: ``auto`` follows the reader's system, else ``light`` or ``dark``.
 
         Raises:
@@ -916,9 +918,10 @@ class Editor:
             >>> page.splitlines()[0], "http:" in page.replace("http://www.w3.org/2000/svg", "")
             ('<!doctype html>', False)
         """
-        shown = self.screen.unfolded if unfolded is None else unfolded
+        keys = self.screen.unfolded if unfolded is None else frozenset(unfolded)
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
-        return page_of(self.snapshot, shown, marks, theme, self.screen.direction)
+        shown = self.screen.expanded(keys)
+        return page_of(shown.graph, keys, shown.spread(marks), theme, self.screen.direction)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         with gc_paused():

@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 
 import nbformat
 import pytest
+import tensorflow as tf
 from ipywidgets import embed
 from nbconvert import HTMLExporter
 from traitlets.config import Config
@@ -64,6 +65,17 @@ def test_what_is_open_at_first_can_be_said():
     assert json.loads(data_of(ed.to_html(unfolded=[]), "gs-graph"))["packed"].get("open") is None
     assert json.loads(data_of(ed.to_html(unfolded=[]), "gs-graph"))["open"] == []
     assert json.loads(data_of(ed.to_html(unfolded=["net/"]), "gs-graph"))["open"] == ["net/"]
+
+
+def test_the_page_has_the_calls_open_that_are_asked_for():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [4], name="x")
+        tf.identity(tf.function(lambda a: tf.exp(tf.abs(a, name="inside")))(x), name="y")
+    ed = gs.open(graph)
+    for keys, there in (([], False), (["PartitionedCall/"], True)):
+        first = json.loads(data_of(ed.to_html(unfolded=keys), "gs-graph"))["first"]
+        assert ("PartitionedCall/inside" in [box["name"] for box in first["boxes"]]) is there
 
 
 def test_an_unknown_theme():

@@ -54,7 +54,8 @@ def test_scopes_to_unfold(model, capsysbinary):
     assert "net/a" in labels("-u", "net")
     assert "net/a" in labels("--unfold", "net/")
     assert command.main(["view", model, "-o", "-", "-f", "dot", "-u", "nte"]) == 1
-    assert "unfold('nte/'): there is no scope, series or block of that name" in capsysbinary.readouterr().err.decode()
+    said = "unfold('nte/'): there is no scope, series, block or call of that name"
+    assert said in capsysbinary.readouterr().err.decode()
 
 
 def test_without_o_it_goes_beside(model, tmp_path, monkeypatch):

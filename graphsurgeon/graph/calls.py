@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import SelectionError
 from .edges import Edges, Ints
-from .functions import Called, called_by, gives_way
+from .functions import Called, called_by, gives_way, short_name
 from .graph import Graph, TensorInfo
 from .names import free_name, op_name, under
 
@@ -31,7 +31,7 @@ class Call:
         op: its number.
         scope: the name scope that its functions hang in; its name, wherever that is free.
         plain: it is a call and nothing else: unfolded, what it computes stands in its place.
-        functions: those that can be unfolded.
+        functions: those that can be unfolded; one without ops cannot.
         missing: names of those that the graph does not hold.
         around: names of those that it is itself inside of: they call themselves.
     """
@@ -42,6 +42,19 @@ class Call:
     functions: tuple[Called, ...] = ()
     missing: tuple[str, ...] = ()
     around: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What it calls."""
+        if self.functions and self.plain:
+            return f"call of {short_name(self.functions[0].function)}"
+        if self.functions:
+            return ", ".join(called.below for called in self.functions)
+        return "calls itself" if self.around else "function not in the graph" if self.missing else "no ops inside"
+
+    def count(self, graph: Graph) -> int:
+        """Returns how many ops the functions have that it calls, those of functions they call left out."""
+        return sum(len(graph.functions[called.function].node_def) for called in self.functions)
 
 
 @dataclass(eq=False)
@@ -75,10 +88,11 @@ class Part:
         """The ops that call functions, by number."""
         graph, known = self.graph, self.graph.functions
         kinds, first, kind_of = graph.kinds
-        calling = [k for k in range(len(kinds)) if called_by(graph.nodes[int(first[k])], known)]
+        some = [graph.nodes[int(i)] for i in first]  # None where a plan will make it: others of its kind may be there
+        calling = [k for k in range(len(kinds)) if some[k] is None or called_by(some[k], known)]
         found = {}
         for op in np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else ():
-            called = called_by(graph.nodes[op], known)
+            called = called_by(graph.nodes[op], known) if graph.nodes[op] is not None else ()
             if called:
                 found[op] = self._call(op, called)
         return found
@@ -88,7 +102,10 @@ class Part:
         known, name, plain = graph.functions, graph.names[op], gives_way(graph.nodes[op], graph.functions)
         missing = tuple(one.function for one in called if one.function not in known)
         around = tuple(one.function for one in called if one.function in self.functions)
-        inside = tuple(one for one in called if one.function not in missing and one.function not in around)
+        inside = tuple(
+            one for one in called
+            if one.function not in missing and one.function not in around and len(known[one.function].node_def)
+        )  # fmt: skip
         scope = name
         if plain and inside and name in graph.scopes.index:
             leaves = [node.name.lower() for node in known[inside[0].function].node_def]
@@ -147,6 +164,12 @@ class Calls:
         """Returns the graph with all calls unfolded, the outer ones first, as far as there is room for their ops."""
         return self.expanded(under(part.path, call.scope) for part, call in self._walk(None))
 
+    @cached_property
+    def listed(self) -> Expanded:
+        """All ops at any depth, the calls themselves among them, as far as there is room: what a search looks in."""
+        scopes = frozenset(under(part.path, call.scope) for part, call in self._walk(None))
+        return _Joined(self._root, scopes, self._body, keep=True).done() if scopes else self._none
+
     def to(self, name: str) -> list[str]:
         """Returns the scopes of the calls to unfold, outermost first, for the op, tensor or scope `name` to be there.
 
@@ -167,28 +190,44 @@ class Calls:
 
     def _through(self, part: Part, rest: str, name: str) -> tuple[str, Part] | None:
         """Returns the call that `rest` leads into, and the part there."""
-        for op, call in part.calls.items():
+        for call in part.calls.values():
             if not rest.startswith(f"{call.scope}/"):
                 continue
             whole = under(part.path, call.scope)
-            self.check(part, op, f"reveal({name!r})")
+            self._refuse(part, call, f"reveal({name!r})")
             for called in call.functions:
                 inner = part.body(call, called, self._body)
                 if f"{name}/".startswith(f"{inner.path}/") and (called.below or inner.path != name):
                     return whole, inner
         return None
 
-    def check(self, part: Part, op: int, asked: str) -> None:
-        """Refuses to unfold a call of which nothing can be shown."""
-        call = part.calls[op]
+    def refuse(self, scope: str, asked: str) -> None:
+        """Refuses to unfold the call of a scope, where nothing of it can be shown.
+
+        Raises:
+            SelectionError: it calls itself, the function is not there, or has no ops.
+        """
+        found = self.find(scope)
+        if found is not None:
+            self._refuse(*found, asked)
+
+    @staticmethod
+    def _refuse(part: Part, call: Call, asked: str) -> None:
         if call.functions:
             return
+        op = call.op
         name = under(part.path, part.graph.names[op])
         if call.around:
             raise SelectionError(
                 asked,
                 f"{name!r} calls function {call.around[0]!r}, which it is inside of: without end",
                 "Look at the same function one level up",
+            )
+        if not call.missing:
+            raise SelectionError(
+                asked,
+                f"the function that {name!r} calls has no ops: it hands on what it is given",
+                "Look at what reads the call",
             )
         raise SelectionError(
             asked,
@@ -278,6 +317,35 @@ class Expanded:
             if (id(part), op) not in open_
         }
 
+    @cached_property
+    def said(self) -> dict[str, str]:
+        """Scope of each function that is unfolded -> what it is, in words."""
+        return {
+            part.path: ("" if part.below else "call of ") + short_name(part.function) for part in self.parts[1:]
+        }
+
+    def spread(self, marks: Mapping[int, str]) -> dict[int, str]:
+        """Returns what is said of ops of the graph itself, of all the ops that stand in their place or hang below."""
+        if len(self.parts) == 1 or not marks:
+            return dict(marks)
+        at = np.flatnonzero(np.isin(self.origin, list(marks)))
+        return {int(i): marks[int(self.origin[i])] for i in at}
+
+    def seen_in(self, other: Expanded) -> Ints:
+        """Returns for each op where it is in another expansion of the graph: itself, or the call it is folded into."""
+        spots: list[Ints] = []
+        known = {id(part): place for part, place in zip(other.parts, other.places, strict=True)}
+        for part in self.parts:  # those around come first
+            place = known.get(id(part))
+            if place is None:
+                assert part.around is not None
+                outer = spots[self.parts.index(part.around)]
+                place = np.full(part.graph.size, outer[part.call], np.int32)
+            spots.append(place)
+        first = np.cumsum([0, *(part.graph.size for part in self.parts[:-1])])
+        found: Ints = np.concatenate(spots)[first[self.part] + self.number]
+        return found
+
     def inside(self, op: int) -> Part | None:
         """Returns the function that an op is in; None for an op of the graph itself."""
         k = int(self.part[op])
@@ -287,7 +355,8 @@ class Expanded:
 class _Joined:
     """Puts the parts of a graph together; used once."""
 
-    def __init__(self, root: Part, opened: frozenset[str], read: Body) -> None:
+    def __init__(self, root: Part, opened: frozenset[str], read: Body, keep: bool = False) -> None:
+        self.keep = keep  # the calls too
         self.parts, self.open = [root], dict[int, list[int]]()  # parts; global number of a call -> its parts
         self.first = [0]
         self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # tensor -> the one that takes its place
@@ -358,7 +427,7 @@ class _Joined:
                 self.more[argument] = [end] if end is not None else []
             self.more.setdefault(op, []).extend(dict.fromkeys(gives))
             return
-        drop[op] = True
+        drop[op] = not self.keep
         drop[arguments] = True
         self.moved |= {(argument, 0): end for argument, end in zip(arguments, inputs, strict=False)}
         self.moved |= {(op, i): end for i, end in enumerate(gives)}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 #: Ops that call one function and do nothing else: what it computes can stand in their place.
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+
+
+_TRACED = re.compile(r"__(?:inference|forward|backward)_(.+?)(?:_\d+)*")
 
 
 class Called(NamedTuple):
@@ -49,6 +53,17 @@ def called_by(node: Any, functions: Container[str] = ()) -> list[Called]:
 def gives_way(node: Any, functions: Container[str] = ()) -> bool:
     """Returns whether an op is a call and nothing else, so that what it calls can stand in its place."""
     return node.op in CALLS or node.op in functions
+
+
+def short_name(function: str) -> str:
+    """Returns what a function was called before TensorFlow traced it.
+
+    Example:
+        >>> short_name("__inference_signature_wrapper_1423"), short_name("loop_body_12")
+        ('signature_wrapper', 'loop_body_12')
+    """
+    traced = _TRACED.fullmatch(function)
+    return traced[1] if traced else function
 
 
 def named_in(value: Any) -> set[str]:

@@ -256,16 +256,25 @@ class Graph:
             )
         return i
 
-    def _inside(self, name: str) -> tuple[str, str]:
-        """Returns of a name in the function of a call what is wrong with it, and what to do; else two empty texts."""
+    def call_around(self, name: str) -> str:
+        """Returns the op that calls the function which an op of this name is inside of; empty for any other name."""
         call = name
         while "/" in call:
             call = call.rpartition("/")[0]
             node = self.nodes[self.index[call]] if call in self.index else None
             called = called_by(node, self.functions) if node is not None else ()
-            inside = next((one.function for one in called if one.function in self.functions), "")
-            if inside:
-                wrong = f": it is inside function {inside!r}, which {call!r} calls"
+            if any(one.function in self.functions for one in called):
+                return call
+        return ""
+
+    def _inside(self, name: str) -> tuple[str, str]:
+        """Returns of an op in the function of a call what is wrong with its name, and what to do; else empty texts."""
+        call = self.call_around(name)
+        for one in called_by(self.nodes[self.index[call]], self.functions) if call else ():
+            inner = name[len(call) + 1 :].removeprefix(f"{one.below}/" if one.below else "")
+            held = self.functions[one.function].node_def if one.function in self.functions else ()
+            if any(f"{inner}/".startswith(f"{node.name}/") or node.name.startswith(f"{inner}/") for node in held):
+                wrong = f": it is inside function {one.function!r}, which {call!r} calls"
                 return wrong, f"Put the function in the place of the call first: plan.inline({call!r})"
         return "", ""
 

@@ -39,14 +39,17 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
         SelectionError: there is no such box, or the boxes fall apart.
     """
     graph = stage.graph(state, "source")
-    chosen = _selection(stage.tree_of(state, graph), names, "find_like")
+    tree = stage.outer(state, "source")
+    chosen = _selection(tree, names, "find_like")
     found = match(graph, stage.facts.pattern(chosen))
     small = len(chosen) <= _SMALL
     best, ops = found.nearest() if small else None, found.selection
     near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
     stage.draw(state, "source")
-    boxes = hits_shown(graph, np.flatnonzero(ops.mask).tolist(), stage.panes["source"].scene)["boxes"]
-    selected = _as_boxes(stage.tree_of(state, graph), ops, boxes)
+    at = np.flatnonzero(ops.mask)
+    spots = stage.shown(state, "source").places[0][at]
+    boxes = hits_shown(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
+    selected = _as_boxes(tree, ops, boxes)
     boxes = {name: count for name, count in boxes.items() if name not in selected}
     state = select(stage, state, selected, "set").saying(_told(found, len(ops), near or ("" if small else None)))
     return state, {"count": len(found), "ops": len(ops), "boxes": boxes, "near": near}
@@ -67,8 +70,9 @@ def replace(
         PlanError: an op of the boxes is made by the plan itself.
         SelectionError: there is no such box, or the boxes fall apart.
     """
-    base, after = stage.draft(state).base, stage.graph(state, "destination")
-    old, now = stage.tree_of(state, base), stage.tree_of(state, after)
+    base = stage.draft(state).base
+    old = stage.tree_of(state, stage.calls_of(base).expanded(()))
+    now = stage.outer(state, "destination")
     new = [name for name in names if ops_named(old, name) is None and ops_named(now, name) is not None]
     if new:
         raise PlanError(f"replace({new[0]!r})", "it is made by this plan", "Apply the plan first")

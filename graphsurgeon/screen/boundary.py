@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import SelectionError
 from ..graph.layers import ends
-from .marks import Marks
+from .marks import Marks, ops_of
 from .shown import boundary_text
 from .stage import Stage
 from .state import State
@@ -13,7 +13,7 @@ from .state import State
 def mark_input(stage: Stage, state: State, tensor: str) -> State:
     """Marks a tensor as boundary input; a Keras layer, or a scope that is one, for its output."""
     graph, marks = stage.source.snapshot, state.marks
-    for one in ends(graph, stage.layers(state, graph), [tensor], f"mark_input({tensor!r})"):
+    for one in ends(graph, stage.layers(graph), [tensor], f"mark_input({tensor!r})"):
         marks = marks.with_input(graph, one)
     return _marked(stage, state, marks)
 
@@ -21,7 +21,7 @@ def mark_input(stage: Stage, state: State, tensor: str) -> State:
 def mark_output(stage: Stage, state: State, tensor: str) -> State:
     """Marks a tensor as boundary output; a Keras layer, or a scope that is one, for its output."""
     graph, marks = stage.source.snapshot, state.marks
-    for one in ends(graph, stage.layers(state, graph), [tensor], f"mark_output({tensor!r})"):
+    for one in ends(graph, stage.layers(graph), [tensor], f"mark_output({tensor!r})"):
         marks = marks.with_output(graph, one)
     return _marked(stage, state, marks)
 
@@ -40,7 +40,10 @@ def boundary_of_selection(stage: Stage, state: State) -> State:
     """Marks the tensors that enter and leave what is selected."""
     if not state.view.selected:
         raise SelectionError("boundary_of_selection()", "nothing is selected", "Click a box first")
-    return _marked(stage, state, Marks.around(stage.selection(state)))
+    chosen = stage.selection(state)
+    if not chosen:
+        ops_of(stage.outer(state, "source"), state.view.selected, "boundary_of_selection")
+    return _marked(stage, state, Marks.around(chosen))
 
 
 def add_leak(stage: Stage, state: State, tensor: str) -> State:

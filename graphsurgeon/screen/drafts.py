@@ -94,7 +94,7 @@ def _at_copies(stage: Stage, state: State, effect: Effect, shown: frozenset[str]
     if not stage.same or not scopes:
         return state
     state = stage.settled(state)
-    keys = keys_at(stage.tree_of(state, stage.source.snapshot), scopes, shown)
+    keys = keys_at(stage.tree_of(state, stage.expanded(stage.source)), scopes, shown)
     state = state.seen(selected=scopes)
     there = state.seen(unfolded=(state.view.unfolded or frozenset()) | keys)
     try:

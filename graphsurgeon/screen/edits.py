@@ -192,7 +192,7 @@ def on_copies(
 
 def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[str]:
     """The ops of all boxes of these names, in graph order."""
-    tree = stage.tree(state, "destination")
+    tree = stage.outer(state, "destination")
     return [tree.graph.names[i] for i in ops_of(tree, names, verb).nonzero()[0].tolist()]
 
 

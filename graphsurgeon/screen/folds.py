@@ -26,18 +26,24 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
     tree = stage.tree(state, "source")
     ops_of(tree, names, "select")
     selected = selected_after(state.view.selected, names, mode)
-    count = len(selection_of(tree, selected))
-    return state.seen(selected=selected).saying(f"{counted(count, 'ops')} selected" if selected else "nothing selected")
+    count, own = len(selection_of(tree, selected)), len(selection_of(stage.outer(state, "source"), selected))
+    said = f"{counted(count, 'ops')} selected" if selected else "nothing selected"
+    if count > own and not own:
+        said += ", inside a call: to operate on them, inline the call first"
+    return state.seen(selected=selected).saying(said)
 
 
 def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
-    """Opens a closed scope, series or block in its place."""
+    """Opens a closed scope, series, block or call in its place."""
     tree = stage.tree(state, pane)
     item = find_item(tree, name)
+    call = None if item is None else tree.call(item)
+    if call is not None:
+        stage.calls(state, pane).refuse(call.scope, f"unfold({name!r})")
     if item is None or not item.keys:
         raise SelectionError(
             f"unfold({name!r})",
-            "there is no scope, series or block of that name",
+            "there is no scope, series, block or call of that name",
             did_you_mean(name.rstrip("/"), tree.graph.scopes.names[1:]),
         )
     key = item.name if item.members else item.keys[-1]
@@ -69,35 +75,41 @@ def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
 
 def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State:
     """Unfolds what hides an op or scope, and selects it."""
-    tree = stage.tree(state, pane)
+    calls = {f"{scope}/" for scope in stage.calls(state, pane).to(name)}
+    tree = stage.tree(state, pane, calls)
     op = tree.graph.index.get(op_name(name))
+    if op is None and f"{op_name(name)}/" in calls | stage.unfolded(state, pane):
+        name = f"{op_name(name)}/"  # the frame of a call that is unfolded
     if op is None and ops_named(tree, name) is None:
         tree.graph.find(name, f"reveal({name!r})")
     keys = keys_above(tree, name) if op is None else keys_to(tree, op)
-    state = stage.fold(leaving(state, pane), pane, lambda open_keys: open_keys | set(keys))
+    state = stage.fold(leaving(state, pane), pane, lambda open_keys: open_keys | calls | set(keys))
     return select(stage, state, [name]) if pane == "source" else state
 
 
 def outline_open(stage: Stage, state: State, name: str) -> State:
     """Opens a row of the outline."""
-    return state.seen(rows=state.view.rows | {name})
+    return state.seen(rows=state.view.rows | {*_row_keys(stage, state, name)})
 
 
 def outline_close(stage: Stage, state: State, name: str) -> State:
     """Closes a row of the outline."""
-    return state.seen(rows=state.view.rows - {name})
+    return state.seen(rows=state.view.rows - {name, *_row_keys(stage, state, name)})
+
+
+def _row_keys(stage: Stage, state: State, name: str) -> tuple[str, ...]:
+    item = find_item(stage.tree(state, "source", state.view.rows), name)
+    return item.keys if item is not None and item.keys else (name,)
 
 
 def details(stage: Stage, state: State, name: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
     """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
     subject = stage.subject(pane)
-    found = details_of(stage.tree(state, pane), name, stage.facts)
+    found = details_of(stage.tree(state, pane), name, stage.facts, stage.calls(state, pane))
     graph = stage.graph(state, pane)
-    rows, python = layer_rows(graph, stage.layers(state, graph), name)
+    rows, python = layer_rows(graph, stage.layers(graph), name)
     found["rows"], found["python"] = rows + found["rows"], python or found["python"]
-    if pane == "source" and state.inside:
-        found["python"] = ""  # ed.op(...) would be an op of the graph around
-    elif pane == "source":
+    if pane == "source":
         found["rows"] += reasons(subject, name, stage.region(state)[0])
     return state, found
 
@@ -108,11 +120,13 @@ def value(stage: Stage, state: State, name: str) -> tuple[State, dict[str, Any]]
 
 
 def find(stage: Stage, state: State, query: str) -> tuple[State, dict[str, Any]]:
-    """Returns the ops that fit a query, with the box that shows or holds each."""
-    graph = stage.graph(state, "source")
+    """Returns the ops that fit a query, those inside calls too, with the box that shows or holds each."""
+    whole = stage.calls(state, "source").listed
     stage.draw(state, "source")
-    found = hits(graph, query, stage.facts.attribute_text, stage.layers(state, graph))
-    return state, hits_shown(graph, found, stage.panes["source"].scene)
+    layers = stage.layers(stage.graph(state, "source"))
+    found = hits(whole.graph, query, stage.facts.attribute_text, layers)
+    spots = whole.seen_in(stage.shown(state, "source"))[found]
+    return state, hits_shown(whole.graph, found, stage.panes["source"].scene, spots)
 
 
 def set_direction(stage: Stage, state: State, direction: str) -> State:

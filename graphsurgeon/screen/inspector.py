@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.calls import Calls
 from ..graph.graph import Graph, TensorInfo, shape_text
 from ..graph.layers import Layers, scopes_of
+from ..graph.names import under
 from ..graph.selection import Query, Selection
 from ..graph.sizes import bytes_of, size_text, variable_bytes
 from ..graph.variables import VariableInfo
 from ..view.tree import Tree
-from ..words import counted
+from ..words import counted, few
 from .facts import numbers
 from .marks import ops_of
 from .subject import Facts, Subject
@@ -26,17 +28,18 @@ _FLOPS_OF = 2000
 """Of so many ops at most the floating-point operations are counted: TensorFlow takes some 20 µs for each."""
 
 
-def details_of(tree: Tree, name: str, facts: Facts) -> dict[str, Any]:
+def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) -> dict[str, Any]:
     """Returns title, rows, inputs, outputs, control inputs, consumers and documentation of a box, and more for an op.
 
     Args:
         tree: the graph, with its hidden helpers.
         name: an op, a scope with a slash at the end, or a series key.
         facts: what there is to know of ops.
+        calls: the calls of the graph, at any depth; None: those that the tree shows are not told.
 
     Returns:
-        plain data; ``python`` is how to get at it, ``functions`` what can be looked into, ``histogram`` the values
-        of a constant, ``value`` whether there is a value to ask for, ``totals`` the full lengths of the lists.
+        plain data; ``python`` is how to get at it, ``histogram`` the values of a constant, ``value`` whether there is
+        a value to ask for, ``totals`` the full lengths of the lists.
 
     Raises:
         SelectionError: there is nothing of that name.
@@ -44,28 +47,35 @@ def details_of(tree: Tree, name: str, facts: Facts) -> dict[str, Any]:
     graph = tree.graph
     op = graph.index.get(name)
     if op is not None:
-        return _op(graph, op, facts)
+        about = _op(tree, op, facts, calls)
+        return about if calls is None or name in calls.base.index else {**about, "python": ""}
     mask = ops_of(tree, [name], "details")
     inside = Selection(graph, mask, Query("select"))
     crossing = inside.boundary
     kinds = list(inside.types.items())
-    rows = [["ops", f"{len(inside):,}"], *([kind, f"{n:,}"] for kind, n in kinds[:_KINDS])]
+    whole, within = graph, mask
+    if calls is not None and tree.calls is not None:
+        whole, within = calls.listed.graph, np.isin(calls.listed.seen_in(tree.calls), np.flatnonzero(mask))
+    more = int(within.sum()) - len(inside)
+    head = ["ops", f"{len(inside):,}" + (f", and {more:,} in calls" if more > 0 else "")]
+    rows = [head, *([kind, f"{n:,}"] for kind, n in kinds[:_KINDS])]
     if kinds[_KINDS:]:
         others = sum(n for _, n in kinds[_KINDS:])
         rows.append(["others", f"{others:,}, of {counted(len(kinds) - _KINDS, 'types')}"])
     if crossing.variables:
         rows.append(["variables", f"{len(crossing.variables):,}"])
-    size = bytes_of(graph, mask)
+    size = bytes_of(whole, within)
     if size:
         rows.append(["holds", f"{size_text(size)} in constants and variables"])
-    counted_flops = _flops(facts, graph, np.flatnonzero(mask)[: _FLOPS_OF + 1].tolist())
+    counted_flops = _flops(facts, tree, np.flatnonzero(mask).tolist(), calls)
     if counted_flops:
         rows.append(["FLOPs", f"{counted_flops:,} where the shapes are known"])
     waits = sorted({outside for _, outside in crossing.control_inputs})
     leave = mask[graph.data.node] & ~mask[graph.data.rows]
     readers = [graph.names[i] for i in np.unique(graph.data.rows[leave]).tolist()]
     ends = {"inputs": crossing.inputs, "outputs": crossing.outputs, "control_inputs": waits, "consumers": readers}
-    return _panel(graph, name.rstrip("/"), rows, ends, _MOST, python=_python(inside, name))
+    own = calls is None or calls.base.index.keys() >= {*inside.names}
+    return _panel(graph, name.rstrip("/"), rows, ends, _MOST, python=_python(inside, name) if own else "")
 
 
 def _panel(
@@ -80,7 +90,7 @@ def _panel(
         "control_inputs": ends["control_inputs"][:_MOST],
         "consumers": ends["consumers"][:_MOST],
         "totals": {key: len(names) for key, names in ends.items()},
-        "doc": "", "functions": [], "histogram": None, "value": False, **more,
+        "doc": "", "histogram": None, "value": False, **more,
     }
 
 
@@ -143,16 +153,38 @@ def _tensor(graph: Graph, name: str) -> dict[str, str]:
     return {"tensor": name, "text": str(info) if info else ""}
 
 
-def _op(graph: Graph, op: int, facts: Facts) -> dict[str, Any]:
+def _places(tree: Tree, op: int, calls: Calls | None) -> list[list[str]]:
+    """Returns rows that say in which function an op is, or which it calls, and where else that is called."""
+    if calls is None:
+        return []
+    part, call = tree.calls.inside(op) if tree.calls is not None else None, tree.folded.get(op)
+    rows = []
+    if part is not None:
+        own = under(part.around.path, part.around.graph.names[part.call]) if part.around is not None else ""
+        rows.append(["function", f"{part.function}, called by {own}"])
+        rows += _elsewhere(calls, part.function, own)
+    if call is not None:
+        rows.append(["calls", call.words + (f", {counted(call.count(tree.graph), 'ops')}" if call.functions else "")])
+        for called in call.functions:
+            rows += _elsewhere(calls, called.function, tree.graph.names[op])
+    return rows
+
+
+def _elsewhere(calls: Calls, function: str, own: str) -> list[list[str]]:
+    others = [name for name in calls.callers(function) if name != own]
+    return [["also called by", few(others)]] if others else []
+
+
+def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any]:
+    graph = tree.graph
     node, kind = graph.nodes[op], graph.types[op]
-    rows: list[list[str]] = [["type", kind]]
+    rows: list[list[str]] = [["type", kind], *_places(tree, op, calls)]
     if getattr(node, "device", ""):
         rows.append(["device", node.device])
     together = node.attr["_class"].list.s if "_class" in getattr(node, "attr", {}) else ()
     if together:
         rows.append(["together with", ", ".join(_class(text) for text in together[:_MOST])])
     value = facts.constant_value(node)
-    called = facts.called_functions(graph, op) if getattr(node, "attr", None) or graph.owner is not None else []
     for key in sorted(getattr(node, "attr", {})):
         if key not in ("_output_shapes", "_class") and (key != "value" or value is None):
             rows.append([key, facts.attribute_text(node.attr[key])])
@@ -169,7 +201,7 @@ def _op(graph: Graph, op: int, facts: Facts) -> dict[str, Any]:
     held = graph.state.variables.get(graph.names[op])
     if held is not None and variable_bytes(held):
         rows.append(["variable takes", size_text(variable_bytes(held))])
-    found = _flops(facts, graph, [op])
+    found = _flops(facts, tree, [op], calls)
     if found:
         rows.append(["FLOPs", f"{found:,}"])
     if waiting:
@@ -187,7 +219,6 @@ def _op(graph: Graph, op: int, facts: Facts) -> dict[str, Any]:
         None,
         python=f"ed.op({name!r})",
         doc=facts.documentation(kind),
-        functions=called,
         histogram=about["histogram"],
         value=held is not None or (kind == "Const" and value is None),
     )
@@ -206,6 +237,18 @@ def _bytes(info: TensorInfo) -> int | None:
     return variable_bytes(held) or (0 if 0 in info.shape else None)
 
 
-def _flops(facts: Facts, graph: Graph, ops: list[int]) -> int:
-    """Returns the floating-point operations of ops; 0 for too many to ask."""
+def _flops(facts: Facts, tree: Tree, ops: list[int], calls: Calls | None) -> int:
+    """Returns the floating-point operations of ops, and of what they call, once each; 0 for too many to ask."""
+    if calls is None or tree.calls is None or len(tree.calls.parts) + len(tree.folded) == 1:
+        return _flops_of(facts, tree.graph, ops)
+    deep = calls.listed
+    within = np.flatnonzero(np.isin(deep.seen_in(tree.calls), ops))
+    if len(within) > _FLOPS_OF:
+        return 0
+    own = [deep.number[within][deep.part[within] == k].tolist() for k in range(len(deep.parts))]
+    return sum(_flops_of(facts, part.graph, some) for part, some in zip(deep.parts, own, strict=True) if some)
+
+
+def _flops_of(facts: Facts, graph: Graph, ops: list[int]) -> int:
     return facts.flops(graph, [i for i in ops if graph.types[i] not in _IDLE]) if len(ops) <= _FLOPS_OF else 0
+

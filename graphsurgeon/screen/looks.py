@@ -77,14 +77,15 @@ def paint(
     Args:
         by: ``family`` (of the op type), ``device``, ``scope``, ``dtype``, ``structure`` (repeated scopes, proved
             to be alike) or ``values``.
-        values: a number for ops, by name or object: a time, a size, a norm of a gradient.
+        values: a number for ops, by name or object: a time, a size, a norm of a gradient. What is inside a call that
+            is folded counts for the call.
         name: what the numbers are, with their unit.
         reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
             ``max`` where sums of many small numbers would hide the op with the largest one.
         scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
             colour of its own, and so has what is not finite.
     """
-    graph, numbers = stage.graph(state, "source"), {}
+    graph, numbers = stage.calls(state, "source").listed.graph, {}
     if values is not None and not isinstance(values, Mapping):
         raise LayoutError(f"paint({values!r})", "that is not a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
     for key, value in (values or {}).items():

@@ -82,6 +82,8 @@ def ops_of(tree: Tree, names: Sequence[str], verb: str) -> Mask:
     for name in names:
         found = ops_named(tree, name)
         if found is None:
+            if graph.call_around(name.rstrip("/")):
+                graph.find(name.rstrip("/"), f"{verb}({name!r})")
             wrong = f"there is nothing of that name in {graph.title}"
             raise SelectionError(f"{verb}({name!r})", wrong, did_you_mean(name, graph.index))
         mask |= found

@@ -1,15 +1,13 @@
-"""Places: where one has been in the source picture, the views one has saved, and the functions one looks into."""
+"""Places: where one has been in the source picture, and the views one has saved."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ..errors import SelectionError, did_you_mean
-from ..graph.names import op_name
 from ..view.tree import ops_named
-from ..words import counted
 from .stage import Stage
-from .state import Inside, Place, State, View
+from .state import Place, State
 
 MOST = 100
 """So many steps back are kept."""
@@ -42,11 +40,11 @@ def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[
         name: what to call it; a view of that name is replaced. By default ``view 1`` and so on.
         at: where the page looks: x, y and scale.
     """
-    saved = dict(state.saved)
+    saved = dict(state.views)
     free = next(f"view {i}" for i in range(1, len(saved) + 2) if f"view {i}" not in saved)
     called = (name or "").strip() or free
     saved[called] = Place(state.view.place.unfolded, state.view.selected, tuple(at))
-    return _keeping(state, saved).saying(f"saved as {called!r}"), called
+    return state.but(views=saved).saying(f"saved as {called!r}"), called
 
 
 def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]]:
@@ -66,43 +64,8 @@ def forget_view(stage: Stage, state: State, name: str) -> State:
         SelectionError: there is no view of that name.
     """
     _saved(state, name, "forget_view")
-    left = {known: place for known, place in state.saved.items() if known != name}
-    return _keeping(state, left).saying(f"{name!r} is forgotten")
-
-
-def look_inside(stage: Stage, state: State, name: str, function: str | None = None) -> State:
-    """Shows the body of a function that an op calls; `leave` goes back.
-
-    Args:
-        name: an op, as a PartitionedCall, a While or an If.
-        function: which one, where it calls several: a While has a condition and a body.
-    """
-    graph, facts = stage.graph(state, "source"), stage.facts
-    number = graph.find(op_name(name), f"look_inside({name!r})")
-    called = facts.called_functions(graph, number)
-    if not called:
-        raise SelectionError(
-            f"look_inside({name!r})",
-            f"an op of type {graph.types[number]} calls no function of the graph",
-            "Select a call op",
-        )
-    if function is None and len(called) > 1:
-        choices = " or ".join(f"function={f!r}" for f in called)
-        wrong = f"it calls {counted(len(called), 'functions')}"
-        raise SelectionError(f"look_inside({name!r})", wrong, f"Choose {choices}")
-    chosen = function or called[0]
-    opened = Inside(chosen, facts.body(graph, chosen, number), state.view)
-    state = stage.settled(state.but(inside=(*state.inside, opened), view=View()))
-    stage.draw(state, "source")
-    return state.saying(f"inside function {chosen}")
-
-
-def leave(stage: Stage, state: State) -> State:
-    """Goes back from the body of a function to what calls it."""
-    if not state.inside:
-        raise SelectionError("leave()", "no function is open", "look_inside(name) opens one")
-    state = state.but(inside=state.inside[:-1], view=state.inside[-1].around)
-    return state.saying(f"back in {stage.graph(state, 'source').title}")
+    left = {known: place for known, place in state.views.items() if known != name}
+    return state.but(views=left).saying(f"{name!r} is forgotten")
 
 
 def _stepped(stage: Stage, state: State, way: str, other: str, wrong: str, instead: str) -> State:
@@ -117,20 +80,16 @@ def _stepped(stage: Stage, state: State, way: str, other: str, wrong: str, inste
 
 
 def _saved(state: State, name: str, verb: str) -> Place:
-    if name not in state.saved:
+    if name not in state.views:
         raise SelectionError(
             f"{verb}({name!r})",
             "there is no view of that name",
-            did_you_mean(name, state.saved) if state.saved else "Save one first, with save_view(name)",
+            did_you_mean(name, state.views) if state.views else "Save one first, with save_view(name)",
         )
-    return state.saved[name]
-
-
-def _keeping(state: State, saved: dict[str, Place]) -> State:
-    return state.but(views={**state.views, state.function: saved})
+    return state.views[name]
 
 
 def _go(stage: Stage, state: State, place: Place) -> State:
-    tree = stage.tree(state, "source")
+    tree = stage.tree(state, "source", place.unfolded)
     selected = tuple(name for name in place.selected if ops_named(tree, name) is not None)
     return stage.fold(state.seen(selected=selected), "source", lambda _: place.unfolded)

@@ -11,16 +11,19 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LayoutError, PlanError, SelectionError, SurgeryError
+from ..graph.calls import Expanded
+from ..graph.graph import Graph
 from ..graph.selection import Selection
 from ..plan.plan import Plan
 from ..view.ends import pinned
+from ..view.tree import Tree
 from ..words import counted
 from .acts import ACTS
 from .drafts import undone
 from .pane import static_picture
 from .shown import boundary_shown, boundary_text, look_shown, outline_shown, plan_shown
 from .stage import Stage
-from .state import Inside, Place, State, View
+from .state import Place, State
 from .subject import Facts, Subject
 from .verbs import VERBS
 
@@ -70,7 +73,7 @@ class Screen:
     def selection(self) -> Selection:
         """The ops of all selected boxes; the region, where a boundary is marked and nothing is selected.
 
-        While the inside of a function is shown: what is selected in the graph around, for names mean other ops inside.
+        What is inside an unfolded call is not an op of the graph: it counts for nothing here.
         """
         return self._stage.selection(self.state)
 
@@ -99,20 +102,10 @@ class Screen:
 
     @property
     def views(self) -> dict[str, Place]:
-        """The saved views by name: of the function whose inside is shown, else of the graph."""
-        return dict(self.state.saved)
+        """The saved views by name."""
+        return dict(self.state.views)
 
     # -- doing ------------------------------------------------------------------------------------
-
-    def guard(self, verb: str) -> None:
-        """Refuses what operates on the graph while the body of a function is shown: its names mean other ops there."""
-        known = VERBS[verb]
-        if self.state.inside and (known.outside or not known.looks):
-            raise SelectionError(
-                verb,
-                f"the screen shows the inside of function {self.state.function!r}, which can only be looked at",
-                "Go back first (leave()); ed.inlined(...) takes a call apart, to operate inside",
-            )
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -156,10 +149,6 @@ class Screen:
         self.state = self._stage.settled(self.state)
         return self.state
 
-    def enter(self, function: str, graph: Any) -> None:
-        """Shows a graph of your own as the inside of a function; `leave` goes back."""
-        self._become(self.state.but(inside=(*self.state.inside, Inside(function, graph, self.state.view)), view=View()))
-
     # -- telling the page -----------------------------------------------------------------------------
 
     def on_change(self, callback: Callable[[], None]) -> None:
@@ -198,7 +187,7 @@ class Screen:
         return {
             "scenes": scenes,
             "titles": {
-                "source": stage.graph(state, "source").title if state.inside else self.source.title,
+                "source": self.source.title,
                 "destination": self.destination.title + (" after the plan" if draft.steps else ""),
             },
             "selected": list(state.view.selected),
@@ -207,16 +196,17 @@ class Screen:
                 state.marks,
                 region,
                 problem,
-                None if state.inside else stage.panes["source"].scene,
+                stage.panes["source"].scene,
+                stage.shown(state, "source").origin,
             ),
             "plan": {
                 **plan_shown(draft, len(undone(state)), self.destination.history, state.applied),
                 "same": self.same,
             },
             "status": status,
-            "outline": outline_shown(stage.tree(state, "source"), state.view.rows),
+            "outline": outline_shown(stage.tree(state, "source", state.view.rows), state.view.rows),
             "look": look_shown(state),
-            "views": {"back": len(state.view.back), "forward": len(state.view.forward), "saved": list(state.saved)},
+            "views": {"back": len(state.view.back), "forward": len(state.view.forward), "saved": list(state.views)},
             "theme": "auto",
         }
 
@@ -237,9 +227,22 @@ class Screen:
         return to_svg(scene, selected=selected, boundary=boundary, title=shown["titles"][pane])
 
     def svg_of(self, unfolded: frozenset[str]) -> str:
-        """Returns a static picture with just these scopes open; the screen stays as it is."""
-        tree = self._stage.tree_of(self.state, self.source.snapshot)
+        """Returns a static picture with just these scopes, series and calls open; the screen stays as it is."""
+        tree = self.tree_of(unfolded)
         return static_picture(tree, unfolded, self.direction, pinned(tree, self.source.opened.ends))
+
+    @property
+    def whole(self) -> Graph:
+        """All ops of the source at any depth of calls, as far as there is room."""
+        return self._stage.calls_of(self.source.snapshot).listed.graph
+
+    def expanded(self, unfolded: frozenset[str]) -> Expanded:
+        """Returns the graph of the source with the calls unfolded that are among these fold keys."""
+        return self._stage.expanded(self.source, unfolded)
+
+    def tree_of(self, unfolded: frozenset[str]) -> Tree:
+        """Returns the tree of the source with the calls unfolded that are among these fold keys."""
+        return self._stage.tree_of(self.state, self.expanded(unfolded))
 
     def describe(self) -> str:
         """Returns the state in a few lines of text."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..graph.graph import Graph
+from ..graph.graph import Graph, Ints
 from ..graph.names import under
 from ..graph.selection import Selection
 from ..plan.calls import step_text
@@ -15,6 +16,7 @@ from ..plan.effect import Effect
 from ..plan.plan import Plan
 from ..plan.policies import policies
 from ..plan.steps import CopyStep
+from ..view.item import Item
 from ..view.scene import Scene
 from ..view.tree import Tree
 from ..words import counted
@@ -43,8 +45,18 @@ def boundary_shown(
     region: Selection | None,
     problem: str,
     scene: Scene | None,
+    origin: Ints,
 ) -> dict[str, Any]:
-    """Returns the boundary that is marked: its tensors, the size of the region, the leaks, and which boxes hold it."""
+    """Returns the boundary that is marked: its tensors, the size of the region, the leaks, and which boxes hold it.
+
+    Args:
+        graph: the snapshot.
+        marks: the tensors.
+        region: the ops between them, where there are any.
+        problem: why there are none.
+        scene: the picture; None where it shows something else.
+        origin: for each op of the picture the op of the snapshot that it is, or that it is inside of.
+    """
     shown: dict[str, Any] = {
         "inputs": [tensor_row(graph, t) for t in marks.inputs],
         "outputs": [tensor_row(graph, t) for t in marks.outputs],
@@ -59,7 +71,7 @@ def boundary_shown(
         ]
         shown["variables"] = len(crossing.variables)
         if scene is not None:
-            at = scene.boxes_of(region.mask)
+            at = scene.boxes_of(np.flatnonzero(region.mask[origin]))
             boxes, counts = np.unique(at[at >= 0], return_counts=True)
             shown["boxes"] = {scene.boxes[b].name: int(n) for b, n in zip(boxes.tolist(), counts.tolist(), strict=True)}
     return shown
@@ -149,12 +161,11 @@ def plan_shown(plan: Plan, redo: int, history: Sequence[Any], applied: str) -> d
 
 
 def look_shown(state: State) -> dict[str, Any]:
-    """Returns how the picture is looked at: what is put away, the colours, and which functions are open."""
+    """Returns how the picture is looked at: what is put away, and the colours."""
     filters, paint = state.filters, state.paint
     return {
         "shown": sorted(filters.shown), "hidden": sorted(filters.hidden), "training": filters.training, "by": paint.by,
         "name": paint.name, "faded": list(state.faded), "budget": state.budget,
-        "inside": [opened.function for opened in state.inside],
     }  # fmt: skip
 
 
@@ -167,7 +178,7 @@ def outline_shown(tree: Tree, opened: Set[str]) -> dict[str, Any]:
         here = bool(item.keys) and any(key in opened for key in (item.name, *item.keys))
         rows.append(
             {
-                "name": item.name, "label": item.label, "kind": item.kind, "count": len(tree.ops_of(item)),
+                "name": item.name, "label": item.label, "kind": item.kind, "count": _count(tree, item),
                 "depth": depth, "open": here,
             }
         )  # fmt: skip
@@ -176,19 +187,30 @@ def outline_shown(tree: Tree, opened: Set[str]) -> dict[str, Any]:
     return {"rows": rows}
 
 
-def hits_shown(graph: Graph, ops: list[int], scene: Scene | None) -> dict[str, Any]:
+def _count(tree: Tree, item: Item) -> int:
+    """The ops in an item; of a call, those of the functions that it calls."""
+    call = tree.call(item)
+    return len(tree.ops_of(item)) if call is None else call.count(tree.graph)
+
+
+def hits_shown(
+    graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[Any] | None = None
+) -> dict[str, Any]:
     """Returns the first hits of a search, each with the box that shows or holds it.
 
     Args:
         graph: the snapshot.
         ops: numbers of the ops that were found, best first.
         scene: the picture; None where there is none.
+        spots: where each of them, or the call it is inside of, is in the graph of the picture, -1 for nowhere; None
+            where the picture is of this graph.
 
     Returns:
         ``hits``, how many there are in ``total``, and in ``boxes`` how many each box shows or holds.
     """
-    found = np.asarray(ops, np.int64)
-    at = np.full(len(ops), -1, np.int32) if scene is None else scene.boxes_of(found)
+    at, spots = np.full(len(ops), -1, np.int32), np.asarray(ops, np.int64) if spots is None else spots
+    if scene is not None:
+        at[spots >= 0] = scene.boxes_of(spots[spots >= 0])
     first = [
         {
             "name": graph.names[op], "label": graph.names[op].rpartition("/")[2], "op": graph.types[op],

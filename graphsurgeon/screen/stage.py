@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from ..errors import SelectionError
+from ..graph.calls import Calls, Expanded
 from ..graph.graph import Graph
-from ..graph.layers import NO_LAYERS, Layers, scopes_of
+from ..graph.layers import Layers, scopes_of
 from ..graph.selection import Selection
 from ..plan.plan import Plan
 from ..plan.steps import CopyStep
@@ -26,7 +27,7 @@ from .state import State
 from .subject import Facts, Subject
 
 _TREES = 6
-"""So many trees are kept: of the two panes, before and after the plan, and of functions looked into."""
+"""So many trees are kept: of the two panes, before and after the plan, with calls folded and unfolded."""
 
 
 class Stage:
@@ -43,6 +44,7 @@ class Stage:
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()
         self._trees: deque[Tree] = deque(maxlen=_TREES)
+        self._calls: deque[Calls] = deque(maxlen=_TREES)
         self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
 
     @property
@@ -55,34 +57,66 @@ class Stage:
         return self.source if pane == "source" else self.destination
 
     def graph(self, state: State, pane: str) -> Graph:
-        """Returns what a pane shows: the source, or a function that is looked into; the destination after the plan."""
+        """Returns what a pane shows: the source; the destination after the plan.
+
+        Its calls are ops here, whatever is unfolded: it is what plans are made of.
+        """
         if pane == "source":
-            return state.inside[-1].graph if state.inside else self.source.snapshot
+            return self.source.snapshot
         return self.draft(state).after()
 
-    def layers(self, state: State, graph: Graph) -> Layers:
-        """Returns the Keras layers of a graph that is shown; a function that is looked into has none."""
-        if state.inside and graph is state.inside[-1].graph:
-            return NO_LAYERS
+    def layers(self, graph: Graph) -> Layers:
+        """Returns the Keras layers of a graph that is shown."""
         return (self.source if graph.owner is self.source.snapshot.owner else self.destination).layers
 
-    def tree(self, state: State, pane: str) -> Tree:
-        """Returns the tree of what a pane shows."""
-        return self.tree_of(state, self.graph(state, pane))
+    def calls(self, state: State, pane: str) -> Calls:
+        """Returns the calls of what a pane shows."""
+        return self.calls_of(self.graph(state, pane))
 
-    def tree_of(self, state: State, graph: Graph) -> Tree:
+    def calls_of(self, graph: Graph) -> Calls:
+        """Returns the calls of a graph; those of the last few graphs are kept, with all that has been unfolded."""
+        calls = next((c for c in self._calls if c.base is graph), None)
+        if calls is None:
+            calls = Calls(graph, self.facts.body)
+            self._calls.appendleft(calls)
+        return calls
+
+    def shown(self, state: State, pane: str, also: Iterable[str] = ()) -> Expanded:
+        """Returns what a pane shows with the calls unfolded that are open in it.
+
+        Args:
+            state: what is shown.
+            pane: source or destination.
+            also: fold keys of more calls.
+        """
+        return self.calls(state, pane).expanded(_scopes({*self.unfolded(state, pane), *also}))
+
+    def expanded(self, subject: Subject, keys: Iterable[str] = ()) -> Expanded:
+        """Returns the graph of an editor with the calls unfolded that are among fold keys."""
+        return self.calls_of(subject.snapshot).expanded(_scopes(keys))
+
+    def tree(self, state: State, pane: str, also: Iterable[str] = ()) -> Tree:
+        """Returns the tree of what a pane shows, with the calls unfolded that are open in it, and others."""
+        return self.tree_of(state, self.shown(state, pane, also))
+
+    def outer(self, state: State, pane: str) -> Tree:
+        """Returns the tree of what a pane shows with all calls folded: its ops are those of the graph."""
+        return self.tree_of(state, self.calls(state, pane).expanded(()))
+
+    def tree_of(self, state: State, shown: Expanded) -> Tree:
         """Returns the tree of a graph under the filters of a state; the last few are kept."""
-        tree = next((t for t in self._trees if t.graph is graph and t.filters == state.filters), None)
+        tree = next((t for t in self._trees if t.graph is shown.graph and t.filters == state.filters), None)
         if tree is None:
-            known = scopes_of(graph, self.layers(state, graph))
+            graph = shown.parts[0].graph
+            known = scopes_of(graph, self.layers(graph))
             classes = {scope: layer.class_name for scope, (layer, _) in known.items()}
-            tree = Tree(graph, state.filters, classes)
+            tree = Tree(shown.graph, state.filters, classes, shown)
             self._trees.appendleft(tree)
         return tree
 
     def ends(self, state: State, pane: str) -> Known:
         """Returns the inputs and outputs that have boxes of their own in a pane."""
-        return ((), ()) if state.inside and pane == "source" else self.subject(pane).opened.ends
+        return self.subject(pane).opened.ends
 
     def draft(self, state: State) -> Plan:
         """Returns the plan being made, over the graphs as they are now: `settled` keeps it."""
@@ -112,13 +146,13 @@ class Stage:
     def selection(self, state: State) -> Selection:
         """Returns the ops of all selected boxes; the region, where a boundary is marked and nothing is selected.
 
-        While the inside of a function is shown: what is selected in the graph around, for names mean other ops inside.
+        What is inside an unfolded call is not an op of the graph: it counts for nothing here.
         """
-        selected = state.inside[0].around.selected if state.inside else state.view.selected
+        selected = state.view.selected
         region = self.region(state)[0]
         if not selected and region is not None:
             return region
-        return selection_of(self.tree_of(state, self.source.snapshot), selected)
+        return selection_of(self.tree_of(state, self.expanded(self.source)), selected)
 
     def settled(self, state: State) -> State:
         """Returns the state with what follows from it and the graphs: the plan as it is now, and first pictures."""
@@ -155,19 +189,18 @@ class Stage:
             LayoutError: there would be too many boxes, or no layout ends in time.
         """
         tree, draft = self.tree(state, pane), self.draft(state)
-        inside = bool(state.inside) and pane == "source"
-        marks = dict(draft.preview().marks) if pane == "destination" else {}
-        for name in () if inside else self.subject(pane).orphans:
-            marks.setdefault(tree.graph.index[name], "orphan")
-        if pane == "source" and self.same and not inside:
+        marks, graph = dict(draft.preview().marks) if pane == "destination" else {}, self.graph(state, pane)
+        for name in self.subject(pane).orphans:
+            marks.setdefault(graph.index[name], "orphan")
+        if pane == "source" and self.same:
             marks |= dict.fromkeys(draft.effect.removed, "removed")
+        marks = self.shown(state, pane).spread(marks)
         here = self.panes[pane]
         here.draw(
             tree, self.unfolded(state, pane), marks, state.direction, self.ends(state, pane), state.budget, most,
             self.stop.is_set,
         )  # fmt: skip
-        own = pane == "source" and not (inside and state.paint.by == "values")  # numbers are of the graph outside
-        return here.coloured(tree, state.paint if own else Paint(), state.faded)
+        return here.coloured(tree, state.paint if pane == "source" else Paint(), state.faded)
 
     def forget(self, pane: str) -> None:
         """Lets go of what was laid out in a pane that shows nothing now."""
@@ -190,6 +223,11 @@ class Stage:
         scene = self.draw(state, pane, max(state.budget, len(boxes)))
         degraded = scene["stats"].get("degraded")
         return state.saying(counted(len(scene["boxes"]), "boxes") + (f" · {degraded}" if degraded else ""))
+
+
+def _scopes(keys: Iterable[str]) -> list[str]:
+    """The scopes among fold keys."""
+    return [key.removesuffix("+").rstrip("/") for key in keys if not key.startswith("~")]
 
 
 def _moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:

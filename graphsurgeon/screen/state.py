@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..graph.graph import Graph
 from ..plan.plan import Plan
 from ..view.helpers import Filters
 from ..view.paint import Paint
@@ -27,7 +26,7 @@ class Place:
 
 @dataclass(frozen=True)
 class View:
-    """How the source pane shows one graph; all of it counts in that graph alone.
+    """How the source pane shows its graph.
 
     Args:
         unfolded: fold keys that are open; None: those of a first picture.
@@ -48,15 +47,6 @@ class View:
         return Place(self.unfolded or frozenset(), self.selected)
 
 
-@dataclass(frozen=True, eq=False)
-class Inside:
-    """A function that is looked into: its name, its body, and the view of the graph around, to come back to."""
-
-    function: str
-    graph: Graph
-    around: View
-
-
 @dataclass(frozen=True)
 class Status:
     """The status line: a text, and info, warn or error."""
@@ -71,8 +61,7 @@ class State:
 
     Args:
         view: the source pane.
-        inside: the functions that are open in it, the innermost last.
-        views: saved views by name, of the graph under ``""``, of each function under its name.
+        views: saved views by name.
         after: fold keys that are open in the destination pane; None: those of a first picture.
         copies: scopes of copies that the destination pane has been opened for.
         marks: the boundary.
@@ -86,8 +75,7 @@ class State:
     """
 
     view: View = View()
-    inside: tuple[Inside, ...] = ()
-    views: Mapping[str, Mapping[str, Place]] = field(default_factory=dict)
+    views: Mapping[str, Place] = field(default_factory=dict)
     after: frozenset[str] | None = None
     copies: frozenset[str] = frozenset()
     marks: Marks = field(default_factory=Marks)
@@ -100,16 +88,6 @@ class State:
     paint: Paint = field(default_factory=Paint)
     faded: tuple[str, ...] = ()
     budget: int = BUDGET
-
-    @property
-    def function(self) -> str:
-        """The function whose body is shown; empty for the graph itself."""
-        return self.inside[-1].function if self.inside else ""
-
-    @property
-    def saved(self) -> Mapping[str, Place]:
-        """The saved views of what is shown."""
-        return self.views.get(self.function, {})
 
     def but(self, **changes: Any) -> State:
         """Returns the state with some parts changed."""

@@ -24,9 +24,6 @@ class Facts(Protocol):
     def constant_value(self, node: Any, most: int = ...) -> Any:
         """The array in a constant; None where there is none, or it is larger than `most` bytes."""
 
-    def called_functions(self, graph: Graph, op: int) -> list[str]:
-        """Names of the functions that an op calls."""
-
     def body(self, graph: Graph, function: str, op: int) -> Graph:
         """The body of a function that an op calls, as a snapshot."""
 

@@ -66,8 +66,7 @@ class Verb:
         args: its arguments, as the method has them.
         gesture: what the mouse does for it; empty where nothing does.
         key: what is pressed for it, as people write it; empty where nothing is.
-        looks: it changes no graph and no plan: it may be done while a cell of the notebook runs, and inside a function.
-        outside: the names it is given are of the graph around a function, never of its inside.
+        looks: it changes no graph and no plan: it may be done while a cell of the notebook runs.
         answers: the TypeScript type of its result; empty where it has none.
     """
 
@@ -77,7 +76,6 @@ class Verb:
     gesture: str = ""
     key: str = ""
     looks: bool = False
-    outside: bool = False
     answers: str = ""
 
     @property
@@ -196,22 +194,17 @@ def _edit(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", an
 _ALL = (
     # what is selected and unfolded
     _look("select", "select boxes", _names, Arg("mode", MODE, "set"), gesture="click a box", key="Space"),
-    _look("unfold", "open a scope or series", _name, _pane, gesture="double click a scope", key="Enter"),
-    _look("fold", "close a scope or series", _name, _pane, gesture="double click its frame", key="Enter"),
+    _look("unfold", "open a scope, series or call", _name, _pane, gesture="double click it", key="Enter"),
+    _look("fold", "close a scope, series or call", _name, _pane, gesture="double click its frame", key="Enter"),
     _look("fold_all", "go back to the first picture", _pane, gesture="button"),
     _look("reveal", "go to a box, wherever it is folded away", _name, _pane, gesture="click a hit", key="Enter"),
     _look("outline_open", "open a row of the outline", _name, gesture="click its arrow"),
     _look("outline_close", "close a row of the outline", _name, gesture="click its arrow"),
     _look("details", "say all there is to know of a box", _name, _pane, gesture="click a box", answers="Details"),
     _look("find", "find ops that fit a query", Arg("query", TEXT), gesture="search field", key="/", answers="Found"),
-    Verb(
-        "find_like", "find and select all that looks like some boxes", (_names,), "menu", "e",
-        looks=True, outside=True, answers="Alike",
-    ),
+    _look("find_like", "find and select all that looks like some boxes", _names, gesture="menu", key="e",
+          answers="Alike"),
     _look("value", "fetch what a constant or variable holds", _name, gesture="button", answers="Numbers"),
-    _look("look_inside", "show the body of a function that an op calls", _name, Arg("function", TEXT_OR_NONE, None),
-          gesture="button"),
-    _look("leave", "go back from the body of a function", gesture="button"),
     _look("cancel", "stop a layout that takes too long", gesture="button", key="Esc"),
     # where one has been
     _look("back", "go to where the picture was before", gesture="button", key=","),

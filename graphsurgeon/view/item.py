@@ -10,10 +10,10 @@ class Item:
     """One thing that is a box when folded, and a group of other items when unfolded.
 
     Args:
-        kind: op, scope, block, series or variable.
+        kind: op, call (an op that can be unfolded), scope, block, series or variable.
         name: op name, scope path + "/", or the key of a series or block.
         label: the part of the name that is drawn.
-        op: number of the op, for op and variable; else -1.
+        op: number of the op, for op, call and variable; else -1.
         tops: scopes it holds with everything below.
         bottom: the scope whose items are shown when it is unfolded; -1 for none.
         keys: fold keys that unfold it; empty where nothing is inside.
@@ -21,7 +21,7 @@ class Item:
         alike: whether the members of a series are of one kind.
         first: number of the first op in it.
         leaf: what it is called among its siblings.
-        holds: what a fold that is not a scope says of its members.
+        holds: what a fold that is not a scope says of its members, and a call of what it calls.
     """
 
     kind: str
@@ -36,6 +36,11 @@ class Item:
     first: int = 0
     leaf: str = ""
     holds: str = ""
+
+    @property
+    def one_op(self) -> bool:
+        """Whether it stands for an op, as it is."""
+        return self.kind in ("op", "call")
 
     def flat(self) -> list[Item]:
         """Returns the ops and scopes in it, series and blocks taken apart."""

@@ -227,6 +227,9 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
     held: list[list[float]] = [[] for _ in scene.boxes]
     for name, value in paint.values.items():
         op = graph.index.get(name)
+        while op is None and "/" in name:  # what is inside a call counts for the call
+            name = name.rpartition("/")[0]
+            op = graph.index.get(name) if name == graph.call_around(f"{name}/") else None
         if op is None:
             continue
         at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.helped_box[op])

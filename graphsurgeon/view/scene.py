@@ -183,8 +183,8 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     """Returns the box of an item that is folded, with its words."""
     graph = tree.graph
     kind, label, count, outputs = item.kind, elide(item.label), len(tree.ops_of(item)), 0
-    if kind == "op":
-        sub, kin, count = _type_of(tree, item), family(graph.types[item.op]), 1
+    if item.one_op:
+        sub, kin, count = item.holds or _type_of(tree, item), family(graph.types[item.op]), 1
         known = graph.outputs(item.op)
         outputs = len(known) if known is not None else _outputs_used(graph, item.op)
     elif kind == "variable":
@@ -192,9 +192,9 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     elif kind == "series" and item.alike:
         alike = item.units()
         one = alike[0]
-        of = graph.types[one.op] if one.kind == "op" else counted(len(tree.ops_of(one)), "ops")
+        of = graph.types[one.op] if one.one_op else counted(len(tree.ops_of(one)), "ops")
         sub = item.holds or f"{of} ×{len(alike):,}"
-        kin = family(graph.types[one.op]) if one.kind == "op" else "scope"
+        kin = family(graph.types[one.op]) if one.one_op else "scope"
     elif kind == "series":
         sub, kin = item.holds or _holding(tree, item), "scope"
     elif kind == "block":  # drawn as the scope that its names mean

@@ -48,7 +48,7 @@ def size_of(box: Box) -> tuple[float, float]:
     """Returns width and height of a box, px: as wide as its words need."""
     sub, hidden = second_line(box)
     second = width(sub, SUB) + (width(hidden, SUB) + 10 if hidden else 0)
-    sign = 12 if box.kind in ("scope", "series", "variable") else 0
+    sign = 12 if box.kind in ("call", "scope", "series", "variable") else 0
     lines = box.lines
     words = max(*(width(line, LABEL, bold=True) + sign for line in lines), second)
     return math.ceil(max(64.0, words + 2 * PAD)), HEIGHT + LEADING * (len(lines) - 1)

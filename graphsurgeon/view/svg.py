@@ -234,8 +234,8 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> st
         out.append(_rect(x - 4, y - 4, w + 8, h + 8, radius + 4, fill="none", stroke=SELECTED, stroke_width="3"))
     if b["state"] == "conflict":
         out.append(_rect(x - 3, y - 3, w + 6, h + 6, radius + 3, fill="none", stroke=colour))
-    if b["kind"] == "series":
-        out.extend(_rect(x + k, y + k, w, h, radius, fill=PAPER, stroke=ink.line) for k in (5, 2.5))
+    for k in {"series": (5, 2.5), "call": (2.5,)}.get(b["kind"], ()):
+        out.append(_rect(x + k, y + k, w, h, radius, fill=PAPER, stroke=ink.line))
     wide = "1.6" if b["state"] else "1.1"
     out.append(_rect(x, y, w, h, radius, fill=ink.fill, stroke=colour, stroke_width=wide, stroke_dasharray=dash))
     if in_region:
@@ -349,7 +349,8 @@ def _holder(scene: Mapping[str, Any], op: str) -> Mapping[str, Any] | None:
         name = box["name"]
         if name == op:
             return dict(box)
-        if box["kind"] == "scope" and op.startswith(name) and (best is None or len(name) > len(best["name"])):
+        lead = {"scope": name, "call": f"{name}/"}.get(box["kind"])
+        if lead and op.startswith(lead) and (best is None or len(name) > len(best["name"])):
             best = dict(box)
     return best
 

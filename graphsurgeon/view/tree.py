@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..graph.calls import Call, Expanded
 from ..graph.graph import Graph, Ints, Mask
+from ..words import counted
 from . import series
 from .helpers import SMALL, TRAINING, VARIABLES, Filters, Helpers, filtered
 from .item import Item
@@ -28,6 +30,7 @@ class Tree:
         graph: the snapshot.
         filters: what a person has put away or called back.
         layers: name scopes that are exactly one call of a Keras layer, with a slash at the end -> the layer's class.
+        calls: where the graph has been unfolded from: its calls are boxes that open, and frames.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
@@ -38,6 +41,7 @@ class Tree:
     graph: Graph
     filters: Filters = field(default_factory=Filters)
     layers: Mapping[str, str] = field(default_factory=dict)
+    calls: Expanded | None = None
     _made: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
 
     @cached_property
@@ -114,7 +118,7 @@ class Tree:
         """Returns the ops an item stands for; without helpers an op that owns a scope is the op alone."""
         parts = []
         for one in item.flat():
-            if one.kind == "op" and not (helpers and one.tops):
+            if one.one_op and not (helpers and one.tops):
                 parts.append(np.array([one.op], np.int32))
             else:
                 parts.extend(self.ops_below(top) for top in one.tops)
@@ -171,13 +175,41 @@ class Tree:
         for op in scopes.ops[scope]:
             if everything or shown[op]:
                 leaf = graph.names[op].rpartition("/")[2]
-                kind = "variable" if graph.types[op] in VARIABLES else "op"
-                items.append(Item(kind, graph.names[op], leaf, op, first=op, leaf=leaf))
+                if graph.types[op] in VARIABLES:
+                    items.append(Item("variable", graph.names[op], leaf, op, first=op, leaf=leaf))
+                else:
+                    items.append(self._op(op, leaf, leaf))
         for child in scopes.children[scope]:
-            if everything or self.core[child] or (bare and self.drawable[child]):
+            opened = scopes.names[child] in self._frames
+            if everything or opened or self.core[child] or (bare and self.drawable[child]):
                 items.append(self._scope(child))
         items.sort(key=lambda item: item.first)
         return items
+
+    @cached_property
+    def _frames(self) -> Mapping[str, str]:
+        """The scopes of unfolded functions, and what they are: each has a frame of its own."""
+        return self.calls.said if self.calls is not None else {}
+
+    @cached_property
+    def folded(self) -> Mapping[int, Call]:
+        """The calls that are not unfolded, by the number of the op."""
+        return self.calls.folded if self.calls is not None else {}
+
+    def call(self, item: Item) -> Call | None:
+        """Returns the call that an item is; None where it is none, or is unfolded."""
+        return self.folded.get(item.op) if item.one_op else None
+
+    def _op(self, op: int, label: str, leaf: str, tops: tuple[int, ...] = ()) -> Item:
+        """Returns the item of an op, which opens where it is a call."""
+        call = self.folded.get(op)
+        name = self.graph.names[op]
+        if call is None:
+            return Item("op", name, label, op, tops, first=op, leaf=leaf)
+        inner = counted(call.count(self.graph), "ops")
+        words = f"{call.words}, {inner}" if call.functions and call.plain else f"{self.graph.types[op]} · {call.words}"
+        kind, keys = ("call", (f"{call.scope}/",)) if call.functions else ("op", ())
+        return Item(kind, name, label, op, tops, keys=keys, first=op, leaf=leaf, holds=words)
 
     def _scope(self, top: int) -> Item:
         """Returns the item of a scope; scopes with one thing in them are drawn together with it."""
@@ -186,22 +218,26 @@ class Tree:
         above = len(scopes.names[int(scopes.parents[top])]) + 1 if scopes.parents[top] > 0 else 0
         leaf = scopes.names[top][above:]
         kind = self.helpers.kind
+        said = self._frames.get(scopes.names[top])
+        if said is not None:
+            label = f"{leaf} · {said}"
+            return Item("scope", keys[0], label, -1, (top,), top, tuple(keys), first=first, leaf=leaf)
         own = graph.index.get(scopes.names[top], -1)
         if own >= 0 and graph.types[own] in VARIABLES and (core[top] == 0 or "variables" in self.filters.shown):
             return Item("variable", graph.names[own], leaf, own, (top,), top, tuple(keys), first=first, leaf=leaf)
         if core[top] == 0:
             if scopes.counts[top] == 1:
                 op = int(self.ops_below(top)[0])
-                return Item("op", graph.names[op], graph.names[op][above:], op, (top,), first=first, leaf=leaf)
+                return replace(self._op(op, graph.names[op][above:], leaf, (top,)), first=first)
             return Item("scope", keys[0], leaf, -1, (top,), top, tuple(keys), first=first, leaf=leaf)
         if core[top] == 1:
             ops = self.ops_below(top)
             op = int(ops[kind[ops] == 0][0])
-            return Item("op", graph.names[op], graph.names[op][above:], op, (top,), first=first, leaf=leaf)
+            return replace(self._op(op, graph.names[op][above:], leaf, (top,)), first=first)
         while True:
             direct = any(kind[op] == 0 for op in scopes.ops[at])
             busy = [c for c in scopes.children[at] if core[c]]
-            if direct or len(busy) != 1:
+            if direct or len(busy) != 1 or scopes.names[busy[0]] in self._frames:
                 break
             at = busy[0]
             keys.append(scopes.names[at] + "/")

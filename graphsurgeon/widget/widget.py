@@ -147,7 +147,6 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     def _done(self, request: Request) -> dict[str, Any]:
         try:
             with self._screen.turn():
-                self._screen.guard(request.verb)
                 return answer(request.id, getattr(self._screen, request.verb)(**request.args))
         except Exception as error:
             return self._refusal(request.id, error, request.verb)

@@ -92,6 +92,21 @@ def test_each_op_says_where_it_comes_from():
     assert found.places[0].tolist() == [0, -1, 3, 4]
 
 
+def test_what_is_listed_has_the_calls_too():
+    found = calls(OPS, twice=TWICE, once=ONCE)
+    assert found.listed.graph.names == [
+        "x", "call/half", "call/inner/op", "call/inner", "call", "y", "other/op", "other",
+    ]  # fmt: skip
+    folded, half = found.expanded([]), found.expanded(["call"])
+    at = [folded.graph.names[i] for i in found.listed.seen_in(folded).tolist()]
+    assert at == ["x", "call", "call", "call", "call", "y", "other", "other"]
+    spots = found.listed.seen_in(half).tolist()
+    assert [half.graph.names[i] if i >= 0 else "" for i in spots] == [
+        "x", "call/half", "call/inner", "call/inner", "", "y", "other", "other",
+    ]  # fmt: skip
+    assert calls([("x", "Placeholder", [])]).listed.graph.names == ["x"]
+
+
 def test_callers_are_found_at_any_depth():
     found = calls(OPS, twice=TWICE, once=ONCE)
     assert found.callers("once") == ["other", "call/inner"]
@@ -103,13 +118,23 @@ def test_a_function_that_calls_itself_is_not_unfolded_twice():
     itself = function("a", [("again", "itself", ["a"])], ["again"])
     found = calls([("x", "Placeholder", []), ("call", "itself", ["x"])], itself=itself)
     assert rows(found.everything().graph) == {"x": [], "call/again": ["x"]}
-    part, call = found.find("call/again")
-    assert call.around == ("itself",)
+    assert found.find("call/again")[1].around == ("itself",)
     wrong = "reveal('call/again/x'): 'call/again' calls function 'itself', which it is inside of: without end"
     with refuses(SelectionError, wrong, "one level up"):
         found.to("call/again/x")
     with refuses(SelectionError, "unfold('call/again'): 'call/again' calls function 'itself'", "one level up"):
-        found.check(part, call.op, "unfold('call/again')")
+        found.refuse("call/again", "unfold('call/again')")
+    found.refuse("call", "unfold('call')")
+    found.refuse("nothing", "unfold('nothing')")
+
+
+def test_a_function_without_ops_stays_a_call():
+    same = function("a", [], ["a"])
+    found = calls([("x", "Placeholder", []), ("call", "same", ["x"])], same=same)
+    assert found.expanded(["call"]).graph is found.base
+    wrong = "unfold('call'): the function that 'call' calls has no ops: it hands on what it is given"
+    with refuses(SelectionError, wrong, "what reads the call"):
+        found.refuse("call", "unfold('call')")
 
 
 def test_a_function_that_is_not_there_says_so():
@@ -129,9 +154,8 @@ def test_a_function_that_is_not_there_says_so():
     assert [one.function for one in called_by(graph.nodes[0])] == ["gone"]
     found = Calls(graph, body)
     assert found.expanded(["call"]).graph is graph
-    part, call = found.find("call")
     with refuses(SelectionError, "unfold('call'): function 'gone', which 'call' calls, is not in the graph", "Open"):
-        found.check(part, call.op, "unfold('call')")
+        found.refuse("call", "unfold('call')")
 
 
 def test_the_way_to_a_name():
@@ -162,9 +186,9 @@ def test_functions_that_call_functions_twice_are_unfolded_as_far_as_there_is_roo
 
 
 def test_a_call_that_reads_itself_ends():
-    odd = function("a", [], ["a"])
+    odd = function("a", [("op", "NoOp", [])], ["a"])
     found = calls([("call", "odd", ["call"]), ("y", "Neg", ["call"])], odd=odd).expanded(["call"])
-    assert rows(found.graph) == {"y": []}
+    assert rows(found.graph) == {"call/op": [], "y": []}
 
 
 @st.composite
@@ -182,7 +206,7 @@ def programs(draw: st.DrawFn) -> tuple[list[tuple[str, str, list[str]]], dict[st
 
     functions: dict[str, Definition] = {}
     for name in ("f2", "f1", "f0"):
-        made = ops(["a", "b"], list(functions), draw(st.integers(0, 3)))
+        made = ops(["a", "b"], list(functions), draw(st.integers(1, 3)))
         ends = ["a", "b", *(op[0] for op in made)]
         functions[name] = Definition(
             ["a", "b"], [PlainNode(*op) for op in made], [draw(st.sampled_from(ends)) for _ in range(2)]

@@ -26,7 +26,7 @@ def test_unfold_and_fold():
     screen.unfold(closed)
     screen.fold_all()
     assert screen.unfolded == first
-    with refuses(SelectionError, "unfold('nothing/'): there is no scope, series or block of that name"):
+    with refuses(SelectionError, "unfold('nothing/'): there is no scope, series, block or call of that name"):
         screen.unfold("nothing/")
     with refuses(SelectionError, "unfold('loss')"):
         screen.unfold("loss")
@@ -36,7 +36,7 @@ def test_a_graph_without_any_scope():
     ed = gs.open(tf.Graph())
     screen = ed.screen
     assert traits(screen)["scenes"]["source"]["boxes"] == []
-    with refuses(SelectionError, "there is no scope, series or block of that name"):
+    with refuses(SelectionError, "there is no scope, series, block or call of that name"):
         screen.unfold("a/")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -15,11 +14,13 @@ import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SelectionError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.screen import pane
-from graphsurgeon.screen.verbs import VERBS
+from graphsurgeon.screen.screen import Screen
+from graphsurgeon.tf.open.written import written
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.wasm import LayoutCancelled, cancelled_error
 from tests.graphs import model
 from tests.refusal import refuses
+from tests.widget.subject import PlainFacts, PlainSubject
 
 tf1 = tf.compat.v1
 
@@ -62,8 +63,7 @@ def test_depth_opens_and_folds():
 def test_more_boxes_than_read_well_are_refused_with_an_offer():
     scopes = [f"s{chr(97 + i // 26)}{chr(97 + i % 26)}q" for i in range(40)]
     graph = Graph.of([(f"{scope}/o{k}z", f"T{k}", []) for scope in scopes for k in range(7)])
-    screen = gs.open(tf.Graph()).screen
-    screen.enter("f", graph)
+    screen = Screen(PlainSubject(graph), facts=PlainFacts())
     screen.set_depth(0)
     before = len(scene(screen)["boxes"])
     with refuses(LayoutError, "a picture of 280 boxes: 200 boxes read well, and this is 80 more", "set_budget(400)"):
@@ -79,8 +79,7 @@ def test_more_boxes_than_read_well_are_refused_with_an_offer():
 
 def test_what_is_refused_is_not_laid_out(monkeypatch):
     graph = Graph.of([(f"s{chr(97 + i)}/o{k}z", f"T{k}", []) for i in range(26) for k in range(9)])
-    screen = gs.open(tf.Graph()).screen
-    screen.enter("f", graph)
+    screen = Screen(PlainSubject(graph), facts=PlainFacts())
     screen.set_depth(0)
     laid_out = []
     monkeypatch.setattr(pane, "place", lambda *given, **named: laid_out.append(given) or place(*given, **named))
@@ -195,70 +194,170 @@ def called():
     return gs.open(graph)
 
 
-def test_a_call_is_looked_into_and_left():
+def call_of(ed, kind="PartitionedCall"):
+    return next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if t.endswith(kind))
+
+
+def boxes(screen):
+    return {b["name"]: (b["kind"], b["sub"]) for b in scene(screen)["boxes"]}
+
+
+def test_a_call_unfolds_in_place_and_folds_again():
     ed = called()
-    screen = ed.screen
-    call = next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if "PartitionedCall" in t)
-    (function,) = screen.details(call)["functions"]
-    screen.look_inside(call)
-    assert {"a", "Relu", "mul"} <= names(screen)
-    assert screen.traits()["look"]["inside"] == [function]
-    assert screen.traits()["titles"]["source"] == f"{function} of graph"
-    assert screen.details("Relu")["inputs"][0]["tensor"] == "a:0"
-    assert [h["name"] for h in screen.find("Relu")["hits"]] == ["Relu"]
-    screen.leave()
-    assert call in names(screen)
-    ed.paint(dict.fromkeys(ed.snapshot.names, 1.0), "ms")  # numbers of the graph outside say nothing inside
-    screen.look_inside(call)
-    assert scene(screen)["legend"]["by"] == "family"
-    screen.leave()
-    assert scene(screen)["legend"]["by"] == "values"
-    with refuses(SelectionError, "leave(): no function is open", "look_inside(name)"):
-        screen.leave()
-    wrong = "look_inside('x'): an op of type Placeholder calls no function of the graph"
-    with refuses(SelectionError, wrong, "Select a call op"):
-        screen.look_inside("x")
+    screen, call = ed.screen, call_of(ed)
+    assert boxes(screen)[call] == ("call", "call of twice, 4 ops")
+    before = scene(screen)
+    screen.unfold(call)
+    assert {f"{call}/Relu", f"{call}/mul", "x", "y"} <= names(screen)
+    assert call not in names(screen)
+    assert f"{call} · call of twice" in [g["label"] for g in scene(screen)["groups"]]
+    edges = {(e["from"], e["to"]) for e in scene(screen)["edges"]}
+    ids = {b["name"]: b["id"] for b in scene(screen)["boxes"]}
+    assert (ids["x"], ids[f"{call}/Relu"]) in edges
+    relu = screen.details(f"{call}/Relu")
+    assert dict(relu["rows"])["function"].endswith(f", called by {call}")
+    assert (relu["inputs"][0]["tensor"], relu["python"]) == ("x:0", "")
+    assert relu["outputs"] == [{"tensor": f"{call}/Relu:0", "text": "float32 (4,)"}]
+    assert screen.details(f"{call}/")["python"] == ""
+    screen.fold(f"{call}/")
+    assert scene(screen)["boxes"] == before["boxes"]
+    screen.back()
+    assert f"{call}/Relu" in names(screen)
+    assert f"{call}/Relu" in ed.to_svg(unfolded=[f"{call}/"])
+    assert f"{call}/Relu" not in ed.to_svg(unfolded=[])
+    assert "Relu" in ed.to_dot(unfolded=[f"{call}/"]).source
 
 
-def test_inside_a_function_selects_places_and_rows_are_its_own():
+def test_search_reveal_and_outline_reach_into_calls():
+    ed = called()
+    screen, call = ed.screen, call_of(ed)
+    (hit,) = screen.find("Relu")["hits"]
+    assert (hit["name"], hit["inside"]) == (f"{call}/Relu", call)
+    assert screen.find("Relu")["boxes"] == {call: 1}
+    assert ed.find("Relu") == [f"{call}/Relu"]
+    assert f"{call}/Relu" not in names(screen)
+    screen.outline_open(call)
+    rows = {row["name"]: row for row in screen.traits()["outline"]["rows"]}
+    assert (rows[f"{call}/"]["open"], f"{call}/Relu" in rows) == (True, True)
+    assert f"{call}/Relu" not in names(screen)  # the outline opens by itself
+    screen.outline_close(f"{call}/")
+    rows = {row["name"]: row for row in screen.traits()["outline"]["rows"]}
+    assert (rows[call]["open"], rows[call]["count"]) == (False, 4)
+    screen.reveal(f"{call}/Relu")
+    assert f"{call}/Relu" in names(screen)
+    screen.reveal(call)
+    assert screen.traits()["selected"] == [f"{call}/"]
+    screen.reveal(f"{call}/Relu")
+    assert screen.traits()["selected"] == [f"{call}/Relu"]
+    assert screen.find("Relu")["boxes"] == {f"{call}/Relu": 1}
+
+
+def test_calls_in_calls_loops_and_a_function_called_twice():
     graph = tf.Graph()
 
     @tf.function
-    def twice(a):
-        with tf.name_scope("deep"):
-            b = tf.nn.relu(a) * 2.0
-        return tf.nn.relu(b, name="same")
+    def inner(a):
+        return tf.exp(a, name="deep")
+
+    @tf.function
+    def outer(a):
+        return inner(a) + inner(a + 1.0)
 
     with graph.as_default():
-        x = tf1.placeholder(tf.float32, [4], name="x")
-        tf.identity(twice(x), name="same")
-        with tf.name_scope("deep"):
-            tf.identity(tf.tanh(x, name="x"), name="y")
+        tf.identity(outer(tf1.placeholder(tf.float32, [4], name="x")), name="y")
+        tf.while_loop(lambda i: i < 3, lambda i: tf.add(i, 1, name="more"), [tf.constant(0)], name="loop")
     ed = gs.open(graph)
-    screen, call = ed.screen, next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if "Call" in t)
-    screen.unfold("deep/")
-    screen.select([call])
-    screen.save_view("outside")
-    rows = screen.traits()["outline"]
-    screen.look_inside(call)
-    shown = screen.traits()
-    assert (shown["selected"], shown["views"]) == ([], {"back": 0, "forward": 0, "saved": []})
-    screen.select(["deep/", "same"])
+    screen, call = ed.screen, call_of(ed)
+    first, second = (n for n in ed.find("op:*PartitionedCall") if n.startswith(f"{call}/"))
+    assert call in ed.find("op:*PartitionedCall")
+    screen.reveal(f"{first}/deep")
+    assert {f"{first}/deep", second} <= names(screen)
+    rows = [row for row in screen.details(f"{first}/deep")["rows"] if row[0] in ("function", "also called by")]
+    assert rows[0][1].endswith(f"called by {first}")
+    assert rows[1:] == [["also called by", second]]
+    assert ["also called by", first] in screen.details(second)["rows"]
+    loop = call_of(ed, "While")
+    screen.reveal(f"{loop}/body/")
+    assert {f"{loop}/body/", f"{loop}/cond/", loop} <= names(screen) | {g["name"] for g in scene(screen)["groups"]}
+    screen.fold_all()
+    assert call in names(screen)
+
+
+def test_numbers_sizes_and_colours_reach_into_calls():
+    graph = tf.Graph()
+
+    @tf.function
+    def net(a):
+        return tf.matmul(a, tf.ones([3, 5]) * tf.constant([1.0, 2.0, 3.0, 4.0, 5.0], name="held"), name="mm")
+
+    with graph.as_default(), tf.name_scope("s"):
+        x = tf1.placeholder(tf.float32, [2, 3], name="x")
+        tf.identity(net(x), name="y")
+    ed = gs.open(graph)
+    screen, call = ed.screen, call_of(ed)
+    whole = dict(screen.details(call)["rows"])["FLOPs"]
+    rows = dict(screen.details("s/")["rows"])
+    inner = len(ed.snapshot.functions[next(iter(ed.snapshot.functions))].node_def)
+    assert rows["ops"] == f"3, and {inner} in calls"
+    assert rows["FLOPs"].split()[0] == whole
+    assert "constants and variables" in rows["holds"]
+    (hit,) = ed.find("op:MatMul")
+    screen.paint(values={hit: 2.0, f"{call}/held": 1.0}, name="ms")
+    assert {b["name"]: b["paint"]["told"] for b in scene(screen)["boxes"]}[call] == "3 ms"
+    screen.unfold(call)
+    told = {b["name"]: b["paint"]["told"] for b in scene(screen)["boxes"]}
+    assert told[hit] == "2 ms"
+    assert dict(screen.details(hit)["rows"])["FLOPs"] == "60"
+    assert int(whole) >= 60
+    with refuses(SelectionError, f"paint({{'{call}/nothing': ...}}): no op is called", f"{call}/"):
+        screen.paint(values={f"{call}/nothing": 1.0})
+
+
+def test_what_cannot_be_unfolded_says_why():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        tf.identity(tf.function(lambda a: tf.exp(a))(x), name="y")
+    proto = graph.as_graph_def()
+    (function,) = proto.library.function
+    del proto.library.function[:]
+    (node,) = [n for n in proto.node if "Call" in n.op]
+    read = written(proto)
+    screen = Screen(PlainSubject(read), facts=PlainFacts())
+    assert boxes(screen)[node.name] == ("op", "PartitionedCall · function not in the graph")
+    wrong = f"unfold({node.name!r}): function {function.signature.name!r}, which {node.name!r} calls, is not in the"
+    with refuses(SelectionError, wrong, "Open the file that holds the function too"):
+        screen.unfold(node.name)
+    with refuses(SelectionError, "unfold('x'): there is no scope, series, block or call of that name", "unfold"):
+        screen.unfold("x")
+
+
+def test_what_is_inside_a_call_is_not_operated_on_and_the_messages_say_so():
+    ed = called()
+    screen, call = ed.screen, call_of(ed)
+    screen.unfold(call)
+    screen.select([f"{call}/Relu"])
+    said = "1 op selected, inside a call: to operate on them, inline the call first"
+    assert screen.traits()["status"]["text"] == said
+    assert len(ed.selection) == 0
+    inside = f"there is no tensor '{call}/Relu:0' in graph: it is inside function"
+    with refuses(SelectionError, inside, f"plan.inline({call!r})"):
+        screen.mark_input(f"{call}/Relu:0")
+    with refuses(SelectionError, f"boundary_of_selection('{call}/Relu'): no op is called '{call}/Relu'", "inline"):
+        screen.boundary_of_selection()
+    with refuses(SelectionError, "remove", f"no op is called '{call}/Relu' in graph", f"plan.inline({call!r})"):
+        screen.remove([f"{call}/Relu"])
+    screen.select([f"{call}/"])  # the frame is the call
+    assert ed.selection.names == [call]
     assert screen.traits()["status"]["text"] == "4 ops selected"
-    assert ed.selection.names == [call]  # never an op outside that has the name of one inside
-    assert screen.details("same")["python"] == ""
-    screen.fold("deep/")
-    screen.save_view("inside")
-    screen.back()
-    assert {"deep/Relu", "deep/mul"} <= names(screen)
-    screen.show_view("inside")
-    assert "deep/" in names(screen)
-    screen.leave()
-    shown = screen.traits()
-    assert (shown["selected"], shown["views"]) == ([call], {"back": 1, "forward": 0, "saved": ["outside"]})
-    assert shown["outline"] == rows
-    screen.look_inside(call)
-    assert screen.traits()["views"]["saved"] == ["inside"]
+    screen.mark_input("x:0")
+    screen.mark_output("y:0")
+    assert screen.traits()["boundary"]["boxes"][f"{call}/Relu"] == 1
+    screen.inline([f"{call}/"])
+    assert ed.draft.effect.removed
+    assert screen.traits()["scenes"]["destination"] is not None
+    screen.apply()
+    assert f"{call}/Relu" in ed.snapshot.index
 
 
 def test_what_is_put_away_goes_from_a_scope_that_was_opened_for_a_helper_too():
@@ -281,41 +380,6 @@ def test_structure_where_nothing_is_repeated_says_so():
     legend = scene(ed.screen)["legend"]
     assert (legend["title"], legend["items"]) == ("", [])
     assert ed.screen.traits()["status"]["text"].startswith("no two scopes of this picture are alike inside")
-
-
-def test_of_several_functions_one_is_chosen():
-    ed = called()
-    loop = next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if t.endswith("While"))
-    with refuses(SelectionError, f"look_inside({loop!r}): it calls 2 functions", "Choose function="):
-        ed.screen.look_inside(loop)
-    cond = next(f for f in ed.screen.details(loop)["functions"] if "cond" in f)
-    ed.screen.look_inside(loop, cond)
-    assert any(b["sub"].startswith("Less") for b in scene(ed.screen)["boxes"])
-    ed.screen.leave()
-    with refuses(SelectionError, "look_inside(function='nothing'): ", "holds no function of that name"):
-        ed.screen.look_inside(loop, "nothing")
-    assert ed.screen.traits()["look"]["inside"] == []
-
-
-def test_inside_a_function_nothing_can_be_operated_on():
-    ed = called()
-    widget = ed.view()
-    call = next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if "PartitionedCall" in t)
-    assert widget.simulate("look_inside", name=call)["ok"]
-    refused = []
-    for verb in VERBS:
-        with suppress(SelectionError):
-            ed.screen.guard(verb)
-            continue
-        refused.append(verb)
-    assert {"mark_input", "copy", "connect", "remove", "apply", "undo"} <= set(refused)
-    assert not {"select", "unfold", "find", "details", "leave", "paint"} & set(refused)
-    with refuses(SelectionError, "copy: the screen shows the inside of function", "can only be looked at", "leave()"):
-        ed.screen.guard("copy")
-    answer = widget.simulate("mark_input", tensor="a:0")
-    assert "ed.inlined(...) takes a call apart" in answer["error"]["instead"]
-    assert widget.simulate("leave")["ok"]
-    assert widget.simulate("mark_input", tensor="x:0")["ok"]
 
 
 def test_values_are_fetched_when_asked_for_only():

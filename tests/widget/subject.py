@@ -78,11 +78,8 @@ class PlainFacts:
     def constant_value(self, node: Any, most: int = 0) -> Any:
         return None
 
-    def called_functions(self, graph: Graph, op: int) -> list[str]:
-        return []
-
     def body(self, graph: Graph, function: str, op: int) -> Graph:
-        raise SelectionError("look_inside()", "there are no functions here", "Look at the ops")
+        raise SelectionError("unfold()", "there are no functions here", "Look at the ops")
 
     def flops(self, graph: Graph, ops: Sequence[int]) -> int:
         return 0

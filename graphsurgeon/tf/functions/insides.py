@@ -1,4 +1,4 @@
-"""Insides: what is inside a function of a graph, as a snapshot to look at."""
+"""Insides: what is inside a function of a graph, as a snapshot."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ from ..open.snapshot import tensor_info
 from .calls import flat_outputs
 
 
-def called_functions(graph: Graph, op: int) -> list[str]:
-    """Returns the names of the functions an op calls or hands on, as far as the graph holds them."""
-    return sorted(referred(graph.nodes[op], graph.functions))
-
-
 def body(graph: Graph, name: str, call: int | None = None) -> Graph:
     """Returns the body of a function: its arguments as ``_Arg``, its results as ``_Retval``.
 
@@ -36,7 +31,7 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
     functions = graph.functions
     if name not in functions:
         raise SelectionError(
-            f"look_inside(function={name!r})",
+            f"unfold(function={name!r})",
             f"{graph.title} holds no function of that name",
             f"It holds {few(sorted(functions), 5) or 'none'}",
         )
@@ -144,13 +139,16 @@ class Inferred:
         self._ops: dict[str, Any] | None = None
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
+        if self._nodes[number].op == "_Retval":
+            return []
+        found = self.made(number)
+        return None if found is None else [tensor_info(tensor) for tensor in found.outputs]
+
+    def made(self, number: int) -> Any:
+        """Returns the op that TensorFlow made of one of the body, to ask it; None where it made none."""
         if self._ops is None:
             self._ops = self._import()
-        node = self._nodes[number]
-        if node.op == "_Retval":
-            return []
-        found = self._ops.get(node.name)
-        return None if found is None else [tensor_info(tensor) for tensor in found.outputs]
+        return self._ops.get(self._nodes[number].name)
 
     def _import(self) -> dict[str, Any]:
         graph_def = graph_pb2.GraphDef()
@@ -159,7 +157,7 @@ class Inferred:
         for node in self._nodes:
             self._put(graph_def.node.add(), node)
         try:
-            refuse_deadly(graph_def, "look_inside()")
+            refuse_deadly(graph_def, "unfold()")
             with tf.Graph().as_default() as graph:
                 tf.graph_util.import_graph_def(graph_def, name="")
         except Exception:  # what TensorFlow cannot read is looked at without shapes

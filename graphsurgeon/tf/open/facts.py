@@ -17,17 +17,25 @@ from ...graph.selection import Selection
 from ...words import counted
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import as_pattern
-from ..functions.insides import body, called_functions
+from ..functions.insides import Inferred, body
 from ..private.graphs import flops as flops_of
 from ..private.graphs import op_finder
 from ..run.errors import told
 
-__all__ = ["attribute_text", "body", "called_functions", "check_attribute", "check_inserted", "constant_value"]
+__all__ = ["attribute_text", "body", "check_attribute", "check_inserted", "constant_value"]
 __all__ += ["documentation", "flops", "pattern", "value"]
 
 
 def flops(graph: Graph, ops: Sequence[int]) -> int:
-    """Returns the floating-point operations that TensorFlow counts for ops of a live graph, where shapes are known."""
+    """Returns the floating-point operations that TensorFlow counts for ops, where shapes are known.
+
+    Args:
+        graph: the snapshot of a live graph, or of the body of a function.
+        ops: their numbers.
+    """
+    if isinstance(graph.outputs_of, Inferred):
+        inferred = [graph.outputs_of.made(i) for i in ops]
+        return sum(flops_of(op) or 0 for op in inferred if op is not None)
     if isinstance(graph.owner, Unmade) or not hasattr(graph.owner, "get_operation_by_name"):
         return 0
     find, total = op_finder(graph.owner), 0

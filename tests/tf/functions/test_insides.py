@@ -7,11 +7,16 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.tf.functions.insides import Given, Inferred, body, called_functions
+from graphsurgeon.graph.functions import called_by
+from graphsurgeon.tf.functions.insides import Given, Inferred, body
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
+
+
+def called_functions(graph, op):
+    return sorted(one.function for one in called_by(graph.nodes[op], graph.functions))
 
 
 def opened():
@@ -51,7 +56,7 @@ def test_ports_arguments_results_and_calls_in_calls():
 
 def test_a_function_that_is_not_there():
     graph = opened()
-    with refuses(SelectionError, "look_inside(function='f'): graph holds no function of that name", "It holds "):
+    with refuses(SelectionError, "unfold(function='f'): graph holds no function of that name", "It holds "):
         body(graph, "f")
 
 
@@ -114,11 +119,13 @@ def test_results_have_no_outputs_and_the_inspector_and_the_search_know_shapes():
     with graph.as_default():
         twice(tf1.placeholder(tf.float32, [5], name="x"))
     screen = gs.open(graph).screen
-    screen.look_inside(next(n for n in screen.source.snapshot.names if "Call" in n))
-    assert screen.details("sum")["outputs"] == [{"tensor": "sum:0", "text": "float32 (5,)"}]
-    assert dict(screen.details("sum")["rows"])["outputs take"] == "20 bytes"
-    assert [hit["name"] for hit in screen.find("shape:5 op:AddV2")["hits"]] == ["sum"]
-    inner = screen.state.inside[-1].graph
+    call = next(n for n in screen.source.snapshot.names if "Call" in n)
+    screen.unfold(call)
+    own = f"{call}/sum"
+    assert screen.details(own)["outputs"] == [{"tensor": f"{own}:0", "text": "float32 (5,)"}]
+    assert dict(screen.details(own)["rows"])["outputs take"] == "20 bytes"
+    assert [hit["name"] for hit in screen.find("shape:5 op:AddV2")["hits"]] == [own]
+    inner = inside(screen.source.snapshot)
     assert [inner.outputs(i) for i, t in enumerate(inner.types) if t == "_Retval"] == [[]]
 
 

@@ -300,15 +300,15 @@ class TestToLookAtOnly:
         with refuses(gs.PlanError, "odd.pb", "does not know op type 'Sqare'"):
             gs.connect({"a": ed}, {})
 
-    def test_functions_of_it_are_looked_into(self):
+    def test_calls_of_it_unfold(self):
         with tf.Graph().as_default() as graph:
             tf.identity(tf.function(lambda t: t * 3.0)(tf1.placeholder(tf.float32, [2], name="x")), name="y")
         proto = graph.as_graph_def()
         _node(proto, "y").op = "Sqare"
         ed = gs.open(proto)
         (call,) = ed.select(op=["PartitionedCall", "StatefulPartitionedCall"]).names
-        ed.screen.look_inside(call)
-        assert [hit["name"] for hit in ed.screen.find("op:Mul")["hits"]] == ["mul"]
+        ed.screen.unfold(call)
+        assert [hit["inside"] for hit in ed.screen.find("op:Mul")["hits"]] == [f"{call}/mul"]
 
 
 @pytest.mark.parametrize("name", ["a b", "-x", "", "/x", "é", "x:0", "^x", "<script>"])

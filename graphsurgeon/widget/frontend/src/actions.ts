@@ -3,7 +3,7 @@ import type { Api, Result } from "./api";
 import { Refused } from "./api";
 import type { Inspector } from "./inspector";
 import type { Pane } from "./pane";
-import { isFold } from "./places";
+import { isFold, opens } from "./places";
 import type { PlanBar } from "./planbar";
 import type { Popup } from "./popup";
 import type { Search } from "./search";
@@ -139,7 +139,7 @@ export class Actions {
   }
 
   open(pane: Pane, item: Box | Group): void {
-    if (!isFold(item)) return;
+    if (!opens(item)) return;
     pane.keep(item.name);
     void this.send("kind" in item ? "unfold" : "fold", { pane: pane.name, name: item.name });
   }

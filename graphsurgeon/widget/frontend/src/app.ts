@@ -28,8 +28,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon" });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
-  let inside = "",
-    sidesChosen = false,
+  let sidesChosen = false,
     width = 0;
   const store = new Store(),
     ask: Ask = (verb, args) => acts.ask(verb, args);
@@ -61,11 +60,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const panes = { source: new Pane("source", events), destination: new Pane("destination", events) };
   const inspector = new Inspector(id, ask, {
     revealed: name => acts.reveal(store.now.active, name),
-    // their buttons go with what they lead away from: the keyboard must not go with them
-    inside: (name, fn) => {
-      ask("look_inside", { name, function: fn });
-      focusPane();
-    },
     asked: name => acts.send("value", { name }),
     said: text => status.say(text),
   });
@@ -94,10 +88,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
       inspector: () => sides({ inspector: !store.now.sides.inspector }, true),
       seen: at => hands.seen.menu(store.now.active, at),
       colours: at => hands.seen.colours(at),
-      leave: () => {
-        ask("leave", {});
-        focusPane();
-      },
     },
     ask,
     () => ask("fold_all", { pane: store.now.active }),
@@ -135,7 +125,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const { selected, armed, edge, faded } = store.now;
     for (const pane of [panes.source, panes.destination]) {
       pane.drawing.select(selected[pane.name]);
-      pane.drawing.mark(pane.name === "source" && !inside ? model.get("boundary") : null, armed?.pane === pane.name ? armed.box : null);
+      pane.drawing.mark(pane.name === "source" ? model.get("boundary") : null, armed?.pane === pane.name ? armed.box : null);
       pane.drawing.lightEdge(edge);
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
       pane.drawing.join(new Set(model.get("plan").connections.map(c => c.from)));
@@ -195,10 +185,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   function draw(): void {
     const { source, destination } = model.get("scenes"),
-      titles = model.get("titles"),
-      where = String(model.get("look")?.inside ?? "");
-    if (where !== inside) panes.source.elsewhere();
-    inside = where;
+      titles = model.get("titles");
     // in a narrow cell one pane is seen: a preview that has just come is the one to look at
     if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length)
       store.set({ active: "destination" });
@@ -214,7 +201,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       .filter(([, n]) => n)
       .map(([what, n]) => besides(n, what));
     const figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
-    top.update(titles.source ?? "", figures, source?.direction ?? "TB", model.get("look")?.inside ?? []);
+    top.update(titles.source ?? "", figures, source?.direction ?? "TB");
     status.colours([source, destination]);
     highlight();
     if (lost) focusPane();

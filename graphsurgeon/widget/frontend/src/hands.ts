@@ -3,7 +3,7 @@ import { Actions, type Parts } from "./actions";
 import { Edits } from "./edits";
 import { below, Going } from "./going";
 import type { Pane } from "./pane";
-import { isFold, neighbour, type Step } from "./places";
+import { isFold, neighbour, opens, type Step } from "./places";
 import { Seen } from "./seen";
 import type { Item } from "./scene";
 import type { Action, Mode } from "./table";
@@ -34,7 +34,7 @@ export class Hands {
       pane = acts.pane,
       item = pane.current,
       { armed } = p.store.now;
-    const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && isFold(item.of));
+    const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
     if (armed && armed.verb !== "connect" && item && second) acts.second(pane);
     else this.#does[action](pane, item, key);
   }
@@ -91,7 +91,7 @@ export class Hands {
       last: end(-1),
       select: select("set"),
       toggle: select("toggle"),
-      open: (pane, item) => item && (isFold(item.of) ? acts.open(pane, item.of) : acts.select(pane, [item.of.name], "set")),
+      open: (pane, item) => item && (opens(item.of) ? acts.open(pane, item.of) : acts.select(pane, [item.of.name], "set")),
       input: mark("mark_input"),
       output: mark("mark_output"),
       boundary: () => p.plan.focusSummary(),
@@ -135,7 +135,7 @@ export class Hands {
       { armed } = store.now,
       act = (action: Action) => () => void this.do(action);
     const choices = [
-      fold && { text: "kind" in of ? "Unfold" : "Fold", key: "Enter", run: () => acts.open(pane, of) },
+      opens(of) && { text: "kind" in of ? "Unfold" : "Fold", key: "Enter", run: () => acts.open(pane, of) },
       { text: "Select", key: "Space", run: act("select") },
       !fold && { text: "Mark as boundary input", key: "i", run: act("input") },
       !fold && { text: "Mark as boundary output", key: "o", run: act("output") },

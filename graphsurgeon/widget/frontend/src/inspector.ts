@@ -8,7 +8,6 @@ import type { Boundary, Details, Histogram, TensorText } from "./types";
 export interface InspectorEvents {
   revealed(name: string): void;
   said(text: string): void;
-  inside(name: string, fn: string): void;
   asked(name: string): Promise<{ rows: [string, string][]; histogram: Histogram | null } | null>;
 }
 
@@ -88,12 +87,6 @@ export class Inspector {
       facts(d.rows),
       histogram(d.histogram),
       d.value ? this.#valueOf(name) : null,
-      this.#list(
-        "Functions",
-        (d.functions ?? []).map(f =>
-          button({ text: `Look inside ${f}`, title: f, kind: "small", press: () => this.#events.inside(name, f) }),
-        ),
-      ),
       this.#list(
         isOp ? "Outputs" : "Leaves by",
         d.outputs.map(t => this.#tensor(t, isOp ? name : "", d.outputs.length > 1)),

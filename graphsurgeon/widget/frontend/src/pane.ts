@@ -1,6 +1,6 @@
 // One pane: a drawing, its view, and the mouse. It decides nothing: it tells its owner what was pointed at.
 import { fill, focus, h, handled, hasFocus, s } from "./dom";
-import { around, fresh, isFold, nearest, overlap } from "./places";
+import { around, fresh, nearest, opens, overlap } from "./places";
 import { Minimap } from "./minimap";
 import { Drawing, type Item } from "./scene";
 import type { Mode, PaneName } from "./table";
@@ -31,7 +31,6 @@ export class Pane {
   /** Where one looked, by scene. */
   #looks = new Map<string, [number, number, number]>();
   #returning = false;
-  #crossed = false;
   #active: string | null = null;
   #anchor: string | null = null;
   #goal: { name: string; focus: boolean } | null = null;
@@ -82,11 +81,10 @@ export class Pane {
     const had = hasFocus(this.svg);
     const still = this.drawing.scene ? this.#holdOn(scene) : null;
     const old = this.drawing.scene,
-      back = (this.#returning || this.#crossed) && old !== scene ? this.#looks.get(scene.rev + scene.direction) : undefined;
+      back = this.#returning && old !== scene ? this.#looks.get(scene.rev + scene.direction) : undefined;
     if (old && old !== scene) {
       this.#looks.set(old.rev + old.direction, [this.view.x, this.view.y, this.view.k]);
-      if (this.#crossed && !back) this.#shown = false;
-      this.#returning = this.#crossed = false;
+      this.#returning = false;
     }
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
@@ -113,11 +111,6 @@ export class Pane {
   /** Whether the next scene is looked at as it was left. */
   remember(yes: boolean): void {
     this.#returning = yes;
-  }
-
-  /** The next scene is of another graph: looked at anew, or as it was left. */
-  elsewhere(): void {
-    this.#crossed = true;
   }
 
   /** Looks from a place that was saved. */
@@ -300,7 +293,7 @@ export class Pane {
     });
     this.canvas.addEventListener("dblclick", e => {
       const found = this.drawing.at(e.target);
-      if (found && "g" in found && isFold(found.of)) this.#events.opened(this, found.of);
+      if (found && "g" in found && opens(found.of)) this.#events.opened(this, found.of);
     });
     this.canvas.addEventListener("contextmenu", e => {
       const found = this.drawing.at(e.target);

@@ -28,9 +28,14 @@ export function holds(key: string, op: string): boolean {
   return fold ? /^[a-z]?[/_.-]/.test(op.slice(start.length)) : op === start;
 }
 
-/** Whether a box or group opens or closes. */
+/** Whether a box or group stands for several ops. */
 export function isFold(item: Box | Group): boolean {
   return !("kind" in item) || item.kind === "scope" || item.kind === "series";
+}
+
+/** Whether a box or group opens or closes: what stands for several ops does, and an op that is a call. */
+export function opens(item: Box | Group): boolean {
+  return isFold(item) || ("kind" in item && item.kind === "call");
 }
 
 export type Step = "up" | "down" | "left" | "right";

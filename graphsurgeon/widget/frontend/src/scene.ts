@@ -1,7 +1,7 @@
 // Draws a scene into a <g>. Elements are kept by name from one scene to the next, so that focus and looks stay.
 import { clean, hasFocus, s } from "./dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "./marks";
-import { isFold } from "./places";
+import { opens } from "./places";
 import { drawBox, drawChips, drawEdge, drawEdgeLabel, drawFound, drawGroup, drawShare, headingOf, isQuiet, safeColour } from "./shapes";
 import type { Boundary, Box, Edge, Group, Scene } from "./types";
 
@@ -70,7 +70,7 @@ export class Drawing {
         item.g.setAttribute("class", classOf(of));
         if ("kind" in of) tint(item.g, of);
         item.g.setAttribute("aria-level", String(levelOf(of)));
-        if (isFold(of)) item.g.setAttribute("aria-expanded", String(!("kind" in of)));
+        if (opens(of)) item.g.setAttribute("aria-expanded", String(!("kind" in of)));
       }
       item.g.setAttribute("transform", `translate(${of.x},${of.y})`);
       // re-appending a focused element would blur it: only what is out of place moves
@@ -178,7 +178,7 @@ export class Drawing {
     for (const item of this.items.values()) {
       const n = "kind" in item.of ? (boxes[item.of.name] ?? 0) : 0;
       item.g.classList.toggle("gs-hit-box", n > 0);
-      if (n && "kind" in item.of && isFold(item.of)) chips.push(drawFound(n, item.of));
+      if (n && "kind" in item.of && opens(item.of)) chips.push(drawFound(n, item.of));
     }
     this.#layers.found.replaceChildren(...chips);
   }

@@ -1,7 +1,7 @@
 // What is shown and in which colours: the two menus of the top bar, and what a box's menu adds to them.
 import { figure } from "./dom";
 import type { Actions, Parts } from "./actions";
-import { isFold } from "./places";
+import { opens } from "./places";
 import type { Choice } from "./popup";
 import type { ColourBy, PaneName, Training } from "./table";
 import type { Box, Group, Look, Scene } from "./types";
@@ -23,7 +23,7 @@ const HELPERS = ["constants", "variables", "initialisers", "saving ops", "no-ops
 const DEPTHS = [1, 2, 3],
   MOST = 400,
   USUAL = 200;
-const NONE: Look = { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: USUAL, inside: [] };
+const NONE: Look = { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: USUAL };
 
 export class Seen {
   readonly #p: Parts;
@@ -92,7 +92,7 @@ export class Seen {
 
   /** What a box's own menu has of this. */
   of(of: Box | Group): Choice[] {
-    if (isFold(of) || !("kind" in of)) return [];
+    if (opens(of) || !("kind" in of)) return [];
     const type = of.sub.split(" \u00b7 ")[0]!;
     return [{ text: `Hide all ops of type ${type}`, run: () => this.#acts.ask("hide_ops", { types: [...this.look.hidden, type] }) }];
   }

@@ -9,7 +9,7 @@ const CHIP = 17;
 /** A box: outline, name, second line, and a sign for its state. */
 export function drawBox(g: SVGGElement, b: Box): void {
   const parts: Node[] = [];
-  const folded = b.kind === "series" ? 2 : b.kind === "scope" ? 1 : 0;
+  const folded = b.kind === "series" ? 2 : b.kind === "scope" || b.kind === "call" ? 1 : 0;
   const round = b.kind === "variable" ? b.h / 2 : 6;
   // sheets behind a folded box say that there is more inside
   for (let i = folded; i > 0; i--) parts.push(s("rect", { class: "gs-sheet", x: 3 * i, y: 3 * i, width: b.w, height: b.h, rx: round }));

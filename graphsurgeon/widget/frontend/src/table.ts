@@ -20,8 +20,6 @@ export interface Verbs {
   find: { query: string };
   find_like: { names: string[] };
   value: { name: string };
-  look_inside: { name: string; function: string | null };
-  leave: Record<string, never>;
   cancel: Record<string, never>;
   back: Record<string, never>;
   forward: Record<string, never>;

@@ -15,7 +15,6 @@ export interface TopEvents {
   inspector(): void;
   seen(at: Point): void;
   colours(at: Point): void;
-  leave(): void;
 }
 
 export class TopBar {
@@ -27,7 +26,6 @@ export class TopBar {
   readonly #turn: HTMLButtonElement;
   readonly #back: HTMLButtonElement;
   readonly #forward: HTMLButtonElement;
-  readonly #out: HTMLButtonElement;
   readonly element: HTMLElement;
   #direction: Direction = "TB";
 
@@ -49,7 +47,6 @@ export class TopBar {
     };
     this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
     this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
-    this.#out = button({ text: "Back", label: "Back out of the function", kind: "small", hidden: true, press: events.leave });
     this.#back = does("back", "Back ( , )", "back");
     this.#forward = does("forward", "Forward ( . )", "forward");
     this.#turn = tool("down", "Direction", () => ask("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }));
@@ -58,7 +55,6 @@ export class TopBar {
       "div",
       { class: "gs-top" },
       this.#outline,
-      this.#out,
       this.#title,
       this.#figures,
       h(
@@ -84,8 +80,7 @@ export class TopBar {
     );
   }
 
-  update(title: string, figures: string, direction: Direction, inside: string[]): void {
-    this.#out.hidden = !inside.length;
+  update(title: string, figures: string, direction: Direction): void {
     fill(this.#title, title);
     this.#title.title = title.slice(0, 300);
     fill(this.#figures, figures);

@@ -15,7 +15,7 @@ export interface Rect {
 
 export interface Box extends Rect {
   id: string;
-  kind: "op" | "scope" | "series" | "variable";
+  kind: "op" | "call" | "scope" | "series" | "variable";
   name: string;
   label: string;
   sub: string;
@@ -54,7 +54,6 @@ export interface Look {
   name: string;
   faded: string[];
   budget: number;
-  inside: string[];
 }
 
 export interface Group extends Rect {
@@ -176,7 +175,6 @@ export interface Details {
   /** How long the lists are in truth: of long ones only the beginning comes. */
   totals?: Partial<Record<"inputs" | "outputs" | "control_inputs" | "consumers", number>>;
   python?: string;
-  functions?: string[];
   histogram?: Histogram | null;
   value?: boolean;
 }

@@ -95,7 +95,7 @@ export class FakeModel implements Model {
       plan: NO_PLAN,
       status: { text: "", level: "info" },
       outline: { rows: [] },
-      look: { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: 200, inside: [] },
+      look: { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: 200 },
       theme: "light",
       ...state,
     };

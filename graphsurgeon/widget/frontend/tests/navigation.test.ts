@@ -218,25 +218,6 @@ test("what one goes to is large enough to read, also from far away", async () =>
   expect(scale()).toBe("0.7500");
 });
 
-test("the inside of a function is looked at from its beginning, and what is outside again as it was left", async () => {
-  const at = () => host.querySelector(".gs-root")!.getAttribute("transform");
-  for (const canvas of host.querySelectorAll(".gs-canvas"))
-    Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
-  const outside = scene([box("a"), box("call", { y: 100 })]),
-    look = { shown: [], hidden: [], training: "scopes" as const, by: "family", name: "", faded: [], budget: 200, inside: [] };
-  model.put({ scenes: { source: { ...outside, rev: "2" }, destination: null }, look });
-  key(item("a"), "+");
-  key(item("a"), "+");
-  const before = at();
-  model.put({
-    scenes: { source: { ...scene([box("a"), box("arg")]), rev: "3", w: 1000, h: 2000 }, destination: null },
-    look: { ...look, inside: ["f"] },
-  });
-  expect(at()).toBe("translate(20.00,20.00) scale(0.7500)");
-  model.put({ scenes: { source: { ...outside, rev: "2" }, destination: null }, look });
-  expect(at()).toBe(before);
-});
-
 test("a picture that has shrunk out of sight is looked at anew", () => {
   for (const canvas of host.querySelectorAll(".gs-canvas"))
     Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });

@@ -6,7 +6,7 @@ import type { Details, Legend } from "../src/types";
 import { broken } from "../src/text";
 import { box, edge, FakeModel, scene } from "./fake";
 
-const LOOK = { shown: [], hidden: [], training: "scopes" as const, by: "family", name: "", faded: [], budget: 200, inside: [] };
+const LOOK = { shown: [], hidden: [], training: "scopes" as const, by: "family", name: "", faded: [], budget: 200 };
 let model: FakeModel, host: HTMLElement, close: () => void;
 
 function start(state = {}): void {
@@ -167,15 +167,20 @@ test("a value is fetched when asked for, never by itself", async () => {
   expect(host.querySelector(".gs-histogram")!.getAttribute("aria-label")).toBe("histogram from -1.000 to 2.000");
 });
 
-test("a call is looked into, and left by the button beside the title", async () => {
-  item("a").dispatchEvent(new MouseEvent("click", { bubbles: true }));
-  model.answer("details", details({ functions: ["__inference_f_7"] }));
-  await settled();
-  press("Look inside __inference_f_7");
-  expect(model.verbs.at(-1)).toEqual(["look_inside", { name: "a", function: "__inference_f_7" }]);
-  model.put({ look: { ...LOOK, inside: ["__inference_f_7"] } });
-  press("Back");
-  expect(model.verbs.at(-1)).toEqual(["leave", {}]);
+test("a call is an op that opens: it unfolds in place, its output can be marked, it stands on two sheets", () => {
+  model.put({
+    scenes: { source: { ...scene([box("a", { kind: "call", outputs: 1, sub: "call of f, 3 ops" })]), rev: "9" }, destination: null },
+  });
+  const call = item("a");
+  expect(call.getAttribute("aria-expanded")).toBe("false");
+  expect(call.querySelectorAll(".gs-sheet").length).toBe(1);
+  call.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+  expect(model.verbs.at(-1)).toEqual(["unfold", { pane: "source", name: "a" }]);
+  call.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  key(item("a"), "Enter");
+  expect(model.verbs.at(-1)).toEqual(["unfold", { pane: "source", name: "a" }]);
+  key(item("a"), "i");
+  expect(model.verbs.at(-1)).toEqual(["mark_input", { tensor: "a:0" }]);
 });
 
 test("labels break where those of Python do", () => {
