@@ -28,6 +28,8 @@ from .flat import Flat, copied
 
 tf1 = tf.compat.v1
 _INIT = "__saved_model_init_op"
+#: Of these there are most, and they call nothing.
+_OWN = frozenset({"AssignVariableOp", "Const", "ReadVariableOp", "RestoreV2", "VarHandleOp", "VarIsInitializedOp"})
 _PARTS = ("/Assign", "/Initializer/key", "/Initializer/value", "/IsInitialized", "/Read/ReadVariableOp")
 
 
@@ -189,6 +191,7 @@ class _Work:
         for name in placed:
             if name not in variables:
                 made.graph_def.node.append(_named(flat.nodes[name], new))
+        self._gradients(made.graph_def.node)
         self._library(made)
         if fills:
             made.collection_def[tf1.GraphKeys.TABLE_INITIALIZERS].node_list.value.extend(new[op] for op in fills)
@@ -387,11 +390,24 @@ class _Work:
         """The key of a variable that only its name is known of."""
         return self.checkpoint.names.get(name, "") if self.checkpoint is not None else ""
 
+    def _gradients(self, nodes: Any) -> None:
+        """Takes out names of gradients: only the process knew them in which the file was made."""
+        own = []
+        for node in nodes:
+            if "_gradient_op_type" in node.attr:
+                if node.attr["_gradient_op_type"].s.startswith(b"CustomGradient"):
+                    own.append(node.name)
+                del node.attr["_gradient_op_type"]
+        if own:
+            self.notes.append(
+                f"the tf.custom_gradient of {few(map(repr, own))} is not in it: differentiated is what is computed"
+            )
+
     def _library(self, made: Any) -> None:
         """Takes along the functions that are still called, with their gradients."""
         library, have = self.meta.graph_def.library, self.functions
         gradients = {g.function_name: g.gradient_func for g in library.gradient}
-        todo = [name for node in made.graph_def.node for name in referred(node, have)]
+        todo = [name for node in made.graph_def.node if node.op not in _OWN for name in referred(node, have)]
         kept: set[str] = set()
         while todo:
             name = todo.pop()

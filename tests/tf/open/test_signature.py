@@ -235,6 +235,20 @@ def test_its_variables_start_from_the_checkpoint(folders):
         assert session.run("layer/b/Read/ReadVariableOp:0").tolist() == [3.0, 2.0, 1.0]
 
 
+def test_what_had_a_gradient_of_its_own_is_differentiated_as_it_is_computed_and_that_is_said(tmp_path):
+    module = tf.Module()
+    module.w = tf.Variable([1.0, 2.0], name="w")
+    module.f = tf.function(lambda x: tf.nn.silu(x * module.w), input_signature=[tf.TensorSpec([2], tf.float32, "x")])
+    tf.saved_model.save(module, str(tmp_path))
+    ed = gs.open(tmp_path)
+    assert "warning: the tf.custom_gradient of 'IdentityN' is not in it: differentiated is what is computed" in str(ed)
+    f, x = ed.function(), tf.constant([3.0, 4.0])
+    with tf.GradientTape() as tape, tf.GradientTape() as other:
+        got, want = f(x)["output_0"], module.f(x)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_allclose(tape.gradient(got, f.trainable_variables)[0], other.gradient(want, module.w), rtol=1e-6)
+
+
 # -- files that are odd ----------------------------------------------------------------------------
 
 
