@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .graph.contexts import Loop
 from .graph.graph import Graph, Mask
 from .graph.match.pattern import Pattern
 from .graph.opened import Unmade
@@ -85,6 +86,11 @@ class _TensorFlow(Backend):
         from .tf.edit.bodies import branch_of
 
         return branch_of(graph, call, answers)
+
+    def unrolled(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
+        from .tf.edit.bodies import rounds_of
+
+        return rounds_of(graph, op, loop, times)
 
     def inlined(self, graph: Graph, call: str) -> Callable[..., Any]:
         from .tf.edit.bodies import taken_apart

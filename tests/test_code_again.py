@@ -128,6 +128,7 @@ STEPS_OF = {
     "collapse a selection": lambda p, ed: p.collapse(ed.select(name=["n", "end"]) | ed.select(name="act"), name="call"),
     "resolve a condition": lambda p, ed: p.resolve_condition("which", True),
     "inline": lambda p, ed: p.inline([n for n in ed.snapshot.names if "Partitioned" in n][:1]),
+    "unroll": lambda p, ed: p.unroll("turns", 3),
     "inline flow": lambda p, ed: p.inline(["either", "turns"]),
     "on copies": lambda p, ed: p.set_attr("n", "_a", "x").reroute("c:0", to="net/b/Read/ReadVariableOp:0").on_copies(
         scope="live", until=["end"], collections="rename"),

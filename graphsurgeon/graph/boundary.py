@@ -116,7 +116,8 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
     cuts = frozenset(inputs)
     through = {t for t in outputs if t in cuts and graph.types[t[0]] in FEED_TYPES}
     wanted = graph.mask(t[0] for t in outputs if t not in through)
-    ancestry = backward(graph, wanted, cuts)
+    waits = _outside_rounds(graph, cuts)
+    ancestry = backward(graph, wanted, cuts, waits=waits)
     if not cuts:
         return ancestry
     rows = graph.data.rows
@@ -137,7 +138,24 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
     inside = ancestry & (core | ~fed)
     # An output that stands on a leak alone is still wanted: keep it, its own inputs become the leaks.
     # What only a leak needs, as the weights of a layer above it, stays outside with it.
-    return backward(graph, core | wanted, cuts, within=inside | wanted)
+    return backward(graph, core | wanted, cuts, within=inside | wanted, waits=waits)
+
+
+def _outside_rounds(graph: Graph, cuts: frozenset[Tensor]) -> Mask | None:
+    """Which control edges count: not those that hold ops in a loop of TF1 whose variables are cut; None for all."""
+    loops = {_round_of(graph, op) for op, _ in cuts} - {-1}
+    if not loops:
+        return None
+    held = [op for op in dict.fromkeys(graph.control.node.tolist()) if _round_of(graph, op) in loops]
+    return ~np.isin(graph.control.node, held)
+
+
+def _round_of(graph: Graph, op: int) -> int:
+    """The LoopCond of the loop of which an op gives a variable to the body, -1 for none."""
+    if graph.types[op] == "Identity":
+        op = int(graph.data.row(op)[0])
+    asks = int(graph.data.row(op)[1]) if graph.types[op] in ("Switch", "RefSwitch") else -1
+    return asks if asks >= 0 and graph.types[asks] == "LoopCond" else -1
 
 
 def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...]:

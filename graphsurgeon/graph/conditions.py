@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .boundary import Tensor
+from .contexts import constant_entry
 from .graph import Graph, Mask
 
 SWITCHES, MERGES = ("Switch", "RefSwitch"), ("Merge", "RefMerge")
@@ -55,16 +56,11 @@ def carried(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
                 continue
             new = not known[one] if kind == "LogicalNot" else known[one]
             ports = 2 if kind in SWITCHES else 1
-            if kind in (*SWITCHES, "Identity", "LogicalNot") or (kind == "Enter" and _is_constant(graph, reader)):
+            if kind in (*SWITCHES, "Identity", "LogicalNot") or constant_entry(graph, reader):
                 fresh = [(reader, port) for port in range(ports) if (reader, port) not in known]
                 known |= dict.fromkeys(fresh, new)
                 todo += fresh
     return known
-
-
-def _is_constant(graph: Graph, op: int) -> bool:
-    held = getattr(graph.nodes[op], "attr", {})
-    return "is_constant" in held and bool(held["is_constant"].b)
 
 
 def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..words import counted
 from .boundary import Tensor
 from .graph import Graph, Ints, Mask
-from .traversal import components, forward
+from .traversal import backward, components, forward
 from .variables import FEED_TYPES
 
 _ENTER, _EXIT = ("Enter", "RefEnter"), ("Exit", "RefExit")
@@ -60,6 +61,133 @@ def loops_of(graph: Graph) -> Ints:
     return np.array([*outer, -1], np.int32)[frame_of[part]]
 
 
+@dataclass(frozen=True)
+class Loop:
+    """One ``while_loop`` of TF1: the ops that it is made of, by number; one of each for each loop variable.
+
+    Args:
+        asks: the LoopCond.
+        enters, merges, switches, turns: how a variable comes in, goes round, is let on, and comes back.
+        exits: how it leaves; -1 where it does not.
+        constants: what else comes in, and is the same in every round.
+    """
+
+    asks: int
+    enters: tuple[int, ...]
+    merges: tuple[int, ...]
+    switches: tuple[int, ...]
+    turns: tuple[int, ...]
+    exits: tuple[int, ...]
+    constants: tuple[int, ...]
+
+    @property
+    def turning(self) -> list[int]:
+        """All of these but what is the same in every round."""
+        several = (self.enters, self.merges, self.switches, self.turns, self.exits)
+        return [self.asks, *(op for ops in several for op in ops if op >= 0)]
+
+    @property
+    def parts(self) -> list[int]:
+        """All of these."""
+        return [*self.turning, *self.constants]
+
+
+def loops_in(graph: Graph) -> list[Loop]:
+    """Returns the loops of TF1, in the order of their conditions; without those that are not whole.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
+        ...               ("c", "LoopCond", ["m"]), ("s", "Switch", ["m", "c"]), ("n", "NextIteration", ["s:1"]),
+        ...               ("out", "Exit", ["s"])])
+        >>> loops_in(g)
+        [Loop(asks=3, enters=(1,), merges=(2,), switches=(4,), turns=(5,), exits=(6,), constants=())]
+    """
+    enters = np.flatnonzero(graph.typed(_ENTER)).tolist() if graph.typed(["LoopCond"]).any() else []
+    frames: dict[str, list[int]] = {}
+    for op in enters:
+        frames.setdefault(_frame_name(graph, op), []).append(op)
+    found = []
+    for asks in np.flatnonzero(graph.typed(["LoopCond"])).tolist():
+        switches = [op for op in graph.consumers.row(asks).tolist() if graph.types[op] in _SWITCH]
+        merges = [int(graph.data.row(op)[0]) for op in switches]
+        ends = [graph.data.row(op).tolist() for op in merges]
+        if not switches or any(graph.types[op] not in _MERGE for op in merges) or any(len(end) != 2 for end in ends):
+            continue
+        first, back = ([end[at] for end in ends] for at in (0, 1))
+        if any(graph.types[op] not in _ENTER for op in first):
+            continue
+        leave = [
+            next((i for i in graph.consumers.row(op).tolist() if graph.types[i] in _EXIT), -1) for op in switches
+        ]
+        same = [op for op in frames[_frame_name(graph, first[0])] if op not in first]
+        found.append(Loop(asks, *map(tuple, (first, merges, switches, back, leave, same))))
+    return found
+
+
+def body_of(graph: Graph, loop: Loop) -> Mask:
+    """Returns the ops of a loop of TF1 that run in each of its rounds, loops in it too.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]), ("q", "Neg", ["m"]),
+        ...               ("c", "LoopCond", ["q"]), ("s", "Switch", ["m", "c"]), ("b", "Exp", ["s:1"]),
+        ...               ("n", "NextIteration", ["b"]), ("out", "Exit", ["s"])])
+        >>> body_of(g, loops_in(g)[0]).nonzero()[0].tolist()
+        [6]
+    """
+    own, asks, turns = graph.mask(loop.parts), graph.mask([loop.asks]), graph.mask(loop.turns)
+    starts = graph.mask([*loop.switches, *loop.constants])
+    asking = backward(graph, asks, within=~own | asks)
+    running = forward(graph, starts, within=~own | starts) & ~asking
+    return (running | backward(graph, turns, within=~own | turns)) & ~own
+
+
+def constant_entry(graph: Graph, op: int) -> bool:
+    """Returns whether an op lets something into a loop of TF1 that is the same in every round."""
+    held = getattr(graph.nodes[op], "attr", {}) if graph.types[op] in _ENTER else {}
+    return "is_constant" in held and bool(held["is_constant"].b)
+
+
+def entries_alone(graph: Graph, mask: Mask) -> list[int]:
+    """Returns the ops of a selection that let something into a loop of TF1 of which nothing else is in it."""
+    if not (mask & graph.typed(_ENTER)).any():
+        return []
+    alone = [one.constants for one in loops_in(graph) if not mask[one.turning].any()]
+    return sorted(op for ops in alone for op in ops if mask[op] and constant_entry(graph, op))
+
+
+def loops_within(graph: Graph, mask: Mask) -> Mask:
+    """Returns the ops that loops of TF1 are made of which turn within a selection: all of them are needed there."""
+    return graph.mask(op for one in loops_in(graph) if mask[one.asks] for op in one.turning)
+
+
+def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
+    """Returns whether a selection takes of loops of TF1 only what they do in a round, and all it reads there is given.
+
+    Args:
+        graph: the graph.
+        mask: the selected ops.
+        cuts: tensors that are replaced, or fed.
+    """
+    loop, rows, node = loops_of(graph), graph.data.rows, graph.data.node
+    entering = np.flatnonzero(mask[rows] & (loop[rows] >= 0) & (loop[rows] == loop[node]))
+    open_ends = [(int(node[at]), int(graph.data.port[at])) for at in entering.tolist() if not mask[node[at]]]
+    if not all(end in cuts or constant_entry(graph, end[0]) for end in open_ends):
+        return False
+    ends = zip(node[entering].tolist(), graph.data.port[entering].tolist(), strict=True)
+    cut = ~mask[node[entering]] | np.array([end in cuts for end in ends], np.bool_)
+    framing = graph.typed((*_ENTER, *_EXIT, "NextIteration", "RefNextIteration", "LoopCond")) & mask & (loop >= 0)
+    framing[entries_alone(graph, mask)] = False
+    for one in loops_in(graph):
+        if not mask[one.turning].any():
+            continue
+        framing[one.parts] = False
+        within = ~graph.mask(op for op in one.exits if op >= 0)
+        inside = forward(graph, graph.mask([*one.enters, *one.constants]), within=within)
+        if not mask[one.asks] or (cut & inside[rows[entering]] & inside[node[entering]]).any():
+            return False
+    return not framing.any()
+
+
 def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, str] | None:
     """Returns what is wrong with a selection that takes a part of a loop or of a branch, and what to take instead.
 
@@ -68,19 +196,21 @@ def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str
         mask: the selected ops.
         cuts: tensors that are replaced, or fed.
     """
-    rows = graph.data.rows
+    rows, ends = graph.data.rows, frozenset(cuts)
     given = np.zeros(len(rows), np.bool_)
-    for op, port in cuts:
+    for op, port in ends:
         given |= mask[rows] & (graph.data.node == op) & (graph.data.port == port)
     entering = given | (mask[rows] & ~mask[graph.data.node])
-    return _loop_fault(graph, mask, entering, given) or _branch_fault(graph, mask, entering)
+    return _loop_fault(graph, mask, entering, given, ends) or _branch_fault(graph, mask, entering)
 
 
-def _loop_fault(graph: Graph, mask: Mask, entering: Mask, given: Mask) -> tuple[str, str] | None:
+def _loop_fault(
+    graph: Graph, mask: Mask, entering: Mask, given: Mask, cuts: frozenset[Tensor]
+) -> tuple[str, str] | None:
     loop, rows = loops_of(graph), graph.data.rows
     within = (loop[rows] >= 0) & (loop[rows] == loop[graph.data.node])
     hits = np.flatnonzero(entering & within)
-    if not len(hits):
+    if not len(hits) or body_alone(graph, mask, cuts):
         return None
     hit = int(hits[np.argmax(given[hits])])  # the one that was named, where there is one
     number = loop[rows[hit]]

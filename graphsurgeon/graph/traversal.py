@@ -16,6 +16,7 @@ def backward(
     cuts: frozenset[tuple[int, int]] = frozenset(),
     control: bool = True,
     within: Mask | None = None,
+    waits: Mask | None = None,
 ) -> Mask:
     """Returns the ops in `start` and all they need.
 
@@ -25,6 +26,7 @@ def backward(
         cuts: tensors (op, output) at which the walk stops: edges that carry them are not followed.
         control: follow control inputs too.
         within: walk only through these ops.
+        waits: follow only these control edges.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
@@ -33,7 +35,7 @@ def backward(
     """
     if not cuts and within is None:
         return _walk(graph.needed if control else graph.data, start)
-    row, col = followed(graph, kept_edges(graph, cuts), control, within)
+    row, col = followed(graph, kept_edges(graph, cuts), control, within, waits)
     return reached(row, col, start)
 
 
@@ -136,7 +138,9 @@ def shortest(row: Ints, col: Ints, start: int, goals: Mask) -> list[int]:
     return chain[::-1]
 
 
-def followed(graph: Graph, edges: Mask | None, control: bool, within: Mask | None) -> tuple[Ints, Ints]:
+def followed(
+    graph: Graph, edges: Mask | None, control: bool, within: Mask | None, waits: Mask | None = None
+) -> tuple[Ints, Ints]:
     """Returns the edges of a walk, as reader and read.
 
     Args:
@@ -144,12 +148,16 @@ def followed(graph: Graph, edges: Mask | None, control: bool, within: Mask | Non
         edges: only these data edges; None for all.
         control: control edges too.
         within: only those with both ends here.
+        waits: only these control edges; None for all.
     """
     row, col = graph.data.rows, graph.data.node
     if edges is not None:
         row, col = row[edges], col[edges]
     if control:
-        row, col = np.concatenate([row, graph.control.rows]), np.concatenate([col, graph.control.node])
+        later, before = graph.control.rows, graph.control.node
+        if waits is not None:
+            later, before = later[waits], before[waits]
+        row, col = np.concatenate([row, later]), np.concatenate([col, before])
     if within is not None:
         keep = within[row] & within[col]
         row, col = row[keep], col[keep]

@@ -138,13 +138,18 @@ class Arguments:
         used = {word: one for step in self.steps for word, one in functions_of(step).items()}
         return free_name(wish, lambda name: name in used and used[name] is not thing)
 
-    def number(self, input: Any) -> int:
-        """Returns the number of an input."""
+    def number(
+        self,
+        value: Any,
+        word: str = "input",
+        what: str = "the number of an input",
+        instead: str = "the first one as input=0",
+    ) -> int:
+        """Returns the number of an input, or another."""
         try:
-            return index(input)
+            return index(value)
         except TypeError:
-            wrong = f"input={input!r} is not the number of an input"
-            raise PlanError(self.asked, wrong, "Type the first one as input=0") from None
+            raise PlanError(self.asked, f"{word}={value!r} is not {what}", f"Type {instead}") from None
 
     # -- choices --------------------------------------------------------------------------------
 

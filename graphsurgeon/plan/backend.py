@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..errors import PlanError
 from ..graph.boundary import Tensor
+from ..graph.contexts import Loop
 from ..graph.graph import Graph, Mask
 from ..graph.match.pattern import Pattern
 from .copied import Copied
@@ -122,6 +123,10 @@ class Backend:
     def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
         """Returns a function that builds what a v2 cond or case does where what it asks is known."""
         raise PlanError("resolve_condition()", "nothing here knows functions", _INSTEAD)
+
+    def unrolled(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
+        """Returns a function that builds some rounds of a loop: of a v2 While, or of TF1, which is given too."""
+        raise PlanError("unroll()", "nothing here can build a graph from Python", _INSTEAD)
 
     def inlined(self, graph: Graph, call: str) -> Callable[..., Any]:
         """Returns a function that builds what a function call does."""

@@ -60,6 +60,8 @@ def step_text(step: Step) -> str:
             return f"collapse {few(step.ops)} to one call, {step.name}"
         case steps.InlineStep():
             return f"inline {few(step.ops)}"
+        case steps.UnrollStep():
+            return f"unroll {step.loop} to {counted(step.times, 'rounds')}"
         case steps.ConditionStep():
             return f"resolve conditions: {step.tensor} is {step.value}"
         case steps.OnCopiesStep():
@@ -153,6 +155,8 @@ def call(step: Step, owner: str, sources: Sources) -> str:
             return f".collapse({_chosen(step, sources)}, name={step.name!r})"
         case steps.InlineStep():
             return f".inline({one_or_all(step.ops)!r})"
+        case steps.UnrollStep():
+            return f".unroll({step.loop!r}, {step.times})"
         case steps.ConditionStep():
             return f".resolve_condition({step.tensor!r}, {step.value!r})"
         case steps.OnCopiesStep():

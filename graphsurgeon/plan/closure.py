@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph.boundary import Tensor, entering
+from ..graph.contexts import body_alone, loops_within
 from ..graph.graph import Graph, Mask
 from ..graph.sizes import bytes_of, size_text
 from ..graph.traversal import backward
@@ -129,11 +130,21 @@ def _whole_contexts(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: l
         ops = graph.mask(graph.index[n] for n in names if n in graph.index)
         if not (ops & mask).any() or not (ops & ~mask).any():
             continue
+        if _is_round(graph, ops, mask, cuts):
+            inner, ends = loops_within(graph, mask & ops), cuts | frozenset(entering(graph, mask, cuts))
+            if (inner & ~mask).any():
+                mask = _take(graph, mask, backward(graph, inner, ends, control=False), pulled, "the rest of a loop")
+            continue
         # What enters the selection enters its loops too, and needs no other source.
         reach = backward(graph, ops, cuts | frozenset(entering(graph, mask, cuts)), control)
         if not (reach & feeds & ~mask).any():  # a boundary through a cond must not pull in what lies before it
             mask = _take(graph, mask, reach, pulled, "the rest of a loop or cond")
     return mask
+
+
+def _is_round(graph: Graph, ops: Mask, mask: Mask, cuts: frozenset[Tensor]) -> bool:
+    """Whether what is copied of a loop is what it does in a round: then the loop itself stays."""
+    return bool((graph.typed(["LoopCond"]) & ops & ~mask).any()) and body_alone(graph, mask, cuts)
 
 
 def _with_init_ops(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled]) -> Mask:

@@ -478,6 +478,26 @@ class Plan:
         """
         return self._with(steps.InlineStep(self._given("inline()").ops(calls)))
 
+    def unroll(self, loop: Any, times: int) -> Plan:
+        """Puts what a loop does in so many rounds in its place: copies of its body, one after another.
+
+        Its condition is not asked any more. Where it is not sure that the loop makes just so many rounds, a warning
+        says so. The rounds are called ``loop/body``, ``loop/body_1`` …; what is the same in each, as a variable, is
+        shared.
+
+        Args:
+            loop: a v2 ``While`` op; or a ``while_loop`` of TF1, by its scope, or by one of the ops it is made of.
+            times: how many rounds.
+
+        Raises:
+            PlanError: `times` is not a number of rounds. All else is found by `check`.
+        """
+        given = self._given(f"unroll({shown_by(op_name, loop)}, {times!r})")
+        count = given.number(times, "times", "the number of rounds", "it as times=3")
+        if count < 0:
+            raise PlanError(given.asked, f"times={count} is less than none", "Type the number of rounds as times=3")
+        return self._with(steps.UnrollStep(given.op(loop).rstrip("/"), count))
+
     def resolve_condition(self, predicate: Any, value: bool | int) -> Plan:
         """Says what conds ask: the branch that is then taken stays, under its names; all else of them goes.
 

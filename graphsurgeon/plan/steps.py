@@ -176,6 +176,14 @@ class InlineStep:
 
 
 @dataclass(frozen=True)
+class UnrollStep:
+    """A loop gives way to some of its rounds; see `Plan.unroll`."""
+
+    loop: str
+    times: int
+
+
+@dataclass(frozen=True)
 class ConditionStep:
     """It is known what conds ask; see `Plan.resolve_condition`."""
 
@@ -203,7 +211,7 @@ class RebuildStep:
 #: What changes a graph that is there, other than by new edges to one input.
 EditStep = (
     RerouteStep | SwapStep | DetachStep | InsertStep | BypassStep | RemoveStep | SetStep | OrderStep | RerouteOrderStep
-    | RenameStep | ReplaceStep | CollapseStep | InlineStep | ConditionStep | OnCopiesStep | RebuildStep
+    | RenameStep | ReplaceStep | CollapseStep | InlineStep | ConditionStep | UnrollStep | OnCopiesStep | RebuildStep
 )  # fmt: skip
 Step = CopyStep | ConnectStep | EditStep
 

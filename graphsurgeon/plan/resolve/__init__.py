@@ -34,6 +34,7 @@ from .replace import replace
 from .reroute import reroute, swap
 from .rewire import Refused
 from .set import set_about
+from .unroll import unroll
 
 #: What works out each kind of step: it gives deltas, each of which is added before the next is asked for. What cannot
 #: be done it says by a delta with a fault, or raises.
@@ -44,12 +45,12 @@ RESOLVERS: dict[type, Callable[[Any, Tally], Iterator[Delta]]] = {
     steps.InlineStep: inline, steps.InsertStep: insert, steps.OrderStep: order,
     steps.RebuildStep: rebuild, steps.RemoveStep: remove, steps.RenameStep: rename,
     steps.ReplaceStep: replace, steps.RerouteOrderStep: reroute_order, steps.RerouteStep: reroute,
-    steps.SetStep: set_about, steps.SwapStep: swap,
+    steps.SetStep: set_about, steps.SwapStep: swap, steps.UnrollStep: unroll,
 }  # fmt: skip
 #: These look at all that the steps before them have done.
 WHOLE = (
     steps.CollapseStep | steps.ConditionStep | steps.OnCopiesStep | steps.InlineStep | steps.RebuildStep
-    | steps.ReplaceStep
+    | steps.ReplaceStep | steps.UnrollStep
 )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...graph.boundary import Tensor, control_entering, entering
-from ...graph.graph import Ints, Mask, TensorInfo, value_info
+from ...graph.contexts import constant_entry, entries_alone, loops_of
+from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
 from ...words import counted, few
 from ..calls import asked
@@ -63,6 +64,9 @@ def copied_by(step: CopyStep, so_far: Tally) -> Delta:
     if control.released:
         on = f"{counted(len(control.released), 'control inputs')} on what sets frozen or replaced variables"
         said.append(f"{on} left out: {few(control.released)}")
+    if control.looping:
+        on = f"{counted(len(control.looping), 'control inputs')} on ops of a loop that is not copied"
+        said.append(f"{on} left out: {few(control.looping)}")
     return Delta(copies=[copied], joins=_joins(copied, chosen.mask), warnings=said)
 
 
@@ -141,33 +145,43 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
             external[tensor] = (full, 0)
     enters = entering(graph, chosen.mask, frozenset([*chosen.mapping, *chosen.baked, *selection.inputs]))
     for tensor in enters:
-        op, port = tensor
-        name = f"{graph.names[op]}:{port}"
         if tensor in external:
             continue
-        if tensor in chosen.mapping:
-            external[tensor] = chosen.mapping[tensor]
-        elif tensor in chosen.baked:
-            full, info = _stand_in(step, entry, tensor), graph.info(op, port) or TensorInfo("unknown", None)
-            entry.constants.append(NewConstant(full, name, chosen.baked[tensor], info))
+        end = _outside(graph, tensor) if tensor not in chosen.mapping else tensor
+        op, port = end
+        name = f"{graph.names[op]}:{port}"
+        if end in external:
+            external[tensor] = external[end]
+        elif end in chosen.mapping:
+            external[end] = external[tensor] = chosen.mapping[end]
+        elif end in chosen.baked:
+            full, info = _stand_in(step, entry, end), graph.info(op, port) or TensorInfo("unknown", None)
+            entry.constants.append(NewConstant(full, name, chosen.baked[end], info))
             external[tensor] = (full, 0)
         elif op in chosen.reuse:
             external[tensor] = (chosen.reuse[op], port)
-        elif chosen.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
+        elif end == tensor and chosen.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
             continue
         elif closure.shared[op] or (step.unmapped == "keep" and same):
             external[tensor] = (bench.names[op], port)
         elif step.unmapped == "placeholder":
-            full, info = _stand_in(step, entry, tensor), graph.info(op, port) or TensorInfo("unknown", None)
+            full, info = _stand_in(step, entry, end), graph.info(op, port) or TensorInfo("unknown", None)
             full = (step.names or {}).get(name, full)
             entry.placeholders.append(NewPlaceholder(full, name, info))
-            external[tensor] = (full, 0)
+            external[end] = external[tensor] = (full, 0)
         else:
             refused.append(name)
     external.update({t: chosen.mapping[t] for t in selection.outputs if t in chosen.mapping})  # it passes through
     entry.faults.extend([unmapped_fault(step, same, refused)] if refused else [])
     entry.faults.extend(array_faults(step, enters, chosen.mask))
     return entry
+
+
+def _outside(graph: Graph, tensor: Tensor) -> Tensor:
+    """What a tensor is outside of the loop of TF1 into which it comes, the same in every round; else itself."""
+    while constant_entry(graph, tensor[0]):
+        tensor = graph.data.ends(tensor[0])[0]
+    return tensor
 
 
 def _stand_in(step: CopyStep, entry: _Entry, tensor: Tensor) -> str:
@@ -190,17 +204,27 @@ def _inside_faults(step: CopyStep, so_far: Tally, chosen: _Chosen, entry: _Entry
 
 @dataclass(frozen=True)
 class _Control:
-    """Control inputs from outside: source op -> what is waited for instead; edges that are dropped, or not needed."""
+    """Control inputs from outside: source op -> what is waited for instead; edges that are dropped, or not needed.
+
+    Args:
+        kept, dropped: these.
+        released: edges on what sets frozen or replaced variables, in words.
+        looping: edges that hold an op in a loop that is not copied.
+        faults: edges that must not be dropped.
+    """
+
 
     kept: dict[int, str]
     dropped: list[tuple[str, str]]
     released: list[str]
+    looping: list[str]
     faults: list[Fault]
 
 
 def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, same: bool) -> _Control:
     graph, closure = step.selection.graph, chosen.closure
-    kept, dropped, released = dict[int, str](), [], []
+    kept, dropped, released, looping = dict[int, str](), list[tuple[str, str]](), list[str](), list[str]()
+    loop = loops_of(graph)
     # What waits for an op waits for its replacement.
     follows = {op: name for (op, _), (name, _) in entry.external.items()}
     for inside, outside in control_entering(graph, chosen.mask):
@@ -209,6 +233,8 @@ def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, s
             continue  # it would wait for an op that only a variable of its own has
         if outside in chosen.reuse:
             kept[outside] = chosen.reuse[outside]
+        elif loop[outside] >= 0 and loop[outside] == loop[inside]:
+            looping.append(f"{graph.names[inside]} after {graph.names[outside]}")
         elif outside in follows and step.control != "drop":
             kept[outside] = follows[outside]
         elif step.control == "keep" and same:
@@ -216,7 +242,7 @@ def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, s
         else:
             dropped.append((graph.names[inside], graph.names[outside]))
     refused = bool(dropped) and step.control != "drop"
-    return _Control(kept, dropped, released, [control_fault(step, dropped)] if refused else [])
+    return _Control(kept, dropped, released, looping, [control_fault(step, dropped)] if refused else [])
 
 
 def _names(step: CopyStep, bench: Workbench, chosen: _Chosen) -> tuple[list[str], str]:
@@ -244,6 +270,7 @@ def _copied(
             settable = policy == "copy" and step.values is not None
             variables.append(new_variable(v, policy, step.to, entry.taken, settable, step.names))
     turned = {op: kind for sub in closure.substitutes for op, kind in sub.readers.items()}
+    turned |= dict.fromkeys(entries_alone(graph, chosen.mask), "Identity")
     return Copied(
         step, ops, names, place, entry.external, entry.placeholders, entry.constants, variables, [], control.kept,
         control.dropped, closure, turned, key,

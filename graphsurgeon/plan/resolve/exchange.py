@@ -99,7 +99,8 @@ def _moved(graph: Graph, asked: str, sites: Sequence[Site], made: Grafted) -> Mo
     owner: dict[int, int] = {}
     for k, (site, ends) in enumerate(zip(sites, made.outputs, strict=True)):
         subs |= {graph.tensor(site.match.outputs[key]): new for key, new in ends.items()}
-        owner |= {i: k for i in site.match.numbers if graph.types[i] != "Const"}
+        # Others may share a constant, but for one that waits, as in a loop or branch of TF1.
+        owner |= {i: k for i in site.match.numbers if graph.types[i] != "Const" or len(graph.control.row(i))}
     subs = resolved(subs)
     fault = next(filter(None, (mismatch(bench, asked, old, new) for old, new in subs.items())), None)
     if fault is not None:

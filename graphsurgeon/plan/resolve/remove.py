@@ -120,7 +120,11 @@ def protected(graph: Graph, ops: Mask) -> Mask:
     for variable in graph.state.variables.values():
         if variable.op in graph.index:
             stay |= variable_parts(graph, variable) & ops
-    held = {name for names in (*graph.state.contexts, *graph.state.init_ops.values()) for name in names}
+    wholes = [[graph.index[name] for name in names if name in graph.index] for names in graph.state.contexts]
+    for whole in wholes:
+        if not ops[whole].all():  # a loop or cond can go, but not a part of it
+            stay[whole] = True
+    held = {name for names in graph.state.init_ops.values() for name in names}
     stay[[graph.index[name] for name in held if name in graph.index]] = True
     return backward(graph, stay) & ops if (stay & ops).any() else stay & ops
 

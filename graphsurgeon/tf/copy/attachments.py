@@ -10,6 +10,7 @@ import tensorflow as tf
 from ...graph.live import TFGraph, TFOp, TFVariable
 from ...plan.copied import Copied
 from ..functions import library as functions
+from ..private.contexts import innermost_context
 from ..private.graphs import (
     PLAIN,
     TENSOR,
@@ -47,9 +48,9 @@ def attach(copied: Copied, graph: TFGraph, made: Any, loose: Any = None) -> None
     keep_shapes([pair for pair, i in same if types[i] != "Const"])  # the shape of a constant is in its node
     _keep_handles(copied, graph, [pair for pair, _ in same])
     functions.keep_gradients(pairs)
-    _keep_guards(source, graph, pairs)
     _keep_callbacks(copied, source, graph)
     contexts, missed = keep_contexts(copied, graph, pairs)
+    _keep_guards(source, graph, pairs)
     made.missed += missed
     originals = variable_objects(source)
     with graph.as_default():
@@ -173,9 +174,14 @@ def _keep_handles(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
 
 
 def _keep_guards(source: TFGraph, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> None:
-    """Tensors and ops that TensorFlow forbids to feed or fetch stay forbidden in the copy."""
+    """Tensors and ops that TensorFlow forbids to feed or fetch stay forbidden in the copy.
+
+    What is no longer in the loop or cond that was the reason is free.
+    """
     ops, tensors = guarded_ops(source), guarded_tensors(source)
     for old, new in pairs if ops or tensors else ():
+        if innermost_context(old) is not None and innermost_context(new) is None:
+            continue
         if ops and old in ops:
             graph.prevent_fetching(new)
         for a, b in zip(old.outputs, new.outputs, strict=True) if tensors else ():

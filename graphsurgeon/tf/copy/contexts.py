@@ -66,7 +66,7 @@ def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
         tops[id(context)] = context
     if not tops:
         return {}, []
-    joined = {id(innermost_context(old)) for old, _ in pairs if is_part(old)}
+    joined = {id(innermost_context(old)) for old, new in pairs if old.type == new.type and is_part(old)}
     carrier = _Carrier(copied, graph, joined)
     with graph.as_default(), outside_contexts(graph):
         for context in tops.values():

@@ -293,7 +293,7 @@ def rewriter(copied: Copied, gradients: Mapping[int, str]) -> Rewrite | None:
 
 
 def turn(copied: Copied, number: int, node: Any) -> None:
-    """Makes an op that reads a resource variable one that reads a tensor."""
+    """Makes an op that reads a resource variable one that reads a tensor, or lets something into no loop any more."""
     kind = copied.turned.get(number)
     if kind is None:
         return
@@ -306,6 +306,7 @@ def turn(copied: Copied, number: int, node: Any) -> None:
             node.attr[new].CopyFrom(attributes[old])
 
     if kind == "Identity":
+        keep("T", "T")
         keep("dtype", "T")
     elif kind == "Shape":
         keep("out_type", "out_type")
