@@ -20,11 +20,9 @@ from ..delta import Delta
 from ..effect import Region, Replaced
 from ..steps import ConditionStep
 from ..tally import Tally
-from .exchange import Chosen, exchange
+from .exchange import Chosen, exchange, region_of
 from .moves import resolved
 from .rewire import tensors_of
-
-_FLOWS = {"LoopCond": "a while_loop of TF1", "While": "a v2 While", "StatelessWhile": "a v2 While"}
 
 
 def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
@@ -204,12 +202,7 @@ def _chosen(request: str, so_far: Tally, op: int, tensor: Tensor, value: Any) ->
         by = so_far.backend.branch(so_far.base, name, answers)
     except SurgeryError as error:
         raise PlanError(request, error.wrong, error.instead) from None
-    inputs = {f"in{k}": text for k, text in enumerate(graph.input_names(op))}
-    outputs = {f"out{k}": f"{name}:{k}" for k in range(len(graph.outputs(op) or ()))}
-    if not outputs:
-        wrong = f"{name!r} has no result: what it does could not be waited for"
-        raise PlanError(request, wrong, "Leave it as it is")
-    yield from exchange(so_far, request, Chosen([Region(graph, [op], inputs, outputs)]), by, name)
+    yield from exchange(so_far, request, Chosen([region_of(graph, op, request, "Leave it as it is")]), by, name)
 
 
 def _readers(so_far: Tally, tensor: Tensor) -> list[str]:

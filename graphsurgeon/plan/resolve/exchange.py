@@ -16,7 +16,7 @@ from ...words import counted, few
 from ..backend import Site
 from ..copied import append
 from ..delta import Delta
-from ..effect import Change, Replaced
+from ..effect import Change, Region, Replaced
 from ..tally import Tally
 from ..workbench import Workbench
 from .graft import Grafted, grafted, site_scope
@@ -33,6 +33,24 @@ class Chosen:
     refused: list[str] = field(default_factory=list)
     hint: Callable[[], str] = str  # what to type instead, where none can be replaced
     below: tuple[str, ...] = ()  # names of the scopes below that of a match, in which all that is new is made
+
+
+def region_of(graph: Graph, op: int, request: str, instead: str) -> Region:
+    """Returns one op as what gives way, with all that it reads and gives.
+
+    Args:
+        graph: the snapshot that it is in.
+        op: its number.
+        request, instead: the request, and what to type where it gives nothing, for messages.
+
+    Raises:
+        PlanError: it has no result.
+    """
+    name, count = graph.names[op], len(graph.outputs(op) or ())
+    if not count:
+        raise PlanError(request, f"{name!r} has no result: what it does could not be waited for", instead)
+    inputs = {f"in{k}": text for k, text in enumerate(graph.input_names(op))}
+    return Region(graph, [op], inputs, {f"out{k}": f"{name}:{k}" for k in range(count)})
 
 
 def exchange(

@@ -13,10 +13,10 @@ from ...graph.rewired import cut_out
 from ..calls import asked
 from ..copied import Copied, now_read
 from ..delta import Delta
-from ..effect import Effect, Region
+from ..effect import Effect
 from ..steps import InlineStep
 from ..tally import Tally
-from .exchange import Chosen, exchange
+from .exchange import Chosen, exchange, region_of
 from .rewire import ops_of
 
 _IF, _CASE, _WHILE = ("then_branch", "else_branch"), ("branches_0",), ("cond", "body")
@@ -45,13 +45,9 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
                 by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])])
         except SurgeryError as error:
             raise PlanError(request, error.wrong, error.instead) from None
-        inputs = {f"in{k}": text for k, text in enumerate(graph.input_names(op))}
-        outputs = {f"out{k}": f"{name}:{k}" for k in range(len(graph.outputs(op) or ()))}
-        if not outputs:
-            wrong = f"{name!r} has no result: what it does could not be waited for"
-            raise PlanError(request, wrong, "Leave this call as it is, or use ed.inlined()")
+        region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
         was = {(c.to, c.input): c.was for c in so_far.connections}
-        chosen = Chosen([Region(graph, [op], inputs, outputs)], below=_PARTS.get(graph.types[op], ()))
+        chosen = Chosen([region], below=_PARTS.get(graph.types[op], ()))
         yield from exchange(so_far, request, chosen, by, name)
         if so_far.faults:
             return
