@@ -17,6 +17,7 @@ from ..run.errors import words_of
 from .files import read_bytes
 
 _FUNCTIONS = ("activations", "constraints", "initializers", "losses", "metrics", "regularizers")
+_GRAPH_LAYER = "graphsurgeon>GraphLayer"
 _OURS = ("builtins", "keras", "keras_hub", "keras_cv", "keras_nlp", "tf_keras")
 
 
@@ -41,6 +42,8 @@ def keras_model(path: Path, asked: str) -> Any:
     config, about = _parts(read_bytes(path, asked), asked)
     package = "tf_keras" if str(about.get("keras_version", "")).startswith("2.") else "keras"
     keras = _imported(package, asked)
+    if any(item.get("registered_name") == _GRAPH_LAYER for _, item in _entries(config)):
+        from ..functions.keras_layer import GraphLayer as GraphLayer  # Keras knows it from then on
     _refuse_code(config, str(path), package, asked)
     _refuse_unknown(config, str(path), keras, asked)
     try:

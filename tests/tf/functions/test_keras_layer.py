@@ -155,6 +155,10 @@ import tensorflow as tf
 exported, saved = (tf.saved_model.load(f"{folder}/{name}") for name in ("exported", "saved"))
 found = [exported.serve(x), *saved.signatures["serving_default"](tf.constant(x)).values()]
 assert "graphsurgeon" not in sys.modules
+import graphsurgeon as gs
+ed = gs.open(f"{folder}/model.keras")
+(start,), (end,) = ed.inputs.values(), ed.outputs.values()
+found.append(ed.session().run(end, {start: x}))
 from graphsurgeon import GraphLayer
 model = tf.keras.models.load_model(f"{folder}/model.keras")
 found.append(model(x))
@@ -182,7 +186,8 @@ def test_saved_and_loaded_in_a_fresh_process(net, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found = np.load(tmp_path / "found.npz")
-    for key in ("arr_0", "arr_1", "arr_2"):
+    np.testing.assert_allclose(found["arr_2"], model(IMAGES), rtol=1e-5, atol=1e-6)
+    for key in ("arr_0", "arr_1", "arr_3"):
         np.testing.assert_array_equal(found[key], model(IMAGES))
     np.testing.assert_array_equal(found["losses"], trained(model, epochs=2))
     again = keras.models.load_model(tmp_path / "again.keras")
