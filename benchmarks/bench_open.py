@@ -49,7 +49,8 @@ def _served(folder: Path) -> Iterator[Row]:
     tf.saved_model.save(module, str(saved))
     ed = gs.open(saved)
     size = len(ed)
-    tf1.train.export_meta_graph(str(plain), graph=ed.graph)
+    with ed.graph.as_default():
+        tf1.train.export_meta_graph(str(plain))
     ours = seconds(lambda: gs.open(saved).snapshot, 2)
     alike = seconds(lambda: gs.open(plain).snapshot, 2)
     yield Row(f"a signature of {size:,} ops", ours, alike, 2.5, "the same graph as .meta")
