@@ -23,9 +23,10 @@ def open(
 
     Args:
         thing: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; the path of a ``.pb``,
-            ``.pbtxt`` or ``.meta`` file (also ``.gz``), of a ``.keras`` file (one that holds code, as that of a
-            Lambda layer, is refused) or of a SavedModel folder of TF1 or TF2; or a TF2 object: a
-            ConcreteFunction, a `tf.function`, a Keras model, a `tf.Module`, or what `tf.saved_model.load` gave.
+            ``.pbtxt`` or ``.meta`` file (also ``.gz``), of a ``.keras`` file (of one that holds code, as that of a
+            Lambda layer, the layers are shown, and nothing is run) or of a SavedModel folder of TF1 or TF2; or a TF2
+            object: a ConcreteFunction, a `tf.function`, a Keras model, a `tf.Module`, or what `tf.saved_model.load`
+            gave.
             A SavedModel of TF2 is opened as what its signature ``serving_default`` computes, or the first that it has:
             the ops of its function, the arguments as placeholders, the variables under their own names. Nothing of it
             is run.

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import OpenError
+from ...graph.graph import Graph
+from ...graph.layers import Call, Layer, Layers
 from ...words import few
 from ..private.eager import eager
 from ..run.errors import words_of
@@ -134,7 +136,7 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, asked: str) -
         if not plain and isinstance(module, str) and module.partition(".")[0] in _OURS:
             continue
         if all(keras.saving.get_registered_object(str(one)) is None for one in (registered, name)):
-            unknown.setdefault(name.rpartition(">")[2], f"{kind} {name!r} (of {layer!r})")
+            unknown.setdefault(name.rpartition(">")[2], f"{kind} {name!r}" + (f" (of {layer!r})" if layer else ""))
     if unknown:
         first = next(iter(unknown))
         raise OpenError(
@@ -143,3 +145,66 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, asked: str) -
             f"Import what defines {first!r} with @{keras.__name__}.saving.register_keras_serializable, or type: "
             f"with {keras.__name__}.saving.custom_object_scope({{{first!r}: {first}}}): ed = gs.open({path!r})",
         )
+
+
+# -- what a file describes, without building it --------------------------------------------------------
+
+
+def described(path: Path, asked: str) -> tuple[Graph, Layers] | None:
+    """Returns the layers of a `.keras` file as a graph to look at: an op for each call of a layer, of its class.
+
+    Args:
+        path: the file.
+        asked: the request, for messages.
+
+    Returns:
+        the graph and its layers; None where the file does not say how they are connected, as of a model that is
+        written as a class.
+
+    Raises:
+        OpenError: the file is damaged, or no Keras model.
+    """
+    config, _ = _parts(read_bytes(path, asked), asked)
+    own = config.get("config")
+    listed = own.get("layers") if isinstance(own, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        return None
+    ops: list[tuple[str, str, list[str]]] = []
+    calls: dict[str, list[Call]] = {}
+    kinds: dict[str, str] = {}
+    placed: dict[tuple[str, int], str] = {}
+    waiting: list[tuple[str, str, list[tuple[str, int, int]]]] = []
+    for one in listed:
+        about = one.get("config") if isinstance(one.get("config"), dict) else {}
+        name, kind = str(one.get("name") or about.get("name")), str(one.get("class_name"))
+        kinds[name] = kind
+        nodes = one.get("inbound_nodes")
+        if nodes is None:  # of a Sequential model, each reads the one before it
+            nodes = [[[waiting[-1][0], 0, 0]]] if waiting else []
+        for number, node in enumerate(nodes or [[]]):
+            op = name if number == 0 else f"{name}_{number}"
+            placed[name, number] = op
+            waiting.append((name, op, list(_read(node))))
+    for name, op, read in waiting:
+        if not all((giver, number) in placed for giver, number, _ in read):
+            return None
+        tensors = [f"{placed[giver, number]}:{port}" for giver, number, port in read]
+        ops.append((op, kinds[name], tensors))
+        calls.setdefault(name, []).append(Call((op,), tuple(tensors), (f"{op}:0",)))
+    if len({op for op, _, _ in ops}) != len(ops):
+        return None
+    found = (Layer(name, kinds[name], name, tuple(made)) for name, made in calls.items())
+    return Graph.of(ops), Layers(tuple(found))
+
+
+def _read(node: Any) -> Iterator[tuple[str, int, int]]:
+    """What a call of a layer reads: (layer, number of its call, number of the output); as Keras 3 or 2 writes it."""
+    todo = [node]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict) and item.get("class_name") == "__keras_tensor__":
+            item = item.get("config", {}).get("keras_history")
+        if isinstance(item, list) and len(item) >= 3 and isinstance(item[0], str) and isinstance(item[1], int):
+            yield item[0], item[1], int(item[2])
+        elif isinstance(item, dict | list):
+            todo += reversed(list(item.values()) if isinstance(item, dict) else item)

@@ -33,7 +33,7 @@ from ..values.stored import CheckpointValues, KeyedValues, Values, asset_files
 from . import files
 from .called import called
 from .dangers import refuse_deadly
-from .keras_files import is_keras_file, keras_model
+from .keras_files import described, is_keras_file, keras_model
 from .saved_layers import saved_layers
 from .signature import served, signature_tensors, signatures
 from .written import written
@@ -107,13 +107,22 @@ def _refuse_options(thing: Any, **options: Any) -> None:
 
 
 def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, training: bool) -> Opened:
-    """Opens a `.keras` file as the model that it describes is opened."""
+    """Opens a `.keras` file as the model that it describes is opened; one that is refused, as what it describes."""
     asked = f"open({str(path)!r})"
     for word, given in (("tags", tags), ("function", function)):
         if given is not None:
             wrong = "a .keras file holds one model only"
             raise OpenError(f"{asked[:-1]}, {word}={given!r})", wrong, f"Leave out {word}=")
-    found = trace(keras_model(path, asked), signature, None, training)
+    try:
+        model = keras_model(path, asked)
+    except OpenError as refusal:
+        shown = described(path, asked)
+        if shown is None:
+            raise
+        stand_in = Unmade(refusal, {})
+        read, layers = replace(shown[0], owner=stand_in), shown[1]
+        return Opened(stand_in, path.name, f"gs.open({str(path)!r})", read=read, layers=layers)
+    found = trace(model, signature, None, training)
     code = found.code.replace("gs.open(model", f"gs.open({str(path)!r}", 1)
     return replace(_from_trace(found, asked), title=path.name, code=code)
 

@@ -79,21 +79,43 @@ def test_what_a_model_is_opened_with_goes_for_its_file_too(tmp_path):
             gs.open(path, **{word: "a"})
 
 
+def refused(path, *words):
+    """Returns the editor of a file that can only be looked at; what needs TensorFlow says why, with all of `words`."""
+    ed = gs.open(path)
+    with refuses(OpenError, f"open({path!r}): ", *words):
+        ed.session()
+    assert f"this graph can only be looked at: {words[0]}" in str(ed)
+    return ed
+
+
 @KERAS
-def test_a_lambda_is_never_run(k, tmp_path, monkeypatch):
+def test_a_lambda_is_never_run_but_shown(k, tmp_path, monkeypatch):
     monkeypatch.setenv("GRAPHSURGEON_RAN", "no")
     ran = lambda x: (__import__("os").environ.__setitem__("GRAPHSURGEON_RAN", "yes"), x)[1]  # noqa: E731
     code = k.layers.Lambda(ran, output_shape=(3,), name="sly")
-    model = k.Sequential([k.Input((4,)), k.layers.Dense(3), k.Sequential([code], name="inner")])
+    x = k.Input((4,), name="x")
+    shared, body = k.layers.Dense(3, name="shared"), k.layers.Dense(3, name="body")(x)
+    model = k.Model(x, k.layers.Add(name="sum")([shared(shared(code(body))), body]), name="net")
     with warnings.catch_warnings(action="ignore"):  # Keras, of the lambda
         path = saved(model, tmp_path)
     monkeypatch.setenv("GRAPHSURGEON_RAN", "no")
-    with refuses(OpenError, f"open({path!r}): its layer 'sly' holds Python code of whoever wrote the file (a lambda), "
-                 "which is never run here",
-                 f"If you trust the file: model = {k.__name__}.saving.load_model({path!r}, safe_mode=False), "
-                 "then gs.open(model)"):  # fmt: skip
-        gs.open(path)
+    ed = refused(
+        path,
+        "its layer 'sly' holds Python code of whoever wrote the file (a lambda), which is never run here",
+        f"If you trust the file: model = {k.__name__}.saving.load_model({path!r}, safe_mode=False), "
+        "then gs.open(model)",
+    )
     assert os.environ["GRAPHSURGEON_RAN"] == "no"
+    graph = ed.snapshot
+    assert {name: (graph.types[i], graph.input_names(i)) for i, name in enumerate(graph.names)} == {
+        "x": ("InputLayer", []), "body": ("Dense", ["x:0"]), "sly": ("Lambda", ["body:0"]),
+        "shared": ("Dense", ["sly:0"]), "shared_1": ("Dense", ["shared:0"]), "sum": ("Add", ["shared_1:0", "body:0"]),
+    }  # fmt: skip
+    assert ed.layer("sly").class_name == "Lambda"
+    assert ed.layer("shared").outputs == ("shared:0", "shared_1:0")
+    assert ed.find("layer-type:lambda") == ["sly"]
+    assert ed.title == "net.keras"
+    assert "Lambda" in ed.to_svg()
 
 
 @KERAS
@@ -101,10 +123,39 @@ def test_a_class_that_is_not_known_here(k, tmp_path):
     scale = type("Scale", (k.layers.Layer,), {"call": lambda self, x: x * 3.0})
     path = saved(net(k, scale(name="scaled")), tmp_path)
     how = f"with {k.__name__}.saving.custom_object_scope({{'Scale': Scale}}): ed = gs.open({path!r})"
-    with refuses(OpenError, "it is built of class 'Scale' (of 'scaled'), not known here", how):
-        gs.open(path)
+    ed = refused(path, "it is built of class 'Scale' (of 'scaled'), not known here", how)
+    assert ed.layer("scaled").inputs == ed.layer("body").outputs
     with k.saving.custom_object_scope({"Scale": scale}):
         assert gs.open(path).layer("scaled").class_name == "Scale"
+
+
+class Written(keras.Model):
+    """A model that is written as a class: its file does not say how its layers are connected."""
+
+    def __init__(self, **about):
+        super().__init__(**about)
+        self.dense = keras.layers.Dense(2)
+
+    def call(self, x):
+        return self.dense(x)
+
+
+def test_a_model_that_is_written_as_a_class_is_shown_only_where_it_is_known(tmp_path):
+    model = Written(name="written")
+    model(np.ones((1, 3), np.float32))
+    path = saved(model, tmp_path)
+    with refuses(OpenError, "it is built of class 'Written', not known here", "{'Written': Written}"):
+        gs.open(path)
+    with keras.saving.custom_object_scope({"Written": Written}):
+        assert [one.class_name for one in gs.open(path).layers] == ["Dense"]
+
+
+def test_a_description_that_does_not_hold_together_is_not_shown(tmp_path):
+    path = saved(net(keras), tmp_path)
+    for own in ({"layers": 3}, {"layers": [{"name": "a", "inbound_nodes": [[["b", 0, 0]]]}]}, {"layers": [{}, {}]}):
+        rewritten(path, lambda text, own=own: json.dumps({"class_name": "Mine", "module": "mine", "config": own}))
+        with refuses(OpenError, "it is built of class 'Mine'"):
+            gs.open(path)
 
 
 def test_no_module_that_a_file_names_is_imported(tmp_path, monkeypatch):
@@ -112,8 +163,7 @@ def test_no_module_that_a_file_names_is_imported(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     path = saved(net(keras), tmp_path)
     rewritten(path, lambda text: re.sub('"keras.layers"(, "class_name": "Dense")', r'"sly_module"\1', text))
-    with refuses(OpenError, "it is built of class 'Dense' (of 'body')", "no module that a file names is imported"):
-        gs.open(path)
+    refused(path, "it is built of class 'Dense' (of 'body')", "no module that a file names is imported")
     assert "sly_module" not in sys.modules
 
 
@@ -122,8 +172,7 @@ def test_a_function_that_is_not_known_here(tmp_path):
         return x * 0.5
 
     path = saved(net(keras, keras.layers.Dense(2, activation=gently, name="head")), tmp_path)
-    with refuses(OpenError, "it is built of function 'gently' (of 'head'), not known here", "{'gently': gently}"):
-        gs.open(path)
+    refused(path, "it is built of function 'gently' (of 'head'), not known here", "{'gently': gently}")
     with keras.saving.custom_object_scope({"gently": gently}):
         assert gs.open(path).layer("head").outputs
 
@@ -151,20 +200,17 @@ def test_files_that_are_damaged_or_something_else(tmp_path):
 def test_a_description_that_keras_refuses(tmp_path):
     path = saved(net(keras), tmp_path)
     rewritten(path, lambda text: text.replace('"units": 3', '"units": -3'))
-    with refuses(OpenError, f"Keras {keras.__version__} cannot build the model", "gs.open(model)"):
-        gs.open(path)
+    refused(path, f"Keras {keras.__version__} cannot build the model", "gs.open(model)")
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     parts["metadata.json"] = json.dumps({"keras_version": "3.0.0"}).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in parts.items():
             archive.writestr(name, data)
-    with refuses(OpenError, "cannot build the model", "Keras 3.0.0 wrote it", "pip install keras==3.0.0"):
-        gs.open(path)
+    refused(path, f"Keras {keras.__version__} cannot build", "Keras 3.0.0 wrote it", "pip install keras==3.0.0")
 
 
 def test_a_file_of_a_keras_that_is_not_installed(tmp_path, monkeypatch):
     path = saved(net(tf_keras), tmp_path)
     monkeypatch.setitem(sys.modules, "tf_keras", None)
-    with refuses(OpenError, "Keras 2 wrote it, which is not installed", "pip install tf-keras"):
-        gs.open(path)
+    refused(path, "Keras 2 wrote it, which is not installed", "pip install tf-keras")
