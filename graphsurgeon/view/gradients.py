@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from ..graph.graph import Ints
 from ..words import counted
 from .helpers import TRAINING
 from .item import Item
 from .shapes import Box, Edge
-from .tree import Tree
+from .tree import Tree, find_item
 
 _ROOT = re.compile(r"gradients?(_\d+)?")
 
@@ -22,15 +24,19 @@ def put_beside(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) ->
     before = len(boxes)  # also out of a folded scope that has the gradients in it, never out of another ∇
     for box in list(boxes):
         for root in roots:
-            tail = box.name.rstrip("/") if box.kind == "scope" else f"{box.name}_grad"
-            scope = scopes.index.get(f"{root}/{tail}")
-            if scope is None or box.kind not in ("op", "scope"):
+            if box.kind not in ("op", "scope"):
                 continue
-            ops = tree.ops_below(scope)
+            tail = box.name.rstrip("/") if box.kind == "scope" else f"{box.name}_grad"
+            name, scope = f"{root}/{tail}/", scopes.index.get(f"{root}/{tail}")
+            if box.name.startswith("~"):  # a block: its gradients are a block of theirs
+                name = f"~{root}/{box.name[1:]}"
+                block = find_item(tree, name)
+                ops = np.empty(0, np.int32) if block is None else tree.ops_of(block)
+            else:
+                ops = np.empty(0, np.int32) if scope is None else tree.ops_below(scope)
             ops = ops[(op_box[ops] < before) & (tree.helpers.kind[ops] == TRAINING)]
             if not len(ops):
                 continue
-            name = f"{scopes.names[scope]}/"
             new = Box(
                 f"b{len(boxes)}", "scope", name, f"∇ {box.label}", counted(len(ops), "ops"), len(ops), "other",
                 box.group, beside=box.id,

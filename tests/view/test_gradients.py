@@ -52,6 +52,19 @@ def test_gradients_are_put_away_and_counted():
     assert [b.name for b in shown(graph, Filters()).boxes] == [b.name for b in before.boxes]
 
 
+def test_gradients_of_a_block_stand_beside_it():
+    ops = [("x", "Placeholder", [])]
+    for i in range(1, 8):
+        ops += [(f"block_{i}_{name}", "Neg", [ops[-1][0]]) for name in ("up", "down")]
+    ops.append(("gradients/Fill", "Fill", [ops[-1][0]]))
+    for name, *_ in ops[-2:0:-1]:
+        ops.append((f"gradients/{name}_grad/g", "Mul", [ops[-1][0], name]))
+    scene = shown(Graph.of(ops), Filters(training="beside"), {"~block_[1..7]/"})
+    at = {b.name: b for b in scene.boxes}
+    new = at["~gradients/block_3/"]
+    assert (new.label, new.count, new.beside) == ("∇ block_3", 2, at["~block_3/"].id)
+
+
 def test_gradients_stand_beside_their_ops():
     graph = trained()
     scene = shown(graph, Filters(training="beside"), {"a/"})
