@@ -15,6 +15,8 @@ FEW, GOOD, FULL, LIMIT = 8, 20, 40, 60
 """Boxes of a first picture: at least, enough, at most where there is a choice, at most in any case."""
 SHARE = 0.3
 """From `FEW` boxes on, a scope opens only when it holds at least this part of the forward model."""
+NEARLY = 0.9
+"""A series of layers that holds more than this part of a graph opens before what leads to it."""
 
 
 def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
@@ -89,10 +91,10 @@ def _stages(shown: list[Item]) -> list[Item]:
 
 
 def _repeated(tree: Tree, shown: list[Item]) -> int:
-    """Returns how many ops are in scopes that are alike and read each other: open, one would look like more."""
+    """Returns how many ops are in large scopes that are alike and read each other: open, one would look like more."""
     alike: dict[tuple[int, int], list[Item]] = defaultdict(list)
     for item in shown:
-        if item.kind in ("scope", "block"):
+        if item.kind in ("scope", "block") and tree.core_of(item) > GOOD:
             alike[tree.likeness(item)].append(item)
     return sum(_layers(tree, items) for items in alike.values() if len(items) > 1)
 
@@ -134,6 +136,6 @@ def _best(tree: Tree, shown: list[Item]) -> list[Item]:
         else:
             limit = LIMIT if n < FEW else FULL if size >= SHARE * whole else 0
         if n - 1 + inner <= limit:
-            layered = item.alike and 2 * size > total and _layers(tree, item.units()) > 0
+            layered = item.alike and size > NEARLY * total and _layers(tree, item.units()) > 0
             ranked.append((item.alike and not layered, back, n - 1 + inner > FULL, -size, item.first, item))
     return [min(ranked, key=lambda r: r[:5])[-1]] if ranked else []

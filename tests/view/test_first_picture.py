@@ -107,9 +107,9 @@ def test_what_a_function_captures_stays_folded():
 def test_layers_that_follow_each_other_open_and_towers_beside_each_other_do_not(follow):
     ops = [("x", "Placeholder", [])]
     for i in range(6):
-        source = f"part_{i - 1}/op3" if follow and i else "x"
-        ops += [(f"part_{i}/op{k}", "Neg", [f"part_{i}/op{k - 1}" if k else source]) for k in range(4)]
-    ops.append(("head/sum", "AddN", [f"part_{i}/op3" for i in range(6)][5 if follow else 0 :]))
+        source = f"part_{i - 1}/op19" if follow and i else "x"
+        ops += [(f"part_{i}/op{k}", "Neg", [f"part_{i}/op{k - 1}" if k else source]) for k in range(20)]
+    ops.append(("head/sum", "AddN", [f"part_{i}/op19" for i in range(6)][5 if follow else 0 :]))
     ops += [(f"head/{name}", "Neg", [ops[-1][0]]) for name in "abcdefg"]
     tree = Tree(Graph.of(ops))
     assert ("~part_[0..5]/" in first_unfolded(tree)) == follow
