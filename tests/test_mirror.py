@@ -52,6 +52,7 @@ DOORS = {
     "plan/resolve/outcome": "plan/resolve/test_resolve.py",
     "plan/resolve/rebuild": "test_history.py",
     "plan/resolve/replace": "tf/edit/test_subgraphs.py",
+    "plan/resolve/unroll": "tf/test_unrolled.py",
     "plan/shapes": "tf/test_shapes.py",
     "plan/sources": "plan/test_code.py",
     "plan/steps": "plan/resolve/test_resolve.py",
