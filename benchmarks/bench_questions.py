@@ -11,7 +11,7 @@ from graphsurgeon.graph.diff import diff
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.hazards import hazards
-from graphsurgeon.plan.blocking import blocks
+from graphsurgeon.plan.blockers import blocks
 
 SIZE = 100_000
 

@@ -23,7 +23,7 @@ from .graph.reports import Restored, Saved
 from .graph.selection import OpView, Selection, select
 from .graph.signatures import Signature
 from .history import Event, History, Log, Timeline, moment
-from .plan.blocking import Blocks, blocks
+from .plan.blockers import Blocks, blocks
 from .plan.plan import Plan
 from .plan.steps import RebuildStep
 from .planning import new_plan

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import PlanError
 from ..words import counted
-from .breeding import Rule, crossover, grow, jitter, sprout
 from .candidate import Candidate, candidate
+from .variation import Rule, crossover, grow, jitter, sprout
 
 _ELITE = 2
 _ROUND = 3
@@ -52,7 +52,7 @@ class Evolution:
         best: the best candidate: `graph`, `output`, `score`, `formula`.
         population: the last one, best first.
         generations: what each generation came to.
-        births: how many candidates each way of breeding made.
+        births: how many candidates each kind of variation made.
     """
 
     best: Candidate

@@ -15,7 +15,7 @@ from graphsurgeon.graph.match.pattern import Pattern
 from graphsurgeon.graph.opened import Opened
 from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.history import Changes
-from graphsurgeon.plan.blocking import blocks
+from graphsurgeon.plan.blockers import blocks
 from graphsurgeon.plan.calls import step_text
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.screen.screen import Screen

@@ -1,4 +1,4 @@
-"""Breeding: a new candidate from one or two others: crossover, mutation, growth."""
+"""Variation: a new candidate from one or two others: crossover, mutation, growth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocking: what stands in the way when ops are to be removed."""
+"""Blockers: what stands in the way when ops are to be removed."""
 
 from __future__ import annotations
 
