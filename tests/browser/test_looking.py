@@ -81,7 +81,7 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     assert "3 ms" in box(page, "layera/").get_attribute("aria-label")
     shot(page, "looking-values")
 
-    # the inspector: a value on request, a function looked into and left
+    # the inspector: a value on request; a call unfolded and folded again
     choose(page, "What is shown", "Unfold to depth 1")
     box(page, "layera/mm").wait_for()
     choose(page, "What is shown", "Draw variables")
@@ -94,12 +94,14 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     call = notebook.ask("[n for n, t in zip(ed.snapshot.names, ed.snapshot.types) if 'PartitionedCall' in t][0]")
     fit(page)
     box(page, call).click()
-    page.get_by_role("button", name="Look inside").click()
-    box(page, "Relu").wait_for()
+    box(page, call).dblclick()
+    box(page, f"{call}/Relu").click()
+    said(page, "1 op selected, inside a call")
     page.keyboard.press("i")
-    said(page, "can only be looked at")
+    said(page, "it is inside function")
     shot(page, "looking-inside")
-    page.get_by_role("button", name="Back", exact=True).click()
+    box(page, f"{call}/").focus()
+    page.keyboard.press("Enter")
     box(page, call).wait_for()
     assert notebook.ask("ed.snapshot.fingerprint") == before
     notebook.close()

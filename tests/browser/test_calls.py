@@ -1,0 +1,48 @@
+"""A SavedModel of TF2 as its file lies, by mouse in a real notebook: calls unfold in calls, a search reaches in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.browser.hands import IMPORTS, answered, box, fit, said, shot
+from tests.lab import open_notebook
+
+
+def test_calls_unfold_in_place_to_the_layers_in_them(page: Any, lab: Any, corpus: Any) -> None:
+    path = str(corpus.path("mlperf_tiny_kws"))
+    notebook = open_notebook(page, lab, [f"{IMPORTS}\ned = gs.open({path!r}, raw=True)\ned"])
+    outer = "StatefulPartitionedCall"
+    inner = f"{outer}/{outer}"
+    assert "call of signature_wrapper" in box(page, outer).text_content()
+    box(page, outer).dblclick()
+    box(page, inner).wait_for()
+    assert box(page, outer).count() == 0
+    fit(page)
+    box(page, inner).dblclick()
+    model = box(page, f"{inner}/functional_1/")
+    model.wait_for()
+    assert "call of _wrapped_model" in page.locator(".gs-group", has_text="wrapped_model").first.text_content()
+    fit(page)
+    shot(page, "calls-unfolded")
+    model.dblclick()
+    box(page, f"{inner}/functional_1/conv2d/").wait_for()
+    fit(page)
+    shot(page, "calls-layers")
+
+    # a hit of the search is inside a call that is folded; going there unfolds it
+    page.keyboard.press("/")
+    page.keyboard.type("merge op:MergeV2Checkpoints")
+    hit = page.locator(".gs-hit", has_text="MergeV2Checkpoints").first
+    hit.click()
+    answered(page)
+    said(page, "inside a call")
+    merge = box(page, notebook.ask("ed.find('op:MergeV2Checkpoints')[0]"))
+    merge.wait_for()
+    page.locator(".gs-inspector", has_text="called by StatefulPartitionedCall_1").wait_for()
+    shot(page, "calls-search")
+
+    # the frame folds again
+    box(page, f"{outer}_1/").focus()
+    page.keyboard.press("Enter")
+    box(page, f"{outer}_1").wait_for()
+    notebook.close()
