@@ -893,6 +893,7 @@ class Editor:
         """
         from .view.dot import to_dot
 
+        self.screen.infer()
         keys = self.screen.unfolded if unfolded is None else frozenset(unfolded)
         return to_dot(self.screen.tree_of(keys), keys)
 
@@ -918,6 +919,7 @@ class Editor:
             >>> page.splitlines()[0], "http:" in page.replace("http://www.w3.org/2000/svg", "")
             ('<!doctype html>', False)
         """
+        self.screen.infer()
         keys = self.screen.unfolded if unfolded is None else frozenset(unfolded)
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
         shown = self.screen.expanded(keys)

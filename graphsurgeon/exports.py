@@ -44,6 +44,7 @@ class Picture(str):
 
 def svg_of(screen: Any, unfolded: Iterable[str] | None = None) -> Picture:
     """Returns the picture of what a screen shows, as `Editor.to_svg` does."""
+    screen.infer()
     svg = screen.svg() if unfolded is None else screen.svg_of(frozenset(unfolded))
     return Picture(svg, f"{screen.source.title}: {counted(screen.source.snapshot.size, 'ops')}")
 

@@ -16,7 +16,8 @@ from .graph.graph import Graph
 from .graph.layers import Layers, moved
 from .graph.live import TFGraph, TFOp
 from .graph.names import free_name, op_name
-from .graph.opened import Opened, Unmade
+from .graph.opened import Opened
+from .graph.pending import made, pending
 from .graph.provenance import Origin
 from .plan.calls import step_text
 from .plan.plan import Plan
@@ -284,7 +285,6 @@ class Timeline:
         follows: see `Log`.
 
     Attributes:
-        graph: the live graph of now.
         log: what was done.
         changes: who is told of it.
     """
@@ -292,11 +292,10 @@ class Timeline:
     def __init__(
         self, opened: Opened, snapshot: Graph | None = None, follows: tuple[Log, int, str] | None = None
     ) -> None:
-        self.graph = opened.graph
-        if opened.read is not None:
-            snapshot = replace(opened.read, title=opened.title)
-        size = len(self.graph.get_operations()) if opened.read is None else opened.read.size
-        self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(self.graph), follows)
+        self._graph = opened.graph
+        waiting = pending(opened.graph)
+        size = len(opened.graph.get_operations()) if waiting is None else waiting.read.size
+        self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(opened.graph), follows)
         self.log.editor = weakref.ref(self)
         self._snapshot = snapshot
         self._first_layers = opened.layers
@@ -304,7 +303,12 @@ class Timeline:
         self._left: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
         self.changes = Changes()
         if opened.code:
-            _keep(self.log, self.graph)
+            _keep(self.log, self._graph)
+
+    @property
+    def graph(self) -> TFGraph:
+        """The live graph of now; that of a file is made when it is first asked for."""
+        return made(self._graph)
 
     @property
     def events(self) -> list[Event]:
@@ -313,10 +317,10 @@ class Timeline:
 
     @property
     def snapshot(self) -> Graph:
-        """The graph as it is now, as an immutable value."""
+        """The graph as it is now, as an immutable value; of a file whose live graph nobody has needed, as it says."""
         from .tf.open.snapshot import snapshot
 
-        self._snapshot = current = snapshot(self.graph, self._snapshot, self.log.title)
+        self._snapshot = current = snapshot(self._graph, self._snapshot, self.log.title)
         self.log.snapshots.add(current)
         return current
 
@@ -337,7 +341,7 @@ class Timeline:
     @property
     def orphans(self) -> frozenset[str]:
         """Names of ops left without a role."""
-        return frozenset(self.leftovers(self.graph))
+        return frozenset(self.leftovers(self._graph))
 
     def leftovers(self, graph: TFGraph) -> dict[str, int]:
         """Returns the orphans of a graph, each with the step that made it."""
@@ -355,11 +359,10 @@ class Timeline:
         from .tf.copy.provenance import known
 
         name = op_name(getattr(op, "op", op))
-        self.snapshot.find(name, f"provenance({name!r})")
-        if isinstance(self.graph, Unmade):
-            return Origin(name)  # no plan was ever applied to it
-        found = known(self.snapshot, self.graph).get(name)
-        left = self.leftovers(self.graph)
+        graph = self.snapshot
+        graph.find(name, f"provenance({name!r})")
+        found = known(graph, self._graph).get(name)
+        left = self.leftovers(self._graph)
         if found is None and name in left:
             return Origin(name, "orphan", left[name])
         return found or Origin(name)
@@ -382,28 +385,28 @@ class Timeline:
         held, event = Held(before), None
         try:
             with bar:
-                made = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
-                self.graph = made.graph
+                result = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
+                self._graph = result.graph
                 phase("reading back")
-                wrong = self._read_back(plan, made)
+                wrong = self._read_back(plan, result)
                 if wrong:
                     what = f"the result is not what was previewed: {wrong[0]}"
                     raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
-                applied, number = Applied(plan, made.graph, made, values.session), next_step(before, self.events)
-                kept = noted(effect, before, made.graph, number) if record else b""
+                applied, number = Applied(plan, result.graph, result, values.session), next_step(before, self.events)
+                kept = noted(effect, before, result.graph, number) if record else b""
                 about: dict[str, Any] = {"record": kept}
-                if made.graph is not before:
+                if result.graph is not before:
                     left = self.leftovers(before).items()
                     about |= {"before": before, "carried": {op: n for op, n in left if op in effect.after.index}}
                 event = Event.of(number, applied, time.perf_counter() - start, **about)
-                if made.graph is not before:
-                    values.moved(before, made.graph, made.origins)
+                if result.graph is not before:
+                    values.moved(before, result.graph, result.origins)
                     if self.log.code:
-                        _keep(self.log, made.graph)
+                        _keep(self.log, result.graph)
             # From here on it is done: nothing may fail after this line.
             self._add(event)
         except BaseException as error:
-            self.graph, self._snapshot = before, previous
+            self._graph, self._snapshot = before, previous
             self.events[:] = [other for other in self.events if other is not event]
             orphans = held.put_back(c.step.to for c in effect.copies)
             if not orphans:
@@ -440,7 +443,7 @@ class Timeline:
         """Undoes or redoes a plan: the `other` graph is the one of now, or the collections `change`."""
         turns = event.turned()
         if event.before is not None:
-            self.graph, self._snapshot = other, None
+            self._graph, self._snapshot = other, None
         else:
             if self._snapshot is not None:
                 self._snapshot = replace(self._snapshot)  # its variables and collections are read again
@@ -479,7 +482,7 @@ class Timeline:
     def _refuse_foreign(self, plan: Plan) -> None:
         if not isinstance(plan, Plan):
             raise PlanError(f"apply({plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
-        if plan.base.owner is not self.graph:
+        if plan.base.owner is not self._graph:
             if any(event.before is plan.base.owner for event in self.events if event.before is not None):
                 wrong = f"the plan was made for {plan.base.title} as it was before a step that has built it anew"
                 raise StalePlanError("apply(plan)", wrong, "Make the plan again: run the cell that makes it")

@@ -8,7 +8,7 @@ from typing import Any
 from .graph.contexts import Loop
 from .graph.graph import Graph, Mask
 from .graph.match.pattern import Pattern
-from .graph.opened import Unmade
+from .graph.pending import pending
 from .history import log_of
 from .plan.backend import Backend, Opener, Piece, Site
 from .plan.copied import Copied
@@ -28,9 +28,14 @@ class _TensorFlow(Backend):
     def verdict(self, effect: Effect) -> Verdict:
         from .tf.edit.validation import verdict
 
-        owners = [effect.base.owner, *(copied.source.owner for copied in effect.copies)]
-        refusals = dict.fromkeys(owner.refusal for owner in owners if isinstance(owner, Unmade))
+        waiting = [pending(graph.owner) for graph in (effect.base, *(copied.source for copied in effect.copies))]
+        refusals = dict.fromkeys(one.refusal for one in waiting if one is not None and one.refusal is not None)
         return Verdict(tuple(map(Fault.of, refusals))) if refusals else verdict(effect)
+
+    def settled(self, graph: Graph) -> Graph:
+        from .tf.open.snapshot import settled
+
+        return settled(graph)
 
     def value_faults(self, effect: Effect) -> list[Fault]:
         from .tf.copy.append import value_faults
@@ -92,10 +97,10 @@ class _TensorFlow(Backend):
 
         return rounds_of(graph, op, loop, times)
 
-    def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
+    def inlined(self, graph: Graph, call: str) -> Callable[..., Any]:
         from .tf.edit.bodies import taken_apart
 
-        return taken_apart(graph, call, inside)
+        return taken_apart(graph, call)
 
 
 TENSORFLOW = _TensorFlow()

@@ -10,7 +10,7 @@ from typing import Any
 from .errors import PlanError
 from .graph.graph import Graph
 from .graph.live import TFGraph, TFSession
-from .graph.opened import Opened, Unmade
+from .graph.opened import Opened
 from .history import Timeline
 from .ledger import Ledger
 
@@ -96,8 +96,6 @@ class Values:
             wrong = f"an object of type {type(session).__name__} is not a session"
             raise PlanError(f"session({session!r})", wrong, "Give a tf.compat.v1.Session, or nothing")
         own, timeline = session if session is not None else self._session, self._timeline
-        if isinstance(timeline.graph, Unmade):
-            timeline.graph.refuse()
         new, handover = self._ledger.session(
             timeline.graph, own, config, timeline.log.now(), timeline.leftovers, initialise
         )

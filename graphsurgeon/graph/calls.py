@@ -320,9 +320,7 @@ class Expanded:
     @cached_property
     def said(self) -> dict[str, str]:
         """Scope of each function that is unfolded -> what it is, in words."""
-        return {
-            part.path: ("" if part.below else "call of ") + short_name(part.function) for part in self.parts[1:]
-        }
+        return {part.path: ("" if part.below else "call of ") + short_name(part.function) for part in self.parts[1:]}
 
     def spread(self, marks: Mapping[int, str]) -> dict[int, str]:
         """Returns what is said of ops of the graph itself, of all the ops that stand in their place or hang below."""

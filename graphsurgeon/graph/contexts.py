@@ -116,9 +116,7 @@ def loops_in(graph: Graph) -> list[Loop]:
         first, back = ([end[at] for end in ends] for at in (0, 1))
         if any(graph.types[op] not in _ENTER for op in first):
             continue
-        leave = [
-            next((i for i in graph.consumers.row(op).tolist() if graph.types[i] in _EXIT), -1) for op in switches
-        ]
+        leave = [next((i for i in graph.consumers.row(op).tolist() if graph.types[i] in _EXIT), -1) for op in switches]
         same = [op for op in frames[_frame_name(graph, first[0])] if op not in first]
         found.append(Loop(asks, *map(tuple, (first, merges, switches, back, leave, same))))
     return found

@@ -18,6 +18,8 @@ from .edges import Edges as Edges
 from .edges import Ints as Ints
 from .edges import joined, reversed_edges, side_by_side
 from .functions import called_by
+from .live import TFGraph
+from .pending import made
 from .scopes import Scopes
 from .variables import State, VariableInfo
 
@@ -70,7 +72,7 @@ class Graph:
         nodes: NodeDefs by reference, one for each op (never changed here).
         data: row i = producers of the data inputs of op i, in input order.
         control: row i = control inputs of op i.
-        owner: the live graph this was read from, opaque to core; what makes two snapshots one graph.
+        owner: what makes two snapshots one graph: the live graph, which may be pending, or anything else.
         outputs_of: op number -> TensorInfo of each of its outputs; None where nobody can say.
         title: what to call the graph in messages.
         state_of: reads its variables and collections, when they are first asked for.
@@ -303,7 +305,7 @@ class Graph:
                 instead or did_you_mean(op_name, self.index),
             )
         i, port = self.index[op_name], int(port_text)
-        outputs = self.outputs(i)
+        outputs = self.stated(i)
         if outputs is not None and port >= len(outputs):
             have = ", ".join(f"'{op_name}:{k}'" for k in range(min(len(outputs), 8))) or "no outputs at all"
             raise SelectionError(
@@ -312,6 +314,25 @@ class Graph:
                 f"It has {have}",
             )
         return i, port
+
+    @property
+    def live(self) -> TFGraph:
+        """The live graph this is a snapshot of; that of a file is made now, if it was not before.
+
+        Raises:
+            OpenError: TensorFlow refuses the graph.
+        """
+        live: TFGraph = made(self.owner)
+        return live
+
+    def stated(self, i: int) -> Sequence[TensorInfo] | None:
+        """Returns what is known of each output of op i without making a live graph: as far as its file states it."""
+        return getattr(self.outputs_of, "stated", self.outputs)(i)
+
+    def stated_info(self, i: int, port: int) -> TensorInfo | None:
+        """Returns the same of one output."""
+        outputs = self.stated(i)
+        return outputs[port] if outputs is not None and port < len(outputs) else None
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:
         """Returns what is known of each output of op i, or None where nobody can say."""

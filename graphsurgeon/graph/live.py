@@ -52,6 +52,9 @@ class TFGraph(Protocol):
     def add_to_collection(self, name: Any, value: Any) -> None:
         """Adds an item to a collection."""
 
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Returns whether a session may give it."""
+
     def is_feedable(self, tensor: Any) -> bool:
         """Returns whether a tensor may be fed."""
 

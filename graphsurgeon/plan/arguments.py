@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
@@ -94,6 +94,13 @@ class Arguments:
         """Returns the names of ops or tensors, one or several; none for None."""
         several = () if things is None else [things] if _is_named(things) else things
         return tuple(self.name(thing) for thing in several)
+
+    def selection(self, thing: Any) -> Selection:
+        """Returns a selection of any graph as one of the snapshot to plan on; refuses all else."""
+        if not isinstance(thing, Selection):
+            raise PlanError(self.asked, f"{thing!r} is not a selection", "Make one with ed.select(...)")
+        graph = self.backend.settled(thing.graph)
+        return thing if graph is thing.graph else replace(thing, graph=graph)
 
     def scope_or_ops(self, what: Any) -> tuple[Any, tuple[str, ...]]:
         """Returns what was given, where code is to say it so: scope, name or selection; and the names of its ops."""

@@ -62,6 +62,10 @@ class Opener(Protocol):
 class Backend:
     """What a plan can ask. This one knows nothing: plans over plain snapshots can do without."""
 
+    def settled(self, graph: Graph) -> Graph:
+        """Returns the snapshot to plan on: of a graph that was only read from its file, what the runtime knows."""
+        return graph
+
     def verdict(self, effect: Effect) -> Verdict:
         """Returns what shape inference says of an effect that is faultless else."""
         return Verdict()
@@ -128,6 +132,6 @@ class Backend:
         """Returns a function that builds some rounds of a loop: of a v2 While, or of TF1, which is given too."""
         raise PlanError("unroll()", "nothing here can build a graph from Python", _INSTEAD)
 
-    def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
-        """Returns a function that builds what a function call does, with some conds and loops in it in the open too."""
+    def inlined(self, graph: Graph, call: str) -> Callable[..., Any]:
+        """Returns a function that builds what a function call does."""
         raise PlanError("inline()", "nothing here knows functions", _INSTEAD)

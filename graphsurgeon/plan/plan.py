@@ -21,7 +21,6 @@ from .calls import one_line
 from .code import plan_code
 from .effect import Effect
 from .fault import Fault
-from .opening import opened
 from .preview import Preview
 from .resolve import resolve
 from .steps import Step
@@ -61,8 +60,8 @@ class Plan:
     backend: Backend = field(default_factory=Backend, repr=False)
 
     def _with(self, step: Step) -> Plan:
-        """Returns the plan with one step more, and with the calls inlined in which it names something."""
-        return replace(self, steps=opened(self.base, self.steps, step))
+        """Returns the plan with one step more, on the graph as what runs it has it."""
+        return replace(self, base=self.backend.settled(self.base), steps=(*self.steps, step))
 
     def _given(self, asked: str) -> Arguments:
         """Returns what reads the arguments of a call."""
@@ -119,8 +118,7 @@ class Plan:
             PlanError: an argument is not one of its allowed values. All else is found by `check`.
         """
         given = self._given(f"copy(to={to!r})")
-        if not isinstance(selection, Selection):
-            raise PlanError(given.asked, f"{selection!r} is not a selection", "Make one with ed.select(...)")
+        selection = given.selection(selection)
         for what, mapping in (("inputs", inputs), ("reuse", reuse), ("constants", constants), ("names", names)):
             given.mapping(what, {} if mapping is None else mapping)
         policies = given.policies(variables)
@@ -473,8 +471,6 @@ class Plan:
         A v2 ``If``, ``Case`` or ``While`` becomes a cond or loop of TF1, with its branches (``cond/then_branch/x``) or
         its condition and body (``while/body/x``) in the open, and so do those inside it. It runs in every session and
         has its gradient. Inside a call that is inlined they stay what they are, until they are named themselves.
-
-        A step that names something inside of a call, as ``call/inner:0``, inlines the call before it by itself.
 
         Args:
             calls: ``PartitionedCall``, ``If``, ``Case`` or ``While`` ops, by name or object.

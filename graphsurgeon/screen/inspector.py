@@ -90,7 +90,10 @@ def _panel(
         "control_inputs": ends["control_inputs"][:_MOST],
         "consumers": ends["consumers"][:_MOST],
         "totals": {key: len(names) for key, names in ends.items()},
-        "doc": "", "histogram": None, "value": False, **more,
+        "doc": "",
+        "histogram": None,
+        "value": False,
+        **more,
     }
 
 
@@ -149,7 +152,7 @@ def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[s
 
 
 def _tensor(graph: Graph, name: str) -> dict[str, str]:
-    info = graph.info(*graph.tensor(name))
+    info = graph.stated_info(*graph.tensor(name))
     return {"tensor": name, "text": str(info) if info else ""}
 
 
@@ -193,7 +196,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
     waits = graph.control_names(op)
     waiting = [graph.names[int(r)] for r in graph.control.rows[graph.control.node == op]]
-    outputs = graph.outputs(op)
+    outputs = graph.stated(op)
     ports = np.unique(graph.consumers.ports(op)).tolist() or [0] if outputs is None else range(len(outputs))
     sizes = [_bytes(info) for info in outputs or ()]
     if sizes and None not in sizes and (size := sum(n or 0 for n in sizes)):
@@ -251,4 +254,3 @@ def _flops(facts: Facts, tree: Tree, ops: list[int], calls: Calls | None) -> int
 
 def _flops_of(facts: Facts, graph: Graph, ops: list[int]) -> int:
     return facts.flops(graph, [i for i in ops if graph.types[i] not in _IDLE]) if len(ops) <= _FLOPS_OF else 0
-

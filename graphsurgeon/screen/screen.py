@@ -7,12 +7,13 @@ import inspect
 import reprlib
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LayoutError, PlanError, SelectionError, SurgeryError
+from ..errors import LayoutError, OpenError, PlanError, SelectionError, SurgeryError
 from ..graph.calls import Expanded
 from ..graph.graph import Graph
+from ..graph.pending import pending
 from ..graph.selection import Selection
 from ..plan.plan import Plan
 from ..view.ends import pinned
@@ -49,8 +50,7 @@ class Screen:
     def __init__(self, destination: Subject, source: Subject | None = None, *, facts: Facts) -> None:
         self.destination = destination
         self.source = source or destination
-        refused = [one.opened.refusal for one in (destination, self.source) if one.opened.refusal is not None]
-        self.state = State().saying(f"to look at only: {refused[0].wrong}", "warn") if refused else State()
+        self.state = self._refused(State())
         self.lock = threading.RLock()
         self._stage = Stage(destination, self.source, facts)
         self._acting = False
@@ -158,6 +158,28 @@ class Screen:
     def graph_changed(self) -> None:
         """Called by the editor after an apply, undo or redo."""
         self._changed()
+
+    @property
+    def inferred(self) -> bool:
+        """Whether all is there that TensorFlow can tell of the graphs; a file states few shapes."""
+        waiting = [pending(subject.snapshot.owner) for subject in (self.destination, self.source)]
+        return not any(one is not None and one.refusal is None for one in waiting)
+
+    def infer(self) -> None:
+        """Makes the live graphs of files, for the shapes that are inferred there; callable from any thread."""
+        if self.inferred:
+            return
+        for subject in (self.destination, self.source):
+            with suppress(OpenError):  # `state` says why
+                subject.snapshot.live  # noqa: B018
+        with self.lock:
+            self.state = self._refused(self.state)
+        self._changed()
+
+    def _refused(self, state: State) -> State:
+        """A state that says of a graph which TensorFlow refuses what can be done with it."""
+        refusals = [one.opened.refusal for one in (self.destination, self.source) if one.opened.refusal is not None]
+        return state.saying(f"to look at only: {refusals[0].wrong}", "warn") if refusals else state
 
     def _changed(self) -> None:
         if not self._acting:  # a verb that changes the graph is told of once, when it is done

@@ -32,7 +32,7 @@ _MOST = 200
 
 def tensor_row(graph: Graph, name: str) -> dict[str, str]:
     """Returns a tensor with its dtype and shape, for a list on the page."""
-    info = graph.info(*graph.tensor(name))
+    info = graph.stated_info(*graph.tensor(name))
     if info is None:
         return {"tensor": name, "dtype": "", "shape": "", "text": name}
     dtype, _, shape = str(info).partition(" ")
@@ -193,9 +193,7 @@ def _count(tree: Tree, item: Item) -> int:
     return len(tree.ops_of(item)) if call is None else call.count(tree.graph)
 
 
-def hits_shown(
-    graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[Any] | None = None
-) -> dict[str, Any]:
+def hits_shown(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[Any] | None = None) -> dict[str, Any]:
     """Returns the first hits of a search, each with the box that shows or holds it.
 
     Args:

@@ -33,7 +33,7 @@ def dtypes_of(graph: Graph) -> list[str]:
         said = _said(graph.nodes[op])
         name = known.get((kind, said)) if said else None
         if name is None:
-            outputs = graph.outputs(op)
+            outputs = graph.stated(op)
             name = said if outputs is None else outputs[0].dtype.removesuffix("_ref") if outputs else ""
             known[kind, said] = name
         out.append(name)

@@ -164,7 +164,7 @@ def _readers(graph: Graph, edges: Edges, found: Packed, control: bool) -> tuple[
         if (op, port) != last:
             last = op, port
             name = graph.names[op]
-            info = None if control else graph.info(op, port)
+            info = None if control else graph.stated_info(op, port)
             text = [] if control else [str(info) if info is not None and info.shape is not None else ""]
             made.append([int(row_of[op]), elide(name if control else f"{name}:{port}", 400), *text])
         reads.append([len(made) - 1, reader])

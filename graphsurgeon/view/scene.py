@@ -185,7 +185,7 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     kind, label, count, outputs = item.kind, elide(item.label), len(tree.ops_of(item)), 0
     if item.one_op:
         sub, kin, count = item.holds or _type_of(tree, item), family(graph.types[item.op]), 1
-        known = graph.outputs(item.op)
+        known = graph.stated(item.op)
         outputs = len(known) if known is not None else _outputs_used(graph, item.op)
     elif kind == "variable":
         sub, kin = f"{graph.types[item.op]} · {_variable(graph, item.op)}".rstrip(" ·"), "state"
@@ -247,7 +247,7 @@ def _variable(graph: Graph, op: int) -> str:
         if shape is not None and not shape.unknown_rank:
             dims = tuple(d.size if d.size >= 0 else None for d in shape.dim)
         return f"{name} {shape_text(dims)}"
-    info = graph.info(op, 0)
+    info = graph.stated_info(op, 0)
     return f"{info.dtype.removesuffix('_ref')} {shape_text(info.shape)}" if info else ""
 
 

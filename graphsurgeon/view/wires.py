@@ -30,7 +30,7 @@ def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int
     for (a, b), found in _pairs(graph, graph.data.ptr, graph.data.node, graph.data.port, op_box, n):
         between |= {(a, b), (b, a)}
         names = [f"{graph.names[op]}:{port}" for op, port in found[:TENSORS]]
-        infos = [graph.info(*tensor) for tensor in found[:TENSORS]]
+        infos = [graph.stated_info(*tensor) for tensor in found[:TENSORS]]
         label = f"×{len(found)}" if len(found) > 1 else ""
         if not label and infos[0] and infos[0].shape is not None:
             label = str(infos[0])

@@ -38,6 +38,13 @@ class Screen(Protocol):
     def cancel(self) -> None:
         """Ends the verb that is being done."""
 
+    @property
+    def inferred(self) -> bool:
+        """Whether all shapes are there that can be inferred."""
+
+    def infer(self) -> None:
+        """Infers them; callable from any thread."""
+
     def on_change(self, callback: Callable[[], None]) -> Any:
         """Calls `callback`, from any thread, after the state has changed."""
 
@@ -177,4 +184,6 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         data["text/html"] = f'<img alt="{html.escape(text)}" src="data:image/svg+xml;base64,{coded}">'
         data["image/svg+xml"] = picture
         data["text/plain"] = text
+        if not self._screen.inferred:
+            self._turns.beside(self._screen.infer)  # the labels of edges fill in while the person already looks
         return data, metadata

@@ -213,7 +213,6 @@ class _Control:
         faults: edges that must not be dropped.
     """
 
-
     kept: dict[int, str]
     dropped: list[tuple[str, str]]
     released: list[str]

@@ -196,7 +196,7 @@ def read_values(copied: Copied, made: Made) -> None:
             wanted = [v for v in wanted if v.was in stored]
             asks = [v.info for v in wanted] + [info for _, info in cold]
     later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
-    values = fetch(source, asks, copied.source.owner, asked, later) if asks else {}
+    values = fetch(source, asks, copied.source.live, asked, later) if asks else {}
     made.frozen.update({name: values.pop(info.op) for name, info in cold})
     init_ops, feeds = ([], {}) if giver is None else giver.init_ops
     for name in init_ops:
@@ -216,7 +216,7 @@ def value_faults(effect: Effect) -> list[Fault]:
     """
     found = []
     for copied in effect.copies:
-        values, graph = copied.step.values, copied.source.owner
+        values, graph = copied.step.values, copied.source.live
         if values is None:
             continue
         infos, asked = _wanted(copied), asked_of(copied)
@@ -239,7 +239,7 @@ def unproved_of(copied: Copied) -> dict[str, str]:
     if copied.step.values is None:
         return {}
     infos = _wanted(copied)
-    return unproved(copied.step.values, copied.source.owner, infos, asked_of(copied)) if infos else {}
+    return unproved(copied.step.values, copied.source.live, infos, asked_of(copied)) if infos else {}
 
 
 def _wanted(copied: Copied) -> list[VariableInfo]:

@@ -38,7 +38,7 @@ def attach(copied: Copied, graph: TFGraph, made: Any, loose: Any = None) -> None
         made: what the plan has made so far.
         loose: a mask of the ops after the plan whose shapes are what TensorFlow infers, as their inputs have others.
     """
-    source = copied.source.owner
+    source = copied.source.live
     types, numbers = copied.source.types, copied.ops.tolist()
     old, new = source.get_operations(), made.live
     pairs = [(old[i], new[name]) for i, name in zip(numbers, copied.names, strict=True)]
@@ -73,7 +73,7 @@ def _keep_collections(
     originals: dict[str, TFVariable],
 ) -> None:
     """Adds the copies of what the source's collections hold to collections of the destination, in order."""
-    source, move = copied.source.owner, _Move(copied, made, originals)
+    source, move = copied.source.live, _Move(copied, made, originals)
     whole = bool(copied.step.selection.mask.all())
     for was, items in collections_of(source).items():
         if was not in targets:
@@ -162,10 +162,10 @@ def _keep_handles(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
 
     Nor can it have inferred it of what reads them.
     """
-    old, find = copied.source.owner.get_operations(), graph.get_operation_by_name
+    old, find = copied.source.live.get_operations(), graph.get_operation_by_name
     comes = [(old[i].outputs[0], find(copied.renamed(old[i].name)).outputs[0]) for i in _fed(copied)]
     for p in copied.placeholders:
-        comes.append((copied.source.owner.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
+        comes.append((copied.source.live.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
     if any(was.dtype in _HANDLES for was, _ in comes):
         comes = [both for was, new in pairs for both in zip(was.outputs, new.outputs, strict=True)] + comes
     for was, new in comes:

@@ -97,7 +97,7 @@ class _Carrier:
     """Makes the contexts of a copy; the graph's own context is the one around what is made."""
 
     def __init__(self, copied: Copied, graph: TFGraph, joined: set[int]) -> None:
-        self._rename, self._graph, self._source = _Renamer(copied), graph, copied.source.owner
+        self._rename, self._graph, self._source = _Renamer(copied), graph, copied.source.live
         self._joined = joined  # contexts of which the copy has a part
         self.made: dict[int, Any] = {}
         self.missed: list[str] = []

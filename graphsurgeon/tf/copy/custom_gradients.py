@@ -96,7 +96,7 @@ class _Mover:
 
     def __init__(self, copied: Copied, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
         self._copied, self._graph, self._variables = copied, graph, variables
-        self._source = copied.source.owner
+        self._source = copied.source.live
         self._done: dict[int, Any] = {}
 
     def function(self, old: Any) -> Any:

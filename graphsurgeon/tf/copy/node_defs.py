@@ -58,7 +58,7 @@ def compiled(
         rewrite = rewriter(copied, gradients[at] if gradients else {})
         mine = new[start : start + len(copied.ops)]
         _adapt(copied, mine, renamed, library.everywhere, rewrite)
-        if copied.source.owner.graph_def_versions.producer <= _ANY_SHAPE < graph_def.versions.producer:
+        if copied.source.live.graph_def_versions.producer <= _ANY_SHAPE < graph_def.versions.producer:
             _open_shapes(mine)
     if effect.changes:
         named = {node.name: node for node in new}
@@ -86,7 +86,7 @@ def tell_shapes(effect: Effect, graph_def: Any, loose: Any) -> list[Any]:
     told: list[Any] = []
     known, first = frontier(effect.after, loose), effect.base.size
     for copied in effect.copies if known.any() else ():
-        live = copied.source.owner.get_operations()
+        live = copied.source.live.get_operations()
         for number in copied.ops[known[copied.place[copied.ops]]].tolist():
             shapes = [tensor.shape.as_proto() for tensor in live[number].outputs]
             node = graph_def.node[int(copied.place[number]) - first]
@@ -199,7 +199,7 @@ def _new_place(place: bytes, copied: Copied) -> bytes:
 
 
 def _placeholder(copied: Copied, was: str, name: str) -> Any:
-    tensor = copied.source.owner.as_graph_element(was)
+    tensor = copied.source.live.as_graph_element(was)
     node = node_def_pb2.NodeDef(name=name, op="Placeholder")
     node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
     node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
@@ -211,7 +211,7 @@ def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | 
     if new.of:
         dtype, value = tf.as_dtype(new.info.dtype), None if frozen is None else frozen[new.name]
     else:
-        dtype, value = copied.source.owner.as_graph_element(new.was).dtype.base_dtype, new.value
+        dtype, value = copied.source.live.as_graph_element(new.was).dtype.base_dtype, new.value
     node = node_def_pb2.NodeDef(name=new.name, op="Const")
     node.attr["dtype"].type = dtype.as_datatype_enum
     if value is None:  # one number stands for all of them
@@ -226,7 +226,7 @@ def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | 
 def setter_node(copied: Copied, new: NewOp) -> Any:
     """Returns the NodeDef of an op that sets a variable."""
     node = node_def_pb2.NodeDef(name=new.name, op=new.op, input=new.inputs)
-    about = copied.source.owner.get_operation_by_name(new.of)
+    about = copied.source.live.get_operation_by_name(new.of)
     dtype = about.get_attr("dtype").as_datatype_enum
     node.attr["T" if new.op in ("Assign", "Identity") else "dtype"].type = dtype
     if new.op == "Placeholder":
@@ -251,9 +251,9 @@ def _set_versions(effect: Effect, graph_def: Any, graph: TFGraph) -> None:
     # A lower producer than the graph's own would lower the graph's: its shapes would be inferred by old rules.
     versions = graph.graph_def_versions
     if effect.base.size == 0 and effect.copies:
-        versions = effect.copies[0].source.owner.graph_def_versions
+        versions = effect.copies[0].source.live.graph_def_versions
         for copied in effect.copies[1:]:
-            other = copied.source.owner.graph_def_versions
+            other = copied.source.live.graph_def_versions
             if other.producer > versions.producer:
                 versions = other
     graph_def.versions.CopyFrom(versions)

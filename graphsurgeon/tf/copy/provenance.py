@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
+from ...graph.pending import pending
 from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_attribute, origins, step_of
 from ...plan.effect import Effect
 from ...plan.record import record
@@ -19,6 +20,9 @@ from ..private.graphs import all_collections
 
 def records(graph: TFGraph) -> list[Any]:
     """Returns what a graph remembers, oldest first."""
+    waiting = pending(graph)
+    if waiting is not None:
+        return list(waiting.records)
     return list(all_collections(graph).get(COLLECTION, ()))
 
 
@@ -48,7 +52,7 @@ def noted(effect: Effect, before: Any, graph: TFGraph, step: int) -> bytes:
     if graph is not before:
         for data in records(before):
             graph.add_to_collection(COLLECTION, data)
-    data = record(effect, step, lambda source: known(source, source.owner))
+    data = record(effect, step, lambda source: known(source, source.live))
     keep(graph, data)
     return data
 

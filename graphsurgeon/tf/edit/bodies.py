@@ -59,7 +59,7 @@ def collapsed(
 
 def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
     """A function that another calls is known by what it computes alone."""
-    known = functions_of(base.owner)
+    known = functions_of(base.live)
     for i in mask.nonzero()[0].tolist() if known else ():
         for called in reachable(referred(base.nodes[i], known), known):
             function = known[called]
@@ -159,7 +159,7 @@ def _acts(base: Graph, loop: Loop, body: Mask) -> bool:
     calls, numbers = Calls(base), np.flatnonzero(body).tolist()
     if not any(calls.acts(base.nodes[i]) or writes(base.types[i]) for i in numbers):
         return False
-    live = base.owner.get_operations()
+    live = base.live.get_operations()
     around = innermost_context(live[loop.asks])
     inside = [i for i in numbers if base.types[i] not in FLOW_TYPES and _lasts(live[i])]
     deep = next((i for i in inside if innermost_context(live[i]) is not around), None)
@@ -204,18 +204,17 @@ def _lasts(op: Any) -> bool:
     return refers or (about is not None and about.is_stateful)
 
 
-def taken_apart(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[..., list[Any]]:
+def taken_apart(base: Graph, name: str) -> Callable[..., list[Any]]:
     """Returns a function of tensors that does what a call of a graph does, without the call.
 
     Args:
         base: snapshot of the graph.
         name: the call.
-        inside: conds, cases and loops in it that are put in the open too, by their names in there.
 
     Raises:
         PlanError: this op is not a call, or one that cannot be inlined.
     """
-    node, flow = base.nodes[base.find(name)], Flow(base, opens=inside)
+    node, flow = base.nodes[base.find(name)], Flow(base)
     reason = flow.calls.obstacle(node, flow=True)
     if reason:
         raise PlanError(f"inline({name!r})", *reason)

@@ -19,7 +19,7 @@ from ...graph.graph import Graph as Snapshot
 from ...graph.graph import TensorInfo
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
 from ...plan.fitting import axis_text
-from ..open.snapshot import tensor_info
+from ..open.outputs import tensor_info
 from ..private.contexts import context_of, loop_around
 from ..private.graphs import number_of, rewiring_works, same_shape, set_control_inputs, set_input
 from ..private.sessions import is_closed

@@ -107,7 +107,7 @@ class _Bench:
         made = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
         self.inputs[made.op.name] = tensor
         if made.dtype in (tf.resource, tf.variant):
-            live: Any = self.base.owner
+            live: Any = self.base.live
             if tensor[0] < len(live.get_operations()):  # what a plan adds comes after what is there
                 copy_handle_data(live.get_operations()[tensor[0]].outputs[tensor[1]], made)
         return made

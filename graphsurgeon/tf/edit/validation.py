@@ -31,7 +31,7 @@ from ..copy.node_defs import constant_node, turn
 from ..elements import adopt_functions
 from ..functions.library import named_in
 from ..open.dangers import refuse_deadly
-from ..open.snapshot import tensor_info
+from ..open.outputs import tensor_info
 from ..private.functions import functions_of
 from ..private.graphs import copy_handle_data
 from ..run.errors import words_of
@@ -128,7 +128,7 @@ class _Judge:
         change, found = self._effect.changes.get(self._after.names[op]), self._source(op)
         if node is None or change is None or found is None:
             return
-        known = functions_of(found[0].owner)
+        known = functions_of(found[0].live)
         named = {name for key in change.attributes if key in node.attr for name in named_in(node.attr[key])}
         for name in sorted(named.difference(known)):
             raise PlanError("", f"{name!r} is not a function of the graph", f"It holds {few(sorted(known)) or 'none'}")
@@ -238,7 +238,7 @@ class _Judge:
                 elif (after.names[source], port) not in stand_ins:
                     stand_ins[after.names[source], port] = self._stand_in(scratch, source, port)
         if any(map(_calls, graph_def.node)):
-            for owner in {id(g.owner): g.owner for g in self._sources(queue)}.values():
+            for owner in {id(g.live): g.live for g in self._sources(queue)}.values():
                 adopt_functions(owner, scratch)
         refuse_deadly(_closed(graph_def, stand_ins), "check()")
         try:
@@ -252,7 +252,7 @@ class _Judge:
 
     def _versions(self) -> Any:
         base, copies = self._effect.base, self._effect.copies
-        graph = base.owner if base.size or not copies else copies[0].source.owner
+        graph = base.live if base.size or not copies else copies[0].source.live
         return graph.graph_def_versions
 
     def _sources(self, ops: Iterable[int]) -> list[Graph]:
@@ -272,8 +272,8 @@ class _Judge:
         with scratch.as_default(), tf1.name_scope("stand_ins_of_the_trial"):
             dtype = bare(info.dtype) if info is not None else "float32"
             new = tf1.placeholder(tf.as_dtype(dtype), None if info is None else info.shape)
-        if new.dtype in (tf.resource, tf.variant) and found is not None and hasattr(found[0].owner, "get_operations"):
-            live = found[0].owner.get_operation_by_name(found[0].names[found[1]])
+        if new.dtype in (tf.resource, tf.variant) and found is not None and hasattr(found[0].live, "get_operations"):
+            live = found[0].live.get_operation_by_name(found[0].names[found[1]])
             copy_handle_data(live.outputs[port], new)
         return new
 

@@ -32,7 +32,7 @@ class Calls:
 
     def __init__(self, base: Graph) -> None:
         self.base = base
-        self.known: dict[str, Any] = functions_of(base.owner)
+        self.known: dict[str, Any] = functions_of(base.live)
         self._definitions = Definitions(self.known)
         self._acting: dict[str, bool] = {}
 
@@ -71,7 +71,7 @@ class Calls:
         wrong = next(filter(None, map(self._fixed, names)), "")
         if not wrong and node.op in BRANCHING:
             wrong = self._old_flow(names)
-        if not wrong and node.name in self.base.index and context_of(op_finder(self.base.owner)(node.name)):
+        if not wrong and node.name in self.base.index and context_of(op_finder(self.base.live)(node.name)):
             wrong = f"{node.name!r} is inside a while_loop or cond of TF1"
         return (wrong, "Leave this call as it is") if wrong else None
 

@@ -15,7 +15,6 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
-from ...errors import PlanError
 from ...graph.boundary import entering
 from ...graph.conditions import BRANCHES, CASES, carried
 from ...graph.contexts import FLOW_SCOPE
@@ -69,11 +68,10 @@ class Flow:
         base: snapshot of the graph with these ops.
         ordered: what is built is a part of a loop that has lasting effects: each round waits for all that the one
             before it sets and reads.
-        opens: conds, cases and loops inside of a call that are built in the open with it, by their names in there.
     """
 
-    def __init__(self, base: Graph, ordered: bool = False, opens: Sequence[str] = ()) -> None:
-        self.base, self.calls, self._ordered, self._opens = base, Calls(base), ordered, opens
+    def __init__(self, base: Graph, ordered: bool = False) -> None:
+        self.base, self.calls, self._ordered = base, Calls(base), ordered
         self._bodies: dict[Any, _Body] = {}
 
     def built(self, node: Any, given: Sequence[TFTensor], scope: str) -> list[TFTensor]:
@@ -271,7 +269,7 @@ class Flow:
     ) -> _Body:
         """A call of a function, alone in a graph of its own, taken apart there."""
         about = self.calls.definition(name).signature
-        alone, written = tf.Graph(), graph_pb2.GraphDef(versions=self.base.owner.graph_def_versions)
+        alone, written = tf.Graph(), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
         with alone.as_default():
             enters = [tf1.placeholder(t.dtype.base_dtype, t.shape, f"{_GIVEN}/{k}") for k, t in enumerate(given)]
         for tensor, stand_in in zip(given, enters, strict=True):
@@ -292,14 +290,9 @@ class Flow:
         results = [apart.tensors[f"{_CALL}:{k}"] for k in range(len(about.output_arg))]
         results = [text if ":" in text else f"{text}:0" for text in results]
         chosen = _answered(graph, {graph.index[enters[k].op.name]: value for k, value in answers.items()})
-        opens = [graph.index[n] for n in (f"{_CALL}/{inner}" for inner in self._opens) if n in graph.index]
-        flow = graph.typed(BRANCHING) if deep else graph.mask([*chosen, *opens]) & graph.typed(BRANCHING)
+        flow = graph.typed(BRANCHING) if deep else graph.mask(chosen)
         arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, Flow(graph, self._ordered)
         stateful = graph.typed([kind for kind in set(graph.types) if _lasts(kind)])
-        for op in np.flatnonzero(flow).tolist():
-            reason = inner.calls.obstacle(graph.nodes[op], flow=True)
-            if reason is not None:
-                raise PlanError(f"inline({name!r})", *reason)
         return _Body(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, chosen)
 
 

@@ -335,7 +335,7 @@ def values_of(base: Graph, part: Part, values: Any, wanted: Sequence[str]) -> di
     """Returns the values of some variables of a part, by op name; `values` as in `graph_function`."""
     given = values() if callable(values) and part.variables else values
     infos = [base.state.variables[name] for name in wanted]
-    return {} if callable(given) else fetch(given, infos, base.owner, "function(values=...)")
+    return {} if callable(given) else fetch(given, infos, base.live, "function(values=...)")
 
 
 def tables_of(base: Graph, part: Part, asked: str) -> dict[str, Any]:
@@ -376,7 +376,7 @@ def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], asked:
 
 def _refuse_named_gradients(base: Graph, mask: Any, asked: str) -> None:
     """What runs eagerly holds no `FunctionDefLibrary.gradient`: TensorFlow derives another gradient, without a word."""
-    known = functions_of(base.owner)
+    known = functions_of(base.live)
     named = {name: gradient for name in known if (gradient := getattr(known[name], "grad_func_name", None))}
     if not named:
         return
@@ -400,11 +400,11 @@ def _spec(base: Graph, key: str, tensor: str) -> Any:
 
 def _live(base: Graph, tensor: str) -> Any:
     op, port = base.tensor(tensor)
-    return base.owner.get_operation_by_name(base.names[op]).outputs[port]
+    return base.live.get_operation_by_name(base.names[op]).outputs[port]
 
 
 def _variable(info: VariableInfo, value: Any, base: Graph) -> Any:
-    shape = tf.TensorShape(base.owner.get_operation_by_name(info.op).get_attr("shape"))
+    shape = tf.TensorShape(base.live.get_operation_by_name(info.op).get_attr("shape"))
     shape = shape if shape.rank is not None and shape.is_compatible_with(np.shape(value)) else None
     return tf.Variable(value, trainable=trainable(info), name=info.op, dtype=info.dtype, shape=shape)
 

@@ -239,7 +239,7 @@ class Inlining:
 
     def _graph(self, nodes: list[Any]) -> Any:
         """The new live graph, with what Python keeps beside the nodes."""
-        source = self.base.owner
+        source = self.base.live
         graph, graph_def = tf.Graph(), graph_pb2.GraphDef()
         graph_def.versions.CopyFrom(source.graph_def_versions)
         library = self._library(nodes)

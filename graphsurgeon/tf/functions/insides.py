@@ -13,7 +13,7 @@ from ...graph.functions import reachable, referred
 from ...graph.graph import Graph, TensorInfo
 from ...words import few
 from ..open.dangers import refuse_deadly
-from ..open.snapshot import tensor_info
+from ..open.outputs import tensor_info
 from .calls import flat_outputs
 
 

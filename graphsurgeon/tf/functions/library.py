@@ -70,7 +70,7 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
     have = set(functions_of(graph))
     there = functions_of(graph)
     for copied in copies:
-        source = copied.source.owner
+        source = copied.source.live
         known = functions_of(source)
         out.names.append({})
         if not known:
@@ -144,7 +144,7 @@ def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[st
 
 def report(copied: Copied) -> list[str]:
     """Returns in words which functions a copy takes along."""
-    known = functions_of(copied.source.owner)
+    known = functions_of(copied.source.live)
     called: set[str] = set()
     branches: set[str] = set()
     absent: set[str] = set()

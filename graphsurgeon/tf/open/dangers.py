@@ -48,6 +48,22 @@ def refuse_deadly(graph_def: Any, asked: str) -> None:
             _refuse_inputs("the result", function.ret.values(), asked, place)
 
 
+def deadly(graph_def: Any, asked: str) -> OpenError | None:
+    """Returns why the importer would not survive a GraphDef; None where nothing is known against it."""
+    try:
+        refuse_deadly(graph_def, asked)
+    except OpenError as refusal:
+        return refusal
+    return None
+
+
+def refuse_names(nodes: Iterable[Any], asked: str, place: str = "") -> None:
+    """Refuses ops whose names no memory can hold; raises OpenError."""
+    for node in nodes:
+        if len(node.name) > _MOST_LEVELS:
+            _refuse_name(node.name, asked, place)
+
+
 def _refuse_nodes(nodes: Any, asked: str, place: str) -> None:
     lists: dict[str, tuple[tuple[str, str], ...]] = {}  # op type -> attributes that count inputs or outputs
     read = Read(nodes, [], [], [])

@@ -12,7 +12,7 @@ from ...errors import SelectionError
 from ...graph.graph import Graph
 from ...graph.live import TFSession
 from ...graph.names import op_name
-from ...graph.opened import Unmade
+from ...graph.pending import pending
 from ...graph.selection import Selection
 from ...words import counted
 from ..edit.nodes import check_attribute, check_inserted
@@ -21,6 +21,7 @@ from ..functions.insides import Inferred, body
 from ..private.graphs import flops as flops_of
 from ..private.graphs import op_finder
 from ..run.errors import told
+from .outputs import dtype_name
 
 __all__ = ["attribute_text", "body", "check_attribute", "check_inserted", "constant_value"]
 __all__ += ["documentation", "flops", "pattern", "value"]
@@ -36,9 +37,9 @@ def flops(graph: Graph, ops: Sequence[int]) -> int:
     if isinstance(graph.outputs_of, Inferred):
         inferred = [graph.outputs_of.made(i) for i in ops]
         return sum(flops_of(op) or 0 for op in inferred if op is not None)
-    if isinstance(graph.owner, Unmade) or not hasattr(graph.owner, "get_operation_by_name"):
+    if pending(graph.owner) is not None or not hasattr(graph.live, "get_operation_by_name"):
         return 0
-    find, total = op_finder(graph.owner), 0
+    find, total = op_finder(graph.live), 0
     for i in ops:
         with suppress(KeyError):  # an op that a plan will make is not there yet
             total += flops_of(find(graph.names[i])) or 0
@@ -117,14 +118,6 @@ def _shape(shape: Any) -> str:
     if shape.unknown_rank:
         return "unknown shape"
     return "(" + ", ".join("?" if d.size < 0 else str(d.size) for d in shape.dim) + ")"
-
-
-def dtype_name(number: int) -> str:
-    """Returns the name of a dtype given by its number, which a file may have made up."""
-    try:
-        return str(tf.as_dtype(number).name)
-    except TypeError:
-        return f"dtype {number}"
 
 
 def _constant(proto: Any) -> str:

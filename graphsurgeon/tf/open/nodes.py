@@ -76,7 +76,7 @@ def add_current(copied: Copied, graph_def: Any) -> None:
     Raises:
         StalePlanError: one of them is not what it was when the plan was made.
     """
-    source, live = copied.source, copied.source.owner.get_operations()
+    source, live = copied.source, copied.source.live.get_operations()
     stale: list[str] = []
     for some in runs(copied.ops.tolist()):
         raws = node_bytes(live[i] for i in some)

@@ -23,8 +23,8 @@ from ..private.graphs import op_definition
 from ..values.checkpoints import Checkpoint
 from ..values.stored import asset_files
 from .called import captured, paths
-from .facts import dtype_name
 from .flat import Flat, copied
+from .outputs import dtype_name
 
 tf1 = tf.compat.v1
 _INIT = "__saved_model_init_op"

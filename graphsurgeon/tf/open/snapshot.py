@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import OpenError
 from ...graph.collector import gc_paused
-from ...graph.graph import Graph, TensorInfo
-from ...graph.live import TFGraph, TFTensor
-from ...graph.opened import Unmade
+from ...graph.graph import Graph
+from ...graph.live import TFGraph
+from ...graph.pending import made, pending
 from ...graph.variables import State
 from ..copy.collection_items import entry
 from ..copy.contexts import context_ops
@@ -19,8 +20,9 @@ from ..copy.resources import init_ops
 from ..functions.library import BRANCHING, CALLS, Definitions
 from ..private.functions import functions_of
 from ..private.graphs import collections_of, node_bytes
-from ..values.variables import dims_of, variable_infos
+from ..values.variables import variable_infos
 from . import nodes
+from .outputs import Inferred, Stated
 
 
 def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph") -> Graph:
@@ -31,9 +33,11 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
         previous: an earlier snapshot of the same graph.
         title: what to call the graph in messages.
     """
-    if previous is not None and isinstance(graph, Unmade):
-        return previous
+    waiting = pending(graph)
+    if waiting is not None:
+        return replace(waiting.read, title=title) if previous is None else previous
     if previous is not None and previous.owner is graph:
+        previous = settled(previous)
         ops = graph.get_operations()
         if len(ops) == previous.size:
             reader = previous.state_of
@@ -42,13 +46,35 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
         if not _rewritten(ops, previous):
             with gc_paused():
                 return previous.extended(*nodes.read(ops[previous.size :]))
+    return _read(graph, graph.get_operations(), title)
+
+
+def settled(graph: Graph) -> Graph:
+    """Returns a snapshot as the live graph gives it, which is made for it; the same where TensorFlow refuses that.
+
+    A snapshot that was read from a file has the same ops under the same numbers, but their attributes and shapes only
+    as far as the file states them.
+    """
+    told = graph.outputs_of
+    if not isinstance(told, Stated):
+        return graph
+    if told.settled is None:
+        try:
+            live = made(graph.owner)
+        except OpenError:
+            return graph
+        told.settled = _read(live, live.get_operations()[: graph.size], graph.title)
+    return told.settled
+
+
+def _read(graph: TFGraph, ops: Sequence[Any], title: str) -> Graph:
     with gc_paused():
-        found, stamps = nodes.read(graph.get_operations())
+        found, stamps = nodes.read(ops)
         return Graph.read(
             found,
             stamps=stamps,
             owner=graph,
-            outputs_of=_Outputs(graph),
+            outputs_of=Inferred(graph),
             title=title,
             state_of=_StateReader(graph),
             functions_of=lambda: Definitions(functions_of(graph)),
@@ -95,28 +121,6 @@ def confirmed(graph: TFGraph, previous: Graph, predicted: Graph, sent: Sequence[
             control=predicted.control,
             index=predicted.index,
         )
-
-
-class _Outputs:
-    """Tells dtype and shape of the outputs of an op, by its number."""
-
-    def __init__(self, graph: TFGraph) -> None:
-        self._graph = graph
-        self._ops: Sequence[Any] = ()
-
-    def __call__(self, number: int) -> Sequence[TensorInfo]:
-        if number >= len(self._ops):
-            self._ops = self._graph.get_operations()
-        return [tensor_info(t) for t in self._ops[number].outputs]
-
-
-def tensor_info(tensor: TFTensor) -> TensorInfo:
-    """Returns dtype and static shape of a `tf.Tensor`."""
-    try:
-        shape = tensor.shape
-    except ValueError:  # from an odd attribute, TensorFlow infers sizes below zero
-        return TensorInfo(tensor.dtype.name, None)
-    return TensorInfo(tensor.dtype.name, dims_of(shape))
 
 
 class _StateReader:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
 from google.protobuf.message import Message
 from tensorflow.core.protobuf import meta_graph_pb2
 
-from ...errors import OpenError, SurgeryError, did_you_mean, nearest
+from ...errors import OpenError, did_you_mean, nearest
+from ...graph.graph import Graph
 from ...graph.layers import NO_LAYERS
 from ...graph.live import TFGraph
-from ...graph.opened import Opened, Unmade
+from ...graph.opened import Opened
+from ...graph.pending import Pending, made
+from ...graph.provenance import COLLECTION
 from ...graph.signatures import Serving, Signature
 from ...words import counted, few
 from ..copy.imports import import_nodes
@@ -32,8 +33,9 @@ from ..values.checkpoints import Checkpoint
 from ..values.stored import CheckpointValues, KeyedValues, Values, asset_files
 from . import files
 from .called import called
-from .dangers import refuse_deadly
+from .dangers import deadly, refuse_names
 from .keras_files import described, is_keras_file, keras_model
+from .outputs import with_shapes
 from .saved_layers import saved_layers
 from .signature import served, signature_tensors, signatures
 from .written import written
@@ -83,12 +85,12 @@ def opened(
         return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, tf.Graph):
         if function is None:
-            return Opened(thing, "graph", "gs.open(graph)")
+            return Opened(made(thing), "graph", "gs.open(graph)")
         return replace(_from_proto(thing.as_graph_def(), None, wish.asked("graph"), wish), code=wish.code("graph"))
-    if isinstance(thing, Unmade):
-        thing.refuse()
     if isinstance(thing, Message):
-        return _from_proto(thing, None, wish.asked(type(thing).__name__), wish)
+        kept = type(thing)()
+        kept.CopyFrom(thing)  # it may be changed before the graph is needed, and reading it adds attributes
+        return _from_proto(kept, None, wish.asked(type(thing).__name__), wish)
     raise OpenError(
         f"open({_short(thing)})",
         f"an object of type {type(thing).__name__} cannot be opened as a graph",
@@ -119,9 +121,9 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
         shown = described(path, asked)
         if shown is None:
             raise
-        stand_in = Unmade(refusal, {})
-        read, layers = replace(shown[0], owner=stand_in), shown[1]
-        return Opened(stand_in, path.name, f"gs.open({str(path)!r})", read=read, layers=layers)
+        graph = tf.Graph()
+        Pending(replace(shown[0], owner=graph), None, refusal=refusal).wait_in(graph)
+        return Opened(graph, path.name, f"gs.open({str(path)!r})", layers=shown[1])
     found = trace(model, signature, None, training)
     code = found.code.replace("gs.open(model", f"gs.open({str(path)!r}", 1)
     return replace(_from_trace(found, asked), title=path.name, code=code)
@@ -193,11 +195,11 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         name = _signature_of(known, wish.signature, asked)
         if not wish.raw and name and proto.object_graph_def.nodes:
             return _from_served(proto, known, name, folder, asked, wish)
-        made = _made(proto.graph_def, asked, proto)
-        values = None if made.refusal else _saved_values(proto, folder, made.graph)
+        read = _read(proto.graph_def, asked, proto)
+        values = _saved_values(proto, folder, read)
         inputs, outputs = signature_tensors(proto, name) if wish.signature is not None else ({}, {})
-        return replace(
-            made, title="saved model", code=wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
+        return Opened(
+            read.owner, "saved model", wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
             ends=((), ()) if inputs or outputs else signature_ends(proto), serving=Serving(known),
         )  # fmt: skip
     if wish.signature is not None:
@@ -208,15 +210,12 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         kind = "meta_graph" if hasattr(proto, "graph_def") else "graph_def"
         return replace(_from_served(meta, (), "", None, asked, wish), code=wish.code(kind))
     if hasattr(proto, "graph_def"):
-        made = _made(proto.graph_def, asked, proto)
-        values = None if made.refusal else _checkpoint_values(proto, path, made.graph)
-        lack = ""
-        if path is not None and values is None and not made.refusal:
-            lack = f"there is no {_prefix(path).name}.index"
-        ends = signature_ends(proto)
-        return replace(made, title="meta graph", code="gs.open(meta_graph)", values=values, ends=ends, lack=lack)
+        read, ends = _read(proto.graph_def, asked, proto), signature_ends(proto)
+        values = _checkpoint_values(proto, path, read)
+        lack = f"there is no {_prefix(path).name}.index" if path is not None and values is None else ""
+        return Opened(read.owner, "meta graph", "gs.open(meta_graph)", values=values, ends=ends, lack=lack)
     if hasattr(proto, "node"):
-        return replace(_made(proto, asked), title="graph def", code="gs.open(graph_def)")
+        return Opened(_read(proto, asked).owner, "graph def", "gs.open(graph_def)")
     raise OpenError(asked, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
 
 
@@ -253,38 +252,41 @@ def _from_served(
     what = f"signature {name!r}" if name else f"function {wish.function!r}"
     place = str(folder.resolve()) if folder is not None else ""
     found = served(meta, inputs, outputs, what, place, checkpoint, asked)
-    made = _made(found.meta.graph_def, asked, found.meta)
+    read = _read(found.meta.graph_def, asked, found.meta)
     notes = tuple(found.notes)
     if found.bare:
         notes = (*notes, f"no value for {counted(found.bare, 'variables')}: {lack or 'not in the checkpoint'}")
     if name and wish.signature is None and name != "serving_default" and len(known) > 1:
         others = few([repr(one.name) for one in known if one.name != name])
         notes = (f"this is signature {name!r}, the first by name; signature= opens another: {others}", *notes)
-    values = None if made.refusal else KeyedValues(found.keys, prefix)
-    return replace(
-        made, title="saved model" if known else str(wish.function), code=wish.code("saved_model"),
-        inputs=found.inputs, outputs=found.outputs, values=values, ends=((), ()),
+    return Opened(
+        read.owner, "saved model" if known else str(wish.function), wish.code("saved_model"),
+        inputs=found.inputs, outputs=found.outputs, values=KeyedValues(found.keys, prefix),
         lack=lack, serving=Serving(known, name or f"function {wish.function}", found.left, notes),
         layers=saved_layers(folder, found.meta.graph_def),
     )  # fmt: skip
 
 
-def _made(graph_def: Any, asked: str, meta: Any = None) -> Opened:
-    """Returns the live graph of a file; where TensorFlow refuses it, the snapshot of what the file says."""
+def _read(graph_def: Any, asked: str, meta: Any = None) -> Graph:
+    """Reads the graph of a file; its live graph, which is the owner, is filled when it is first needed."""
     _refuse_names(graph_def, asked)
-    refuse_deadly(graph_def, asked)
+    graph = tf.Graph()
+    refusal = _unknown(graph_def, asked) or deadly(graph_def, asked)
     try:
-        graph = _imported(graph_def, asked)
-    except OpenError as refusal:
-        functions = {f.signature.name: SimpleNamespace(definition=f) for f in graph_def.library.function}
-        stand_in = Unmade(refusal, functions)
-        with suppress(SurgeryError):  # what cannot even be read is refused as it was
-            read = written(graph_def, meta, asked=asked, owner=stand_in)
-            if read.state is not None:  # asked for here, where a damaged collection shows
-                return Opened(stand_in, read=read)
-        raise
-    _fill_collections(graph, meta, asked)
-    return Opened(graph)
+        read = written(graph_def, meta, asked=asked, owner=graph)
+    except (OpenError, OverflowError) as error:
+        raise (refusal or error) from error
+
+    def fill(graph: TFGraph) -> None:
+        _import(graph, with_shapes(graph_def, read), asked)
+        _fill_collections(graph, meta, asked)
+
+    noted = meta is not None and COLLECTION in meta.collection_def
+    records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if noted else ()
+    Pending(read, fill, records, refusal).wait_in(graph)
+    if meta is not None:
+        read.state  # noqa: B018  a damaged collection shows here
+    return read
 
 
 def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -333,14 +335,11 @@ def _pick(saved: Any, tags: Any, asked: str) -> Any:
     return saved.meta_graphs[have.index(wanted)]
 
 
-def _imported(graph_def: Any, asked: str) -> Any:
-    _refuse_unknown(graph_def, asked)
-    graph = tf.Graph()
+def _import(graph: TFGraph, graph_def: Any, asked: str) -> None:
     with told(OpenError, asked, "TensorFlow refuses the graph", "Mend it where it was made"):
         import_nodes(graph, graph_def)
         if graph_def.library.function:
             adopt(graph, graph_def.library)
-    return graph
 
 
 def _fill_collections(graph: Any, meta: Any, asked: str) -> None:
@@ -361,23 +360,26 @@ def _refuse_names(graph_def: Any, asked: str) -> None:
             f"{odd[:80]!r} is not an op name that TensorFlow takes",
             "Rename the op where the graph was made: names start with a letter, digit or dot",
         )
+    refuse_names(graph_def.node, asked)
 
 
-def _refuse_unknown(graph_def: Any, asked: str) -> None:
+def _unknown(graph_def: Any, asked: str) -> OpenError | None:
+    """Returns what to say of ops of types that this TensorFlow does not know; None where there are none."""
     own = {f.signature.name for f in graph_def.library.function}
     kinds: dict[str, str] = {}
     for node in graph_def.node:
         kinds.setdefault(node.op, node.name)
     unknown = [kind for kind in kinds if kind not in own and not known_op(kind)]
-    if unknown:
-        shown = few([f"op type {kind!r} (op {kinds[kind]!r})" for kind in unknown], 4)
-        close = nearest(unknown[0], [n for n in dir(tf.raw_ops) if n[0].isupper()])
-        hint = f"TensorFlow has {' and '.join(map(repr, close))}. " if close else ""
-        raise OpenError(
-            asked,
-            f"this TensorFlow ({tf.__version__}) does not know {shown}",
-            f"{hint}If it is a custom op, load it first with tf.load_op_library(...)",
-        )
+    if not unknown:
+        return None
+    shown = few([f"op type {kind!r} (op {kinds[kind]!r})" for kind in unknown], 4)
+    close = nearest(unknown[0], [n for n in dir(tf.raw_ops) if n[0].isupper()])
+    hint = f"TensorFlow has {' and '.join(map(repr, close))}. " if close else ""
+    return OpenError(
+        asked,
+        f"this TensorFlow ({tf.__version__}) does not know {shown}",
+        f"{hint}If it is a custom op, load it first with tf.load_op_library(...)",
+    )
 
 
 def _fill_collection(graph: TFGraph, name: str, collection: Any, made: dict[bytes, Any]) -> None:
@@ -407,18 +409,18 @@ def _prefix(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".gz").removesuffix(".meta"))
 
 
-def _checkpoint_values(meta: Any, path: Path | None, graph: TFGraph) -> Values | None:
+def _checkpoint_values(meta: Any, path: Path | None, read: Graph) -> Values | None:
     if path is None or not meta.saver_def.restore_op_name:
         return None
     prefix = str(_prefix(path))
     if not (os.path.exists(prefix + ".index") or os.path.exists(prefix)):
         return None
-    return CheckpointValues(graph, meta.saver_def, prefix)
+    return CheckpointValues(read, meta.saver_def, prefix)
 
 
-def _saved_values(meta: Any, folder: Path | None, graph: TFGraph) -> Values | None:
+def _saved_values(meta: Any, folder: Path | None, read: Graph) -> Values | None:
     if folder is None:
         return None
     prefix = str(folder / "variables" / "variables")
     has = os.path.exists(prefix + ".index")
-    return CheckpointValues(graph, meta.saver_def if has else None, prefix, meta, str(folder))
+    return CheckpointValues(read, meta.saver_def if has else None, prefix, meta, str(folder))

@@ -14,7 +14,7 @@ from tensorflow.core.protobuf import control_flow_pb2, queue_runner_pb2, saver_p
 
 from ...errors import OpenError, SelectionError
 from ...graph.collector import gc_paused
-from ...graph.graph import Graph, TensorInfo, shape_text
+from ...graph.graph import Graph, shape_text
 from ...graph.names import op_name
 from ...graph.provenance import COLLECTION
 from ...graph.rewired import MERGING, TURNING
@@ -22,23 +22,19 @@ from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo, varia
 from ..copy.resources import HOLDERS, fills
 from ..private.graphs import collection_reader, op_definition
 from ..values.variables import ASSIGNING
-from .facts import dtype_name
+from .outputs import Stated, dtype_name, stated_dims
 
 tf1 = tf.compat.v1
-#: Of these, the file says the shape of output 0 in an attribute; a handle is a scalar.
-_SHAPED = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "VariableV2", "ImmutableConst"})
-#: Before this version of graphs, a placeholder wrote an unknown shape as that of a scalar.
-_SCALARS = 24
 
 
 def written(graph_def: Any, meta: Any = None, title: str = "graph", asked: str = "open", owner: Any = None) -> Graph:
-    """Returns the snapshot of a graph that lies in a file, in the order in which TensorFlow would import its ops.
+    """Returns the snapshot of a graph that lies in a file, as TensorFlow would import it: order, names, attributes.
 
     Dtypes follow from the definitions of ops and functions; shapes are known as far as the file says them. What an op
     of an unknown type gives is not known.
 
     Args:
-        graph_def: the GraphDef; its nodes are held by reference.
+        graph_def: the GraphDef; its nodes are held by reference, and get the attributes that the importer gives them.
         meta: the MetaGraphDef around it, for variables and collections.
         title: what to call the graph in messages.
         asked: the request, for messages.
@@ -47,21 +43,38 @@ def written(graph_def: Any, meta: Any = None, title: str = "graph", asked: str =
     Raises:
         OpenError: two ops have one name, an op reads one that is not there, or a collection is damaged.
     """
-    about: dict[str, Any] = {"title": title} if owner is None else {"title": title, "owner": owner}
+    about = {"title": title, "owner": object() if owner is None else owner}
     with gc_paused():
         nodes = list(graph_def.node)
+        said = _normalized(nodes)
         graph = _read(nodes, asked, about)
         order = _import_order(graph)
         if order is not None:
             nodes = [nodes[i] for i in order]
             graph = _read(nodes, asked, about)
     functions = {f.signature.name: f for f in graph_def.library.function}
-    outputs = _Outputs(nodes, functions, graph_def.versions.producer)
-    state = _State(graph, nodes, functions, meta, asked)
-    return Graph(
-        graph.names, graph.types, nodes, graph.data, graph.control, graph.index,
-        owner=graph.owner, outputs_of=outputs, title=title, state_of=state, functions_of=lambda: functions,
-    )  # fmt: skip
+    graph = replace(graph, outputs_of=Stated(about["owner"], nodes, functions, graph_def.versions.producer, said))
+    return replace(graph, state_of=_State(graph, nodes, functions, meta, asked), functions_of=lambda: functions)
+
+
+def _normalized(nodes: Iterable[Any]) -> dict[str, Any]:
+    """Gives nodes the attributes that the importer gives them; returns the shapes that it does not keep, by op name."""
+    said: dict[str, Any] = {}
+    defaults: dict[str, list[tuple[str, Any]]] = {}
+    for node in nodes:
+        attributes = node.attr
+        if "_output_shapes" in attributes:
+            said[node.name] = [stated_dims(shape) for shape in attributes["_output_shapes"].list.shape]
+            del attributes["_output_shapes"]
+        kind = node.op
+        if kind not in defaults:
+            definition = op_definition(kind)
+            found = definition.attr if definition is not None else ()
+            defaults[kind] = [(attr.name, attr.default_value) for attr in found if attr.HasField("default_value")]
+        for name, value in defaults[kind]:
+            if name not in attributes:
+                attributes[name].CopyFrom(value)
+    return said
 
 
 def _read(nodes: list[Any], asked: str, about: Mapping[str, Any]) -> Graph:
@@ -110,67 +123,6 @@ def _import_order(graph: Graph) -> list[int] | None:
     return order
 
 
-class _Outputs:
-    """Tells dtype and shape of the outputs of an op, by its number; None for an op type that nobody knows."""
-
-    def __init__(self, nodes: Sequence[Any], functions: Mapping[str, Any], producer: int) -> None:
-        self._nodes, self._functions, self._producer = nodes, functions, producer
-        self._signatures: dict[str, Any] = {}
-
-    def __call__(self, number: int) -> Sequence[TensorInfo] | None:
-        node = self._nodes[number]
-        if node.op not in self._signatures:
-            function = self._functions.get(node.op)
-            self._signatures[node.op] = op_definition(node.op) if function is None else function.signature
-        signature = self._signatures[node.op]
-        if signature is None:
-            return None
-        dtypes = [name for arg in signature.output_arg for name in _dtypes(arg, node, signature)]
-        shapes = self._shapes(node, dtypes)
-        return [TensorInfo(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
-
-    def _shapes(self, node: Any, dtypes: list[str]) -> list[tuple[int | None, ...] | None]:
-        said = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
-        if len(said) == len(dtypes):
-            return [_dims(shape) for shape in said]
-        shapes: list[tuple[int | None, ...] | None] = [None] * len(dtypes)
-        if len(dtypes) == 1 and (node.op in VARIABLE_TYPES or node.op in _SHAPED or node.op == "Const"):
-            shapes[0] = self._shape(node)
-        return shapes
-
-    def _shape(self, node: Any) -> tuple[int | None, ...] | None:
-        if node.op == "Const":
-            return _dims(node.attr["value"].tensor.tensor_shape)
-        if node.op == "VarHandleOp":
-            return ()
-        if "shape" not in node.attr:
-            return None
-        dims = _dims(node.attr["shape"].shape)
-        old = node.op == "Variable" or (node.op == "Placeholder" and self._producer < _SCALARS)
-        return None if old and dims == () else dims
-
-
-def _dtypes(arg: Any, node: Any, signature: Any) -> list[str]:
-    """Returns the dtypes of the tensors that one output of an op stands for."""
-    if arg.type_list_attr:
-        numbers = list(_attribute(node, signature, arg.type_list_attr).list.type)
-    else:
-        number = arg.type or _attribute(node, signature, arg.type_attr).type
-        count = _attribute(node, signature, arg.number_attr).i if arg.number_attr else 1
-        numbers = [number] * count
-    return [dtype_name(number) + "_ref" * arg.is_ref for number in numbers]
-
-
-def _attribute(node: Any, signature: Any, name: str) -> Any:
-    if name in node.attr:
-        return node.attr[name]
-    return next((attr.default_value for attr in signature.attr if attr.name == name), tf1.AttrValue())
-
-
-def _dims(shape: Any) -> tuple[int | None, ...] | None:
-    return None if shape.unknown_rank else tuple(None if d.size < 0 else d.size for d in shape.dim)
-
-
 class _State:
     """Reads variables and collections when they are first asked for."""
 
@@ -191,7 +143,10 @@ class _State:
         values = getattr(collection, kind).value if kind else ()
         if kind == "node_list":
             for text in values:
-                self._graph.tensor(text, self._asked)
+                try:
+                    (self._graph.tensor if ":" in text else self._graph.find)(text, self._asked)
+                except SelectionError as error:
+                    raise self._damaged(name, error.wrong) from error
                 yield Entry("tensor" if ":" in text else "op", text)
             return
         proto = collection_reader(name)[0] if kind == "bytes_list" else None
@@ -203,12 +158,12 @@ class _State:
             try:
                 found.ParseFromString(value)
             except Exception as error:
-                raise OpenError(
-                    self._asked,
-                    f"collection {name!r} is damaged: {error}",
-                    "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections",
-                ) from error
+                raise self._damaged(name, error) from error
             yield found
+
+    def _damaged(self, name: str, why: object) -> OpenError:
+        instead = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
+        return OpenError(self._asked, f"collection {name!r} is damaged: {why}", instead)
 
     def _entry(self, item: Any) -> Entry:
         if isinstance(item, Entry):
@@ -254,7 +209,7 @@ class _State:
             node.name,
             ((graph.types[user], graph.names[user], self._assigned(user) if sets else None) for user, sets in users),
             dtype=dtype_name(node.attr["dtype"].type),
-            shape=shape_text(_dims(node.attr["shape"].shape)),
+            shape=shape_text(stated_dims(node.attr["shape"].shape)),
             resource=node.op == "VarHandleOp",
         )
 

@@ -124,7 +124,7 @@ def exported(
             _, gone = substituted(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
             ends = [base.names[i] for i in np.flatnonzero(block.mask & ~gone).tolist()]
         infos = [base.state.variables[op] for op in variable_infos(kept.graph)]
-        values = fetch(frozen, infos, base.owner, asked)
+        values = fetch(frozen, infos, base.live, asked)
         try:
             return replace(kept, graph=frozen_graph(kept.graph, values, [*ends, *also]))
         except Unfreezable as error:

@@ -185,7 +185,7 @@ def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
     random = any(kind == _BY_CHANCE for kind, _ in found)
     kept = next((f"needs {base.names[i]!r} ({base.types[i]}), which {kind}"
                  for kind, i in found if kind not in ("", _BY_CHANCE)), "")  # fmt: skip
-    dtypes = {name: base.owner.as_graph_element(name).dtype for name in outputs}
+    dtypes = {name: base.live.as_graph_element(name).dtype for name in outputs}
     odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
     if odd and not kept:
         kept = f"cannot be fetched: {odd[0]!r} is of {dtypes[odd[0]].name}"
@@ -206,15 +206,15 @@ def sinks(base: Graph, orphans: frozenset[str]) -> dict[str, str]:
     for i in np.flatnonzero(free).tolist()[::-1]:
         readers = base.consumers.row(i)
         if len(found) < _MOST and base.types[i] not in _FED and not free[readers].any():
-            outputs = base.owner.get_operation_by_name(base.names[i]).outputs
-            odd = any(t.dtype in (tf.resource, tf.variant) or not base.owner.is_fetchable(t) for t in outputs)
+            outputs = base.live.get_operation_by_name(base.names[i]).outputs
+            odd = any(t.dtype in (tf.resource, tf.variant) or not base.live.is_fetchable(t) for t in outputs)
             found += [outputs[0].name] if outputs and not odd else []
     return {name: name for name in found[::-1]}
 
 
 def _acting(base: Graph) -> Callable[[int], str]:
     """Returns what says of an op what it does beside computing, in words; empty where it does nothing."""
-    known = functions_of(base.owner)
+    known = functions_of(base.live)
     inner: dict[str, str] = {}
 
     def function(name: str) -> str:
@@ -290,7 +290,7 @@ class Source:
             session = self._ready(part)
         except (*_ERRORS, PlanError) as error:
             raise _Mute(f"cannot be run in the source: {_why(error)}") from error
-        tensors = {name: self._base.owner.as_graph_element(name) for name in part.fed}
+        tensors = {name: self._base.live.as_graph_element(name) for name in part.fed}
         fixed = all(name in feeds or (t.shape.is_fully_defined() and not t.dtype.is_integer)
                     for name, t in tensors.items())  # fmt: skip
         last: Exception | None = None
@@ -315,13 +315,13 @@ class Source:
     def variables(self, names: Sequence[str]) -> dict[str, Any]:
         """Returns the values that variables have in the session of this source, by op name."""
         infos = [self._base.state.variables[name] for name in names]
-        return fetch(self._session or self._own, infos, self._base.owner, self._asked)
+        return fetch(self._session or self._own, infos, self._base.live, self._asked)
 
     def _ready(self, part: Part) -> Any:
         """A session in which all that a part needs has a value."""
         if self._session is not None:
             return self._session
-        graph, known = self._base.owner, self._base.state.variables
+        graph, known = self._base.live, self._base.state.variables
         if self._own is None:
             self._own = tf1.Session(graph=graph, config=config(self._base))
         infos = [known[name] for name in part.variables if name in known and name not in self._begun]

@@ -227,7 +227,7 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
     """Whether tensors are computed from tables: what the file they come from runs once may fill these."""
     needed = backward(base, base.mask([base.tensor(name)[0] for name in ends]))
     nodes = [base.nodes[i] for i in np.flatnonzero(needed).tolist()]
-    known = functions_of(base.owner)
+    known = functions_of(base.live)
     called = reachable({name for node in nodes for name in referred(node, known)} if known else (), known)
     inside = [node for name in called for node in definition(known[name]).node_def]
     return any("Table" in node.op for node in (*nodes, *inside))
@@ -284,7 +284,7 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Ite
     if isinstance(given, Mapping):
         known = {info.op: info for info in infos}
         for names in batches({info.op: variable_bytes(info) for info in infos}):
-            yield fetch(given, [known[name] for name in names], base.owner, asked)
+            yield fetch(given, [known[name] for name in names], base.live, asked)
         return
     if getattr(given, "graph", None) is not base.owner:
         raise PlanError(asked, "values is not a session of this graph", "Give one, or {name: array}, or leave it out")
@@ -298,18 +298,18 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, uninitial
     known = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
     if request.names and not request.scope:
         # Only what is named: the names of a source mean its copy.
-        names = saved_names(base.owner, known.values(), "", request.names, request.asked)
+        names = saved_names(base.live, known.values(), "", request.names, request.asked)
         targets = set(request.names.values())
         wanted = {
             op: key for op, key in names.items() if op in targets or (any("*" in t for t in targets) and key != op)
         }
     else:
-        wanted = saved_names(base.owner, known.values(), request.scope, request.names, request.asked)
+        wanted = saved_names(base.live, known.values(), request.scope, request.names, request.asked)
     if not wanted:
         raise PlanError(
             request.asked, "the graph has no variable to save", "Save the graph itself: a .pb or .meta file"
         )
-    parts = slices(base.owner)
+    parts = slices(base.live)
     keys = {op: (key, parts[op].spec if op in parts else "") for op, key in wanted.items()}
     whole = [key for key, spec in keys.values() if not spec]
     twice = next((key for key in whole if whole.count(key) > 1), None) if len(set(whole)) < len(whole) else None

@@ -59,12 +59,12 @@ def pairs_of(copies: Iterable[Any], graph: TFGraph) -> list[Pair]:
     """
     out = []
     for copied in copies:
-        objects = variable_objects(copied.source.owner)
+        objects = variable_objects(copied.source.live)
         for variable in copied.variables:
             if not variable.made.initializer:
                 continue
             old, dtype = variable.info, tf.as_dtype(variable.info.dtype)
-            shape = tf.TensorShape(copied.source.owner.get_operation_by_name(old.op).get_attr("shape"))
+            shape = tf.TensorShape(copied.source.live.get_operation_by_name(old.op).get_attr("shape"))
             part = slice_of(objects.get(old.op))
             key, offset = (old.op, ()) if part is None else (part.full_name, tuple(part.var_offset))
             out.append(

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from ...errors import OpenError
+from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFSession
 from ...graph.variables import VARIABLE_TYPES
 from ..private.graphs import has_op
@@ -45,17 +46,24 @@ class CheckpointValues:
     """The checkpoint that belongs to a MetaGraph or SavedModel, restored through the graph's own saver.
 
     Args:
-        graph: the live graph; it holds the saver's ops.
+        read: the graph as the file says it; it holds the saver's ops.
         saver: SaverDef, or None where there is nothing to restore.
         prefix: path of the checkpoint without suffix.
         meta: MetaGraphDef of a SavedModel, whose init op is run after restoring.
         folder: the SavedModel folder, for its assets.
     """
 
-    def __init__(self, graph: TFGraph, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
-        self._graph, self._saver, self._prefix, self._meta, self._folder = graph, saver, prefix, meta, folder
-        tables = graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS) if meta is None else []
-        self._tables = [item.name.partition(":")[0] for item in tables]  # an op, or what one gives
+    def __init__(self, read: Graph, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
+        self._read, self._saver, self._prefix, self._meta, self._folder = read, saver, prefix, meta, folder
+        self._tables = self._listed(tf1.GraphKeys.TABLE_INITIALIZERS) if meta is None else []
+
+    @property
+    def _graph(self) -> TFGraph:
+        return self._read.live
+
+    def _listed(self, collection: str) -> list[str]:
+        """Names of the ops of a collection, which may hold what they give."""
+        return [item.name.partition(":")[0] for item in self._read.state.collections.get(collection, ())]
 
     def fill(self, session: TFSession) -> None:
         """Restores all variables of the checkpoint into `session`, then runs the model's own init op.
@@ -194,9 +202,9 @@ class CheckpointValues:
             name = signature["__saved_model_init_op"].outputs["__saved_model_init_op"].name
             return [str(name).partition(":")[0]]
         for key in ("saved_model_main_op", "legacy_init_op"):
-            found = self._graph.get_collection(key)
+            found = self._listed(key)
             if found:
-                return [str(getattr(op, "op", op).name) for op in found[:1]]
+                return found[:1]
         return []
 
 

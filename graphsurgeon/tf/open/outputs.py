@@ -1,0 +1,180 @@
+"""Outputs: dtype and static shape of what ops give, as TensorFlow infers them or as a file states them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import tensorflow as tf
+
+from ...errors import OpenError
+from ...graph.graph import Graph, TensorInfo
+from ...graph.live import TFGraph, TFTensor
+from ...graph.pending import made, pending
+from ...graph.variables import VARIABLE_TYPES
+from ..private.graphs import op_definition
+from ..values.variables import dims_of
+
+tf1 = tf.compat.v1
+#: Of these, a file states the shape of output 0 in an attribute; a handle is a scalar.
+_SURE = VARIABLE_TYPES | {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "ImmutableConst", "Const"}
+#: Before this version of graphs, a placeholder wrote an unknown shape as that of a scalar.
+_SCALARS = 24
+#: So many outputs are listed.
+_MOST = 1_000_000
+
+Shape = tuple[int | None, ...] | None
+_Infos = Sequence[TensorInfo]
+
+
+class Inferred:
+    """Tells dtype and shape of the outputs of an op of a live graph, by its number."""
+
+    def __init__(self, graph: TFGraph) -> None:
+        self._graph = graph
+        self._ops: Sequence[Any] = ()
+
+    def __call__(self, number: int) -> _Infos:
+        if number >= len(self._ops):
+            self._ops = self._graph.get_operations()
+        return [tensor_info(t) for t in self._ops[number].outputs]
+
+
+def tensor_info(tensor: TFTensor) -> TensorInfo:
+    """Returns dtype and static shape of a `tf.Tensor`."""
+    try:
+        shape = tensor.shape
+    except ValueError:  # from an odd attribute, TensorFlow infers sizes below zero
+        return TensorInfo(tensor.dtype.name, None)
+    return TensorInfo(tensor.dtype.name, dims_of(shape))
+
+
+class Stated:
+    """Tells the same of a graph that lies in a file; None for an op type that nobody knows.
+
+    What the file does not state is asked of the live graph, which is made for it; where TensorFlow refuses the graph,
+    it stays unknown.
+
+    Args:
+        owner: the live graph, which may be pending.
+        nodes: the NodeDefs, by number.
+        functions: the FunctionDefs of the file, by name.
+        producer: the version of TensorFlow's graphs that the file is written in.
+        said: op name -> shapes that the file notes beside the op.
+
+    Attributes:
+        said: see there.
+        settled: the snapshot that the live graph gives of these ops, once there is one.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        nodes: Sequence[Any],
+        functions: Mapping[str, Any],
+        producer: int,
+        said: Mapping[str, list[Shape]],
+    ) -> None:
+        self.settled: Graph | None = None
+        self._live: TFGraph | None = owner if hasattr(owner, "get_operations") else None
+        self._nodes, self._functions, self._producer, self.said = nodes, functions, producer, said
+        self._signatures: dict[str, Any] = {}
+        self._inferred: Inferred | None = None
+
+    def __call__(self, number: int) -> _Infos | None:
+        """Returns dtypes and shapes, inferred where the op does not say itself what it gives."""
+        stated = self.stated(number)
+        if self._inferred is None and stated and self._live is not None and self._nodes[number].op not in _SURE:
+            with suppress(OpenError):
+                made(self._live)
+                return self.stated(number)
+        return stated
+
+    def stated(self, number: int) -> _Infos | None:
+        """Returns dtypes, and shapes as far as they are known without asking TensorFlow for anything."""
+        if self._inferred is None and self._live is not None and pending(self._live) is None:
+            self._inferred = Inferred(self._live)
+        return self._read(number) if self._inferred is None else self._inferred(number)
+
+    def _read(self, number: int) -> _Infos | None:
+        node = self._nodes[number]
+        if node.op not in self._signatures:
+            function = self._functions.get(node.op)
+            self._signatures[node.op] = op_definition(node.op) if function is None else function.signature
+        signature = self._signatures[node.op]
+        if signature is None:
+            return None
+        if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
+            return None  # no op has so many: the file is damaged
+        dtypes = [name for arg in signature.output_arg for name in _dtypes(arg, node, signature)]
+        shapes = self._shapes(node, dtypes)
+        return [TensorInfo(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
+
+    def _shapes(self, node: Any, dtypes: list[str]) -> list[Shape]:
+        said = self.said.get(node.name, [])
+        if len(said) == len(dtypes):
+            return said
+        shapes: list[Shape] = [None] * len(dtypes)
+        if len(dtypes) == 1 and node.op in _SURE:
+            shapes[0] = self._shape(node)
+        return shapes
+
+    def _shape(self, node: Any) -> Shape:
+        if node.op == "Const":
+            return stated_dims(node.attr["value"].tensor.tensor_shape)
+        if node.op == "VarHandleOp":
+            return ()
+        if "shape" not in node.attr:
+            return None
+        dims = stated_dims(node.attr["shape"].shape)
+        old = node.op == "Variable" or (node.op == "Placeholder" and self._producer < _SCALARS)
+        return None if old and dims == () else dims
+
+
+def with_shapes(graph_def: Any, read: Graph) -> Any:
+    """Returns a GraphDef with the shapes that its file notes beside ops, which its snapshot has taken out of it."""
+    said = read.outputs_of.said if isinstance(read.outputs_of, Stated) else {}
+    if not said:
+        return graph_def
+    whole = type(graph_def)()
+    whole.CopyFrom(graph_def)
+    for node in whole.node:
+        if node.name in said:
+            shapes = [tf.TensorShape(shape).as_proto() for shape in said[node.name]]
+            node.attr["_output_shapes"].list.shape.extend(shapes)
+    return whole
+
+
+def _dtypes(arg: Any, node: Any, signature: Any) -> list[str]:
+    """Returns the dtypes of the tensors that one output of an op stands for."""
+    if arg.type_list_attr:
+        numbers = list(_attribute(node, signature, arg.type_list_attr).list.type)
+    else:
+        number = arg.type or _attribute(node, signature, arg.type_attr).type
+        numbers = [number] * _count(arg, node, signature)
+    return [dtype_name(number) + "_ref" * arg.is_ref for number in numbers]
+
+
+def _count(arg: Any, node: Any, signature: Any) -> int:
+    """Returns how many tensors of one dtype an output of an op stands for."""
+    return int(_attribute(node, signature, arg.number_attr).i) if arg.number_attr else 1
+
+
+def _attribute(node: Any, signature: Any, name: str) -> Any:
+    if name in node.attr:
+        return node.attr[name]
+    return next((attr.default_value for attr in signature.attr if attr.name == name), tf1.AttrValue())
+
+
+def dtype_name(number: int) -> str:
+    """Returns the name of a dtype given by its number, which a file may have made up."""
+    try:
+        return str(tf.as_dtype(number).name)
+    except TypeError:
+        return f"dtype {number}"
+
+
+def stated_dims(shape: Any) -> Shape:
+    """Returns the sizes that a TensorShapeProto states; None for an unknown rank."""
+    return None if shape.unknown_rank else tuple(None if d.size < 0 else d.size for d in shape.dim)

@@ -1,0 +1,88 @@
+"""A live graph that a file fills when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from graphsurgeon.errors import OpenError
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.pending import Pending, made, pending
+from tests.refusal import refuses
+
+
+class Live:
+    """Stands for a live graph."""
+
+    def __init__(self):
+        self.filled = 0
+
+
+def fill(graph):
+    graph.filled += 1
+
+
+def test_it_is_filled_once_at_the_first_need():
+    graph, read = Live(), Graph.of([("a", "Const", [])])
+    Pending(read, fill).wait_in(graph)
+    assert pending(graph).read is read
+    assert graph.filled == 0
+    assert made(graph) is graph
+    assert made(graph).filled == 1
+    assert pending(graph) is None
+
+
+def test_many_threads_fill_it_once():
+    graph = Live()
+    Pending(Graph.of([]), fill).wait_in(graph)
+    threads = [threading.Thread(target=made, args=(graph,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert graph.filled == 1
+
+
+def test_a_refusal_is_remembered():
+    graph, asked = Live(), []
+
+    def refuse(_graph):
+        asked.append(1)
+        raise OpenError("open('x.pb')", "it is damaged", "Write it again")
+
+    Pending(Graph.of([]), refuse).wait_in(graph)
+    for _ in range(2):
+        with refuses(OpenError, "open('x.pb'): it is damaged", "Write it again"):
+            made(graph)
+    assert asked == [1]
+    assert pending(graph).refusal.wrong == "it is damaged"
+
+
+def test_a_known_refusal_asks_nobody():
+    graph = Live()
+    Pending(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
+    with refuses(OpenError, "no such op"):
+        made(graph)
+    assert graph.filled == 0
+
+
+def test_another_failure_is_no_refusal():
+    graph, fails = Live(), [True]
+
+    def interrupted(live):
+        if fails:
+            fails.clear()
+            raise KeyboardInterrupt
+        live.filled += 1
+
+    Pending(Graph.of([]), interrupted).wait_in(graph)
+    with pytest.raises(KeyboardInterrupt):
+        made(graph)
+    assert made(graph).filled == 1
+
+
+def test_what_waits_for_nothing_is_there():
+    graph = Live()
+    assert pending(graph) is None
+    assert made(graph) is graph

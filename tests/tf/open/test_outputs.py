@@ -1,0 +1,122 @@
+"""Dtypes and shapes of what ops give: as a file states them until TensorFlow is needed, then as it infers them."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.graph.pending import pending
+from graphsurgeon.tf.open.snapshot import settled
+from tests.graphs import tf1
+from tests.refusal import refuses
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A file of a small net, without shapes."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        with tf.name_scope("net"):
+            h = tf.nn.relu(tf.matmul(x, tf.ones([4, 3]), name="product"), name="h")
+        tf.reduce_sum(h, 1, name="y")
+    file = tmp_path / "net.pb"
+    file.write_bytes(graph.as_graph_def().SerializeToString())
+    return file
+
+
+def waits(ed):
+    return pending(ed.opened.graph) is not None
+
+
+def test_looking_makes_no_live_graph(path):
+    ed = gs.open(path)
+    ed.screen.traits()
+    ed.screen.describe()
+    ed.screen.unfold("net/")
+    ed.screen.details("net/h")
+    ed.screen.find("op:Relu")
+    ed.screen.mark_input("x:0")
+    ed.screen.mark_output("net/h:0")
+    ed.select(scope="net").boundary  # noqa: B018
+    ed.find("op:Relu")
+    ed.provenance("net/h")
+    assert len(ed.plan()) == 0
+    assert waits(ed)
+
+
+@pytest.mark.parametrize(
+    "need",
+    [
+        lambda ed: ed.graph,
+        lambda ed: ed.session(),
+        lambda ed: ed.op("x"),
+        lambda ed: ed.plan().copy(ed.select(scope="net"), to="copy"),
+        lambda ed: ed.snapshot.live,
+        print,
+    ],
+    ids=["graph", "session", "op", "plan", "live", "print"],
+)
+def test_what_needs_it_makes_it(path, need):
+    ed = gs.open(path)
+    need(ed)
+    assert not waits(ed)
+    assert len(ed.graph.get_operations()) == len(ed)
+
+
+def test_shapes_are_what_the_file_states_and_then_what_is_inferred(path):
+    graph = gs.open(path).snapshot
+    x, y = graph.find("x"), graph.find("y")
+    assert [str(info) for info in graph.stated(x)] == ["float32 (?, 4)"]
+    assert [str(info) for info in graph.stated(y)] == ["float32 unknown shape"]
+    assert [str(info) for info in graph.outputs(y)] == ["float32 (?,)"]
+    assert [str(info) for info in graph.stated(y)] == ["float32 (?,)"]
+
+
+def test_the_settled_snapshot_has_the_same_ops_under_the_same_numbers(path):
+    ed = gs.open(path)
+    read = ed.snapshot
+    now = settled(read)
+    assert now is not read
+    assert (now.names, list(now.types), now.fingerprint) == (read.names, list(read.types), read.fingerprint)
+    assert all(a == b for a, b in zip(now.nodes, read.nodes, strict=True))
+    assert settled(now) is now
+    assert ed.snapshot is now
+
+
+def test_a_selection_from_before_is_copied_and_applied(path):
+    ed = gs.open(path)
+    net = ed.select(scope="net")
+    done = ed.apply(ed.plan().copy(net, to="copy", inputs={"x:0": "x:0"}))
+    assert done["net/h"].name == "copy/net/h"
+    assert net == ed.select(scope="net")
+
+
+def test_a_selection_from_before_is_copied_after_the_graph_has_grown(path):
+    ed, other = gs.open(path), gs.open(tf.Graph())
+    net = ed.select(scope="net")
+    ed.apply(ed.plan().copy(ed.select(name="x"), to="more"))
+    other.apply(other.plan().copy(net, to="copy", unmapped="placeholder"))
+    assert "copy/net/h" in other.snapshot.index
+
+
+def test_a_message_stays_as_it_is_and_may_be_changed(path):
+    message = tf1.GraphDef.FromString(path.read_bytes())
+    before = message.SerializeToString(deterministic=True)
+    ed = gs.open(message)
+    assert message.SerializeToString(deterministic=True) == before
+    message.node[0].name = "another"
+    assert ed.op("x").name == "x"
+
+
+def test_an_op_that_claims_more_outputs_than_any_has():
+    graph_def = tf1.GraphDef()
+    node = graph_def.node.add(name="split", op="Split", input=["axis", "x"])
+    node.attr["num_split"].i = 2**31
+    node.attr["T"].type = 1
+    for name, kind in (("axis", 3), ("x", 1)):
+        graph_def.node.add(name=name, op="Placeholder").attr["dtype"].type = kind
+    ed = gs.open(graph_def)
+    assert ed.snapshot.stated(ed.snapshot.find("split")) is None
+    with refuses(gs.OpenError, "op 'split'"):
+        ed.graph  # noqa: B018
