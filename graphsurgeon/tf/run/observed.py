@@ -98,7 +98,7 @@ def touched(elements: Iterable[Any]) -> Touched:
 
     Example:
         >>> with tf.Graph().as_default():
-        ...     w = tf1.get_variable("w", initializer=1.0)
+        ...     w = tf.compat.v1.get_variable("w", initializer=1.0)
         ...     y, step = w * 2.0, w.assign_add(1.0)
         >>> [(len(found.places), len(found.sets)) for found in (touched([y]), touched([step.op]))]
         [(1, 0), (1, 1)]

@@ -52,7 +52,7 @@ def frozen_graph_def(graph_def: Any, values: Mapping[str, Any], ends: Iterable[s
 
     Example:
         >>> with tf.Graph().as_default() as graph:
-        ...     w = tf1.get_variable("w", initializer=[2.0, 3.0], use_resource=True)
+        ...     w = tf.compat.v1.get_variable("w", initializer=[2.0, 3.0], use_resource=True)
         ...     y = tf.gather(w, [1], name="y")
         >>> found = frozen_graph_def(graph.as_graph_def(), {"w": [2.0, 3.0]}, [y.op.name])
         >>> sorted({node.op for node in found.node})

@@ -124,7 +124,9 @@ def test_flow_in_the_open_computes_the_same(kind):
     assert look(graph) == before
 
 
-@pytest.mark.parametrize("value", [0, 3, [], [0, 0], "", "no"], ids=str)
+@pytest.mark.parametrize(
+    "value", [0, 3, [], [0, 0], "", "no"], ids=["zero", "three", "empty", "zeros", "empty text", "text"]
+)
 def test_what_is_asked_need_not_be_a_bool(value):
     graph = tf.Graph()
     with graph.as_default(), flow_version("v2"):
