@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .errors import OpenError
 from .graph.contexts import Loop
 from .graph.graph import Graph, Mask
 from .graph.match.pattern import Pattern
@@ -22,15 +23,21 @@ def new_plan(graph: Graph) -> Plan:
     return Plan(graph, backend=TENSORFLOW)
 
 
+def _refusal(graph: Graph) -> OpenError | None:
+    """Why TensorFlow refuses the graph of a snapshot, which can only be looked at then."""
+    waiting = pending(graph.owner)
+    return None if waiting is None else waiting.refusal
+
+
 class _TensorFlow(Backend):
     """TensorFlow, which is imported when something is asked of it."""
 
     def verdict(self, effect: Effect) -> Verdict:
         from .tf.edit.validation import verdict
 
-        waiting = [pending(graph.owner) for graph in (effect.base, *(copied.source for copied in effect.copies))]
-        refusals = dict.fromkeys(one.refusal for one in waiting if one is not None and one.refusal is not None)
-        return Verdict(tuple(map(Fault.of, refusals))) if refusals else verdict(effect)
+        refusals = dict.fromkeys(map(_refusal, (effect.base, *(copied.source for copied in effect.copies))))
+        faults = tuple(Fault.of(refusal) for refusal in refusals if refusal is not None)
+        return Verdict(faults) if faults else verdict(effect)
 
     def settled(self, graph: Graph) -> Graph:
         from .tf.open.snapshot import settled
@@ -55,12 +62,12 @@ class _TensorFlow(Backend):
     def notes(self, copied: Copied) -> list[str]:
         from .tf.functions.library import report
 
-        return report(copied)
+        return report(copied) if _refusal(copied.source) is None else []
 
     def unproved(self, copied: Copied) -> dict[str, str]:
         from .tf.copy.append import unproved_of
 
-        return unproved_of(copied)
+        return unproved_of(copied) if _refusal(copied.source) is None else {}
 
     def opener(self, graph: Graph) -> Opener | None:
         return log_of(graph)

@@ -150,10 +150,11 @@ export class Edits {
               ask("collapse", { names, name: v.name || null }),
             ),
         },
-        /PartitionedCall$|^(Stateless)?(If|Case|While)$/.test(type) && {
-          text: "Inline the call",
-          run: () => ask("inline", { names: [of.name] }),
-        },
+        "kind" in of &&
+          of.kind === "call" && {
+            text: "Inline the call",
+            run: () => ask("inline", { names: [of.name] }),
+          },
         {
           text: "Replace all like this by \u2026",
           run: () =>
