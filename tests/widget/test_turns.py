@@ -14,8 +14,8 @@ from tests.widget.subject import plain_screen
 class Slow(Screen):
     """Its unfolding waits until it is let go."""
 
-    def __init__(self, *subjects):
-        super().__init__(*subjects)
+    def __init__(self, *subjects, facts):
+        super().__init__(*subjects, facts=facts)
         self.go, self.cancelled, self.order = threading.Event(), 0, []
 
     def unfold(self, name, pane="source"):

@@ -81,12 +81,12 @@ def opened(
         _refuse_options(thing, training=training)
         return _from_path(Path(thing), wish)
     _refuse_options(thing, training=training, signature=None if hasattr(thing, "meta_graphs") else signature)
-    if isinstance(thing, (tf1.Session, tf1.InteractiveSession)) and function is None:
-        return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, tf.Graph):
         if function is None:
             return Opened(made(thing), "graph", "gs.open(graph)")
         return replace(_from_proto(thing.as_graph_def(), None, wish.asked("graph"), wish), code=wish.code("graph"))
+    if isinstance(thing, (tf1.Session, tf1.InteractiveSession)) and function is None:
+        return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, Message):
         kept = type(thing)()
         kept.CopyFrom(thing)  # it may be changed before the graph is needed, and reading it adds attributes
