@@ -186,8 +186,8 @@ test("rename, collapse and inline", () => {
     scenes: {
       source: scene([
         box("s/"),
-        box("call", { sub: "PartitionedCall \u00b7 (2)" }),
-        box("loop", { sub: "While \u00b7 (2)" }),
+        box("call", { kind: "call", sub: "PartitionedCall \u00b7 (2)" }),
+        box("loop", { kind: "call", sub: "While \u00b7 (2)" }),
         box("~s_[0..3]/", { kind: "series" }),
       ]),
       destination: null,
