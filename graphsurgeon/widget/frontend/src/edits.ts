@@ -63,8 +63,7 @@ export class Edits {
       { ask } = acts,
       { popup, model } = this.#p,
       selected = [...acts.selected[pane.name]];
-    const type = "kind" in of && !fold ? of.sub.split(" \u00b7 ")[0]! : "",
-      whole = of.name.replace(/\/$/, "");
+    const whole = of.name.replace(/\/$/, "");
     const like = this.#alike(pane, of),
       plan = model.get("plan"),
       all = names.length > 1 ? `all ${names.length}` : "it";
