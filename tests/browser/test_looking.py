@@ -95,6 +95,8 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     fit(page)
     box(page, call).click()
     box(page, call).dblclick()
+    box(page, f"{call}/Relu").wait_for()
+    fit(page)
     box(page, f"{call}/Relu").click()
     said(page, "1 op selected, inside a call")
     page.keyboard.press("i")
