@@ -278,12 +278,20 @@ def _read(graph_def: Any, asked: str, meta: Any = None) -> Graph:
         raise (refusal or error) from error
 
     def fill(graph: TFGraph) -> None:
-        _import(graph, with_shapes(graph_def, read), asked)
-        _fill_collections(graph, meta, asked)
+        try:
+            _import(graph, with_shapes(graph_def, read), asked)
+            _fill_collections(graph, meta, asked)
+        except OpenError:
+            raise
+        except BaseException:  # an interrupt, as by Ctrl+C
+            if graph.get_operations():
+                waiting.refusal = OpenError(asked, "making its live graph was stopped halfway", "Open it again")
+            raise
 
     noted = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if noted else ()
-    Pending(read, fill, records, refusal).wait_in(graph)
+    waiting = Pending(read, fill, records, refusal)
+    waiting.wait_in(graph)
     if meta is not None:
         read.state  # noqa: B018  a damaged collection shows here
     return read

@@ -120,3 +120,25 @@ def test_an_op_that_claims_more_outputs_than_any_has():
     assert ed.snapshot.stated(ed.snapshot.find("split")) is None
     with refuses(gs.OpenError, "op 'split'"):
         ed.graph  # noqa: B018
+
+
+@pytest.mark.parametrize("part", ["_import", "_fill_collections"])
+def test_an_interrupt_leaves_no_half_made_graph(path, monkeypatch, part):
+    ed = gs.open(path)
+    asked = []
+
+    def interrupted(*_args):
+        if not asked:
+            asked.append(part)
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"graphsurgeon.tf.open.source.{part}", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ed.graph  # noqa: B018
+    if part == "_import":
+        assert len(ed.graph.get_operations()) == len(ed)
+    else:
+        with refuses(gs.OpenError, "making its live graph was stopped halfway", "Open it again"):
+            ed.graph  # noqa: B018
+        assert "net/h" in ed.snapshot.index
