@@ -123,8 +123,13 @@ def test_a_signal_in_the_middle_of_a_large_copy(source, percent):
 def test_values_that_are_stopped_on_their_way_leave_the_old_session_as_it_was(monkeypatch, kind):
     m = model(kind)
     m.train_steps()
-    new, make = [], tf1.Session
-    monkeypatch.setattr(tf1, "Session", lambda *a, **b: new.append(make(*a, **b)) or new[-1])
+    new, start = [], tf1.Session.__init__
+
+    def started(session, *args, **options):
+        start(session, *args, **options)
+        new.append(session)
+
+    monkeypatch.setattr(tf1.Session, "__init__", started)
     ed = gs.open(model(kind).graph)
     with stopped_at(monkeypatch, "carrying values"):
         ed.session(m.session)
