@@ -104,10 +104,10 @@ class _TensorFlow(Backend):
 
         return rounds_of(graph, op, loop, times)
 
-    def inlined(self, graph: Graph, call: str) -> Callable[..., Any]:
+    def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
         from .tf.edit.bodies import taken_apart
 
-        return taken_apart(graph, call)
+        return taken_apart(graph, call, inside)
 
 
 TENSORFLOW = _TensorFlow()

@@ -40,6 +40,7 @@ DOORS = {
     "plan/copied": "plan/resolve/test_copy.py",
     "plan/delta": "plan/resolve/test_resolve.py",
     "plan/fault": "plan/test_plan.py",
+    "plan/opening": "tf/test_opening.py",
     "plan/policies": "tf/test_substitutes.py",
     "plan/preflight": "tf/test_preflight.py",
     "plan/record": "tf/copy/test_provenance.py",

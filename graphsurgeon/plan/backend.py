@@ -132,6 +132,6 @@ class Backend:
         """Returns a function that builds some rounds of a loop: of a v2 While, or of TF1, which is given too."""
         raise PlanError("unroll()", "nothing here can build a graph from Python", _INSTEAD)
 
-    def inlined(self, graph: Graph, call: str) -> Callable[..., Any]:
-        """Returns a function that builds what a function call does."""
+    def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
+        """Returns a function that builds what a function call does, with some conds and loops in it in the open too."""
         raise PlanError("inline()", "nothing here knows functions", _INSTEAD)

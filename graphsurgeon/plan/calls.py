@@ -58,6 +58,8 @@ def step_text(step: Step) -> str:
             return f"replace {kind.partition(';')[0]} by {step.words[1]}"
         case steps.CollapseStep():
             return f"collapse {few(step.ops)} to one call, {step.name}"
+        case steps.InlineStep(opens=True):
+            return f"open {few(step.ops)}: what is named inside takes its place"
         case steps.InlineStep():
             return f"inline {few(step.ops)}"
         case steps.UnrollStep():

@@ -21,6 +21,7 @@ from .calls import one_line
 from .code import plan_code
 from .effect import Effect
 from .fault import Fault
+from .opening import opened
 from .preview import Preview
 from .resolve import resolve
 from .steps import Step
@@ -60,8 +61,12 @@ class Plan:
     backend: Backend = field(default_factory=Backend, repr=False)
 
     def _with(self, step: Step) -> Plan:
-        """Returns the plan with one step more, on the graph as what runs it has it."""
-        return replace(self, base=self.backend.settled(self.base), steps=(*self.steps, step))
+        """Returns the plan with one step more, and with the calls inlined in which it names something.
+
+        It is on the graph as what runs it has it.
+        """
+        base = self.backend.settled(self.base)
+        return replace(self, base=base, steps=opened(base, self.steps, step))
 
     def _given(self, asked: str) -> Arguments:
         """Returns what reads the arguments of a call."""
@@ -471,6 +476,8 @@ class Plan:
         A v2 ``If``, ``Case`` or ``While`` becomes a cond or loop of TF1, with its branches (``cond/then_branch/x``) or
         its condition and body (``while/body/x``) in the open, and so do those inside it. It runs in every session and
         has its gradient. Inside a call that is inlined they stay what they are, until they are named themselves.
+
+        A step that names something inside of a call, as ``call/inner:0``, inlines the call before it by itself.
 
         Args:
             calls: ``PartitionedCall``, ``If``, ``Case`` or ``While`` ops, by name or object.

@@ -170,9 +170,15 @@ class CollapseStep:
 
 @dataclass(frozen=True)
 class InlineStep:
-    """A function call gives way to what it computes; see `Plan.inline`."""
+    """A function call gives way to what it computes; see `Plan.inline`.
+
+    Args:
+        ops: the calls; and conds and loops inside of them, by the names that these have then.
+        opens: nobody asked for it, but a later step names something inside.
+    """
 
     ops: tuple[str, ...]
+    opens: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import numpy as np
 
 from ...errors import PlanError, SurgeryError
 from ...graph.contexts import FLOW_SCOPE
+from ...graph.functions import called_by
+from ...graph.graph import Graph
 from ...graph.rewired import cut_out
 from ..calls import asked
 from ..copied import Copied, now_read
@@ -31,7 +33,9 @@ _PARTS = {
 def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
     """Takes the calls apart, one by one."""
     request = asked(step)
-    for name in step.ops:
+    tops = [name for name in step.ops if not any(name.startswith(f"{other}/") for other in step.ops)]
+    for name in tops:
+        inside = tuple(one[len(name) + 1 :] for one in step.ops if one.startswith(f"{name}/"))
         ((op,),) = ops_of(so_far, request, (name,))
         graph, new = so_far.after, op >= so_far.base.size
         graft = _made_alone(so_far, op) if new else None
@@ -40,19 +44,27 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
             raise PlanError(request, wrong, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
         try:
             if graft is None:
-                by = so_far.backend.inlined(so_far.base, name)
+                by = so_far.backend.inlined(so_far.base, name, inside)
             else:  # a call that this plan has made: its function is where it was built
-                by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])])
+                by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
         except SurgeryError as error:
             raise PlanError(request, error.wrong, error.instead) from None
         region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
         was = {(c.to, c.input): c.was for c in so_far.connections}
-        chosen = Chosen([region], below=_PARTS.get(graph.types[op], ()))
+        below = _PARTS.get(graph.types[op], ()) or _leaves(graph, op)
+        chosen = Chosen([region], below=below)
         yield from exchange(so_far, request, chosen, by, name)
         if so_far.faults:
             return
         if graft is not None:
             yield Delta(instead=_without(so_far.effect(), graft, was))
+
+
+def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
+    """The names in the function that a call calls: its scope may be in use, as long as none of them is there."""
+    known, node = graph.functions, graph.nodes[op]
+    called = called_by(node, known) if node is not None else []
+    return tuple(inner.name for one in called if one.function in known for inner in known[one.function].node_def)
 
 
 def _made_alone(so_far: Tally, op: int) -> Copied | None:

@@ -204,17 +204,18 @@ def _lasts(op: Any) -> bool:
     return refers or (about is not None and about.is_stateful)
 
 
-def taken_apart(base: Graph, name: str) -> Callable[..., list[Any]]:
+def taken_apart(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[..., list[Any]]:
     """Returns a function of tensors that does what a call of a graph does, without the call.
 
     Args:
         base: snapshot of the graph.
         name: the call.
+        inside: conds, cases and loops in it that are put in the open too, by their names in there.
 
     Raises:
         PlanError: this op is not a call, or one that cannot be inlined.
     """
-    node, flow = base.nodes[base.find(name)], Flow(base)
+    node, flow = base.nodes[base.find(name)], Flow(base, opens=inside)
     reason = flow.calls.obstacle(node, flow=True)
     if reason:
         raise PlanError(f"inline({name!r})", *reason)

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
+from ...errors import PlanError
 from ...graph.boundary import entering
 from ...graph.conditions import BRANCHES, CASES, carried
 from ...graph.contexts import FLOW_SCOPE
@@ -68,10 +69,11 @@ class Flow:
         base: snapshot of the graph with these ops.
         ordered: what is built is a part of a loop that has lasting effects: each round waits for all that the one
             before it sets and reads.
+        opens: conds, cases and loops inside of a call that are built in the open with it, by their names in there.
     """
 
-    def __init__(self, base: Graph, ordered: bool = False) -> None:
-        self.base, self.calls, self._ordered = base, Calls(base), ordered
+    def __init__(self, base: Graph, ordered: bool = False, opens: Sequence[str] = ()) -> None:
+        self.base, self.calls, self._ordered, self._opens = base, Calls(base), ordered, opens
         self._bodies: dict[Any, _Body] = {}
 
     def built(self, node: Any, given: Sequence[TFTensor], scope: str) -> list[TFTensor]:
@@ -290,9 +292,14 @@ class Flow:
         results = [apart.tensors[f"{_CALL}:{k}"] for k in range(len(about.output_arg))]
         results = [text if ":" in text else f"{text}:0" for text in results]
         chosen = _answered(graph, {graph.index[enters[k].op.name]: value for k, value in answers.items()})
-        flow = graph.typed(BRANCHING) if deep else graph.mask(chosen)
+        opens = [graph.index[n] for n in (f"{_CALL}/{inner}" for inner in self._opens) if n in graph.index]
+        flow = graph.typed(BRANCHING) if deep else graph.mask([*chosen, *opens]) & graph.typed(BRANCHING)
         arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, Flow(graph, self._ordered)
         stateful = graph.typed([kind for kind in set(graph.types) if _lasts(kind)])
+        for op in np.flatnonzero(flow).tolist():
+            reason = inner.calls.obstacle(graph.nodes[op], flow=True)
+            if reason is not None:
+                raise PlanError(f"inline({name!r})", *reason)
         return _Body(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, chosen)
 
 
