@@ -82,6 +82,25 @@ class Words(tf.Module):
         return tf.gather(self.vectors, self.table.lookup(words))
 
 
+def calling_twice_deep() -> Any:
+    """Returns a graph with a call of a function, ``less``, that calls a function of two results, ``parts``."""
+
+    @tf.function
+    def inner(a):
+        return tf.split(a, 2, name="parts")
+
+    @tf.function
+    def outer(a):
+        left, right = inner(a)
+        with tf.control_dependencies([left]):
+            return tf.subtract(right, left, name="less")
+
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.identity(outer(tf1.placeholder(tf.float32, [4], name="x")), name="y")
+    return graph
+
+
 def values(thing: Any) -> list[np.ndarray]:
     """Returns the values of the variables of a module or model."""
     return [v.numpy() for v in thing.variables]

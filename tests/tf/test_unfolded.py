@@ -9,6 +9,7 @@ import graphsurgeon as gs
 from graphsurgeon.graph.calls import Calls
 from graphsurgeon.tf.functions.insides import body
 from tests.corpus import corpus_ids
+from tests.tf2 import calling_twice_deep
 
 tf1 = tf.compat.v1
 
@@ -39,21 +40,7 @@ def data(graph, skip=frozenset()):
 
 
 def test_it_is_what_inlining_makes():
-    graph = tf.Graph()
-
-    @tf.function
-    def inner(a):
-        return tf.split(a, 2, name="parts")
-
-    @tf.function
-    def outer(a):
-        left, right = inner(a)
-        with tf.control_dependencies([left]):
-            return tf.subtract(right, left, name="less")
-
-    with graph.as_default():
-        tf.identity(outer(tf1.placeholder(tf.float32, [4], name="x")), name="y")
-    ed = gs.open(graph)
+    ed = gs.open(calling_twice_deep())
     found = unfolded(ed.snapshot).everything().graph
     assert rows(found) == rows(ed.inlined().snapshot)
     split = next(i for i, kind in enumerate(found.types) if kind == "Split")

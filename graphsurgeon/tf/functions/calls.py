@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from ...graph.contexts import FLOW_TYPES
+from ...graph.functions import reachable
 from ...graph.graph import Graph
 from ...graph.variables import FEED_TYPES
 from ...words import few
 from ..private.contexts import context_of
 from ..private.functions import functions_of
 from ..private.graphs import op_definition, op_finder
-from .library import BRANCHING, CALLS, Definitions, named_in, reachable, referred
+from .library import BRANCHING, CALLS, named_in, referred
 
 #: Stateful ops that change nothing that lasts: a result need not wait for them.
 _HARMLESS = frozenset(
@@ -32,19 +34,23 @@ class Calls:
 
     def __init__(self, base: Graph) -> None:
         self.base = base
-        self.known: dict[str, Any] = functions_of(base.live)
-        self._definitions = Definitions(self.known)
+        self.definitions = base.functions
         self._acting: dict[str, bool] = {}
+
+    @cached_property
+    def known(self) -> dict[str, Any]:
+        """The functions as Python has them, by name; the live graph is made for it."""
+        return functions_of(self.base.live)
 
     def definition(self, name: str) -> Any:
         """Returns the FunctionDef of a function."""
-        return self._definitions[name]
+        return self.definitions[name]
 
     def called(self, node: Any) -> str:
         """Returns the function a node calls, or "" where it is not a call."""
         if node.op in CALLS:
             return str(node.attr["f"].func.name)
-        return node.op if node.op in self.known else ""
+        return node.op if node.op in self.definitions else ""
 
     def obstacle(self, node: Any, flow: bool = False) -> tuple[str, str] | None:
         """Returns why a node cannot be inlined, and what to do instead; None where it can.
@@ -60,12 +66,12 @@ class Calls:
         names = self._functions(node)
         if not names:
             calls = [n for n, t in zip(self.base.names, self.base.types, strict=True)
-                     if t in CALLS or t in self.known or (flow and t in BRANCHING)]  # fmt: skip
+                     if t in CALLS or t in self.definitions or (flow and t in BRANCHING)]  # fmt: skip
             return (
                 f"{node.name!r} is of type {node.op}, not a function call",
                 f"The calls are {few(map(repr, calls), 6)}" if calls else "This graph calls no functions",
             )
-        absent = next((name for name in names if name not in self.known), None)
+        absent = next((name for name in names if name not in self.definitions), None)
         if absent is not None:
             return f"its function {absent!r} is not in the graph", "Open the file that holds the function too"
         wrong = next(filter(None, map(self._fixed, names)), "")
@@ -84,7 +90,7 @@ class Calls:
     def _fixed(self, name: str) -> str:
         """Why a function cannot give way to what it computes; empty where it can."""
         inner, own = self.definition(name), self.known[name]
-        if any(v.WhichOneof("value") == "placeholder" for n in inner.node_def for v in n.attr.values()):
+        if self.takes_dtypes(name):
             return f"its function {name!r} takes dtypes as parameters"
         if getattr(own, "grad_func_name", None) or getattr(own, "python_grad_func", None):
             return f"its function {name!r} has a gradient of its own, which would be lost"
@@ -93,28 +99,36 @@ class Calls:
             return f"its function {name!r} holds a tf.custom_gradient, which would be lost"
         return ""
 
+    def takes_dtypes(self, name: str) -> bool:
+        """Returns whether dtypes of a function are parameters that each call fills in."""
+        return any(
+            value.WhichOneof("value") == "placeholder"
+            for node in self.definition(name).node_def
+            for value in node.attr.values()
+        )
+
     def _old_flow(self, names: list[str]) -> str:
         """Why branches and bodies cannot become parts of a cond or loop of TF1: they hold one, without its context."""
-        for name in reachable(names, self.known):
+        for name in reachable(names, self.definitions):
             if any(n.op in FLOW_TYPES for n in self.definition(name).node_def):
                 return f"its function {name!r} holds a while_loop or cond of TF1"
         return ""
 
     def flat_outputs(self, node: Any) -> dict[str, int]:
         """Returns for each output argument of an op the number of its first output."""
-        return flat_outputs(node, self._definitions)
+        return flat_outputs(node, self.definitions)
 
     def acts(self, node: Any) -> bool:
         """Returns whether a node, or a function it calls, changes something that lasts."""
-        inner = referred(node, self.known)
-        if inner and (node.op in CALLS or node.op in BRANCHING or node.op in self.known):
+        inner = referred(node, self.definitions)
+        if inner and (node.op in CALLS or node.op in BRANCHING or node.op in self.definitions):
             return any(self._function_acts(name) for name in inner)
         about = op_definition(node.op)
         quiet = node.op in _HARMLESS or node.op in FEED_TYPES or "Random" in node.op or node.op == "Multinomial"
         return bool(about is not None and about.is_stateful and not quiet)
 
     def _function_acts(self, name: str) -> bool:
-        for callee in reachable([name], self.known):  # callees come first, so that nothing recurses far
+        for callee in reachable([name], self.definitions):  # callees come first, so that nothing recurses far
             if callee not in self._acting:
                 self._acting[callee] = False
                 self._acting[callee] = any(self.acts(n) for n in self.definition(callee).node_def)

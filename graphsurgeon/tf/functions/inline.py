@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..copy.imports import import_nodes
 from ..copy.node_defs import setter_node
 from ..private.functions import restore_gradients
 from ..private.graphs import op_finder
+from .body import copied, in_place
 from .calls import Calls
 from .library import (
     BRANCHING,
@@ -114,7 +115,7 @@ class Inlining:
             item = todo.pop()
             wanted = not item.top or chosen is None or item.node.name in chosen
             if not wanted or not self.calls.called(item.node) or self.calls.obstacle(item.node):
-                nodes.append(_copied(item.node) if item.top else item.node)
+                nodes.append(copied(item.node) if item.top else item.node)
                 if item.top:
                     self.kept.add(item.node.name)
                 continue
@@ -133,37 +134,13 @@ class Inlining:
                     f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
                 )
             chain = chain[1]
-        inner = self.calls.definition(name)
-        scope = self._scope(call.name, inner)
-        data = [text for text in call.input if text[0] != "^"]
-        before = [text for text in call.input if text[0] == "^"]
-        arguments = {a.name: text for a, text in zip(inner.signature.input_arg, data, strict=True)}
-        outputs = {n.name: self.calls.flat_outputs(n) for n in inner.node_def}
-
-        def read(text: str) -> str:
-            if text[0] == "^":
-                outer = arguments.get(text[1:])
-                return f"^{scope}{text[1:]}" if outer is None else f"^{outer.partition(':')[0]}"
-            op, _, rest = text.partition(":")
-            if op in arguments:
-                return arguments[op]
-            out, _, index = rest.partition(":")
-            return f"{scope}{op}:{outputs[op][out] + int(index or 0)}"
-
-        body = []
-        for old in inner.node_def:
-            node = _copied(old)
-            node.name = scope + old.name
-            node.input[:] = [read(text) for text in old.input]
-            inside = any(text.lstrip("^").partition(":")[0] in outputs for text in old.input)
-            if before and not inside and old.op != "Const":
-                node.input.extend(before)
-            node.device = node.device or call.device
+        made = in_place(self.calls, call, self._scope(call.name, self.calls.definition(name)), self._free)
+        for node in made.nodes:
             self._keep_shapes(node)
-            _localise(node, scope, outputs)
-            body.append(node)
-        body += self._results(call, inner, scope, read, before)
-        return body
+        self.moved.update((f"{call.name}:{i}", tensor) for i, tensor in enumerate(made.results))
+        done = list(dict.fromkeys([*made.effects, *made.ends]))
+        self.waits[call.name] = done or [text for text in call.input if text[0] == "^"]
+        return made.nodes
 
     def _keep_shapes(self, node: Any) -> None:
         """A call says no shapes by itself; what was traced knows them."""
@@ -172,25 +149,6 @@ class Inlining:
             count = len(node.attr["Tout"].list.type)
             shapes = [t.shape.as_proto() for t in traced.outputs[:count]]
             node.attr["_output_shapes"].list.shape.extend(shapes)
-
-    def _results(self, call: Any, inner: Any, scope: str, read: Any, before: list[str]) -> list[Any]:
-        """Notes what takes the place of a call's results; where the body has lasting effects, they come first."""
-        acting = {n.name for n in inner.node_def if self.calls.acts(n)}
-        effects = [f"^{scope}{op}" for op in dict.fromkeys(inner.control_ret.values()) if op in acting]
-        extra = []
-        ends = []
-        for i, out in enumerate(inner.signature.output_arg):
-            text = read(inner.ret[out.name])
-            if effects:
-                name = _free(f"{scope}result_{i}", self.names)
-                node = node_def_pb2.NodeDef(name=name, op="Identity", input=[text, *effects])
-                node.attr["T"].type = out.type
-                extra.append(node)
-                text = f"{name}:0"
-            self.moved[f"{call.name}:{i}"] = text
-            ends.append(f"^{text.partition(':')[0]}")
-        self.waits[call.name] = list(dict.fromkeys([*effects, *ends])) or before
-        return extra
 
     def _scope(self, wish: str, inner: Any) -> str:
         leaves = [n.name.lower() for n in inner.node_def]
@@ -201,6 +159,12 @@ class Inlining:
         scope = free_name(wish, taken, as_tensorflow=True) + "/"
         self.names.update(scope.lower() + leaf for leaf in leaves)
         return scope
+
+    def _free(self, wish: str) -> str:
+        """A name that is free; it is taken then."""
+        name = free_name(wish, lambda name: name.lower() in self.names, as_tensorflow=True)
+        self.names.add(name.lower())
+        return name
 
     # -- joining ------------------------------------------------------------------------------------
 
@@ -228,7 +192,7 @@ class Inlining:
                 else:
                     call = text[1:]
                     if call not in marks:
-                        marks[call] = _free(f"{call}/done", self.names)
+                        marks[call] = self._free(f"{call}/done")
                         done = node_def_pb2.NodeDef(name=marks[call], op="NoOp", input=self.waits[call])
                         made.append(done)
                         todo.append(done)
@@ -286,27 +250,3 @@ class Inlining:
                 del node.attr["_output_shapes"]
         out.shared = [self.calls.known[name] for name in reachable(called, self.calls.known)]
         return out
-
-
-def _copied(node: Any) -> Any:
-    new = node_def_pb2.NodeDef()
-    new.CopyFrom(node)
-    return new
-
-
-def _localise(node: Any, scope: str, inside: Mapping[str, Any]) -> None:
-    """Colocation inside a function body is by the body's own names."""
-    if "_class" in node.attr:
-        places = [p for p in node.attr["_class"].list.s if p.removeprefix(b"loc:@").decode(errors="replace") in inside]
-        node.attr["_class"].list.s[:] = [b"loc:@" + scope.encode() + p.removeprefix(b"loc:@") for p in places]
-        if not places:
-            del node.attr["_class"]
-    if "frame_name" in node.attr:
-        node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s
-
-
-def _free(wish: str, taken: set[str]) -> str:
-    """A name that is not among `taken`, which are in lower case; it is put there."""
-    name = free_name(wish, lambda name: name.lower() in taken, as_tensorflow=True)
-    taken.add(name.lower())
-    return name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..functions.library import referred
 from ..private.graphs import op_definition
 from .size_folding import Read, Walks, shape, slow_sizes
 
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _DAMAGED = "The file is damaged: write it again"
 #: TensorFlow reads an output number modulo 2 ** 32: 'x:4294967296' would be 'x:0'.
 _MOST_OUTPUT = 2**31 - 1
@@ -57,11 +59,17 @@ def deadly(graph_def: Any, asked: str) -> OpenError | None:
     return None
 
 
-def refuse_names(nodes: Iterable[Any], asked: str, place: str = "") -> None:
-    """Refuses ops whose names no memory can hold; raises OpenError."""
+def refuse_names(nodes: Iterable[Any], asked: str) -> None:
+    """Refuses ops whose names TensorFlow does not take, or no memory can hold; raises OpenError."""
     for node in nodes:
+        if not _NAME.fullmatch(node.name):
+            raise OpenError(
+                asked,
+                f"{node.name[:80]!r} is not an op name that TensorFlow takes",
+                "Rename the op where the graph was made: names start with a letter, digit or dot",
+            )
         if len(node.name) > _MOST_LEVELS:
-            _refuse_name(node.name, asked, place)
+            _refuse_name(node.name, asked, "")
 
 
 def _refuse_nodes(nodes: Any, asked: str, place: str) -> None:

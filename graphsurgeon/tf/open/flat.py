@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
-from types import SimpleNamespace
 from typing import Any
-
-from tensorflow.core.framework import node_def_pb2
 
 from ...graph.graph import Graph
 from ...graph.names import free_name, op_name
+from ..functions.body import copied, in_place
 from ..functions.calls import Calls
 from ..functions.library import BRANCHING
 
@@ -38,8 +36,7 @@ class Flat:
         self.nodes: dict[str, Any] = {node.name: copied(node) for node in nodes}
         self.names: dict[str, str] = {}
         self.stays: dict[str, str] = {}
-        known = {name: SimpleNamespace(definition=function) for name, function in functions.items()}
-        self._calls = Calls(Graph.read([], owner=SimpleNamespace(_functions=known)))
+        self._calls = Calls(Graph.read([], functions_of=lambda: functions))
         self._moved: dict[str, str] = {}  # result of a call -> the tensor of its function
         self._waits: dict[str, list[str]] = {}  # call -> the ops after which it is done
         self._around: dict[str, tuple[str, ...]] = {}  # op -> the functions it is in, the innermost last
@@ -104,10 +101,9 @@ class Flat:
             return False
         if name in self._around.get(call, ()):
             self.stays[call] = f"its function {name!r} calls itself"
-        elif name not in self._calls.known:
+        elif name not in self._calls.definitions:
             self.stays[call] = f"its function {name!r} is not in the file"
-        elif any(v.WhichOneof("value") == "placeholder" for n in self._calls.definition(name).node_def
-                 for v in n.attr.values()):  # fmt: skip
+        elif self._calls.takes_dtypes(name):
             self.stays[call] = f"its function {name!r} takes dtypes as parameters"
         return call not in self.stays
 
@@ -119,50 +115,21 @@ class Flat:
         inner = self._calls.definition(function)
         if not scope and any(n.name.lower() in taken for n in inner.node_def):
             scope = f"{self.names.get(call, 'call')}/"
-        data = [text for text in node.input if text[0] != "^"]
-        before = [text for text in node.input if text[0] == "^"]
-        arguments = {a.name: text for a, text in zip(inner.signature.input_arg, data, strict=False)}
-        outputs = {n.name: self._calls.flat_outputs(n) for n in inner.node_def}
         names = {n.name: scope + n.name for n in inner.node_def}
         for old in inner.node_def:
             if self._calls.called(old):  # a function that it calls may have an op of that name
                 names[old.name] = f"#{scope}{old.name}#{len(self.names)}"
                 self.names[names[old.name]] = scope + old.name
-
-        def read(text: str) -> str:
-            if text[0] == "^":
-                outer = arguments.get(text[1:])
-                return f"^{names[text[1:]]}" if outer is None else f"^{op_name(outer)}"
-            op, _, rest = text.partition(":")
-            if op in arguments:
-                return arguments[op]
-            out, _, index = rest.partition(":")
-            return f"{names[op]}:{outputs[op].get(out, 0) + int(index or 0)}"
-
-        for old in inner.node_def:
-            new = copied(old)
-            new.name = names[old.name]
-            new.input[:] = [read(text) for text in old.input]
-            inside = any(op_name(text.removeprefix("^")) in outputs for text in old.input)
-            if before and not inside and old.op != "Const":
-                new.input.extend(before)
-            new.device = new.device or node.device
-            _localise(new, scope, names)
+        made = in_place(self._calls, node, scope, self._free, names)
+        for new in made.nodes:
             self.nodes[new.name] = new
-            self._around[new.name] = (*self._around.get(call, ()), function)
-        acting = {n.name for n in inner.node_def if self._calls.acts(n)}
-        effects = [f"^{names[op]}" for op in dict.fromkeys(inner.control_ret.values()) if op in acting]
-        ends = []
-        for i, out in enumerate(inner.signature.output_arg):
-            text = read(inner.ret[out.name])
-            if effects:
-                name = free_name(f"{scope}result_{i}", self.nodes.__contains__, as_tensorflow=True)
-                self.nodes[name] = node_def_pb2.NodeDef(name=name, op="Identity", input=[text, *effects])
-                self.nodes[name].attr["T"].type = out.type
-                text = f"{name}:0"
-            self._moved[f"{call}:{i}"] = text
-            ends.append(f"^{op_name(text)}")
-        self._waits[call] = effects or list(dict.fromkeys(ends)) or before
+        for name in names.values():
+            self._around[name] = (*self._around.get(call, ()), function)
+        self._moved.update((f"{call}:{i}", tensor) for i, tensor in enumerate(made.results))
+        self._waits[call] = made.effects or made.ends or [text for text in node.input if text[0] == "^"]
+
+    def _free(self, wish: str) -> str:
+        return free_name(wish, self.nodes.__contains__, as_tensorflow=True)
 
     # -- edges ----------------------------------------------------------------------------------
 
@@ -220,21 +187,3 @@ class Flat:
             else:
                 found.add(name)
         return found
-
-
-def copied(node: Any) -> Any:
-    """Returns a copy of a NodeDef."""
-    new = node_def_pb2.NodeDef()
-    new.CopyFrom(node)
-    return new
-
-
-def _localise(node: Any, scope: str, names: Mapping[str, str]) -> None:
-    """Colocation inside a function body is by the body's own names."""
-    if "_class" in node.attr:
-        places = [place.removeprefix(b"loc:@").decode(errors="replace") for place in node.attr["_class"].list.s]
-        node.attr["_class"].list.s[:] = [f"loc:@{names[place]}".encode() for place in places if place in names]
-        if not node.attr["_class"].list.s:
-            del node.attr["_class"]
-    if scope and "frame_name" in node.attr:
-        node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s

@@ -18,12 +18,13 @@ from ...graph.graph import TensorInfo
 from ...graph.names import free_name, op_name
 from ...graph.signatures import Signature
 from ...words import few
+from ..functions.body import copied
 from ..functions.library import referred
 from ..private.graphs import op_definition
 from ..values.checkpoints import Checkpoint
 from ..values.stored import asset_files
 from .called import captured, paths
-from .flat import Flat, copied
+from .flat import Flat
 from .outputs import dtype_name
 
 tf1 = tf.compat.v1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +40,6 @@ from .signature import served, signature_tensors, signatures
 from .written import written
 
 tf1 = tf.compat.v1
-_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _ACCEPTED = (
     "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, the path of a .pb, .pbtxt, .meta or .keras file "
     "or of a SavedModel folder, or a tf.function, Keras model or tf.Module"
@@ -269,7 +267,7 @@ def _from_served(
 
 def _read(graph_def: Any, asked: str, meta: Any = None) -> Graph:
     """Reads the graph of a file; its live graph, which is the owner, is filled when it is first needed."""
-    _refuse_names(graph_def, asked)
+    refuse_names(graph_def.node, asked)
     graph = tf.Graph()
     refusal = _unknown(graph_def, asked) or deadly(graph_def, asked)
     try:
@@ -358,17 +356,6 @@ def _fill_collections(graph: Any, meta: Any, asked: str) -> None:
         for name, collection in sorted(meta.collection_def.items()) if meta is not None else ():
             with told(OpenError, asked, f"collection {name!r} is damaged", instead):
                 _fill_collection(graph, name, collection, made)
-
-
-def _refuse_names(graph_def: Any, asked: str) -> None:
-    odd = next((node.name for node in graph_def.node if not _NAME.fullmatch(node.name)), None)
-    if odd is not None:
-        raise OpenError(
-            asked,
-            f"{odd[:80]!r} is not an op name that TensorFlow takes",
-            "Rename the op where the graph was made: names start with a letter, digit or dot",
-        )
-    refuse_names(graph_def.node, asked)
 
 
 def _unknown(graph_def: Any, asked: str) -> OpenError | None:

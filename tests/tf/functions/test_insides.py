@@ -11,6 +11,7 @@ from graphsurgeon.graph.functions import called_by
 from graphsurgeon.tf.functions.insides import Given, Inferred, body
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
+from tests.tf2 import calling_twice_deep
 
 tf1 = tf.compat.v1
 
@@ -20,21 +21,7 @@ def called_functions(graph, op):
 
 
 def opened():
-    graph = tf.Graph()
-
-    @tf.function
-    def inner(a):
-        return tf.split(a, 2, name="parts")
-
-    @tf.function
-    def outer(a):
-        left, right = inner(a)
-        with tf.control_dependencies([left]):
-            return tf.subtract(right, left, name="less")
-
-    with graph.as_default():
-        tf.identity(outer(tf1.placeholder(tf.float32, [4], name="x")), name="y")
-    return gs.open(graph).snapshot
+    return gs.open(calling_twice_deep()).snapshot
 
 
 def test_ports_arguments_results_and_calls_in_calls():

@@ -1,0 +1,104 @@
+"""Body: the nodes of a function in the place of a call, on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tensorflow.core.framework import node_def_pb2
+
+from ...graph.names import op_name
+from .calls import Calls
+
+
+@dataclass(frozen=True)
+class Body:
+    """What takes the place of a call.
+
+    Args:
+        nodes: NodeDefs, named and joined to what the call reads.
+        results: for each result of the call, the tensor in its place.
+        effects: the ops with lasting effects, as control inputs; the results come after them.
+    """
+
+    nodes: list[Any]
+    results: list[str]
+    effects: list[str]
+
+    @property
+    def ends(self) -> list[str]:
+        """The ops that give the results, as control inputs, each once."""
+        return list(dict.fromkeys(f"^{op_name(tensor)}" for tensor in self.results))
+
+
+def in_place(
+    calls: Calls, call: Any, scope: str, free: Callable[[str], str], names: Mapping[str, str] | None = None
+) -> Body:
+    """Returns the nodes of a called function, as they stand in the place of the call.
+
+    Args:
+        calls: what is known of the functions.
+        call: the NodeDef of the call.
+        scope: what names made anew begin with.
+        free: returns a name that is free.
+        names: op of the function -> its name; by default the one it has, below `scope`.
+    """
+    inner = calls.definition(calls.called(call))
+    named = names or {n.name: scope + n.name for n in inner.node_def}
+    data = [text for text in call.input if text[0] != "^"]
+    before = [text for text in call.input if text[0] == "^"]
+    arguments = {a.name: text for a, text in zip(inner.signature.input_arg, data, strict=False)}
+    outputs = {n.name: calls.flat_outputs(n) for n in inner.node_def}
+
+    def read(text: str) -> str:
+        if text[0] == "^":
+            outer = arguments.get(text[1:])
+            return f"^{named[text[1:]]}" if outer is None else f"^{op_name(outer)}"
+        op, _, rest = text.partition(":")
+        if op in arguments:
+            return arguments[op]
+        out, _, index = rest.partition(":")
+        return f"{named[op]}:{outputs[op].get(out, 0) + int(index or 0)}"
+
+    nodes = []
+    for old in inner.node_def:
+        node = copied(old)
+        node.name = named[old.name]
+        node.input[:] = [read(text) for text in old.input]
+        inside = any(op_name(text.removeprefix("^")) in outputs for text in old.input)
+        if before and not inside and old.op != "Const":
+            node.input.extend(before)
+        node.device = node.device or call.device
+        _localize(node, scope, named)
+        nodes.append(node)
+    acting = {n.name for n in inner.node_def if calls.acts(n)}
+    effects = [f"^{named[op]}" for op in dict.fromkeys(inner.control_ret.values()) if op in acting]
+    results = []
+    for i, out in enumerate(inner.signature.output_arg):
+        text = read(inner.ret[out.name])
+        if effects:
+            node = node_def_pb2.NodeDef(name=free(f"{scope}result_{i}"), op="Identity", input=[text, *effects])
+            node.attr["T"].type = out.type
+            nodes.append(node)
+            text = f"{node.name}:0"
+        results.append(text)
+    return Body(nodes, results, effects)
+
+
+def copied(node: Any) -> Any:
+    """Returns a copy of a NodeDef."""
+    new = node_def_pb2.NodeDef()
+    new.CopyFrom(node)
+    return new
+
+
+def _localize(node: Any, scope: str, names: Mapping[str, str]) -> None:
+    """Colocation inside a function body is by the body's own names."""
+    if "_class" in node.attr:
+        places = [place.removeprefix(b"loc:@").decode(errors="replace") for place in node.attr["_class"].list.s]
+        node.attr["_class"].list.s[:] = [f"loc:@{names[place]}".encode() for place in places if place in names]
+        if not node.attr["_class"].list.s:
+            del node.attr["_class"]
+    if "frame_name" in node.attr:
+        node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s

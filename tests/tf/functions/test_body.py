@@ -1,0 +1,60 @@
+"""The nodes of a function in the place of a call."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.tf.functions.body import in_place
+from graphsurgeon.tf.functions.calls import Calls
+
+tf1 = tf.compat.v1
+
+
+def parts(function, **names):
+    """Returns what takes the place of a call of a function of one argument, ``x``, that waits for ``before``."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        with tf.control_dependencies([tf.no_op("before")]):
+            tf.function(function)(x)
+    base = gs.open(graph).snapshot
+    (call,) = [node for node in base.nodes if "PartitionedCall" in node.op]
+    numbers = count()
+    return in_place(Calls(base), call, "here/", lambda wish: f"{wish}_{next(numbers)}", **names)
+
+
+def test_ops_get_names_below_the_scope_read_what_the_call_reads_and_wait_for_what_it_waits_for():
+    made = parts(lambda a: tf.negative(a, name="minus") + tf.constant(1.0, name="one"))
+    found = {node.name: list(node.input) for node in made.nodes}
+    assert found["here/minus"] == ["x", "^before"]
+    assert found["here/one"] == []
+    assert found["here/add"] == ["here/minus:0", "here/one:0"]
+    assert made.effects == []
+    assert made.results == ["here/Identity:0"]
+    assert made.ends == ["^here/Identity"]
+
+
+def test_results_come_after_lasting_effects():
+    def shown(a):
+        tf.print("seen")
+        return tf.negative(a, name="minus")
+
+    made = parts(shown)
+    assert len(made.effects) == 1
+    assert made.results == ["here/result_0_0:0"]
+    assert list(made.nodes[-1].input)[1:] == made.effects
+
+
+def test_names_that_are_given_are_taken_also_for_colocation():
+    def twin(a):
+        first = tf.negative(a, name="minus")
+        with tf1.colocate_with(first):
+            return tf.abs(first, name="size")
+
+    inner = ["minus", "size", "Identity"]
+    made = parts(twin, names={name: f"other_{name}" for name in inner})
+    found = {node.name: node for node in made.nodes}
+    assert list(found) == [f"other_{name}" for name in inner]
+    assert list(found["other_size"].attr["_class"].list.s) == [b"loc:@other_minus"]
