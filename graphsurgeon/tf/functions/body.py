@@ -66,8 +66,7 @@ def in_place(
         node = copied(old)
         node.name = named[old.name]
         node.input[:] = [read(text) for text in old.input]
-        inside = any(op_name(text.removeprefix("^")) in outputs for text in old.input)
-        if before and not inside and old.op != "Const":
+        if before and old.op != "Const" and not any(op_name(text.removeprefix("^")) in outputs for text in old.input):
             node.input.extend(before)
         node.device = node.device or call.device
         _localize(node, scope, named)

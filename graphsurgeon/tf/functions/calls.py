@@ -120,9 +120,10 @@ class Calls:
 
     def acts(self, node: Any) -> bool:
         """Returns whether a node, or a function it calls, changes something that lasts."""
-        inner = referred(node, self.definitions)
-        if inner and (node.op in CALLS or node.op in BRANCHING or node.op in self.definitions):
-            return any(self._function_acts(name) for name in inner)
+        if node.op in CALLS or node.op in BRANCHING or node.op in self.definitions:
+            inner = referred(node, self.definitions)
+            if inner:
+                return any(self._function_acts(name) for name in inner)
         about = op_definition(node.op)
         quiet = node.op in _HARMLESS or node.op in FEED_TYPES or "Random" in node.op or node.op == "Multinomial"
         return bool(about is not None and about.is_stateful and not quiet)

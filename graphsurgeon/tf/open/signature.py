@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -262,7 +263,7 @@ class _Work:
         """The names of the graph's own ops: arguments and variables as they are called, the rest as it was."""
         given = {flat.names.get(name, name).lower() for name in flat.nodes}
         wishes = {name: self._called(origin[name]) for name in variables}
-        often = list(wishes.values())
+        often = Counter(wishes.values())
         found = {}
 
         def free(wish: str, parts: Sequence[str] = ()) -> str:
@@ -278,7 +279,7 @@ class _Work:
                 found[name] = free(plain(arguments[f"{name}:0"]))
             elif name in variables:
                 wish = wishes[name]
-                if often.count(wish) > 1:
+                if often[wish] > 1:
                     wish = self._path(origin[name]) or wish
                 found[name] = free(plain(wish), _PARTS)
             else:
@@ -356,11 +357,11 @@ class _Work:
             dtype, shape = node.attr["dtype"], node.attr["shape"]
             if key and not keys:
                 graph.node.append(_text("checkpoint/prefix", prefix.encode()))
-                graph.node.append(_text("checkpoint/whole", [b""]))
+                graph.node.append(_text("checkpoint/whole", b"", listed=True))
             value = f"{name}/Initializer/value"
             if key:
                 keys[name] = key
-                graph.node.append(_text(f"{name}/Initializer/key", [key.encode()]))
+                graph.node.append(_text(f"{name}/Initializer/key", key.encode(), listed=True))
                 read = graph.node.add(name=value, op="RestoreV2")
                 read.input.extend(["checkpoint/prefix", f"{name}/Initializer/key", "checkpoint/whole"])
                 read.attr["dtypes"].list.type.append(dtype.type)
@@ -467,9 +468,14 @@ def _place(node: Any, new: Mapping[str, str]) -> None:
         del node.attr["_class"]
 
 
-def _text(name: str, value: bytes | list[bytes]) -> Any:
-    """A constant of text."""
+def _text(name: str, value: bytes, listed: bool = False) -> Any:
+    """A constant of text, or of a list of one."""
     node = node_def_pb2.NodeDef(name=name, op="Const")
     node.attr["dtype"].type = tf.string.as_datatype_enum
-    node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.string))
+    tensor = node.attr["value"].tensor
+    tensor.dtype = tf.string.as_datatype_enum
+    tensor.string_val.append(value)
+    tensor.tensor_shape.SetInParent()
+    if listed:
+        tensor.tensor_shape.dim.add(size=1)
     return node
