@@ -70,7 +70,10 @@ def test_a_layer_as_an_end_is_what_it_gives():
 
 
 def test_an_op_goes_before_a_layer_of_its_name():
-    assert ends(small(), Layers((Layer("x", "InputLayer", "x"),)), ["x"], "select()") == ["x"]
+    layers = Layers((Layer("x", "InputLayer", "x"),))
+    assert ends(small(), layers, ["x", "x:0"], "select()") == ["x", "x:0"]
+    with refuses(SelectionError, "select(): there is no layer 'dropp:0'", "Did you mean 'drop'?"):
+        ends(small(), LAYERS, ["dropp:0"], "select()")
 
 
 def test_layers_follow_new_names():
