@@ -223,8 +223,9 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
         if isinstance(name, str) and name.endswith("/") and name in scopes_of(graph, layers):
             found += scopes_of(graph, layers)[name][1].outputs
             continue
-        known = not isinstance(name, str) or op_name(name) in graph.index
-        known = known or not (layers.called(name) or layers.close(name))
+        known = (
+            not isinstance(name, str) or op_name(name) in graph.index or not (layers.called(name) or layers.close(name))
+        )
         if known and not isinstance(thing, Layer):
             found.append(thing)
             continue
