@@ -17,6 +17,7 @@ from .graph.graph import Graph
 from .graph.layers import Layer, Layers, ends
 from .graph.live import TFSession
 from .graph.match.match import STEPS, Matches, match
+from .graph.names import op_name
 from .graph.opened import Opened
 from .graph.provenance import Origin
 from .graph.reports import Restored, Saved
@@ -266,7 +267,7 @@ class Editor:
             raise SelectionError(f"select({', '.join(map(repr, things))})", wrong, how)
         from .tf.copy.collection_items import parts_of
 
-        graph, layers = self.snapshot, self.layers
+        graph, layers = self._around((scope, name, inputs, outputs)), self.layers
 
         def tensors(key: str, things: Any) -> list[Any] | None:
             return None if things is None else ends(graph, layers, parts_of(things), f"select({key}={things!r})")
@@ -278,6 +279,15 @@ class Editor:
             index = found.graph.index
             found = replace(found, mask=found.mask & ~found.graph.mask(index[n] for n in self.orphans if n in index))
         return found if where is None else found.where(where)
+
+    def _around(self, things: Iterable[Any]) -> Graph:
+        """The graph as it is now, with the calls unfolded that names lead into."""
+        now = self.snapshot
+        given = [one for thing in things for one in (thing if isinstance(thing, (list, tuple, set)) else [thing])]
+        named = [one for one in given if isinstance(one, str) and "/" in one]
+        away = [one for one in named if not any(known in now.index for known in (one, op_name(one)))]
+        away = [one for one in away if one.rstrip("/") not in now.scopes.index]
+        return self.screen.around(away) if away and now.functions else now
 
     @property
     def selection(self) -> Selection:

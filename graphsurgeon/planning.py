@@ -40,9 +40,10 @@ class _TensorFlow(Backend):
         return Verdict(faults) if faults else verdict(effect)
 
     def settled(self, graph: Graph) -> Graph:
+        from .tf.functions.inline import unfolded
         from .tf.open.snapshot import settled
 
-        return settled(graph)
+        return settled(graph) if graph.unfolded is None else unfolded(graph)
 
     def value_faults(self, effect: Effect) -> list[Fault]:
         from .tf.copy.append import value_faults

@@ -186,6 +186,7 @@ class _Script:
 
     def _log_of(self, graph: Graph) -> Log | None:
         """The log of a graph; of one that a step is done to, the log that has the step."""
+        graph = graph.folded
         own = self._event is not None and graph.owner is self._event.applied.effect.base.owner
         return self._log if own else log_of(graph)
 

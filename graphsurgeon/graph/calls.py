@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import SelectionError
 from .edges import Edges, Ints
 from .functions import Called, called_by, gives_way, short_name
-from .graph import Graph, TensorInfo
+from .graph import Graph, TensorInfo, Unfolded
 from .names import free_name, op_name, under
 
 MOST = 200_000
@@ -82,6 +82,15 @@ class Part:
     def function(self) -> str:
         """The function that it is the body of; empty for the graph itself."""
         return self.functions[-1] if self.functions else ""
+
+    def named(self, op: int) -> str:
+        """Returns the name that an op has in the whole."""
+        return under(self.path, self.graph.names[op])
+
+    @property
+    def call_name(self) -> str:
+        """The op that calls it, by its name in the whole; empty for the graph itself."""
+        return "" if self.around is None else self.around.named(self.call)
 
     @cached_property
     def calls(self) -> dict[int, Call]:
@@ -157,8 +166,11 @@ class Calls:
         if opened not in self._made:
             while len(self._made) > 3:
                 del self._made[next(iter(self._made))]
-            self._made[opened] = _Joined(self._root, opened, self._body).done()
+            self._made[opened] = _Joined(self._root, opened, self._body, self._graph).done()
         return self._made[opened]
+
+    def _graph(self, scopes: Iterable[str]) -> Graph:
+        return self.expanded(scopes).graph
 
     def everything(self) -> Expanded:
         """Returns the graph with all calls unfolded, the outer ones first, as far as there is room for their ops."""
@@ -168,7 +180,7 @@ class Calls:
     def listed(self) -> Expanded:
         """All ops at any depth, the calls themselves among them, as far as there is room: what a search looks in."""
         scopes = frozenset(under(part.path, call.scope) for part, call in self._walk(None))
-        return _Joined(self._root, scopes, self._body, keep=True).done() if scopes else self._none
+        return _Joined(self._root, scopes, self._body, self._graph, keep=True).done() if scopes else self._none
 
     def to(self, name: str) -> list[str]:
         """Returns the scopes of the calls to unfold, outermost first, for the op, tensor or scope `name` to be there.
@@ -216,7 +228,7 @@ class Calls:
         if call.functions:
             return
         op = call.op
-        name = under(part.path, part.graph.names[op])
+        name = part.named(op)
         if call.around:
             raise SelectionError(
                 asked,
@@ -258,7 +270,7 @@ class Calls:
             if count >= most:
                 break
             if any(called.function == function for called in call.functions):
-                found.append(under(part.path, part.graph.names[call.op]))
+                found.append(part.named(call.op))
         return found
 
     def _walk(self, wanted: frozenset[str] | None) -> Iterator[tuple[Part, Call]]:
@@ -353,8 +365,15 @@ class Expanded:
 class _Joined:
     """Puts the parts of a graph together; used once."""
 
-    def __init__(self, root: Part, opened: frozenset[str], read: Body, keep: bool = False) -> None:
-        self.keep = keep  # the calls too
+    def __init__(
+        self,
+        root: Part,
+        opened: frozenset[str],
+        read: Body,
+        expand: Callable[[Iterable[str]], Graph],
+        keep: bool = False,
+    ) -> None:
+        self.opened, self.expand, self.keep = opened, expand, keep  # keep: the calls too
         self.parts, self.open = [root], dict[int, list[int]]()  # parts; global number of a call -> its parts
         self.first = [0]
         self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # tensor -> the one that takes its place
@@ -404,9 +423,19 @@ class _Joined:
         made = replace(
             base, names=names, types=types, nodes=nodes, index=dict(zip(names, range(len(names)), strict=True)),
             data=self._data(order, place), control=self._control(order, place, drop), owner=object(),
-            outputs_of=outputs_of, stamps=(),
+            outputs_of=outputs_of, stamps=(), unfolded=self._unfolded(names, place),
         )  # fmt: skip
         return Expanded(made, parts, part_of, number, tuple(np.split(place, self.first[1:])))
+
+    def _unfolded(self, names: Sequence[str], place: Ints) -> Unfolded:
+        root = self.parts[0]
+        calls = {p.call_name: p.around.graph.nodes[p.call] for p in self.parts if p.around is not None}
+        results = dict[str, str]()
+        for op, port in (end for end in self.moved if end[0] < root.graph.size and end[0] in self.open):
+            inner, out = self._end((op, port))
+            if place[inner] >= 0:
+                results.setdefault(f"{names[place[inner]]}:{out}", f"{root.graph.names[op]}:{port}")
+        return Unfolded(root.graph, calls, self.opened, results, self.expand)
 
     # -- what reads what ----------------------------------------------------------------------------
 

@@ -62,6 +62,41 @@ def value_info(info: VariableInfo) -> TensorInfo:
     return TensorInfo(info.dtype, shape_from(info.shape))
 
 
+class Unfolded:
+    """What a graph is in which calls are unfolded.
+
+    Args:
+        graph: the graph itself.
+        calls: name -> NodeDef of each of the calls, the outer ones first; one inside of another under the name that
+            it has then.
+        scopes: the scopes that they are unfolded as.
+        results: tensor of a function that a call of the graph itself hands on -> that result of the call.
+        expand: gives the graph with the calls of some scopes unfolded.
+
+    Attributes:
+        settled: the same graph as what runs it has it, where that was asked for.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        calls: Mapping[str, Any],
+        scopes: frozenset[str],
+        results: Mapping[str, str],
+        expand: Callable[[Iterable[str]], Graph],
+    ) -> None:
+        self.graph, self.calls, self.scopes, self.results, self.expand = graph, calls, scopes, results, expand
+        self.settled: Graph | None = None
+
+    def outside(self, tensor: str) -> str:
+        """Returns the tensor of the graph itself that a tensor is; empty for one that is only inside of a call."""
+        return tensor if tensor.partition(":")[0] in self.graph.index else self.results.get(tensor, "")
+
+    def call_of(self, op: str) -> str:
+        """Returns the op of the graph itself that an op is, or that it is inside of."""
+        return op if op in self.graph.index else next((c for c in self.calls if op.startswith(f"{c}/")), "")
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A read-only picture of a graph at one moment.
@@ -79,6 +114,7 @@ class Graph:
         stamps: for each op what the live graph said of it, as bytes: the same while nobody changes the op. Empty
             where it was not read from a live graph.
         functions_of: reads the functions that its ops may call, when they are first asked for.
+        unfolded: where calls are unfolded in it, of which graph.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
@@ -98,6 +134,7 @@ class Graph:
     state_of: Callable[[], State] | None = None
     stamps: Sequence[bytes] = ()
     functions_of: Callable[[], Mapping[str, Any]] | None = None
+    unfolded: Unfolded | None = None
 
     # -- making one ---------------------------------------------------------------------------
 
@@ -171,6 +208,11 @@ class Graph:
     def size(self) -> int:
         """Number of ops."""
         return len(self.names)
+
+    @property
+    def folded(self) -> Graph:
+        """The graph that this is with calls unfolded; itself where none are."""
+        return self if self.unfolded is None else self.unfolded.graph
 
     def __repr__(self) -> str:
         return f"<Graph {self.title}: {counted(self.size, 'ops')}>"

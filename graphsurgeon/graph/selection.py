@@ -145,13 +145,13 @@ class Selection:
     # -- making others --------------------------------------------------------------------------
 
     def __or__(self, other: Selection) -> Selection:
-        return self._with(self.mask | self._match(other, "|"), "or", other)
+        return self._with(other, "|", "or", np.logical_or)
 
     def __and__(self, other: Selection) -> Selection:
-        return self._with(self.mask & self._match(other, "&"), "and", other)
+        return self._with(other, "&", "and", np.logical_and)
 
     def __sub__(self, other: Selection) -> Selection:
-        return self._with(self.mask & ~self._match(other, "-"), "minus", other)
+        return self._with(other, "-", "minus", lambda a, b: a & ~b)
 
     def __invert__(self) -> Selection:
         return Selection(self.graph, ~self.mask, Query("not", (), (self.query,)))
@@ -190,23 +190,30 @@ class Selection:
             )
         return self
 
-    def _with(self, mask: Mask, verb: str, other: Selection) -> Selection:
-        return Selection(self.graph, mask, Query(verb, (), (self.query, other.query)))
+    def _with(self, other: Selection, sign: str, verb: str, joined: Callable[[Mask, Mask], Mask]) -> Selection:
+        graph, own, others = self._beside(other, sign)
+        return Selection(graph, joined(own, others), Query(verb, (), (self.query, other.query)))
 
-    def _match(self, other: Selection, sign: str) -> Mask:
+    def _beside(self, other: Selection, sign: str) -> tuple[Graph, Mask, Mask]:
+        """One graph that has the ops of both, and which they are there."""
         if not isinstance(other, Selection):
             raise SelectionError(
                 f"selection {sign} {other!r}",
                 f"{other!r} is of type {type(other).__name__}, not a selection",
                 "Make one: ed.select(...)",
             )
-        if other.graph is self.graph:
-            return other.mask
-        if other.graph.owner is not None and other.graph.owner is self.graph.owner:
-            return _fitted(other, self.graph.size)
+        graph = self.graph
+        if other.graph is graph:
+            return graph, self.mask, other.mask
+        if other.graph.owner is not None and other.graph.owner is graph.owner:
+            return graph, self.mask, _fitted(other, graph.size)
+        open_ = [one.unfolded for one in (graph, other.graph) if one.unfolded is not None]
+        if open_ and graph.folded.owner is other.graph.folded.owner:
+            whole = open_[0].expand(frozenset[str]().union(*(one.scopes for one in open_)))
+            return whole, _unfolded(self, whole), _unfolded(other, whole)
         raise SelectionError(
             f"selection {sign} selection",
-            f"they belong to two graphs, {self.graph.title} and {other.graph.title}",
+            f"they belong to two graphs, {graph.title} and {other.graph.title}",
             "Select from the same editor",
         )
 
@@ -240,6 +247,15 @@ def listed(graph: Graph, ops: Iterable[int] | Mask) -> Selection:
     """
     mask = ops if isinstance(ops, np.ndarray) and ops.dtype == np.bool_ else graph.mask(ops)
     return Selection(graph, mask, Query("names", tuple(graph.names[i] for i in np.flatnonzero(mask).tolist())))
+
+
+def _unfolded(selection: Selection, graph: Graph) -> Mask:
+    """The ops of a selection in the same graph with more calls unfolded: of a call, all that it calls."""
+    there = {name for name in selection.names if name not in graph.index}
+    inside = tuple(f"{name}/" for name in there)
+    outer = graph.folded.index
+    own = (i for i, name in enumerate(graph.names) if inside and name.startswith(inside) and name not in outer)
+    return graph.mask([*own, *(graph.index[name] for name in selection.names if name not in there)])
 
 
 def _fitted(selection: Selection, size: int) -> Mask:

@@ -100,7 +100,9 @@ class Arguments:
         if not isinstance(thing, Selection):
             raise PlanError(self.asked, f"{thing!r} is not a selection", "Make one with ed.select(...)")
         graph = self.backend.settled(thing.graph)
-        return thing if graph is thing.graph else replace(thing, graph=graph)
+        if graph is thing.graph:
+            return thing
+        return replace(thing.moved(graph), query=thing.query) if graph.unfolded else replace(thing, graph=graph)
 
     def scope_or_ops(self, what: Any) -> tuple[Any, tuple[str, ...]]:
         """Returns what was given, where code is to say it so: scope, name or selection; and the names of its ops."""

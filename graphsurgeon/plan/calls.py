@@ -23,7 +23,9 @@ def step_text(step: Step) -> str:
     match step:
         case steps.CopyStep():
             place = f"{step.to}/" if step.to else "the top"
-            return f"copy {counted(len(step.selection), 'ops')} of {step.selection.graph.title} to {place}"
+            graph, ops = step.selection.graph, counted(len(step.selection), "ops")
+            inside = f" inside {few(list(graph.unfolded.calls))}, which stays as it is," if graph.unfolded else ""
+            return f"copy {ops}{inside} of {graph.title} to {place}"
         case steps.ConnectStep():
             return f"connect {step.tensor} to input {step.input} of {step.to}"
         case steps.RerouteStep():

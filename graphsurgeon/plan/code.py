@@ -63,7 +63,7 @@ def plan_lines(effect: Effect, names: Names, sources: Sources) -> tuple[list[str
         if isinstance(step, CopyStep):
             word = "block" if copies == 1 else f"block{number + 1}"
             lines.append(f"{word} = {sources.selection(step.selection)}")
-            body.append(_copy_call(step, word, names, step.selection.graph.owner is effect.base.owner))
+            body.append(_copy_call(step, word, names, step.selection.graph.folded.owner is effect.base.owner))
         elif isinstance(step, RenameStep) and step.values is not None and step.values != INITIAL:
             # Without variables there is nothing to give.
             body.append(rename_call(step, names.values(step) if _renames_variables(effect, number) else ""))
@@ -117,7 +117,7 @@ class _Names:
 
     def __init__(self, effect: Effect, backend: Backend, sources: Sources) -> None:
         self._backend, self._sources, self._by_owner = backend, sources, dict[int, str]()
-        known = {id(g.owner): g for g in reversed(list(_graphs(effect.steps)))}
+        known = {id(g.owner): g for g in reversed([g.folded for g in _graphs(effect.steps)])}
         others = [g for key, g in reversed(known.items()) if key != id(effect.base.owner)]
         self.openings: list[str] = []
         self._open("ed" if not others else "dst", effect.base, "")
@@ -137,7 +137,7 @@ class _Names:
         self.openings.append(f"{word} = {made}")
 
     def of(self, graph: Graph) -> str:
-        return self._by_owner[id(graph.owner)]
+        return self._by_owner[id(graph.folded.owner)]
 
     def query(self, selection: Selection) -> Query:
         return selection.query

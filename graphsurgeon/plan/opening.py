@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph.functions import called_by, gives_way
 from ..graph.graph import Graph
-from .steps import InlineStep, Step
+from .steps import InlineStep, RenameStep, Step
 
 #: Fields of steps that name ops and tensors of the graph.
 _NAMING = frozenset({
@@ -18,14 +18,14 @@ _NAMING = frozenset({
 
 
 def calls_to(graph: Graph, name: str) -> list[str]:
-    """Returns the calls to inline, the outermost first, for an op or tensor of a function to be in the graph.
+    """Returns the calls to inline, the outermost first, for an op, scope or tensor of a function to be there.
 
     What a call computes is there with it, calls inside included; a cond, case or loop in a call is named too where the
     op is in one of its functions. None are needed for what is there already, or is nowhere.
 
     Args:
         graph: the graph.
-        name: the op or tensor: ``call/inner``, ``loop/body/inner:0``.
+        name: the op, scope or tensor: ``call/inner``, ``loop/body/inner:0``.
     """
     op = name.partition(":")[0]
     if "/" not in op or op in graph.index:
@@ -57,7 +57,7 @@ def _way(graph: Graph, node: Any, path: str, rest: str) -> list[str] | None:
         below = f"{fits[0].below}/" if fits[0].below else ""
         rest = rest[len(below) :]
         nodes = {inner.name: inner for inner in known[fits[0].function].node_def}
-        if rest in nodes:
+        if rest in nodes or any(name.startswith(f"{rest}/") for name in nodes):
             return calls
         lead = next((one for one in _leads(rest) if one in nodes), "")
         if not lead:
@@ -94,6 +94,8 @@ def _below(calls: list[str], step: InlineStep) -> list[str]:
 
 def _named(step: Step) -> Iterator[str]:
     """The names that a step says, of what may be inside of a call."""
+    if isinstance(step, RenameStep):
+        yield from (old for old, _ in step.names)
     for field in fields(step):
         if field.name in _NAMING:
             todo = [getattr(step, field.name)]

@@ -132,7 +132,7 @@ class Plan:
         given.one_of("seeds", seeds, SEEDS)
         devices = given.devices(device)
         if control is None:
-            control = "keep" if selection.graph.owner is self.base.owner else "refuse"
+            control = "keep" if selection.graph.folded.owner is self.base.owner else "refuse"
         given.one_of("control", control, CONTROL)
         step = steps.CopyStep(
             selection, str(to).strip("/"), given.mapped(selection.graph, inputs or {}), unmapped, control,

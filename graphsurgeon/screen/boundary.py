@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from ..errors import SelectionError
+from ..graph.graph import Graph
 from ..graph.layers import ends
 from .marks import Marks, ops_of
 from .shown import boundary_text
@@ -12,16 +16,16 @@ from .state import State
 
 def mark_input(stage: Stage, state: State, tensor: str) -> State:
     """Marks a tensor as boundary input; a Keras layer, or a scope that is one, for its output."""
-    graph, marks = stage.source.snapshot, state.marks
-    for one in ends(graph, stage.layers(graph), [tensor], f"mark_input({tensor!r})"):
+    marks = state.marks
+    for graph, one in _ends(stage, tensor, "mark_input"):
         marks = marks.with_input(graph, one)
     return _marked(stage, state, marks)
 
 
 def mark_output(stage: Stage, state: State, tensor: str) -> State:
     """Marks a tensor as boundary output; a Keras layer, or a scope that is one, for its output."""
-    graph, marks = stage.source.snapshot, state.marks
-    for one in ends(graph, stage.layers(graph), [tensor], f"mark_output({tensor!r})"):
+    marks = state.marks
+    for graph, one in _ends(stage, tensor, "mark_output"):
         marks = marks.with_output(graph, one)
     return _marked(stage, state, marks)
 
@@ -42,13 +46,20 @@ def boundary_of_selection(stage: Stage, state: State) -> State:
         raise SelectionError("boundary_of_selection()", "nothing is selected", "Click a box first")
     chosen = stage.selection(state)
     if not chosen:
-        ops_of(stage.outer(state, "source"), state.view.selected, "boundary_of_selection")
+        ops_of(*stage.holding(state, "source", state.view.selected), "boundary_of_selection")
     return _marked(stage, state, Marks.around(chosen))
 
 
 def add_leak(stage: Stage, state: State, tensor: str) -> State:
     """Makes a leak a boundary input."""
     return mark_input(stage, state, tensor)
+
+
+def _ends(stage: Stage, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
+    """The tensors that a name stands for, each with a graph that has it: calls unfolded, where it is inside of some."""
+    base = stage.source.snapshot
+    for one in ends(base, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
+        yield stage.around(base, [str(getattr(one, "name", one))]).graph, one
 
 
 def _marked(stage: Stage, state: State, marks: Marks) -> State:

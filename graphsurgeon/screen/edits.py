@@ -54,7 +54,7 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
         on: the tensor.
         name: what to call it; None: a free name beside the op of the tensor.
     """
-    free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.graph(state, "destination").taken)
+    free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.calls(state, "destination").listed.graph.taken)
     stage.facts.check_inserted(op, free)
     return edited(
         stage, state, lambda plan: plan.insert(op, on=on, name=free), f"{free} will stand behind {tensor_name(on)}"
@@ -69,7 +69,8 @@ def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = Fals
 
 def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value: Any) -> State:
     """Sets an attribute of all ops of boxes; a text is read as Python where it is some: ``[1, 2]``, ``None``."""
-    ops, value, graph = _ops(stage, state, names, "set_attr"), _read(value), stage.graph(state, "destination")
+    ops, value = _ops(stage, state, names, "set_attr"), _read(value)
+    graph = stage.around(stage.graph(state, "destination"), ops).graph
     for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
         stage.facts.check_attribute(kind, op, name, value)
     return edited(stage, state, lambda plan: plan.set_attr(ops, name, value), f"{name} of {few(ops)} will be {value!r}")
@@ -150,10 +151,11 @@ def insert_copy(stage: Stage, state: State, names: Sequence[str], on: str, to: s
     """
     ops, plan = _ops(stage, state, names, "insert_copy"), stage.draft(state)
     asked = f"insert_copy({few(ops)})"
-    late = [op for op in ops if op not in plan.base.index]
+    base = stage.around(plan.base, ops).graph
+    late = [op for op in ops if op not in base.index]
     if late:
         raise PlanError(asked, f"{late[0]!r} is made by this plan", "Apply the plan first")
-    chosen = listed(plan.base, (plan.base.index[op] for op in ops))
+    chosen = listed(base, (base.index[op] for op in ops))
     marks = Marks.around(chosen)
     for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
         if len(ends) != 1:
@@ -192,8 +194,8 @@ def on_copies(
 
 def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[str]:
     """The ops of all boxes of these names, in graph order."""
-    tree = stage.outer(state, "destination")
-    return [tree.graph.names[i] for i in ops_of(tree, names, verb).nonzero()[0].tolist()]
+    tree, boxes = stage.holding(state, "destination", names)
+    return [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
 
 
 def _read(value: Any) -> Any:

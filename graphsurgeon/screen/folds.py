@@ -10,7 +10,7 @@ from ..graph.search import hits
 from ..view.first_picture import first_unfolded, unfolded_to
 from ..view.scene import MOST
 from ..view.tree import find_item, keys_to, ops_named
-from ..words import counted
+from ..words import counted, few
 from .facts import numbers
 from .inspector import details_of, layer_rows, reasons
 from .marks import ops_of, selected_after, selection_of
@@ -26,10 +26,10 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
     tree = stage.tree(state, "source")
     ops_of(tree, names, "select")
     selected = selected_after(state.view.selected, names, mode)
-    count, own = len(selection_of(tree, selected)), len(selection_of(stage.outer(state, "source"), selected))
-    said = f"{counted(count, 'ops')} selected" if selected else "nothing selected"
-    if count > own and not own:
-        said += ", inside a call: to operate on them, inline the call first"
+    said = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
+    inside = stage.holding(state, "source", selected)[0].graph.unfolded
+    if inside is not None:
+        said += f", inside {few(inside.calls)}: an edit inlines it, a copy leaves it as it is"
     return state.seen(selected=selected).saying(said)
 
 

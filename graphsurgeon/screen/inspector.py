@@ -10,7 +10,6 @@ import numpy as np
 from ..graph.calls import Calls
 from ..graph.graph import Graph, TensorInfo, shape_text
 from ..graph.layers import Layers, scopes_of
-from ..graph.names import under
 from ..graph.selection import Query, Selection
 from ..graph.sizes import bytes_of, size_text, variable_bytes
 from ..graph.variables import VariableInfo
@@ -163,9 +162,8 @@ def _places(tree: Tree, op: int, calls: Calls | None) -> list[list[str]]:
     part, call = tree.calls.inside(op) if tree.calls is not None else None, tree.folded.get(op)
     rows = []
     if part is not None:
-        own = under(part.around.path, part.around.graph.names[part.call]) if part.around is not None else ""
-        rows.append(["function", f"{part.function}, called by {own}"])
-        rows += _elsewhere(calls, part.function, own)
+        rows.append(["function", f"{part.function}, called by {part.call_name}"])
+        rows += _elsewhere(calls, part.function, part.call_name)
     if call is not None:
         rows.append(["calls", call.words + (f", {counted(call.count(tree.graph), 'ops')}" if call.functions else "")])
         for called in call.functions:

@@ -137,7 +137,7 @@ def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[st
         text: stands for the picture where it is not shown.
     """
     try:
-        same = any(c.source.owner is effect.base.owner for c in effect.copies)
+        same = any(c.source.folded.owner is effect.base.owner for c in effect.copies)
         shown = first_unfolded(Tree(effect.copies[0].source)) if effect.copies else frozenset()
         tree = Tree(effect.after)
         keys = opening_of_copies(tree, effect, shown, same)

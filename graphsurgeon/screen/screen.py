@@ -6,7 +6,7 @@ import functools
 import inspect
 import reprlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +73,7 @@ class Screen:
     def selection(self) -> Selection:
         """The ops of all selected boxes; the region, where a boundary is marked and nothing is selected.
 
-        What is inside an unfolded call is not an op of the graph: it counts for nothing here.
+        Where some are inside of calls, they are ops of the graph with these calls unfolded.
         """
         return self._stage.selection(self.state)
 
@@ -214,12 +214,12 @@ class Screen:
             },
             "selected": list(state.view.selected),
             "boundary": boundary_shown(
-                self.source.snapshot,
+                stage.around(self.source.snapshot, (*state.marks.inputs, *state.marks.outputs)).graph,
                 state.marks,
                 region,
                 problem,
                 stage.panes["source"].scene,
-                stage.shown(state, "source").origin,
+                () if region is None else stage.spots(state, region),
             ),
             "plan": {
                 **plan_shown(draft, len(undone(state)), self.destination.history, state.applied),
@@ -257,6 +257,10 @@ class Screen:
     def whole(self) -> Graph:
         """All ops of the source at any depth of calls, as far as there is room."""
         return self._stage.calls_of(self.source.snapshot).listed.graph
+
+    def around(self, names: Iterable[str]) -> Graph:
+        """Returns the source with the calls unfolded that ops, scopes and tensors of these names are inside of."""
+        return self._stage.around(self.source.snapshot, names).graph
 
     def expanded(self, unfolded: frozenset[str]) -> Expanded:
         """Returns the graph of the source with the calls unfolded that are among these fold keys."""

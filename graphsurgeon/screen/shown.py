@@ -45,17 +45,17 @@ def boundary_shown(
     region: Selection | None,
     problem: str,
     scene: Scene | None,
-    origin: Ints,
+    spots: Ints | Sequence[int] = (),
 ) -> dict[str, Any]:
     """Returns the boundary that is marked: its tensors, the size of the region, the leaks, and which boxes hold it.
 
     Args:
-        graph: the snapshot.
+        graph: a snapshot that has the tensors.
         marks: the tensors.
         region: the ops between them, where there are any.
         problem: why there are none.
         scene: the picture; None where it shows something else.
-        origin: for each op of the picture the op of the snapshot that it is, or that it is inside of.
+        spots: numbers of the ops of the picture that are in the region, or hold some of it.
     """
     shown: dict[str, Any] = {
         "inputs": [tensor_row(graph, t) for t in marks.inputs],
@@ -71,7 +71,7 @@ def boundary_shown(
         ]
         shown["variables"] = len(crossing.variables)
         if scene is not None:
-            at = scene.boxes_of(np.flatnonzero(region.mask[origin]))
+            at = scene.boxes_of(np.asarray(spots, np.int64))
             boxes, counts = np.unique(at[at >= 0], return_counts=True)
             shown["boxes"] = {scene.boxes[b].name: int(n) for b, n in zip(boxes.tolist(), counts.tolist(), strict=True)}
     return shown

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from ..errors import SelectionError
 from ..graph.calls import Calls, Expanded
-from ..graph.graph import Graph
+from ..graph.graph import Graph, Ints
 from ..graph.layers import Layers, scopes_of
 from ..graph.selection import Selection
 from ..plan.plan import Plan
@@ -103,6 +104,34 @@ class Stage:
         """Returns the tree of what a pane shows with all calls folded: its ops are those of the graph."""
         return self.tree_of(state, self.calls(state, pane).expanded(()))
 
+    def around(self, graph: Graph, names: Iterable[str]) -> Expanded:
+        """Returns a graph with the calls unfolded that boxes, ops and tensors of these names are inside of.
+
+        A call and the frame of an unfolded one are not inside of it; what is not there at all counts for nothing.
+        """
+        calls, scopes = self.calls_of(graph), list[str]()
+        for name in names:
+            with suppress(SelectionError):
+                scopes += calls.to(name.lstrip("~"))
+        return calls.expanded(scopes)
+
+    def holding(self, state: State, pane: str, names: Sequence[str], of: Graph | None = None) -> tuple[Tree, list[str]]:
+        """Returns a tree of what a pane shows in which all boxes of these names are, and the names they have there.
+
+        The frame of an unfolded call is the call itself.
+
+        Args:
+            state: what is shown.
+            pane: source or destination.
+            names: names of boxes.
+            of: another graph than the one shown.
+        """
+        graph = self.graph(state, pane) if of is None else of
+        calls = self.calls_of(graph)
+        found = [(name, calls.find(name.rstrip("/")) if name.endswith("/") else None) for name in names]
+        boxes = [name if one is None else one[0].named(one[1].op) for name, one in found]
+        return self.tree_of(state, self.around(graph, boxes)), boxes
+
     def tree_of(self, state: State, shown: Expanded) -> Tree:
         """Returns the tree of a graph under the filters of a state; the last few are kept."""
         tree = next((t for t in self._trees if t.graph is shown.graph and t.filters == state.filters), None)
@@ -143,16 +172,25 @@ class Stage:
         except SelectionError as error:
             return None, f"{error.wrong}. {error.instead}"
 
+    def spots(self, state: State, region: Selection) -> Ints:
+        """Returns for each op of a region of the source where it is in the picture, all that it calls included."""
+        calls, shown = self.calls(state, "source"), self.shown(state, "source")
+        own, open_ = (() if g.unfolded is None else g.unfolded.scopes for g in (region.graph, shown.graph))
+        both = calls.expanded({*own, *open_})
+        inside = both.seen_in(calls.expanded(own))
+        found: Ints = both.seen_in(shown)[(inside >= 0) & region.mask[inside]]
+        return found
+
     def selection(self, state: State) -> Selection:
         """Returns the ops of all selected boxes; the region, where a boundary is marked and nothing is selected.
 
-        What is inside an unfolded call is not an op of the graph: it counts for nothing here.
+        Where some are inside of calls, they are ops of the graph with these calls unfolded.
         """
         selected = state.view.selected
         region = self.region(state)[0]
         if not selected and region is not None:
             return region
-        return selection_of(self.tree_of(state, self.expanded(self.source)), selected)
+        return selection_of(*self.holding(state, "source", selected))
 
     def settled(self, state: State) -> State:
         """Returns the state with what follows from it and the graphs: the plan as it is now, and first pictures."""
@@ -240,7 +278,7 @@ def _moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
     """
     if not isinstance(step, CopyStep):
         return step
-    owner = step.selection.graph.owner
+    owner = step.selection.graph.folded.owner
     there = new if owner is old.owner else source
     if owner is there.owner or not all(name in there.index for name in step.selection.names):
         return step

@@ -332,21 +332,18 @@ def test_what_cannot_be_unfolded_says_why():
         screen.unfold("x")
 
 
-def test_what_is_inside_a_call_is_not_operated_on_and_the_messages_say_so():
+def test_what_is_inside_a_call_is_operated_on_and_the_messages_say_so():
     ed = called()
     screen, call = ed.screen, call_of(ed)
     screen.unfold(call)
     screen.select([f"{call}/Relu"])
-    said = "1 op selected, inside a call: to operate on them, inline the call first"
+    said = f"1 op selected, inside {call}: an edit inlines it, a copy leaves it as it is"
     assert screen.traits()["status"]["text"] == said
-    assert len(ed.selection) == 0
-    inside = f"there is no tensor '{call}/Relu:0' in graph: it is inside function"
-    with refuses(SelectionError, inside, f"plan.inline({call!r})"):
-        screen.mark_input(f"{call}/Relu:0")
-    with refuses(SelectionError, f"boundary_of_selection('{call}/Relu'): no op is called '{call}/Relu'", "inline"):
-        screen.boundary_of_selection()
-    with refuses(SelectionError, "remove", f"no op is called '{call}/Relu' in graph", f"plan.inline({call!r})"):
-        screen.remove([f"{call}/Relu"])
+    assert ed.selection.names == [f"{call}/Relu"]
+    with refuses(SelectionError, f"there is no tensor '{call}/nope:0' in", "Did you mean"):
+        screen.mark_input(f"{call}/nope:0")
+    with refuses(SelectionError, "remove", "there is nothing of that name in", "Did you mean"):
+        screen.remove([f"{call}/nope"])
     screen.select([f"{call}/"])  # the frame is the call
     assert ed.selection.names == [call]
     assert screen.traits()["status"]["text"] == "4 ops selected"

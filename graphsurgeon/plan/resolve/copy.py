@@ -42,7 +42,7 @@ def copy(step: CopyStep, so_far: Tally) -> Iterator[Delta]:
 def copied_by(step: CopyStep, so_far: Tally) -> Delta:
     """Returns what a copy step does, in six parts, each of which may find faults: then nothing is copied."""
     bench, graph = so_far.bench, step.selection.graph
-    same = graph.owner is bench.owner and graph.owner is not None
+    same = graph.folded.owner is bench.owner and bench.owner is not None
     early = selection_faults(step, same) + namespace_faults(step, bench)
     if early:
         return Delta(faults=early)
@@ -162,8 +162,8 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
             external[tensor] = (chosen.reuse[op], port)
         elif end == tensor and chosen.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
             continue
-        elif closure.shared[op] or (step.unmapped == "keep" and same):
-            external[tensor] = (bench.names[op], port)
+        elif (closure.shared[op] or (step.unmapped == "keep" and same)) and (there := _there(graph, name)):
+            external[tensor] = there
         elif step.unmapped == "placeholder":
             full, info = _stand_in(step, entry, end), graph.info(op, port) or TensorInfo("unknown", None)
             full = (step.names or {}).get(name, full)
@@ -175,6 +175,12 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
     entry.faults.extend([unmapped_fault(step, same, refused)] if refused else [])
     entry.faults.extend(array_faults(step, enters, chosen.mask))
     return entry
+
+
+def _there(graph: Graph, tensor: str) -> tuple[str, int] | None:
+    """A tensor of the same graph where its calls are folded; None where it is only inside of one."""
+    op, _, port = (tensor if graph.unfolded is None else graph.unfolded.outside(tensor)).rpartition(":")
+    return (op, int(port)) if op else None
 
 
 def _outside(graph: Graph, tensor: Tensor) -> Tensor:
@@ -237,7 +243,8 @@ def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, s
         elif outside in follows and step.control != "drop":
             kept[outside] = follows[outside]
         elif step.control == "keep" and same:
-            kept[outside] = bench.names[outside]
+            name = graph.names[outside]
+            kept[outside] = name if graph.unfolded is None else graph.unfolded.call_of(name)
         else:
             dropped.append((graph.names[inside], graph.names[outside]))
     refused = bool(dropped) and step.control != "drop"

@@ -187,16 +187,16 @@ def read_values(copied: Copied, made: Made) -> None:
     uninitialized = frozenset[str]() if giver is None else giver.uninitialized
     wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in uninitialized]
     asked = asked_of(copied)
-    cold = [(c.name, copied.source.state.variables[c.of]) for c in copied.constants if c.of]
-    asks = [v.info for v in wanted] + [info for _, info in cold]
+    cold = [(c.name, _held(copied, c.of)) for c in copied.constants if c.of]
+    asks = [_held(copied, v.was) for v in wanted] + [info for _, info in cold]
     if isinstance(source, tuple):  # values in a file, and how to get a session with them
         stored, session = source
         source = stored if all(info.op in stored for _, info in cold) else session()
         if source is stored:  # what the file does not hold starts anew, as in a session
             wanted = [v for v in wanted if v.was in stored]
-            asks = [v.info for v in wanted] + [info for _, info in cold]
+            asks = [_held(copied, v.was) for v in wanted] + [info for _, info in cold]
     later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
-    values = fetch(source, asks, copied.source.live, asked, later) if asks else {}
+    values = fetch(source, asks, copied.source.folded.live, asked, later) if asks else {}
     made.frozen.update({name: values.pop(info.op) for name, info in cold})
     init_ops, feeds = ([], {}) if giver is None else giver.init_ops
     for name in init_ops:
@@ -216,7 +216,7 @@ def value_faults(effect: Effect) -> list[Fault]:
     """
     found = []
     for copied in effect.copies:
-        values, graph = copied.step.values, copied.source.live
+        values, graph = copied.step.values, copied.source.folded.live
         if values is None:
             continue
         infos, asked = _wanted(copied), asked_of(copied)
@@ -239,13 +239,18 @@ def unproved_of(copied: Copied) -> dict[str, str]:
     if copied.step.values is None:
         return {}
     infos = _wanted(copied)
-    return unproved(copied.step.values, copied.source.live, infos, asked_of(copied)) if infos else {}
+    return unproved(copied.step.values, copied.source.folded.live, infos, asked_of(copied)) if infos else {}
 
 
 def _wanted(copied: Copied) -> list[VariableInfo]:
     """The variables of the source whose current values a copy is to have, also as constants."""
-    own = [v.info for v in copied.variables if v.policy == "copy"]
-    return own + [copied.source.state.variables[c.of] for c in copied.constants if c.of]
+    own = [_held(copied, v.was) for v in copied.variables if v.policy == "copy"]
+    return own + [_held(copied, c.of) for c in copied.constants if c.of]
+
+
+def _held(copied: Copied, variable: str) -> VariableInfo:
+    """A variable as the graph has it that sessions and files hold the values of."""
+    return copied.source.folded.state.variables[variable]
 
 
 def asked_of(copied: Copied) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..copy.append import Made
 from ..copy.attachments import attach
 from ..copy.imports import import_nodes
 from ..copy.node_defs import setter_node
+from ..open.snapshot import snapshot
 from ..private.functions import restore_gradients
 from ..private.graphs import op_finder
 from .body import copied, in_place
@@ -81,6 +82,77 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
     return work.done(set(names) if names else None)
 
 
+def unfolded(graph: Graph) -> Graph:
+    """Returns a graph in which calls are unfolded as what runs it has it: in its live graph they are inlined.
+
+    A v2 cond, case or loop stays, with its branches or bodies beside it: what a round of a loop is given is a
+    placeholder there, but for what is the same in each.
+
+    Args:
+        graph: the snapshot; the graph itself stays as it is.
+
+    Raises:
+        PlanError: a call cannot be inlined.
+    """
+    about = graph.unfolded
+    assert about is not None
+    if about.settled is None:
+        work = Inlining(about.graph, deep=False)
+        for name, node in about.calls.items():
+            reason = work.calls.obstacle(node, flow=True)
+            if reason:
+                raise PlanError(f"copy() of what is inside {name!r}", *reason)
+        plain = {name for name, node in about.calls.items() if node.op not in BRANCHING}
+        beside = [name for name in about.calls if name not in plain]
+        made = work.done(plain, _beside(graph, beside) if beside else [])
+        about.settled = replace(snapshot(made.graph, title=graph.title), unfolded=about)
+    return about.settled
+
+
+def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
+    """The ops of the functions of conds, cases and loops as nodes of the graph; some are of calls inside of these."""
+    assert graph.unfolded is not None
+    given = {one: graph.unfolded.calls[one] for one in calls}
+    carried = {name for one, node in given.items() for name in _carried(one, node, graph.functions)}
+    nodes, reads = [], graph.written()
+    for i, name in enumerate(graph.names):
+        call = next((one for one in calls if name.startswith(f"{one}/")), None)
+        if call is None:
+            continue
+        node = copied(graph.nodes[i])
+        node.name, node.input[:] = name, reads[i]
+        if node.op == "_Arg":
+            kind = node.attr["T"]
+            node.attr.clear()
+            if name in carried:
+                info = graph.info(i, 0)
+                shape = tf.TensorShape(None if info is None else info.shape)
+                node.op, node.input[:] = "Placeholder", []
+                node.attr["dtype"].CopyFrom(kind)
+                node.attr["shape"].shape.CopyFrom(shape.as_proto())
+            else:
+                node.op = "Identity"
+                node.attr["T"].CopyFrom(kind)
+        elif name in given:  # behind its own inputs there are results of its functions
+            count = sum(text[0] != "^" for text in given[name].input)
+            node.input[:] = [*reads[i][:count], *(text for text in reads[i] if text[0] == "^")]
+        nodes.append(node)
+    return nodes
+
+
+def _carried(call: str, node: Any, known: Mapping[str, Any]) -> Iterator[str]:
+    """The arguments of the condition and body of a loop that may differ between rounds, by their names in the whole."""
+    if not node.op.endswith("While"):
+        return
+    body = known[node.attr["body"].func.name]
+    gives = [body.ret[result.name] for result in body.signature.output_arg]
+    for part in ("cond", "body"):
+        function = known[node.attr[part].func.name]
+        for own, argument, given in zip(function.signature.input_arg, body.signature.input_arg, gives, strict=True):
+            if given != argument.name:
+                yield f"{call}/{part}/{own.name}"
+
+
 @dataclass
 class _Item:
     """A node on its way into the new graph."""
@@ -95,10 +167,11 @@ class Inlining:
 
     Args:
         base: snapshot of the graph.
+        deep: calls inside of those that are chosen are taken apart too; else only if they are chosen themselves.
     """
 
-    def __init__(self, base: Graph) -> None:
-        self.base = base
+    def __init__(self, base: Graph, deep: bool = True) -> None:
+        self.base, self._deep = base, deep
         self.calls = Calls(base)
         self.moved: dict[str, str] = {}  # result of a call -> tensor of the body
         self.waits: dict[str, list[str]] = {}  # call -> ops after which it is done
@@ -107,13 +180,18 @@ class Inlining:
 
     # -- taking apart -------------------------------------------------------------------------------
 
-    def done(self, chosen: set[str] | None) -> Inlined:
-        """Returns the new graph."""
+    def done(self, chosen: set[str] | None, beside: Sequence[Any] = ()) -> Inlined:
+        """Returns the new graph.
+
+        Args:
+            chosen: names of the calls that are taken apart; None: all that can be.
+            beside: more nodes for it; those that are there already by their names are left out.
+        """
         todo = [_Item(n) for n in reversed(self.base.nodes)]
         nodes: list[Any] = []
         while todo:
             item = todo.pop()
-            wanted = not item.top or chosen is None or item.node.name in chosen
+            wanted = chosen is None or item.node.name in chosen or (self._deep and not item.top)
             if not wanted or not self.calls.called(item.node) or self.calls.obstacle(item.node):
                 nodes.append(copied(item.node) if item.top else item.node)
                 if item.top:
@@ -121,7 +199,8 @@ class Inlining:
                 continue
             todo += [_Item(n, (self.calls.called(item.node), item.chain), False) for n in reversed(self._body(item))]
         nodes += self._joined(nodes)
-        graph = self._graph(nodes)
+        there = {node.name for node in nodes}
+        graph = self._graph([*nodes, *(node for node in beside if node.name not in there)])
         return Inlined(graph, {name: self._end(name) for name in self.moved})
 
     def _body(self, item: _Item) -> list[Any]:
