@@ -10,7 +10,7 @@ from .applied import Applied
 from .errors import SelectionError
 from .exports import Picture, page_of, svg_of
 from .files import restore, save
-from .functions import function_of, inlined, layer_of
+from .functions import function_of, inlined, layer_of, model_of
 from .graph.collector import gc_paused
 from .graph.explain import Path, WhyNot, explain
 from .graph.graph import Graph
@@ -795,6 +795,55 @@ class Editor:
         given = self.values if values is None else values
         about = {"training": training, "name": name, "trainable": trainable}
         return layer_of(self.snapshot, self.opened, self.layers, given, inputs, outputs, **about)
+
+    def keras_model(
+        self,
+        inputs: Any = None,
+        outputs: Any = None,
+        *,
+        training: Any = None,
+        values: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Returns a Keras model that computes what this graph does now.
+
+        Of a functional or sequential model that was opened, the layers that no plan has touched are the same objects:
+        those before the change, and those behind it, which are called again. They are shared with the model that was
+        opened, so training one trains the other. What is between them is one `GraphLayer`, as `keras_layer` makes it.
+        The attribute ``surgery`` of the model says which layers are kept, and of each other one why it is not.
+
+        Args:
+            inputs, outputs: as in `function`. Default: those of the model that was opened, in its form.
+            training: as in `keras_layer`, for what is rebuilt: a tensor of this graph that is fed whether it is
+                trained; or an editor of the model opened for that, in which the same plan is applied.
+            values: as in `function`. A layer of the model whose variables hold something else by now is rebuilt.
+            name: what to call the model; default: as the one that was opened.
+
+        Returns:
+            a `keras.Model`, not compiled. A model that is written as a class does not say how its layers are
+            connected, and other graphs know of no layers: of these, one layer computes everything.
+
+        Raises:
+            SelectionError: a tensor is not there.
+            PlanError: as `keras_layer`; an input has no batch, or no output depends on an input.
+
+        Example:
+            >>> import graphsurgeon as gs, keras
+            >>> x = keras.Input((4,), name="x")
+            >>> y = keras.layers.Dense(3, name="body")(x)
+            >>> model = keras.Model(x, keras.layers.Dense(2, name="head")(keras.layers.ReLU(name="relu")(y)))
+            >>> ed = gs.open(model)
+            >>> done = ed.apply(ed.plan().insert("Softplus", on=ed.layer("relu").outputs[0], name="smooth"))
+            >>> new = ed.keras_model()
+            >>> [type(layer).__name__ for layer in new.layers]
+            ['InputLayer', 'Dense', 'ReLU', 'GraphLayer', 'Dense']
+            >>> print(new.surgery)
+            4 layers are those of the model: x, body, relu, head
+            'rebuilt' computes the rest
+        """
+        given = self.values if values is None else values
+        about = {"training": training, "name": name}
+        return model_of(self.snapshot, self.opened, self.layers, self.history.renamed, given, inputs, outputs, **about)
 
     def inlined(self, *calls: Any) -> Editor:
         """Returns an editor of a new graph in which function calls are replaced by what they compute.

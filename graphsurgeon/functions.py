@@ -86,6 +86,53 @@ def layer_of(
     return keras_layer(graph, takes, gives, _given(values), name, training, trainable, asked)
 
 
+def model_of(
+    graph: Graph,
+    opened: Opened,
+    layers: Layers,
+    renamed: Mapping[str, str],
+    values: Any,
+    inputs: Any = None,
+    outputs: Any = None,
+    *,
+    training: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Returns a Keras model that computes what a graph does, as `Editor.keras_model` does.
+
+    Args:
+        graph: the snapshot.
+        opened: what was opened: its inputs and outputs are the default.
+        layers: its Keras layers, whose names stand for what they give.
+        renamed: op of the graph that was opened -> its name now, where it has another.
+        values: an editor or the values of one, a session, or a mapping.
+        inputs, outputs: the tensors that the model takes and gives.
+        training: a tensor that says whether the graph is trained; or an editor of what is run in training.
+        name: what to call it.
+    """
+    from .tf.functions.keras_model import keras_model
+    from .tf.open.snapshot import snapshot
+
+    asked = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
+    sides = [{key: _renamed(t, renamed) for key, t in side.items()} for side in (opened.inputs, opened.outputs)]
+    now = replace(opened, inputs=sides[0], outputs=sides[1])
+    takes, gives = _boundary(graph, now, layers, inputs, outputs, asked)
+    several = isinstance(inputs, list | tuple) or (inputs is None and len(takes) > 1)
+    form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
+    if inputs is None and opened.origin is not None and opened.origin.inputs:
+        takes = None
+    if hasattr(training, "opened"):
+        training = training.snapshot, training.history.renamed, training.opened.origin, _given(training)
+    first = snapshot(opened.graph)
+    about = _given(values), name, training, asked
+    return keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
+
+
+def _renamed(tensor: str, names: Mapping[str, str]) -> str:
+    op, _, port = tensor.partition(":")
+    return f"{names.get(op, op)}:{port}"
+
+
 def _boundary(graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs: Any, asked: str) -> tuple[Any, Any]:
     """The tensors that a layer takes and gives; by default those of the function that was opened."""
     takes = opened.inputs if inputs is None else _tensors(graph, layers, inputs, asked, named=True)

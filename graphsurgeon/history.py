@@ -187,6 +187,16 @@ class History(list[Event]):
            2  copy 2 ops of graph to b/     2     0          0  undone
     """
 
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Op of the graph that was opened -> its name now, where the plans in force have given it another."""
+        found: dict[str, str] = {}
+        for event in self:
+            if not event.undone and event.before is not None:
+                new = event.applied.effect.renamed
+                found = {**new, **{was: new.get(now, now) for was, now in found.items()}}
+        return found
+
     def table(self) -> list[dict[str, Any]]:
         """Returns one row for each plan: step, when, what, ops added and removed, variables, seconds, state."""
         return [

@@ -31,6 +31,7 @@ class Opened:
         packed: of a function: makes of its results what it returns.
         lack: why a variable has no value, where a file of values that belongs to the graph is not there.
         layers: the Keras layers whose ops are in it.
+        origin: the Keras model that it was lifted from, and how that is connected, if it was.
     """
 
     graph: TFGraph
@@ -45,6 +46,7 @@ class Opened:
     packed: Callable[[Sequence[Any]], Any] | None = None
     lack: str = ""
     layers: Layers = NO_LAYERS
+    origin: Any = None
 
     def __post_init__(self) -> None:
         if not any(self.ends):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ class GraphLayer(Keras.layers.Layer):
         options.pop("autocast", None)
         options.pop("dtype", None)  # a graph computes in its own dtypes
         super().__init__(autocast=False, **options)
+        self.supports_masking = False  # a mask ends here, and Keras says so
         self.supports_jit = False  # nobody knows whether XLA has all ops of a graph
         self._about = _Plain({key: value for key, value in graph.items() if key != "programs"})
         held = []
@@ -129,6 +130,9 @@ class GraphLayer(Keras.layers.Layer):
             raise PlanError(asked, wrong, f"Give it a list or dict of {takes}")
         return [_fitting(thing, spec, asked) for thing, spec in zip(given, specs, strict=True)]
 
+    def compute_mask(self, *_: Any, **__: Any) -> None:
+        """Returns none: what becomes of a mask in a graph is written in the graph."""
+
     def get_config(self) -> dict[str, Any]:
         """Returns what the layer is made of; its weights are elsewhere, as in any Keras layer."""
         programs = {mode: {**body, "graph": _text(body["graph"])} for mode, (_, body) in self._programs.held.items()}
@@ -157,6 +161,7 @@ def keras_layer(
     training: Any,
     trainable: bool,
     asked: str,
+    frozen: Collection[str] = (),
 ) -> GraphLayer:
     """Returns a Keras layer that computes `outputs` from `inputs` as a graph does.
 
@@ -168,6 +173,7 @@ def keras_layer(
             of what is run in training; or None.
         trainable: whether its weights are trained.
         asked: the request, for messages.
+        frozen: names of variables that are not trained, whatever the graph says.
 
     Raises:
         SelectionError, PlanError: as `graph_function`; a variable is of a dtype that no weight has.
@@ -194,7 +200,7 @@ def keras_layer(
             held.update(run.values(held))
         tables = {name: table for run in runs.values() for name, table in tables_of(run.base, run.part, asked).items()}
         about = {
-            "weights": _weights(held, runs.values(), asked),
+            "weights": _weights(held, runs.values(), asked, frozen),
             "tables": [_written(table) for table in tables.values()],
             "inputs": list(arguments(inputs)),
             "outputs": list(outputs) if isinstance(outputs, Mapping) else [],
@@ -305,7 +311,9 @@ def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -
     return str(base.names[found[0]]) if len(found) else ""
 
 
-def _weights(held: Mapping[str, Any], runs: Iterable[_Run], asked: str) -> list[dict[str, Any]]:
+def _weights(
+    held: Mapping[str, Any], runs: Iterable[_Run], asked: str, frozen: Collection[str]
+) -> list[dict[str, Any]]:
     """What weights a layer has."""
     known = {name: run.base.state.variables[name] for run in reversed(list(runs)) for name in run.part.variables}
     found: dict[str, dict[str, Any]] = {}
@@ -316,7 +324,8 @@ def _weights(held: Mapping[str, Any], runs: Iterable[_Run], asked: str) -> list[
             raise PlanError(asked, f"variable {name!r} is {dtype.name}, and a Keras weight is a number", how)
         short = free_name(name.replace("/", "."), found.__contains__)
         shape = [int(size) for size in np.shape(array)]
-        found[short] = {"name": short, "shape": shape, "dtype": dtype.name, "trainable": is_trainable(known[name])}
+        moved = name not in frozen and is_trainable(known[name])
+        found[short] = {"name": short, "shape": shape, "dtype": dtype.name, "trainable": moved}
     return list(found.values())
 
 

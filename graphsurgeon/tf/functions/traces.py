@@ -187,11 +187,11 @@ def _functions(module: Any) -> dict[str, Any]:
 
 def is_keras(thing: Any) -> bool:
     """Returns whether this is a model or layer of Keras, or of its predecessor `tf_keras`; imports neither."""
-    return _keras_of(thing) is not None
+    return keras_of(thing) is not None
 
 
-def _keras_of(thing: Any) -> Any:
-    """The package whose layer this is: `keras`, or `tf_keras`, which is Keras 2; None where it is not one."""
+def keras_of(thing: Any) -> Any:
+    """Returns the package whose layer this is: `keras`, or `tf_keras`, which is Keras 2; None where it is not one."""
     for name in ("keras", "tf_keras"):
         package = sys.modules.get(name)
         layer = _layer_class(package)
@@ -206,7 +206,7 @@ def _layer_class(package: Any) -> Any:
 
 def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
     asked = f"open({type(model).__name__} {model.name!r})"
-    package = _keras_of(model)
+    package = keras_of(model)
     backend = package.backend.backend()
     if backend != "tensorflow":
         raise OpenError(

@@ -14,7 +14,6 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from ...errors import OpenError, did_you_mean, nearest
 from ...graph.graph import Graph
-from ...graph.layers import NO_LAYERS
 from ...graph.live import TFGraph
 from ...graph.opened import Opened
 from ...graph.pending import Pending, made
@@ -22,7 +21,7 @@ from ...graph.provenance import COLLECTION
 from ...graph.signatures import Serving, Signature
 from ...words import counted, few
 from ..copy.imports import import_nodes
-from ..functions.layer_calls import layers_of
+from ..functions.layer_calls import layers_of, origin_of
 from ..functions.library import adopt
 from ..functions.lift import arguments_of, lift
 from ..functions.traces import Trace, is_traceable, trace
@@ -129,12 +128,13 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
 
 def _from_trace(found: Trace, asked: str) -> Opened:
     lifted = lift(found.concrete, asked, found.named)
-    layers = NO_LAYERS
+    about: dict[str, Any] = {}
     if found.model is not None:
-        layers = layers_of(found.model, found.seen, found.concrete.graph, arguments_of(found.concrete), lifted)
+        traced = found.model, found.seen, found.concrete.graph, arguments_of(found.concrete), lifted
+        about = {"layers": layers_of(*traced), "origin": origin_of(*traced)}
     return Opened(
         lifted.graph, found.title, found.code, None, lifted.values, lifted.inputs, lifted.outputs,
-        packed=lifted.packed, layers=layers,
+        packed=lifted.packed, **about,
     )  # fmt: skip
 
 

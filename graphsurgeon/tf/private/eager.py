@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -42,6 +43,7 @@ def note_use(variable: Any) -> None:
 
 def keras_inputs(model: Any) -> Any:
     """Returns the inputs of a Keras model in the structure that it takes them in, or None where it does not say."""
+    model = getattr(model, "_functional", None) or model  # what a sequential model is inside
     return getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None))
 
 
@@ -53,6 +55,51 @@ def keras_built_shapes(model: Any) -> dict[str, Any]:
 def keras_layers(thing: Any) -> list[Any]:
     """Returns the layers in a Keras model, however deep, in order; empty where it does not say."""
     return list(getattr(thing, "_flatten_layers", lambda **_: [])(include_self=False, recursive=True))
+
+
+@dataclass(frozen=True, eq=False)
+class KerasNode:
+    """One call in a functional model of Keras.
+
+    Args:
+        layer: the layer that is called, or, in Keras 3, an operation that is not one, as that of ``x + y``.
+        inputs, outputs: the tensors of Keras that it takes and gives.
+        again: calls it with other tensors, given by the id of the one that each stands for; returns what it gives.
+    """
+
+    layer: Any
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    again: Callable[[Mapping[int, Any]], list[Any]]
+
+
+def keras_nodes(model: Any) -> list[KerasNode]:
+    """Returns the calls of a functional or sequential model in the order in which it makes them; empty for others."""
+    graph = getattr(model, "_functional", None) or model
+    depths = getattr(graph, "_nodes_by_depth", None) or {}
+    nodes = [node for depth in sorted(depths, reverse=True) for node in depths[depth] if not node.is_input]
+    make = _node if all(hasattr(node, "arguments") for node in nodes) else _node_of_keras_2
+    try:
+        return [make(node) for node in nodes]
+    except AttributeError:  # another version of Keras keeps it elsewhere
+        return []
+
+
+def _node(node: Any) -> KerasNode:
+    def again(given: Mapping[int, Any]) -> list[Any]:
+        args, options = node.arguments.fill_in(given)
+        return list(tf.nest.flatten(node.operation(*args, **options)))
+
+    return KerasNode(node.operation, tuple(node.arguments.keras_tensors), tuple(node.outputs), again)
+
+
+def _node_of_keras_2(node: Any) -> KerasNode:
+    def again(given: Mapping[int, Any]) -> list[Any]:
+        args, options = node.map_arguments({str(id(t)): [given[id(t)]] * len(node.keras_inputs) for t in taken})
+        return list(tf.nest.flatten(node.layer(*args, **options)))
+
+    taken = tuple(node.keras_inputs)
+    return KerasNode(node.layer, taken, tuple(tf.nest.flatten(node.outputs)), again)
 
 
 def keras_trains() -> tuple[Any, frozenset[int]] | None:
