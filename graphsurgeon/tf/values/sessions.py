@@ -14,6 +14,7 @@ from ...errors import PlanError, warn
 from ...graph.live import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from ..copy.append import Made
+from ..private.sessions import catch_up
 from ..run.errors import remedy
 from .initialization import start
 from .transfer import assign, transfer_values, unsettable
@@ -55,7 +56,9 @@ def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
 
 def new_session(graph: TFGraph | None, config: Any = None) -> TFSession:
     """Returns a new session of a graph; of an empty one where it is None."""
-    return tf1.Session(graph=tf.Graph() if graph is None else graph, config=config)
+    session = tf1.Session(graph=tf.Graph() if graph is None else graph, config=config)
+    catch_up(session)  # what comes to the graph later is then known to be empty until something was run
+    return session
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,9 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFSession
 from ...graph.variables import UNHELD, VariableInfo
+from ..functions.library import definition
+from ..private.functions import functions_of
+from ..private.sessions import is_local, knows
 from .givers import giver_of
 from .transfer import stream
 from .variables import closed_told, place_of, stands_alone, value_of, variable_infos
@@ -26,7 +30,8 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> fr
 
     Each new set of fetches costs TensorFlow a pruned graph, so one run answers for all that have an answer which
     cannot fail: resource variables whose question is in the graph, and reference variables, of which a trace tells
-    whether they gave anything.
+    whether they gave anything. The others hold nothing if they came after all that the session has run; what is left
+    is read, and each failure names one.
 
     Args:
         session: the session.
@@ -37,14 +42,17 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> fr
         PlanError: the session is closed.
     """
     questions = _questions(session.graph) if any(info.resource for info in infos) else {}
-    asks, traced = {}, {}
+    asks, traced, mute = {}, {}, {}
     for info in infos:
         op = session.graph.get_operation_by_name(info.op)
         if not info.resource:
             traced[info.op] = op
         elif (ask := questions.get((op.device, *place_of(op)))) is not None:
             asks[info.op] = ask
-    answers: dict[str, bool] = {}
+        else:
+            mute[info.op] = place_of(op)
+    new = _new_places(session) if mute else frozenset()  # asked first: each run makes the session learn of all ops
+    answers = {name: False for name, place in mute.items() if place in new}
     # A session of this process traces at the lower level; one of a server at the higher one only.
     for level in (tf1.RunOptions.SOFTWARE_TRACE, tf1.RunOptions.FULL_TRACE):
         if asks or traced:
@@ -70,6 +78,21 @@ def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
         for op in graph.get_operations()
         if op.type == "VarIsInitializedOp" and op.inputs[0].op.type == "VarHandleOp" and stands_alone(op)
     }
+
+
+def _new_places(session: TFSession) -> frozenset[tuple[bytes, bytes]]:
+    """Returns where variables are kept of which a session knows no op: nothing it ran can have set them.
+
+    A session of a server shares its variables with others, and a function may have an op for one of its own.
+    """
+    handles = [op for op in session.graph.get_operations() if op.type == "VarHandleOp"]
+    if not handles or not is_local(session) or knows(session, handles[-1]):
+        return frozenset()
+    functions = functions_of(session.graph).values()
+    if any(node.op == "VarHandleOp" for function in functions for node in definition(function).node_def):
+        return frozenset()
+    first = bisect_left(handles, True, key=lambda op: not knows(session, op))  # it learns of ops in their order
+    return frozenset(map(place_of, handles[first:])) - frozenset(map(place_of, handles[:first]))
 
 
 def _answers(

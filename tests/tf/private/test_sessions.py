@@ -43,3 +43,21 @@ def test_config_and_end():
     assert sessions.is_closed(session)
     assert sessions.config_of(object()) is None
     assert not sessions.is_closed(object())
+
+
+def test_a_session_knows_the_ops_that_were_there_when_it_last_ran_or_caught_up():
+    with tf.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
+        one = tf.constant(1.0, name="one")
+        sessions.catch_up(session)
+        two = tf.constant(2.0, name="two")
+        assert [sessions.knows(session, tensor.op) for tensor in (one, two, two)] == [True, False, False]
+        session.run(one)
+        assert sessions.knows(session, two.op)
+    sessions.catch_up(object())
+    assert sessions.knows(object(), one.op), "one that does not say knows all"
+
+
+def test_a_session_of_a_server_is_not_local():
+    with tf1.Session(graph=tiny()) as here, tf1.Session(tf1.train.Server.create_local_server().target) as there:
+        assert (sessions.is_local(here), sessions.is_local(there)) == (True, False)
+    assert not sessions.is_local(object())

@@ -243,6 +243,88 @@ def test_variables_that_no_op_asks_about_are_read_and_each_failure_names_one():
     assert runs == 3
 
 
+def unasked(count: int, first: int = 0) -> Any:
+    """Adds variables to the default graph of which no op asks whether they hold a value; returns their handles."""
+    made = []
+    for n in range(first, first + count):
+        handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name=f"h{n}", name=f"h{n}")
+        tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32, name=f"read{n}")
+        tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(float(n)), name=f"set{n}")
+        made.append(handle)
+    return made
+
+
+class Reads:
+    """Counts the runs of a session, whoever makes them."""
+
+    def __init__(self, session: Any) -> None:
+        self.count, self.run = 0, session.run
+        session.run = self
+
+    def __call__(self, *args: Any, **how: Any) -> Any:
+        self.count += 1
+        return self.run(*args, **how)
+
+
+def test_variables_that_came_after_all_that_a_session_ran_are_not_read():
+    with tf.Graph().as_default() as graph:
+        unasked(3)
+        with tf1.Session(graph=graph) as session:
+            session.run(["set0", "set2"])
+            unasked(50, first=3)
+            infos, reads, before = list(variable_infos(graph).values()), Reads(session), look(graph)
+            assert holding(session, infos, "session()") == {"h0", "h2"}
+            assert (reads.count, look(graph)) == (2, before)
+            session.run(["set7", "set51"])
+            assert holding(session, infos, "session()") == {"h0", "h2", "h7", "h51"}
+
+
+def test_a_new_op_of_an_old_variable_and_a_variable_that_others_set_too_are_read():
+    with tf.Graph().as_default() as graph:
+        unasked(2)
+        with tf1.Session(graph=graph) as session:
+            session.run("set1")
+            again = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="h1", name="again")
+            tf.raw_ops.ReadVariableOp(resource=again, dtype=tf.float32)
+            assert holding(session, list(variable_infos(graph).values()), "session()") == {"h1", "again"}
+    target = tf1.train.Server.create_local_server().target
+    with tf.Graph().as_default() as other, tf1.Session(target, graph=other) as elsewhere:
+        unasked(1)
+        elsewhere.run("set0")
+        with tf.Graph().as_default() as graph, tf1.Session(target, graph=graph) as session:
+            session.run(tf.constant(1.0))
+            unasked(2)
+            assert holding(session, list(variable_infos(graph).values()), "session()") == {"h0"}
+
+
+def test_a_variable_that_a_function_has_an_op_for_is_read():
+    @tf.function
+    def start():
+        handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="h0")
+        tf.raw_ops.AssignVariableOp(resource=handle, value=3.0)
+        return tf.constant(0.0)
+
+    with tf.Graph().as_default() as graph:
+        started = start()
+        with tf1.Session(graph=graph) as session:
+            session.run(started)
+            unasked(2)
+            assert holding(session, list(variable_infos(graph).values()), "session()") == {"h0"}
+
+
+def test_a_copy_of_variables_that_no_op_asks_about_starts_in_an_open_session_without_reading_them():
+    with tf.Graph().as_default() as source:
+        for handle in unasked(40):
+            source.add_to_collection("kept", handle)
+    ed = gs.open(tf.Graph())
+    session = ed.session()
+    ed.apply(ed.plan().copy(gs.open(source).select(), to="t"))
+    reads = Reads(session)
+    assert ed.session() is session
+    assert reads.count < 5
+    assert session.run("t/read7:0") == 7.0
+
+
 def test_a_question_answers_for_every_op_of_the_same_variable_and_one_that_does_more_is_not_asked():
     with tf.Graph().as_default() as graph:
         one, other = (tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name=name) for name in ("a", "b"))
