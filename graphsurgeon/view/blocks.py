@@ -76,8 +76,8 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
         for head in refused:
             for place in groups[head]:
                 used[place] = len(head) if turn < TRIES else len(names[place])
-    stems = Counter(_stem(head) for head in groups)
-    groups = {head: places for head, places in groups.items() if len(places) > 2 or stems[_stem(head)] > 1}
+    stems = Counter(stem(head) for head in groups)
+    groups = {head: places for head, places in groups.items() if len(places) > 2 or stems[stem(head)] > 1}
     if len(groups) < 2:
         return {}
     words = _worded(names, {place for places in groups.values() for place in places}, lead)
@@ -110,7 +110,13 @@ def _is_block(names: Sequence[str], head: str, places: Sequence[int]) -> bool:
     return 1 < len(places) <= PART * len(names) and any(_LETTER.search(tail) for tail in tails)
 
 
-def _stem(head: str) -> str:
+def stem(head: str) -> str:
+    """Returns what a block is called without its number: those of one stem are counted.
+
+    Example:
+        >>> stem("block2a"), stem("block12b"), stem("stem")
+        ('block', 'block', '')
+    """
     return head.rstrip("abcdefghijklmnopqrstuvwxyz").rstrip("0123456789")
 
 

@@ -36,7 +36,7 @@ def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
     shown = list(tree.inside(tree.root))
     opened: set[str] = set()
     while True:
-        best = _stages(shown) or _best(tree, shown)
+        best = _stages(tree, shown) or _best(tree, shown)
         if not best:
             break
         for item in best:
@@ -83,11 +83,17 @@ def _mostly(tree: Tree, item: Item, wanted: set[int], room: int) -> bool:
     return found > 0 and 2 * found >= len(inner) and len(inner) - found <= room
 
 
-def _stages(shown: list[Item]) -> list[Item]:
-    """Returns the blocks that are made of blocks, as conv2 of conv2_block1: they open together, or none does."""
+def _stages(tree: Tree, shown: list[Item]) -> list[Item]:
+    """Returns the blocks that are made of blocks, as conv2 of conv2_block1: they open together, or none does.
+
+    A scope that holds more than all of them, as the second tower of two, opens first.
+    """
     stages = [item for item in shown if len(item.blocks()) > 1]
-    room = len(shown) + sum(len(item.members) - 1 for item in stages) <= FULL
-    return stages if FEW <= len(shown) < GOOD and room else []
+    if not FEW <= len(shown) < GOOD or len(shown) + sum(len(item.members) - 1 for item in stages) > FULL:
+        return []
+    size = sum(tree.core_of(item) for item in stages)
+    larger = any(item.kind == "scope" and not behind(item.leaf) and tree.core_of(item) > size for item in shown)
+    return [] if larger else stages
 
 
 def _repeated(tree: Tree, shown: list[Item]) -> int:

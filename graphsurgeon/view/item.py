@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .blocks import heads, stem
+
 
 @dataclass(frozen=True, eq=False)
 class Item:
@@ -51,9 +53,14 @@ class Item:
         return self._apart(("series",))
 
     def blocks(self) -> list[Item]:
-        """Returns the blocks that a block is made of; none for all else."""
+        """Returns the blocks that a block is made of; none for all else.
+
+        Scopes are blocks of it where it holds nothing but counted ones, as Mixed_6a and Mixed_6b.
+        """
         inner = [one for member in self.members for one in member.units()] if self.kind == "block" else []
-        return [one for one in inner if one.kind == "block"]
+        counted = all(one.kind in ("block", "scope") and one.leaf in heads(one.leaf) for one in inner)
+        whole = counted and len({stem(one.leaf) for one in inner}) == 1
+        return inner if whole else [one for one in inner if one.kind == "block"]
 
     def _apart(self, kinds: tuple[str, ...]) -> list[Item]:
         out, stack = [], [self]

@@ -146,6 +146,53 @@ def test_stages_hold_blocks_and_open_together():
     assert "~net/conv4_block6/" in boxes(build(Tree(wide), keys))
 
 
+def mixed(counts=(3, 5, 3)):
+    """Returns stages whose blocks are scopes that are counted by letters, as InceptionV3 has them."""
+    ops = [("images", "Placeholder", [])]
+    for part in ("crop", "pad", "filter", "pool", "scale", "shift"):
+        ops += [(f"net/{part}/{name}", "Neg", [ops[-1][0]]) for name in ("a", "b")]
+    for stage, count in enumerate(counts, 5):
+        for letter in "abcdefgh"[:count]:
+            for branch in ("Branch_0", "Branch_1"):
+                ops.append((f"net/Mixed_{stage}{letter}/{branch}/conv", "Conv2D", [ops[-1][0]]))
+    return Graph.of([*ops, ("net/logits/mul", "Mul", [ops[-1][0]])])
+
+
+def test_scopes_that_are_counted_are_the_blocks_of_their_stage():
+    tree = Tree(mixed())
+    folded = build(tree, {"net/"})
+    said = {box.label: box.sub for box in folded.boxes if box.label.startswith("Mixed")}
+    assert said == {
+        "Mixed_5": "3 blocks of Conv ×2",
+        "Mixed_6": "5 blocks of Conv ×2",
+        "Mixed_7": "3 blocks of Conv ×2",
+    }
+    shown = [label for label in boxes(build(tree, first_unfolded(tree)), "label") if label.startswith("Mixed")]
+    assert shown == [f"Mixed_{s}{letter}" for s, n in ((5, 3), (6, 5), (7, 3)) for letter in "abcde"[:n]]
+
+
+def test_scopes_of_a_block_that_do_different_things_are_not_its_blocks():
+    ops = [("x", "Placeholder", [])]
+    for i in range(14):
+        for part in ("attention", "mlp"):
+            ops += [(f"net/layer_{i}_{part}/{name}", "MatMul", [ops[-1][0]]) for name in ("a", "b")]
+    tree = Tree(Graph.of(ops))
+    item = find_item(tree, "~net/layer_3/")
+    assert item is not None
+    assert item.blocks() == []
+
+
+def test_a_second_tower_opens_before_the_stages_of_the_first():
+    (x, _, _), *one = _ops(mixed())
+    towers = [
+        (f"{tower}/{n}", t, [i if i == x else f"{tower}/{i}" for i in ins]) for tower in ("a", "b") for n, t, ins in one
+    ]
+    scene = build(tree := Tree(Graph.of([(x, "Placeholder", []), *towers])), first_unfolded(tree))
+    names = [box.name.lstrip("~") for box in scene.boxes if "Mixed" in box.name]
+    assert [n for n in names if n.startswith("b/")] == [n.replace("a/", "b/", 1) for n in names if n.startswith("a/")]
+    assert len(names) > 2
+
+
 def _ops(graph):
     return [
         (name, kind, [graph.names[i] for i in graph.data.row(op).tolist()])
