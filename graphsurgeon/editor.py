@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
-from .errors import SelectionError
+from .errors import PlanError, SelectionError, did_you_mean
 from .exports import Picture, page_of, svg_of
 from .files import restore, save
 from .functions import function_of, inlined, layer_of, model_of
@@ -114,9 +114,38 @@ class Editor:
     def signatures(self) -> tuple[Signature, ...]:
         """What a SavedModel serves: each with its name, and dtype and shape of its arguments and results.
 
-        `gs.open(folder, signature=name)` opens another one.
+        `gs.open(folder, signature=name)` opens another one, `show_signature` shows it here.
         """
         return self.opened.serving.signatures
+
+    def show_signature(self, name: str) -> None:
+        """Goes to another signature of the SavedModel that was opened, or to a function of it: this editor is of that
+        from then on, as if `gs.open(folder, signature=name)` had been typed; so does the list in the widget.
+
+        Selections and plans made before are of the graph that was shown then.
+
+        Args:
+            name: one of `signatures`; or the way to a function from the object that was saved: ``"encoder.forward"``.
+
+        Raises:
+            SelectionError: nothing of this name can be shown.
+            PlanError: a plan was applied here: it would be lost.
+        """
+        asked, serving = f"show_signature({name!r})", self.opened.serving
+        if serving.other is None:
+            instead = "Open the folder of a SavedModel of TF2: gs.open(folder)"
+            raise SelectionError(asked, f"{self.title} was not opened as a SavedModel's folder", instead)
+        if name not in serving.names:
+            wrong = f"{self.title} has no signature or function {name!r}"
+            raise SelectionError(asked, wrong, did_you_mean(name, serving.names))
+        if self._timeline.log.now():
+            how = f"signature={name!r}" if name in [one.name for one in serving.signatures] else f"function={name!r}"
+            wrong = f"{counted(len(self._timeline.log.now()), 'plans')} applied here would be lost"
+            raise PlanError(asked, wrong, f"Open it beside this one, gs.open(folder, {how}), or ed.undo() first")
+        self.opened = serving.other(name)
+        self._timeline = Timeline(self.opened, changes=self.changes)
+        self.values = Values(self.opened, self._timeline)
+        self.changes.tell()
 
     @property
     def snapshot(self) -> Graph:

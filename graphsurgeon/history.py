@@ -293,6 +293,7 @@ class Timeline:
         opened: what was opened.
         snapshot: an earlier snapshot of it, if there is one: only what has been added since is read.
         follows: see `Log`.
+        changes: those who are told already, where there are some.
 
     Attributes:
         log: what was done.
@@ -300,7 +301,11 @@ class Timeline:
     """
 
     def __init__(
-        self, opened: Opened, snapshot: Graph | None = None, follows: tuple[Log, int, str] | None = None
+        self,
+        opened: Opened,
+        snapshot: Graph | None = None,
+        follows: tuple[Log, int, str] | None = None,
+        changes: Changes | None = None,
     ) -> None:
         self._graph = opened.graph
         waiting = pending(opened.graph)
@@ -311,7 +316,7 @@ class Timeline:
         self._first_layers = opened.layers
         self._layers: tuple[tuple[int, ...], Layers] = ((), opened.layers)  # after these steps
         self._left: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
-        self.changes = Changes()
+        self.changes = Changes() if changes is None else changes
         if opened.code:
             _keep(self.log, self._graph)
 

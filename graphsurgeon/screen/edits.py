@@ -19,6 +19,9 @@ from .marks import Marks, ops_of
 from .stage import Stage
 from .state import State
 
+#: Conds, and which of their inputs they ask.
+ASKING = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1, "RefSwitch": 1}
+
 
 def reroute(stage: Stage, state: State, old: str, to: str) -> State:
     """What reads tensor `old` shall read tensor `to`."""
@@ -137,6 +140,34 @@ def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
     return edited(stage, state, lambda plan: plan.inline(ops), f"{few(ops)} will give way to what is inside")
 
 
+def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
+    """Puts copies of the body of a loop in its place, one for each of so many rounds.
+
+    Args:
+        loop: a v2 ``While``, or an op or the scope of a loop of TF1.
+        times: how many rounds.
+    """
+    name = _called(stage, state, loop)
+    text = f"{name.rstrip('/')} will give way to {counted(times, 'rounds')}"
+    return edited(stage, state, lambda plan: plan.unroll(name, times), text)
+
+
+def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> State:
+    """Says what conds ask: the branch that is then taken stays, all else of them goes.
+
+    Args:
+        name: the tensor that they ask; or one of these conds, ``If``, ``Case`` or ``Switch``, for what it asks.
+        value: true or false; of a ``Case`` the number of a branch. A text is read as Python.
+    """
+    op = op_name(_called(stage, state, name))
+    graph = stage.around(stage.graph(state, "destination"), [op]).graph
+    kind = graph.types[graph.index[op]] if op in graph.index else ""
+    reads = graph.input_names(graph.index[op]) if kind in ASKING else []
+    asks = reads[ASKING[kind]] if reads else tensor_name(name)
+    text = f"{asks} will be {value} where conds ask it"
+    return edited(stage, state, lambda plan: plan.resolve_condition(asks, _read(value)), text)
+
+
 def insert_copy(stage: Stage, state: State, names: Sequence[str], on: str, to: str | None = None) -> State:
     """Puts a copy of boxes between a tensor and all that reads it: two steps, a copy and a reroute.
 
@@ -190,6 +221,11 @@ def on_copies(
     ends = list(until) or None
     text = f"the edits so far will be made on copies under {scope}/"
     return edited(stage, state, lambda plan: plan.on_copies(scope, until=ends, assign=assign), text)
+
+
+def _called(stage: Stage, state: State, name: str) -> str:
+    """The name of a box as plans have it: the frame of an unfolded call, loop or cond is its op."""
+    return stage.holding(state, "destination", [name])[1][0]
 
 
 def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import LayoutError, SelectionError, did_you_mean
+from ..errors import LayoutError, PlanError, SelectionError, did_you_mean
 from ..graph.names import op_name
 from ..graph.search import hits
 from ..view.first_picture import first_unfolded, unfolded_to
@@ -85,6 +85,21 @@ def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State
     keys = keys_above(tree, name) if op is None else keys_to(tree, op)
     state = stage.fold(leaving(state, pane), pane, lambda open_keys: open_keys | calls | set(keys))
     return select(stage, state, [name]) if pane == "source" else state
+
+
+def show_signature(stage: Stage, state: State, name: str) -> State:
+    """Shows another signature, or a function, of the SavedModel in the source pane; its editor is of that from then on.
+
+    Raises:
+        PlanError: a plan is being made, or was applied, for what is shown.
+    """
+    plan = stage.draft(state)
+    if plan.steps:
+        wrong = f"a plan of {counted(len(plan.steps), 'steps')} is being made for what is shown"
+        raise PlanError(f"show_signature({name!r})", wrong, "Apply it and open the other beside it, or undo it first")
+    stage.source.show_signature(name)
+    kept = State(direction=state.direction, filters=state.filters, budget=state.budget)
+    return kept.saying(f"{name} of {stage.source.title}")
 
 
 def outline_open(stage: Stage, state: State, name: str) -> State:

@@ -228,7 +228,13 @@ class Screen:
             "status": status,
             "outline": outline_shown(stage.tree(state, "source", state.view.rows), state.view.rows),
             "look": look_shown(state),
-            "views": {"back": len(state.view.back), "forward": len(state.view.forward), "saved": list(state.views)},
+            "views": {
+                "back": len(state.view.back),
+                "forward": len(state.view.forward),
+                "saved": list(state.views),
+                "served": self.source.opened.serving.names,
+                "serves": self.source.opened.serving.opened.removeprefix("function "),
+            },
             "theme": "auto",
         }
 

@@ -105,6 +105,9 @@ class Subject(Protocol):
     def select(self, *, inputs: Any = None, outputs: Any = None) -> Selection:
         """The ops between tensors."""
 
+    def show_signature(self, name: str) -> None:
+        """Goes to another signature or function of the file."""
+
     def value(self, name: str) -> Any:
         """What a constant or variable holds, as an array."""
 

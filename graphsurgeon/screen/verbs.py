@@ -205,6 +205,7 @@ _ALL = (
     _look("find_like", "find and select all that looks like some boxes", _names, gesture="menu", key="e",
           answers="Alike"),
     _look("value", "fetch what a constant or variable holds", _name, gesture="button", answers="Numbers"),
+    _edit("show_signature", "show another signature or function of the file", _name, gesture="menu"),
     _look("cancel", "stop a layout that takes too long", gesture="button", key="Esc"),
     # where one has been
     _look("back", "go to where the picture was before", gesture="button", key=","),
@@ -257,6 +258,10 @@ _ALL = (
     _edit("rename", "give an op or a scope another name", _old, _to, gesture="menu", key="e"),
     _edit("collapse", "make one call of boxes", _names, Arg("name", TEXT_OR_NONE, None), gesture="menu", key="e"),
     _edit("inline", "put what calls compute in their place", _names, gesture="menu", key="e"),
+    _edit("unroll", "put rounds of a loop in its place", Arg("loop", TEXT), Arg("times", COUNT), gesture="menu",
+          key="e"),
+    _edit("resolve_condition", "say what conds ask: one branch stays", _name, Arg("value", ANYTHING),
+          gesture="menu", key="e"),
     _edit("replace", "put an op in the place of all that looks like some boxes", _names, Arg("by", TEXT_OR_FUNCTION),
           Arg("external", EXTERNAL, "refuse"), gesture="menu", key="e"),
     _edit("on_copies", "make the edits so far on copies", Arg("scope", TEXT_OR_NONE, None), Arg("until", NAMES, ()),

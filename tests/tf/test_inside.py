@@ -227,3 +227,38 @@ def test_by_hand_a_boundary_of_what_is_selected_inside(session):
     assert screen.state.marks.inputs == ("x:0",)
     assert screen.state.marks.outputs == (f"{LOW}:0",)
     assert screen.region.names == [INNER, LOW]  # the same computation
+
+
+def test_by_hand_a_loop_is_unrolled_and_a_cond_resolved(flow):
+    ed = gs.open(flow)
+    screen = ed.screen
+    screen.unroll("loop", 3)
+    screen.resolve_condition("bend", "False")
+    plan = screen.traits()["plan"]
+    assert plan["ready"], plan["faults"]
+    assert [step["text"] for step in plan["steps"]] == [
+        "unroll loop to 3 rounds",
+        "resolve conditions: p:0 is False",
+    ]
+    screen.apply()
+    assert not {"While", "StatelessWhile", "If", "StatelessIf"} & set(ed.snapshot.types)
+    y, z = ed.session().run(["y:0", "z:0"], {"x:0": X})
+    assert y.tolist() == [27 + 27 + 9 + 3, 64 * 2 + 64 + 16 + 4]
+    assert z.tolist() == [-1.0, -2.0]
+    screen.undo()
+    assert "loop" in ed.snapshot.index
+
+
+def test_by_hand_what_is_no_cond_is_refused_with_what_is_one(flow):
+    screen = gs.open(flow).screen
+    screen.resolve_condition("x", "True")
+    reads_fault(screen, "x:0 is float32", "Name what a Switch, If or Case asks")
+    screen.undo()
+    screen.unroll("y", 2)
+    reads_fault(screen, "'y' is no loop", "The loops are 'loop'")
+
+
+def reads_fault(screen, *parts):
+    (fault,) = screen.traits()["plan"]["faults"]
+    text = f"{fault['asked']} {fault['wrong']} {fault['instead']}"
+    assert all(part in text for part in parts), text

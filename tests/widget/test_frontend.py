@@ -71,8 +71,9 @@ def test_bundle_reaches_nothing_outside(name):
 
 
 def test_bundle_is_small():
-    # it is sent with every widget and saved in every notebook
-    assert sum((STATIC / name).stat().st_size for name in ("widget.js", "widget.css")) < 105_000
+    # It is sent with every widget and saved in every notebook. The last 1,000 bytes are the list of signatures, and the
+    # menus of loops and conds.
+    assert sum((STATIC / name).stat().st_size for name in ("widget.js", "widget.css")) < 106_000
 
 
 def test_the_lock_file_names_no_registry():

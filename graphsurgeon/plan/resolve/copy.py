@@ -162,7 +162,7 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
             external[tensor] = (chosen.reuse[op], port)
         elif end == tensor and chosen.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
             continue
-        elif (closure.shared[op] or (step.unmapped == "keep" and same)) and (there := _there(graph, name)):
+        elif (closure.shared[op] or (step.unmapped == "keep" and same)) and (there := _there(bench, graph, end)):
             external[tensor] = there
         elif step.unmapped == "placeholder":
             full, info = _stand_in(step, entry, end), graph.info(op, port) or TensorInfo("unknown", None)
@@ -177,10 +177,15 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
     return entry
 
 
-def _there(graph: Graph, tensor: str) -> tuple[str, int] | None:
-    """A tensor of the same graph where its calls are folded; None where it is only inside of one."""
-    op, _, port = (tensor if graph.unfolded is None else graph.unfolded.outside(tensor)).rpartition(":")
-    return (op, int(port)) if op else None
+def _there(bench: Workbench, graph: Graph, tensor: Tensor) -> tuple[str, int] | None:
+    """A tensor of the same graph with its calls folded, as the plan has it; None for one that is inside of a call."""
+    op, port = tensor
+    if graph.unfolded is not None:
+        outside = graph.unfolded.outside(graph.name(tensor))
+        if not outside:
+            return None
+        op, port = graph.folded.tensor(outside)
+    return bench.names[op], port
 
 
 def _outside(graph: Graph, tensor: Tensor) -> Tensor:
@@ -243,8 +248,8 @@ def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, s
         elif outside in follows and step.control != "drop":
             kept[outside] = follows[outside]
         elif step.control == "keep" and same:
-            name = graph.names[outside]
-            kept[outside] = name if graph.unfolded is None else graph.unfolded.call_of(name)
+            about, name = graph.unfolded, graph.names[outside]
+            kept[outside] = bench.names[outside if about is None else about.graph.index[about.call_of(name)]]
         else:
             dropped.append((graph.names[inside], graph.names[outside]))
     refused = bool(dropped) and step.control != "drop"

@@ -30,7 +30,7 @@ from ..run.errors import told
 from ..values.checkpoints import Checkpoint
 from ..values.stored import CheckpointValues, KeyedValues, Values, asset_files
 from . import files
-from .called import called
+from .called import called, functions
 from .dangers import deadly, refuse_names
 from .keras_files import described, is_keras_file, keras_model
 from .outputs import with_shapes
@@ -138,6 +138,10 @@ def _from_trace(found: Trace, asked: str) -> Opened:
     )  # fmt: skip
 
 
+#: Parts of ways that lead to what a SavedModel keeps for itself, or names a second time.
+_INNER = ("keras_api", "signatures")
+
+
 def _short(thing: Any) -> str:
     text = repr(thing)
     return text if len(text) < 60 else text[:57] + "..."
@@ -179,7 +183,22 @@ def _from_path(path: Path, wish: _Wish) -> Opened:
         path = files.saved_model_file(path, asked)
     proto = files.parse(files.read_bytes(path, asked), path, asked)
     out = _from_proto(proto, path, asked, wish)
+    if out.serving.signatures and path.parent == given:
+        out = replace(out, serving=_with_others(out.serving, _pick(proto, wish.tags, asked), given, wish))
     return replace(out, title=given.name, code=wish.code(repr(str(given))))
+
+
+def _with_others(serving: Serving, meta: Any, folder: Path, wish: _Wish) -> Serving:
+    """What a SavedModel serves, with its functions, and what opens another part of it."""
+    known = {one.name for one in serving.signatures}
+    ways = [way for way, traces in functions(meta).items() if len(traces) == 1 and way not in known]
+    ways = [way for way in ways if not any(part[:1] == "_" or part in _INNER for part in way.split("."))]
+
+    def other(name: str) -> Opened:
+        which = {"signature": name, "function": None} if name in known else {"signature": None, "function": name}
+        return _from_path(folder, replace(wish, raw=False, **which))
+
+    return replace(serving, functions=tuple(ways), other=other)
 
 
 def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opened:

@@ -87,6 +87,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
       outline: () => sides({ outline: !store.now.sides.outline }, true),
       inspector: () => sides({ inspector: !store.now.sides.inspector }, true),
       seen: at => hands.seen.menu(store.now.active, at),
+      served: at => {
+        const { served, serves } = model.get("views")!;
+        popup.choose(
+          "Signatures and functions of the file",
+          served!.map(name => ({ text: name, on: name === serves, run: () => ask("show_signature", { name }) })),
+          at,
+        );
+      },
       colours: at => hands.seen.colours(at),
     },
     ask,

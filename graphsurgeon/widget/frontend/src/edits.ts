@@ -62,7 +62,8 @@ export class Edits {
       acts = this.#acts,
       { ask } = acts,
       { popup, model } = this.#p,
-      selected = [...acts.selected[pane.name]];
+      selected = [...acts.selected[pane.name]],
+      type = "sub" in of ? of.sub.split(" ")[0]! : "";
     const whole = of.name.replace(/\/$/, "");
     const like = this.#alike(pane, of),
       plan = model.get("plan"),
@@ -154,6 +155,23 @@ export class Edits {
             text: "Inline the call",
             run: () => ask("inline", { names: [of.name] }),
           },
+        /While$|^(LoopCond|Enter|NextIteration|Exit)$/.test(type) && {
+          text: "Unroll the loop \u2026",
+          run: () =>
+            popup.ask("Put rounds of the loop in its place", [{ name: "times", label: "How many rounds", value: "3" }], "Unroll", v =>
+              ask("unroll", { loop: of.name, times: +v.times! }),
+            ),
+        },
+        /(If|Case|^Switch)$/.test(type) && {
+          text: "Say what it asks \u2026",
+          run: () =>
+            popup.ask(
+              "One branch stays, all else goes",
+              [{ name: "value", label: "What it asks is", value: /Case$/.test(type) ? "0" : "True", hint: "True or False" }],
+              "Keep that branch",
+              v => ask("resolve_condition", { name: of.name, value: v.value! }),
+            ),
+        },
         {
           text: "Replace all like this by \u2026",
           run: () =>

@@ -20,6 +20,7 @@ export interface Verbs {
   find: { query: string };
   find_like: { names: string[] };
   value: { name: string };
+  show_signature: { name: string };
   cancel: Record<string, never>;
   back: Record<string, never>;
   forward: Record<string, never>;
@@ -58,6 +59,8 @@ export interface Verbs {
   rename: { old: string; to: string };
   collapse: { names: string[]; name: string | null };
   inline: { names: string[] };
+  unroll: { loop: string; times: number };
+  resolve_condition: { name: string; value: string };
   replace: { names: string[]; by: string; external: "keep" | "refuse" };
   on_copies: { scope: string | null; until: string[]; assign: "copy" | "leave" };
   undo: Record<string, never>;

@@ -14,6 +14,7 @@ export interface TopEvents {
   outline(): void;
   inspector(): void;
   seen(at: Point): void;
+  served(at: Point): void;
   colours(at: Point): void;
 }
 
@@ -21,6 +22,7 @@ export class TopBar {
   readonly #title = h("div", { class: "gs-title" });
   readonly #figures = h("span", { class: "gs-muted gs-title-figures" });
   readonly #scale: HTMLButtonElement;
+  readonly #serves: HTMLButtonElement;
   readonly #outline: HTMLButtonElement;
   readonly #inspector: HTMLButtonElement;
   readonly #turn: HTMLButtonElement;
@@ -45,6 +47,7 @@ export class TopBar {
       );
       return made;
     };
+    this.#serves = menu("down", "Signatures and functions of the file", events.served, "gs-serves");
     this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
     this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
     this.#back = does("back", "Back ( , )", "back");
@@ -56,6 +59,7 @@ export class TopBar {
       { class: "gs-top" },
       this.#outline,
       this.#title,
+      this.#serves,
       this.#figures,
       h(
         "div",
@@ -97,6 +101,8 @@ export class TopBar {
   places(views: Views | undefined): void {
     this.#back.disabled = !views?.back;
     this.#forward.disabled = !views?.forward;
+    this.#serves.hidden = !views?.served?.[1];
+    fill(this.#serves, h("span", {}, `${views?.serves || "as it lies"} \u25be`));
   }
 
   zoomed(k: number): void {

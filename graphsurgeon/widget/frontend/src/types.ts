@@ -191,6 +191,9 @@ export interface Views {
   back: number;
   forward: number;
   saved: string[];
+  /** Signatures and functions of the file, and the one that is shown. */
+  served?: string[];
+  serves?: string;
 }
 
 export interface Histogram {
