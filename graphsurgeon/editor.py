@@ -19,6 +19,7 @@ from .graph.live import TFSession
 from .graph.match.match import STEPS, Matches, match
 from .graph.names import op_name
 from .graph.opened import Opened
+from .graph.packages import refused
 from .graph.provenance import Origin
 from .graph.reports import Restored, Saved
 from .graph.selection import OpView, Selection, select
@@ -156,8 +157,7 @@ class Editor:
         live = self._timeline.log.now()
         lost = [*self.opened.serving.notes]
         lost += [text for event in live if event.applied for text in event.applied.warnings]
-        if self.opened.refusal is not None:
-            lost.append(f"this graph can only be looked at: {self.opened.refusal.wrong}. {self.opened.refusal.instead}")
+        lost += filter(None, [refused(self.snapshot)])
         results = tuple(self.opened.outputs.values())
         return summary(self.snapshot, self.orphans, lost, self.opened.serving, self.layers, results)
 
@@ -564,6 +564,7 @@ class Editor:
             >>> print(ed.history[0].values)
             1 variable keeps its value ('w' as 'v')
         """
+        self.graph  # noqa: B018  where TensorFlow refuses some of it, it says so
         return self.values.session(session, config)
 
     def untrained(self) -> dict[str, str]:

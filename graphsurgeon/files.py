@@ -41,7 +41,7 @@ def restore(
 
     _refuse_odd(f"restore({checkpoint!r})", checkpoint, names)
     given = session if session is not None else values.session()
-    if getattr(given, "graph", None) is not timeline.graph:
+    if getattr(given, "graph", None) is not timeline.live:
         raise PlanError(
             f"restore({str(checkpoint)!r}, session=...)",
             f"that is not a session of {timeline.snapshot.title}",

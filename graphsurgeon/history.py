@@ -326,6 +326,11 @@ class Timeline:
         return made(self._graph)
 
     @property
+    def live(self) -> TFGraph:
+        """The same, with stand-ins for ops that TensorFlow does not know: `Graph.refused_ops` says which these are."""
+        return made(self._graph, whole=False)
+
+    @property
     def events(self) -> list[Event]:
         """The entries, oldest first."""
         return self.log.events
@@ -396,7 +401,7 @@ class Timeline:
         faults = plan.check()
         if faults:
             raise faults[0].error(len(faults) - 1)
-        start, effect, before, previous = time.perf_counter(), plan.effect, self.graph, self._snapshot
+        start, effect, before, previous = time.perf_counter(), plan.effect, self.live, self._snapshot
         held, event = Held(before), None
         try:
             with bar:
@@ -488,7 +493,7 @@ class Timeline:
         if plan.mode == "materialise":
             self._snapshot = None
         else:
-            found = confirmed(self.graph, plan.base, plan.after(), nodes, made.ops)
+            found = confirmed(self.live, plan.base, plan.after(), nodes, made.ops)
             if found is not None:
                 self._snapshot = found
                 return []

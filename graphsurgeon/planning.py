@@ -12,6 +12,7 @@ from .graph.match.pattern import Pattern
 from .graph.pending import pending
 from .history import log_of
 from .plan.backend import Backend, Opener, Piece, Site
+from .plan.check import unknown_fault
 from .plan.copied import Copied
 from .plan.effect import Effect, Verdict
 from .plan.fault import Fault
@@ -24,9 +25,9 @@ def new_plan(graph: Graph) -> Plan:
 
 
 def _refusal(graph: Graph) -> OpenError | None:
-    """Why TensorFlow refuses the graph of a snapshot, which can only be looked at then."""
+    """Why TensorFlow refuses all of the graph of a snapshot, which can only be looked at then."""
     waiting = pending(graph.owner)
-    return None if waiting is None else waiting.refusal
+    return waiting.refusal if waiting is not None and waiting.hopeless else None
 
 
 class _TensorFlow(Backend):
@@ -36,8 +37,9 @@ class _TensorFlow(Backend):
         from .tf.edit.validation import verdict
 
         refusals = dict.fromkeys(map(_refusal, (effect.base, *(copied.source for copied in effect.copies))))
-        faults = tuple(Fault.of(refusal) for refusal in refusals if refusal is not None)
-        return Verdict(faults) if faults else verdict(effect)
+        faults = [Fault.of(refusal) for refusal in refusals if refusal is not None]
+        faults += [] if (left := unknown_fault(effect)) is None else [left]
+        return Verdict(tuple(faults)) if faults else verdict(effect)
 
     def settled(self, graph: Graph) -> Graph:
         from .tf.functions.inline import unfolded

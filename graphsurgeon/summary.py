@@ -9,6 +9,7 @@ import numpy as np
 from .graph.graph import Graph, Mask
 from .graph.layers import NO_LAYERS, Layers, made_by
 from .graph.names import op_name
+from .graph.packages import unknown_rows
 from .graph.signatures import Serving
 from .graph.traversal import forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
@@ -71,6 +72,7 @@ def summary(
     variables = [v for v in graph.state.variables.values() if v.op not in orphans]
     rows.append(("variables", [f"{v.op}  {v.dtype} {v.shape}" for v in variables]))
     rows.append(("collections", [f"{k}  {len(v)}" for k, v in graph.state.collections.items() if v]))
+    rows.append(("unknown", unknown_rows(graph)))
     lines = [head]
     for word, items in rows:
         if not items:

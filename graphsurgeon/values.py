@@ -63,7 +63,7 @@ class Values:
     @property
     def graph(self) -> Any:
         """The live graph of the variables."""
-        return self._timeline.graph
+        return self._timeline.live
 
     @property
     def uninitialized(self) -> frozenset[str]:
@@ -72,7 +72,7 @@ class Values:
 
         if self._file is None:
             return frozenset()  # a session of the caller's may have got values in any way
-        graph, known = self._timeline.graph, self.snapshot.state.variables
+        graph, known = self._timeline.live, self.snapshot.state.variables
         held = self._ledger.filed(graph, known)
         missing = [v for v in known.values() if v.op not in held]
         return frozenset(v.op for v in missing if not v.initializer or must_be_fed(graph, v))
@@ -97,7 +97,7 @@ class Values:
             raise PlanError(f"session({session!r})", wrong, "Give a tf.compat.v1.Session, or nothing")
         own, timeline = session if session is not None else self._session, self._timeline
         new, handover = self._ledger.session(
-            timeline.graph, own, config, timeline.log.now(), timeline.leftovers, initialise
+            timeline.live, own, config, timeline.log.now(), timeline.leftovers, initialise
         )
         timeline.log.tell(str(handover))
         timeline.log.sessions.add(new)
@@ -115,7 +115,7 @@ class Values:
         With `local`, local ones too.
         """
         timeline = self._timeline
-        return self._ledger.untrained(timeline.graph, self._session, timeline.log.now(), timeline.leftovers, local)
+        return self._ledger.untrained(timeline.live, self._session, timeline.log.now(), timeline.leftovers, local)
 
     def value(self, name: str) -> Any:
         """Returns what a constant or variable holds, as `Editor.value` does."""

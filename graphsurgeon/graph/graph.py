@@ -17,7 +17,7 @@ from ..words import counted
 from .edges import Edges as Edges
 from .edges import Ints as Ints
 from .edges import joined, reversed_edges, side_by_side
-from .functions import called_by
+from .functions import called_by, reachable, referred
 from .live import TFGraph
 from .pending import made
 from .scopes import Scopes
@@ -115,6 +115,7 @@ class Graph:
             where it was not read from a live graph.
         functions_of: reads the functions that its ops may call, when they are first asked for.
         unfolded: where calls are unfolded in it, of which graph.
+        unknown: the op types in it, and in its functions, that TensorFlow does not know here.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
@@ -135,6 +136,7 @@ class Graph:
     stamps: Sequence[bytes] = ()
     functions_of: Callable[[], Mapping[str, Any]] | None = None
     unfolded: Unfolded | None = None
+    unknown: frozenset[str] = frozenset()
 
     # -- making one ---------------------------------------------------------------------------
 
@@ -154,7 +156,7 @@ class Graph:
 
     def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
         """Returns a snapshot with these nodes added, and their stamps; this one stays as it is."""
-        keys = ("owner", "outputs_of", "title", "state_of", "functions_of")
+        keys = ("owner", "outputs_of", "title", "state_of", "functions_of", "unknown")
         about = {key: getattr(self, key) for key in keys}
         return type(self)._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
 
@@ -282,6 +284,24 @@ class Graph:
         hit: Mask = np.array([kind in wanted for kind in kinds], np.bool_)[kind_of]
         return hit
 
+    @cached_property
+    def unknown_ops(self) -> Mask:
+        """A mask of the ops of types that TensorFlow does not know here."""
+        return self.typed(self.unknown)
+
+    @cached_property
+    def refused_ops(self) -> Mask:
+        """A mask of these ops, and of those that call a function with such ops in it."""
+        out, functions = self.unknown_ops.copy(), self.functions if self.unknown else {}
+        lost = set[str]()
+        for name in reachable(functions, functions):  # callees first
+            inner = functions[name].node_def
+            if any(node.op in self.unknown or not lost.isdisjoint(referred(node, functions)) for node in inner):
+                lost.add(name)
+        if lost:
+            out |= np.fromiter((bool(referred(node, lost)) for node in self.nodes), np.bool_, self.size)
+        return out
+
     def find(self, name: str, asked: str = "") -> int:
         """Returns the number of the op called `name`.
 
@@ -348,7 +368,7 @@ class Graph:
             )
         i, port = self.index[op_name], int(port_text)
         outputs = self.stated(i)
-        if outputs is not None and port >= len(outputs):
+        if outputs is not None and port >= len(outputs) and self.types[i] not in self.unknown:
             have = ", ".join(f"'{op_name}:{k}'" for k in range(min(len(outputs), 8))) or "no outputs at all"
             raise SelectionError(
                 asked or f"tensor({name!r})",
@@ -361,10 +381,12 @@ class Graph:
     def live(self) -> TFGraph:
         """The live graph this is a snapshot of; that of a file is made now, if it was not before.
 
+        Where an op is in `refused_ops`, there is a stand-in for it: what holds one must not be run or written.
+
         Raises:
-            OpenError: TensorFlow refuses the graph.
+            OpenError: TensorFlow refuses more of the graph than these.
         """
-        live: TFGraph = made(self.owner)
+        live: TFGraph = made(self.owner, whole=False)
         return live
 
     def stated(self, i: int) -> Sequence[TensorInfo] | None:

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import OpenError
 from .layers import NO_LAYERS, Layers
 from .live import TFGraph, TFSession
-from .pending import pending
 from .signatures import Serving
 
 LIVE = ("gs.open(graph)", "gs.open(session)")
@@ -51,12 +49,6 @@ class Opened:
     def __post_init__(self) -> None:
         if not any(self.ends):
             object.__setattr__(self, "ends", (tuple(self.inputs.values()), tuple(self.outputs.values())))
-
-    @property
-    def refusal(self) -> OpenError | None:
-        """Why TensorFlow refuses the graph, which can only be looked at then; None where nobody knows of a reason."""
-        waiting = pending(self.graph)
-        return None if waiting is None else waiting.refusal
 
     @property
     def live(self) -> bool:

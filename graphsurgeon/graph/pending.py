@@ -19,14 +19,15 @@ class Pending:
 
     Args:
         read: the snapshot, read from the file without TensorFlow.
-        fill: puts the ops of the file into the graph; raises OpenError where TensorFlow refuses them. None where a
-            refusal is given.
+        fill: puts the ops of the file into the graph; raises OpenError where TensorFlow refuses them. Where a refusal
+            is given, what it puts in has stand-ins for what is refused; None: nothing can be put in.
         records: what applied plans have noted in the file.
-        refusal: why TensorFlow will refuse them, where that is known already.
+        refusal: why TensorFlow will refuse the graph as a whole, where that is known already.
 
     Attributes:
         read, records: see there.
         refusal: why TensorFlow refuses the graph; None as long as nobody knows of a reason.
+        filled: whether the ops are in the graph, stand-ins for what is refused among them.
     """
 
     def __init__(
@@ -36,15 +37,20 @@ class Pending:
         records: Sequence[bytes] = (),
         refusal: OpenError | None = None,
     ) -> None:
-        self.read, self.records, self.refusal = read, records, refusal
+        self.read, self.records, self.refusal, self.filled = read, records, refusal, False
         self._fill, self._lock = fill, threading.RLock()
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether nothing of the graph can be made: it can only be looked at."""
+        return self._fill is None
 
     def wait_in(self, graph: Any) -> None:
         """Lets an empty live graph wait for this."""
         setattr(graph, _MARK, self)
 
-    def fill(self, graph: Any) -> None:
-        """Fills the graph, once.
+    def fill(self, graph: Any, whole: bool = True) -> None:
+        """Fills the graph, once; unless it is to be `whole`, with stand-ins for what TensorFlow refuses.
 
         Raises:
             OpenError: TensorFlow refuses it, now or when it was asked before.
@@ -52,14 +58,20 @@ class Pending:
         with self._lock:
             if pending(graph) is not self:
                 return
-            if self.refusal is None and self._fill is not None:
+            if self._fill is not None and not self.filled and not (whole and self.refusal is not None):
                 try:
                     self._fill(graph)
+                    self.filled = True
                 except OpenError as error:
-                    self.refusal = error
-            if self.refusal is not None:
+                    self.spoil(error)
+            if self.refusal is not None and (whole or not self.filled):
                 raise OpenError(self.refusal.asked, self.refusal.wrong, self.refusal.instead) from self.refusal
-            delattr(graph, _MARK)
+            if self.refusal is None:
+                delattr(graph, _MARK)
+
+    def spoil(self, refusal: OpenError) -> None:
+        """Notes that nothing of the graph can be made, and why."""
+        self.refusal, self._fill = refusal, None
 
 
 def pending(graph: Any) -> Pending | None:
@@ -68,9 +80,23 @@ def pending(graph: Any) -> Pending | None:
     return found
 
 
-def made(graph: _Live) -> _Live:
-    """Returns a live graph with its ops: one that waits is filled now; raises OpenError where TensorFlow refuses it."""
+def made(graph: _Live, whole: bool = True) -> _Live:
+    """Returns a live graph with its ops: one that waits is filled now.
+
+    Args:
+        graph: the live graph.
+        whole: not with stand-ins for ops that TensorFlow refuses.
+
+    Raises:
+        OpenError: TensorFlow refuses it.
+    """
     waiting = pending(graph)
     if waiting is not None:
-        waiting.fill(graph)
+        waiting.fill(graph, whole)
     return graph
+
+
+def filled(graph: Any) -> bool:
+    """Returns whether the ops of a live graph are there, stand-ins for some of them perhaps."""
+    waiting = pending(graph)
+    return waiting is None or waiting.filled

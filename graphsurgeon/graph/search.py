@@ -15,7 +15,7 @@ from ..errors import SelectionError
 from .graph import Graph, Ints, Mask
 from .layers import NO_LAYERS, Layers, made_by
 
-KEYS = ("attr", "device", "dtype", "layer", "layer-type", "op", "shape", "type")
+KEYS = ("attr", "device", "dtype", "is", "layer", "layer-type", "op", "shape", "type")
 """What a word may ask for: ``key:value``."""
 
 AttributeText = Callable[[Any], str]
@@ -32,7 +32,7 @@ class Index:
         self.names, self.nodes, self.size, self.number = graph.names, graph.nodes, graph.size, graph.index
         self.kinds = graph.kinds
         self._valued: dict[tuple[str, AttributeText], dict[str, list[int]]] = {}
-        self._outputs = graph.outputs
+        self._outputs, self.unknown = graph.outputs, graph.unknown_ops
 
     @cached_property
     def lowered(self) -> list[str]:
@@ -123,15 +123,16 @@ def search(graph: Graph, query: str, attribute: AttributeText = str, layers: Lay
         query: words. ``op:Conv2D`` asks for a type, ``dtype:float32`` and ``shape:?x224x224x3`` for an output
             (``?`` is an unknown dimension, ``*`` any one, ``...`` any number of them), ``device:gpu`` for a part of
             the device, ``attr:padding`` or ``attr:padding=SAME`` for an attribute, ``layer:block_6*`` for what a Keras
-            layer of that name or path has made, ``layer-type:Dense`` for its class; values take ``*``. A word
+            layer of that name or path has made, ``layer-type:Dense`` for its class, ``is:unknown`` for ops of types
+            that TensorFlow does not know here; values take ``*``. A word
             ``/regular expression/`` and patterns with ``*`` work on whole names; any other is looked for inside
             names, with no regard to case. A ``-`` before a word asks for the opposite.
         attribute: how to write the value of an attribute.
         layers: the layers of the graph.
 
     Raises:
-        SelectionError: a regular expression does not compile, there is no such ``key:``, or a layer is asked for
-            where there is none at all.
+        SelectionError: a regular expression does not compile, there is no such ``key:`` or no such ``is:``, or a layer
+            is asked for where there is none at all.
 
     Example:
         >>> g = Graph.of([("net/conv1", "Conv2D", []), ("net/relu", "Relu", ["net/conv1"])])
@@ -190,6 +191,13 @@ def _fits(index: Index, word: str, query: str, attribute: AttributeText, layers:
             raise layers.none(f"find({query!r})")
         found = layers.matching(value) if key.lower() == "layer" else layers.of_class(value)
         return index.mask([index.number[op] for op in made_by(found) if op in index.number])
+    if colon and value and key.lower() == "is":
+        if value.lower() != "unknown":
+            wrong = f"no op is {value!r}"
+            raise SelectionError(
+                f"find({query!r})", wrong, "Type is:unknown for ops that TensorFlow does not know here"
+            )
+        return index.unknown
     if colon and value and key.lower() in KEYS:
         return _asked(index, key.lower(), value, attribute)
     if colon and value and key.isalpha() and not value.isdigit() and not index.holding(word.lower()).any():

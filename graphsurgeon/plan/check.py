@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import SelectionError, did_you_mean
+from ..errors import PlanError, SelectionError, did_you_mean
 from ..graph.contexts import context_fault
 from ..graph.graph import Graph, Mask, TensorInfo
 from ..graph.names import free_name, under, valid_scope
+from ..graph.packages import refuse_unknown
 from ..words import counted, few
 from .calls import asked
+from .effect import Effect
 from .fault import Fault
 from .fitting import bare, fits, fitting
 from .steps import CopyStep
@@ -160,3 +162,20 @@ def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], 
         if name != old[0] and info is not None and fits(new[1], info):
             return f"{said}. {new[0]!r} would fit {name!r}"
     return said
+
+
+def unknown_fault(effect: Effect, request: str = "check()") -> Fault | None:
+    """Returns the fault of a result that holds ops which TensorFlow does not know; None where it holds none.
+
+    Args:
+        effect: what a plan does.
+        request: what was asked for, where it is not the check of a plan.
+    """
+    base = effect.base
+    parts = [(base, ~base.mask(sorted(effect.removed)))] + [(c.source, c.source.mask(c.ops)) for c in effect.copies]
+    try:
+        for graph, among in parts:
+            refuse_unknown(graph, among, request)
+    except PlanError as error:
+        return Fault.of(error)
+    return None

@@ -10,6 +10,7 @@ import numpy as np
 from ..graph.calls import Calls
 from ..graph.graph import Graph, TensorInfo, shape_text
 from ..graph.layers import Layers, scopes_of
+from ..graph.packages import package_of, unknown_words
 from ..graph.selection import Query, Selection
 from ..graph.sizes import bytes_of, size_text, variable_bytes
 from ..graph.variables import VariableInfo
@@ -61,6 +62,9 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
     if kinds[_KINDS:]:
         others = sum(n for _, n in kinds[_KINDS:])
         rows.append(["others", f"{others:,}, of {counted(len(kinds) - _KINDS, 'types')}"])
+    lost = unknown_words(inside.graph, mask)
+    if lost:
+        rows.append(["unknown", lost])
     if crossing.variables:
         rows.append(["variables", f"{len(crossing.variables):,}"])
     size = bytes_of(whole, within)
@@ -180,6 +184,9 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
     graph = tree.graph
     node, kind = graph.nodes[op], graph.types[op]
     rows: list[list[str]] = [["type", kind], *_places(tree, op, calls)]
+    if kind in graph.unknown:
+        of = package_of(kind)
+        rows.append(["unknown", f"TensorFlow does not know this type here{f'; it is likely of {of}' if of else ''}"])
     if getattr(node, "device", ""):
         rows.append(["device", node.device])
     together = node.attr["_class"].list.s if "_class" in getattr(node, "attr", {}) else ()

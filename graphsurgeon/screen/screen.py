@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LayoutError, OpenError, PlanError, SelectionError, SurgeryError
 from ..graph.calls import Expanded
 from ..graph.graph import Graph
+from ..graph.packages import refused
 from ..graph.pending import pending
 from ..graph.selection import Selection
 from ..plan.plan import Plan
@@ -163,7 +164,7 @@ class Screen:
     def inferred(self) -> bool:
         """Whether all is there that TensorFlow can tell of the graphs; a file states few shapes."""
         waiting = [pending(subject.snapshot.owner) for subject in (self.destination, self.source)]
-        return not any(one is not None and one.refusal is None for one in waiting)
+        return all(one is None or one.filled or one.hopeless for one in waiting)
 
     def infer(self) -> None:
         """Makes the live graphs of files, for the shapes that are inferred there; callable from any thread."""
@@ -178,8 +179,8 @@ class Screen:
 
     def _refused(self, state: State) -> State:
         """A state that says of a graph which TensorFlow refuses what can be done with it."""
-        refusals = [one.opened.refusal for one in (self.destination, self.source) if one.opened.refusal is not None]
-        return state.saying(f"to look at only: {refusals[0].wrong}", "warn") if refusals else state
+        told = [text for one in (self.destination, self.source) if (text := refused(one.snapshot))]
+        return state.saying(told[0], "warn") if told else state
 
     def _changed(self) -> None:
         if not self._acting:  # a verb that changes the graph is told of once, when it is done

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .families import COLOURS
+from .families import COLOURS, UNKNOWN
 from .scene import Scene, build
 from .text import clean, elide
 from .tree import Tree
@@ -82,6 +82,7 @@ def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
                 fillcolor=ink.fill,
                 color=ink.line,
                 fontcolor=ink.text,
+                **({"style": "rounded,filled,dashed"} if box.family == UNKNOWN else {}),
             )
     for i, inner in enumerate(scene.groups):
         if inner.group == group:

@@ -14,6 +14,9 @@ class Ink(NamedTuple):
     text: str
 
 
+UNKNOWN = "unknown"
+"""The family of ops of types that TensorFlow does not know here, and of folds that hold some: hatched boxes."""
+
 COLOURS: dict[str, Ink] = {
     "conv": Ink("#DCE9F9", "#4E7FB8", "#1B2A3D"),
     "norm": Ink("#E3F1E6", "#5B9A6C", "#1B3323"),
@@ -24,6 +27,7 @@ COLOURS: dict[str, Ink] = {
     "control": Ink("#F7E1E8", "#B56A85", "#3F1A28"),
     "other": Ink("#F5F6F8", "#8A93A0", "#222A35"),
     "scope": Ink("#FFFFFF", "#7C8796", "#1C2430"),
+    "unknown": Ink("#FBF8F2", "#7A5C3A", "#2B2013"),
 }
 """Colours of the light theme, one for each family, in the order of the legend."""
 
@@ -37,6 +41,7 @@ WORDS: dict[str, str] = {
     "control": "control flow",
     "other": "other op",
     "scope": "folded ops",
+    "unknown": "unknown to TensorFlow here",
 }
 """What the legend says of each family."""
 

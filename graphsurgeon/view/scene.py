@@ -13,7 +13,7 @@ from ..errors import LayoutError
 from ..graph.graph import Graph, Ints, shape_text
 from ..words import counted
 from .dtypes import DTYPES
-from .families import family
+from .families import UNKNOWN, family
 from .gist import gist
 from .gradients import put_beside, without_far
 from .helpers import KINDS
@@ -201,6 +201,10 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
         kind, sub, kin = "scope", _block(tree, item), "scope"
     else:
         sub, kin = " · ".join(filter(None, (tree.layers.get(item.name), counted(count, "ops")))), "scope"
+    lost = int(graph.refused_ops[tree.ops_of(item)].sum()) if graph.unknown else 0
+    if lost:
+        kin = UNKNOWN
+        sub += f" · {lost:,} unknown" if count > 1 else ""
     return Box(number, kind, item.name, label, elide(sub), count, kin, group, outputs=outputs)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..words import counted
-from .families import COLOURS, Ink
+from .families import COLOURS, UNKNOWN, Ink
 from .text import FONT, LABEL, LEADING, SUB, clean, elide, measured, width
 
 PLAIN = "#8A93A0"
@@ -238,6 +238,8 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> st
         out.append(_rect(x + k, y + k, w, h, radius, fill=PAPER, stroke=ink.line))
     wide = "1.6" if b["state"] else "1.1"
     out.append(_rect(x, y, w, h, radius, fill=ink.fill, stroke=colour, stroke_width=wide, stroke_dasharray=dash))
+    if b["family"] == UNKNOWN:
+        out.append(_hatched(x, y, w, h))
     if in_region:
         out.append(_rect(x, y, w, h, radius, fill=INPUT, fill_opacity="0.1"))
     hidden = sum(b["hidden"].values())
@@ -262,6 +264,17 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> st
         out.append(_sign(x + 2, y + 2, b["state"]))
     out.append("</g>")
     return "".join(out)
+
+
+def _hatched(x: float, y: float, w: float, h: float, step: float = 7.0, **style: str) -> str:
+    """Draws slanting lines that fill a box, nearly to its edge."""
+    x, y, w, h = x + 1.5, y + 1.5, w - 3, h - 3
+    lines = []
+    for k in range(1, int((w + h) / step) + 1):
+        right, low = min(k * step, w), min(k * step, h)
+        lines.append(f"M{x + right:g},{y + k * step - right:g}L{x + k * step - low:g},{y + low:g}")
+    how = _attributes({"stroke_opacity": "0.4", **style})
+    return f'<path d="{"".join(lines)}" fill="none" stroke="{COLOURS[UNKNOWN].line}"{how}/>'
 
 
 def _bars(bars: Iterable[tuple[str, float]], x: float, y: float, w: float) -> list[str]:
@@ -300,6 +313,8 @@ def _colours(legend: Mapping[str, Any], y: float, most: float) -> tuple[list[str
         top = y + row * 18
         weak = {"opacity": "0.35"} if key in legend.get("faded", ()) else {}
         out.append(_rect(x, top - 9, 10, 10, 3, fill=blend(colour, 0.45), stroke=colour, **weak))
+        if key == UNKNOWN:
+            out.append(_hatched(x, top - 9, 10, 10, 4, **weak))
         out.append(_text(x + 15, top, words, SUB, fill=INK, **weak))
         x += long
         wide = max(wide, x)

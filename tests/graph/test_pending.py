@@ -8,7 +8,7 @@ import pytest
 
 from graphsurgeon.errors import OpenError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.pending import Pending, made, pending
+from graphsurgeon.graph.pending import Pending, filled, made, pending
 from tests.refusal import refuses
 
 
@@ -65,6 +65,26 @@ def test_a_known_refusal_asks_nobody():
     with refuses(OpenError, "no such op"):
         made(graph)
     assert graph.filled == 0
+
+
+def test_a_known_refusal_leaves_room_for_stand_ins():
+    graph = Live()
+    Pending(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
+    for _ in range(2):
+        assert made(graph, whole=False).filled == 1
+        assert filled(graph)
+        with refuses(OpenError, "no such op"):
+            made(graph)
+    assert pending(graph) is not None
+
+
+def test_a_hopeless_graph_has_none():
+    graph = Live()
+    Pending(Graph.of([]), None, refusal=OpenError("open('x.pb')", "it is damaged", "Write it again")).wait_in(graph)
+    assert pending(graph).hopeless
+    with refuses(OpenError, "it is damaged"):
+        made(graph, whole=False)
+    assert not filled(graph)
 
 
 def test_another_failure_is_no_refusal():

@@ -137,3 +137,12 @@ def test_layers_are_asked_for_by_name_path_and_class():
     with refuses(SelectionError, "find('layer:conv1'): the graph has no layers: it was not opened from a Keras model",
                  "Open the keras.Model itself"):  # fmt: skip
         search(G, "layer:conv1")
+
+
+def test_ops_of_unknown_types():
+    graph = Graph.of([("a", "Mine", []), ("b", "Neg", ["a"]), ("c", "Mine", ["b"])], unknown=frozenset({"Mine"}))
+    assert search(graph, "is:unknown") == ["a", "c"]
+    assert search(graph, "-is:Unknown") == ["b"]
+    assert search(graph, "is:unknown c") == ["c"]
+    with refuses(SelectionError, "find('is:known')", "no op is 'known'", "Type is:unknown"):
+        search(graph, "is:known")

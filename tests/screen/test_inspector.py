@@ -183,3 +183,12 @@ def test_a_box_says_which_layer_it_is_or_is_in():
     for op in ("n/d/y", "w"):
         assert layer_rows(graph, layers, op) == ([["of layer", "m/d (Dense)"]], "")
     assert layer_rows(graph, layers, "n/") == layer_rows(graph, layers, "x") == ([], "")
+
+
+def test_ops_of_unknown_types():
+    ops = [("net/x", "Placeholder", []), ("net/tok", "SentencepieceOp", ["net/x"])]
+    tree = Tree(Graph.of(ops, unknown=frozenset({"SentencepieceOp"})))
+    told = "TensorFlow does not know this type here; it is likely of tensorflow_text"
+    assert details_of(tree, "net/tok", facts)["rows"][1] == ["unknown", told]
+    words = "1 op of a type that TensorFlow does not know here, 'SentencepieceOp' (tensorflow_text)"
+    assert ["unknown", words] in details_of(tree, "net/", facts)["rows"]

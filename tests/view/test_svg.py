@@ -119,3 +119,13 @@ def test_no_entry_of_the_legend_leaves_a_narrow_picture():
     said = [e for e in root.iter(f"{NS}text") if (e.text or "").startswith("a family")]
     assert len(said) == 5
     assert max(float(e.get("x")) + width(e.text, SUB) for e in said) <= float(root.get("width"))
+
+
+def test_ops_of_unknown_types_are_hatched_and_folds_count_them():
+    ops = [("net/x", "Placeholder", []), ("net/tok", "Mine", ["net/x"]), ("y", "Neg", ["net/tok"])]
+    graph = Graph.of(ops, unknown=frozenset({"Mine"}))
+    hatched = [picture(graph, unfolded).count('stroke-opacity="0.4"') for unfolded in ((), {"net/"})]
+    assert hatched == [1, 1]
+    assert "2 ops · 1 unknown" in texts(picture(graph))
+    assert "Mine" in texts(picture(graph, {"net/"}))
+    assert picture(Graph.of(ops)).count("stroke-opacity") == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -78,4 +79,8 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
             so_far.faults.append(Fault.of(error))
         done.append(len(so_far.faults))
     refuse_cycles(so_far, done)
-    return outcome(so_far.effect())
+    effect = so_far.effect()
+    unknown = base.unknown.union(*(copied.source.unknown for copied in effect.copies))
+    if unknown != effect.after.unknown:
+        effect = dataclasses.replace(effect, after=dataclasses.replace(effect.after, unknown=unknown))
+    return outcome(effect)

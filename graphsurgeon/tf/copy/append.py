@@ -15,6 +15,7 @@ from ...graph.selection import Selection
 from ...graph.traversal import backward
 from ...graph.variables import UNHELD, VariableInfo
 from ...plan.calls import step_text
+from ...plan.check import unknown_fault
 from ...plan.copied import Copied
 from ...plan.effect import Effect
 from ...plan.fault import Fault
@@ -90,6 +91,9 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
         PlanError: TensorFlow refuses the nodes, or a value cannot be had. The graph is then as it was.
         others: Python fails after the import; `atomic.Held` then puts back what can be.
     """
+    unknown = unknown_fault(effect, "apply(plan)")
+    if unknown is not None:
+        raise unknown.error()
     if graph.finalized:
         raise PlanError("apply(plan)", "the graph is finalized", "Unfinalize it, or copy into another graph")
     with gc_paused(), outside_contexts(graph):

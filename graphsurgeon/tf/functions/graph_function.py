@@ -17,6 +17,7 @@ from ...errors import PlanError, warn
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
 from ...graph.names import free_name, op_name, tensor_name
+from ...graph.packages import refuse_unknown
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
 from ...graph.updates import updates
@@ -316,6 +317,7 @@ def part_of(
         # An input that only an order of running asks for is there before the function starts.
         if port == 0 and base.types[op] in FEED_TYPES:
             mask[op] = False
+    refuse_unknown(base, mask, asked)
     _refuse_live(base, mask, inputs, asked)
     _refuse_assignments(base, mask, variables, asked)
     _refuse_named_gradients(base, mask, asked)

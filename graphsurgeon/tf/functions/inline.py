@@ -14,6 +14,7 @@ from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
 from ...graph.names import free_name, op_name
+from ...graph.packages import refuse_unknown
 from ...graph.selection import select
 from ...plan.plan import Plan
 from ..copy.append import Made
@@ -73,6 +74,7 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
          {'PartitionedCall:0': 'PartitionedCall/Identity:0'})
     """
     names = [op_name(c) for c in calls]
+    refuse_unknown(base, np.ones(base.size, np.bool_), "inlined()")
     work = Inlining(base)
     for name in names:
         number = base.find(name, f"inlined({name!r})")

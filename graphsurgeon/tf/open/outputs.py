@@ -11,7 +11,7 @@ import tensorflow as tf
 from ...errors import OpenError
 from ...graph.graph import Graph, TensorInfo
 from ...graph.live import TFGraph, TFTensor
-from ...graph.pending import made, pending
+from ...graph.pending import filled, made
 from ...graph.variables import VARIABLE_TYPES
 from ..private.graphs import op_definition
 from ..values.variables import dims_of
@@ -23,6 +23,9 @@ _SURE = VARIABLE_TYPES | {"Placeholder", "PlaceholderV2", "PlaceholderWithDefaul
 _SCALARS = 24
 #: So many outputs are listed.
 _MOST = 1_000_000
+
+#: The dtype of what an op of an unknown type gives to others of such types, or to nobody.
+UNKNOWN = "unknown"
 
 Shape = tuple[int | None, ...] | None
 _Infos = Sequence[TensorInfo]
@@ -51,14 +54,14 @@ def tensor_info(tensor: TFTensor) -> TensorInfo:
 
 
 class Stated:
-    """Tells the same of a graph that lies in a file; None for an op type that nobody knows.
+    """Tells the same of a graph that lies in a file; None for an op type that nobody knows, and that no op reads.
 
     What the file does not state is asked of the live graph, which is made for it; where TensorFlow refuses the graph,
-    it stays unknown.
+    it stays unknown. What an op of an unknown type gives has the dtypes that its readers ask for.
 
     Args:
         owner: the live graph, which may be pending.
-        nodes: the NodeDefs, by number.
+        graph: the ops and edges; its nodes are those of the file.
         functions: the FunctionDefs of the file, by name.
         producer: the version of TensorFlow's graphs that the file is written in.
         said: op name -> shapes that the file notes beside the op.
@@ -71,14 +74,15 @@ class Stated:
     def __init__(
         self,
         owner: Any,
-        nodes: Sequence[Any],
+        graph: Graph,
         functions: Mapping[str, Any],
         producer: int,
         said: Mapping[str, list[Shape]],
     ) -> None:
         self.settled: Graph | None = None
         self._live: TFGraph | None = owner if hasattr(owner, "get_operations") else None
-        self._nodes, self._functions, self._producer, self.said = nodes, functions, producer, said
+        self._graph, self._nodes = graph, graph.nodes
+        self._functions, self._producer, self.said = functions, producer, said
         self._signatures: dict[str, Any] = {}
         self._inferred: Inferred | None = None
 
@@ -87,24 +91,43 @@ class Stated:
         stated = self.stated(number)
         if self._inferred is None and stated and self._live is not None and self._nodes[number].op not in _SURE:
             with suppress(OpenError):
-                made(self._live)
+                made(self._live, whole=False)
                 return self.stated(number)
         return stated
 
     def stated(self, number: int) -> _Infos | None:
         """Returns dtypes, and shapes as far as they are known without asking TensorFlow for anything."""
-        if self._inferred is None and self._live is not None and pending(self._live) is None:
+        if self._inferred is None and self._live is not None and filled(self._live):
             self._inferred = Inferred(self._live)
-        return self._read(number) if self._inferred is None else self._inferred(number)
+        if self._inferred is None or self._signature(self._nodes[number]) is None:
+            return self._read(number)
+        return self._inferred(number)
 
-    def _read(self, number: int) -> _Infos | None:
-        node = self._nodes[number]
+    def _signature(self, node: Any) -> Any:
         if node.op not in self._signatures:
             function = self._functions.get(node.op)
             self._signatures[node.op] = op_definition(node.op) if function is None else function.signature
-        signature = self._signatures[node.op]
+        return self._signatures[node.op]
+
+    def _asked(self, number: int) -> _Infos | None:
+        """What readers ask of the outputs of an op of an unknown type, up to the last one that is read."""
+        asked: dict[int, str] = {}
+        for reader in self._graph.consumers.row(number).tolist():
+            node = self._nodes[reader]
+            signature = self._signature(node)
+            args = signature.input_arg if signature is not None else ()
+            dtypes = [name for arg in args for name in _dtypes(arg, node, signature)]
+            for at, (op, port) in enumerate(self._graph.data.ends(reader)):
+                if op == number:
+                    asked.setdefault(port, UNKNOWN)
+                    asked[port] = dtypes[at] if at < len(dtypes) and asked[port] == UNKNOWN else asked[port]
+        return [TensorInfo(asked.get(port, UNKNOWN), None) for port in range(max(asked) + 1)] if asked else None
+
+    def _read(self, number: int) -> _Infos | None:
+        node = self._nodes[number]
+        signature = self._signature(node)
         if signature is None:
-            return None
+            return self._asked(number)
         if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
             return None  # no op has so many: the file is damaged
         dtypes = [name for arg in signature.output_arg for name in _dtypes(arg, node, signature)]

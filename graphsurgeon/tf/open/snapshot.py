@@ -50,7 +50,7 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
 
 
 def settled(graph: Graph) -> Graph:
-    """Returns a snapshot as the live graph gives it, which is made for it; the same where TensorFlow refuses that.
+    """Returns a snapshot as the live graph gives it, which is made for it; the same where TensorFlow refuses all of it.
 
     A snapshot that was read from a file has the same ops under the same numbers, but their attributes and shapes only
     as far as the file states them.
@@ -60,10 +60,16 @@ def settled(graph: Graph) -> Graph:
         return graph
     if told.settled is None:
         try:
-            live = made(graph.owner)
+            live = made(graph.owner, whole=False)
         except OpenError:
             return graph
-        told.settled = _read(live, live.get_operations()[: graph.size], graph.title)
+        found = _read(live, live.get_operations()[: graph.size], graph.title)
+        lost = np.flatnonzero(graph.refused_ops).tolist()
+        if lost:  # there, the live graph has stand-ins
+            nodes_of = {**dict(enumerate(found.nodes)), **{i: graph.nodes[i] for i in lost}}
+            own = list(nodes_of.values())
+            found = replace(found, types=graph.types, nodes=own, outputs_of=told, unknown=graph.unknown)
+        told.settled = found
     return told.settled
 
 

@@ -16,6 +16,7 @@ from ...errors import OpenError, did_you_mean, nearest
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
 from ...graph.opened import Opened
+from ...graph.packages import WITHOUT, packages_of, unknown_counts
 from ...graph.pending import Pending, made
 from ...graph.provenance import COLLECTION
 from ...graph.signatures import Serving, Signature
@@ -25,7 +26,7 @@ from ..functions.layer_calls import layers_of, origin_of
 from ..functions.library import adopt
 from ..functions.lift import arguments_of, lift
 from ..functions.traces import Trace, is_traceable, trace
-from ..private.graphs import collection_reader, known_op
+from ..private.graphs import collection_reader
 from ..run.errors import told
 from ..values.checkpoints import Checkpoint
 from ..values.stored import CheckpointValues, KeyedValues, Values, asset_files
@@ -36,6 +37,7 @@ from .keras_files import described, is_keras_file, keras_model
 from .outputs import with_shapes
 from .saved_layers import saved_layers
 from .signature import served, signature_tensors, signatures
+from .stand_ins import with_stand_ins
 from .written import written
 
 tf1 = tf.compat.v1
@@ -288,26 +290,26 @@ def _read(graph_def: Any, asked: str, meta: Any = None) -> Graph:
     """Reads the graph of a file; its live graph, which is the owner, is filled when it is first needed."""
     refuse_names(graph_def.node, asked)
     graph = tf.Graph()
-    refusal = _unknown(graph_def, asked) or deadly(graph_def, asked)
+    danger = deadly(graph_def, asked)
     try:
         read = written(graph_def, meta, asked=asked, owner=graph)
     except (OpenError, OverflowError) as error:
-        raise (refusal or error) from error
+        raise (danger or error) from error
 
     def fill(graph: TFGraph) -> None:
         try:
-            _import(graph, with_shapes(graph_def, read), asked)
+            _import(graph, with_stand_ins(with_shapes(graph_def, read), read), asked)
             _fill_collections(graph, meta, asked)
         except OpenError:
             raise
         except BaseException:  # an interrupt, as by Ctrl+C
             if graph.get_operations():
-                waiting.refusal = OpenError(asked, "making its live graph was stopped halfway", "Open it again")
+                waiting.spoil(OpenError(asked, "making its live graph was stopped halfway", "Open it again"))
             raise
 
     noted = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if noted else ()
-    waiting = Pending(read, fill, records, refusal)
+    waiting = Pending(read, None if danger else fill, records, danger or _unknown(read, asked))
     waiting.wait_in(graph)
     if meta is not None:
         read.state  # noqa: B018  a damaged collection shows here
@@ -377,23 +379,27 @@ def _fill_collections(graph: Any, meta: Any, asked: str) -> None:
                 _fill_collection(graph, name, collection, made)
 
 
-def _unknown(graph_def: Any, asked: str) -> OpenError | None:
+def _unknown(read: Graph, asked: str) -> OpenError | None:
     """Returns what to say of ops of types that this TensorFlow does not know; None where there are none."""
-    own = {f.signature.name for f in graph_def.library.function}
-    kinds: dict[str, str] = {}
-    for node in graph_def.node:
-        kinds.setdefault(node.op, node.name)
-    unknown = [kind for kind in kinds if kind not in own and not known_op(kind)]
-    if not unknown:
+    if not read.refused_ops.any():
         return None
-    shown = few([f"op type {kind!r} (op {kinds[kind]!r})" for kind in unknown], 4)
-    close = nearest(unknown[0], [n for n in dir(tf.raw_ops) if n[0].isupper()])
+    kinds = {kind: n for kind, n in unknown_counts(read).items() if n} or unknown_counts(read)
+    shown = few([f"op type {kind!r} ({_first(read, kind, n)})" for kind, n in kinds.items()], 4)
+    close = nearest(next(iter(kinds)), [n for n in dir(tf.raw_ops) if n[0].isupper()])
     hint = f"TensorFlow has {' and '.join(map(repr, close))}. " if close else ""
-    return OpenError(
-        asked,
-        f"this TensorFlow ({tf.__version__}) does not know {shown}",
-        f"{hint}If it is a custom op, load it first with tf.load_op_library(...)",
-    )
+    packages = packages_of(kinds)
+    way = "If it is a custom op, load it first with tf.load_op_library(...)"
+    if packages:
+        way = f"Most likely of {few(packages)}: import it before you open the graph"
+    return OpenError(asked, f"this TensorFlow ({tf.__version__}) does not know {shown}", f"{hint}{way}; {WITHOUT}")
+
+
+def _first(read: Graph, kind: str, count: int) -> str:
+    """The ops of a type, for messages: the only one, or how many, and the first."""
+    if not count:
+        return "in a function"
+    first = read.names[list(read.types).index(kind)]
+    return f"op {first!r}" if count == 1 else f"{counted(count, 'ops')}, {first!r} first"
 
 
 def _fill_collection(graph: TFGraph, name: str, collection: Any, made: dict[bytes, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from ...graph.provenance import COLLECTION
 from ...graph.rewired import MERGING, TURNING
 from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo, variable_read_by
 from ..copy.resources import HOLDERS, fills
-from ..private.graphs import collection_reader, op_definition
+from ..private.graphs import collection_reader, known_op, op_definition
 from ..values.variables import ASSIGNING
 from .outputs import Stated, dtype_name, stated_dims
 
@@ -53,8 +53,16 @@ def written(graph_def: Any, meta: Any = None, title: str = "graph", asked: str =
             nodes = [nodes[i] for i in order]
             graph = _read(nodes, asked, about)
     functions = {f.signature.name: f for f in graph_def.library.function}
-    graph = replace(graph, outputs_of=Stated(about["owner"], nodes, functions, graph_def.versions.producer, said))
-    return replace(graph, state_of=_State(graph, nodes, functions, meta, asked), functions_of=lambda: functions)
+    graph = replace(graph, outputs_of=Stated(about["owner"], graph, functions, graph_def.versions.producer, said))
+    unknown = unknown_types([graph.types, *((node.op for node in f.node_def) for f in functions.values())], functions)
+    state_of = _State(graph, nodes, functions, meta, asked)
+    return replace(graph, state_of=state_of, functions_of=lambda: functions, unknown=unknown)
+
+
+def unknown_types(types: Iterable[Iterable[str]], functions: Container[str]) -> frozenset[str]:
+    """Returns the op types that TensorFlow does not know here; a function's name may stand for an op type, too."""
+    kinds = set[str]().union(*types)
+    return frozenset(kind for kind in kinds if kind not in functions and not known_op(kind))
 
 
 def _normalized(nodes: Iterable[Any]) -> dict[str, Any]:

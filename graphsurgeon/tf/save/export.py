@@ -13,6 +13,7 @@ from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFTensor, TFVariable
 from ...graph.names import free_name, tensor_name
+from ...graph.packages import refuse_unknown
 from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward
 from ...graph.variables import VariableInfo
@@ -105,6 +106,7 @@ def exported(
     else:
         gone = base.mask([base.index[name] for name in orphans if name in base.index])
         block = Selection(base, ~gone, Query("select"))
+    refuse_unknown(base, block.mask, asked)
     plan = Plan(Graph.of([], owner=object())).copy(
         block,
         to="",

@@ -246,12 +246,15 @@ def test_an_unknown_op_type():
         gs.open(proto).op("x")
     for node in proto.node:
         node.op = "Zz" + node.op
-    with refuses(OpenError, "does not know op type 'ZzPlaceholder' (op 'x')"):
+    with refuses(OpenError, "does not know op type 'ZzPlaceholder' (2 ops, 'x' first)"):
         gs.open(proto).op("x")
 
 
-class TestToLookAtOnly:
-    """A graph that TensorFlow refuses is read from its file: what looks works, what runs says why it does not."""
+HOLDS = "would hold 1 op of a type that TensorFlow does not know here, 'Sqare': 'y' of odd.pb"
+
+
+class TestWithAnUnknownOp:
+    """A graph with an op that TensorFlow does not know: what looks works, what would hold the op says why not."""
 
     @pytest.fixture
     def ed(self, tmp_path):
@@ -263,8 +266,12 @@ class TestToLookAtOnly:
 
     def test_it_says_so(self, ed):
         assert str(ed).startswith("odd.pb: 5 ops")
-        assert "this graph can only be looked at: this TensorFlow" in str(ed)
-        assert "'Sqare' (op 'y')" in ed.screen.state.status.text
+        told = (
+            "1 op of a type that TensorFlow does not know here, 'Sqare': what needs none of them can be run and saved"
+        )
+        assert f"warning: {told}" in str(ed)
+        assert "unknown  Sqare  1 op" in str(ed)
+        assert ed.screen.state.status.text == told
 
     def test_it_is_looked_at(self, ed):
         assert ed.find("op:Sqare") == ["y"]
@@ -274,30 +281,42 @@ class TestToLookAtOnly:
         assert "Sqare" in ed.to_svg()
         assert ed.value("z/y") == 1.0
         assert str(gs.diff(ed, gs.open(tiny()))).count("\n")
-        assert ed.screen.details("y")["rows"][0] == ["type", "Sqare"]
+        assert ed.screen.details("y")["rows"][:2] == [
+            ["type", "Sqare"],
+            ["unknown", "TensorFlow does not know this type here"],
+        ]
+        assert ed.find("is:unknown") == ["y"]
         assert ed.to_code().count("gs.open(") == 1
 
-    @pytest.mark.parametrize(
-        "what", ["op('x')", "session()", "save('x.pb')", "inlined()", "graph_def()", "untrained()"]
-    )
-    def test_what_needs_tensorflow_says_why_not(self, ed, what, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        with refuses(OpenError, "odd.pb", "does not know op type 'Sqare'", "tf.load_op_library"):
+    @pytest.mark.parametrize("what", ["op('x')", "session()", "graph", "graph_def()"])
+    def test_what_gives_the_whole_says_why_not(self, ed, what):
+        with refuses(
+            OpenError, "odd.pb", "does not know op type 'Sqare' (op 'y')", "tf.load_op_library", "leave them out"
+        ):
             eval(f"ed.{what}")
 
-    def test_no_plan_with_it_passes_the_check(self, ed):
+    @pytest.mark.parametrize(
+        "what", ["save('x.pb')", "save('x.pb', outputs='z:0')", "inlined()", "function('x:0', 'z:0')"]
+    )
+    def test_what_would_hold_it_says_why_not(self, ed, what, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with refuses(gs.PlanError, what[:4], HOLDS, "leave them out: ed.save(path, inputs=..., outputs=...)"):
+            eval(f"ed.{what}")
+        assert not list(tmp_path.glob("x.pb*"))
+
+    def test_no_plan_whose_result_holds_it_passes_the_check(self, ed):
         there = gs.open(tf.Graph())
-        for plan in (ed.plan().copy(ed.select(), to="twice"), there.plan().copy(ed.select(), to="copy")):
+        for plan in (ed.plan().copy(ed.select(name=["x"]), to="twice"), there.plan().copy(ed.select(), to="copy")):
             (fault,) = plan.check()
-            reads(fault, "odd.pb", "does not know op type 'Sqare'", "tf.load_op_library")
-        with refuses(gs.PlanError, "odd.pb", "does not know op type 'Sqare'"):
+            reads(fault, HOLDS, "leave them out")
+        with refuses(gs.PlanError, HOLDS):
             there.apply(plan)
         assert len(there) == 0
 
-    def test_nothing_is_made_of_it(self, ed):
+    def test_nothing_whole_is_made_of_it(self, ed):
         with refuses(OpenError, "odd.pb", "does not know op type 'Sqare'"):
             gs.duplicate(ed.select())
-        with refuses(gs.PlanError, "odd.pb", "does not know op type 'Sqare'"):
+        with refuses(gs.PlanError, HOLDS):
             gs.connect({"a": ed}, {})
 
     def test_calls_of_it_unfold(self):

@@ -139,13 +139,16 @@ def test_what_tensorflow_refuses_is_read(corpus, id):
         read.outputs(i)
 
 
-def test_an_op_type_that_nobody_knows_has_outputs_that_nobody_knows():
+def test_of_an_op_type_that_nobody_knows_the_readers_tell():
     graph_def = tf1.GraphDef()
     graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = tf.float32.as_datatype_enum
     graph_def.node.add(name="odd", op="OpOfAnotherLibrary", input=["x"])
     graph_def.node.add(name="y", op="Neg", input=["odd:3"]).attr["T"].type = tf.float32.as_datatype_enum
     read = written(graph_def)
-    assert read.outputs(1) is None
+    assert read.unknown == {"OpOfAnotherLibrary"}
+    # what its readers ask for is all that can be known; nobody says how many outputs it has
+    assert [str(info) for info in read.outputs(1)] == ["unknown unknown shape"] * 3 + ["float32 unknown shape"]
+    assert read.tensor("odd:7") == (1, 7)
     assert read.input_names(2) == ["odd:3"]
     assert [t.dtype for t in read.outputs(2)] == ["float32"]
 

@@ -102,7 +102,7 @@ export class Search {
       this.#note,
       wrong ||
         (!hits.length
-          ? "Nothing found. Try net/*, /regex/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, layer:, -word"
+          ? "Nothing found. Try net/*, /regex/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, layer:, is:unknown, -word"
           : total > hits.length
             ? `${hits.length} of ${figure(total)}: type more to narrow it down.`
             : ""),

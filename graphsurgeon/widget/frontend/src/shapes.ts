@@ -15,6 +15,7 @@ export function drawBox(g: SVGGElement, b: Box): void {
   for (let i = folded; i > 0; i--) parts.push(s("rect", { class: "gs-sheet", x: 3 * i, y: 3 * i, width: b.w, height: b.h, rx: round }));
   parts.push(s("rect", { class: "gs-ring", x: -5, y: -5, width: b.w + 10, height: b.h + 10, rx: round + 5 }));
   parts.push(s("rect", { class: "gs-body", width: b.w, height: b.h, rx: round }));
+  if (b.family === "unknown") parts.push(s("path", { class: "gs-hatch", d: hatch(b.w, b.h) }));
   if (b.state === "conflict")
     parts.push(s("rect", { class: "gs-second", x: 3, y: 3, width: b.w - 6, height: b.h - 6, rx: Math.max(2, round - 3) }));
   const middle = b.h / 2,
@@ -45,6 +46,18 @@ export function drawBox(g: SVGGElement, b: Box): void {
   }
   if (b.state) parts.push(badge(b.w, 0, b.state));
   g.replaceChildren(...parts);
+}
+
+/** Slanting lines that fill a box; as view/svg.py draws them. */
+function hatch(w: number, h: number, step = 7, off = 1.5): string {
+  const [right, low] = [w - 2 * off, h - 2 * off];
+  let d = "";
+  for (let t = step; t <= right + low; t += step) {
+    const x = Math.min(t, right),
+      y = Math.min(t, low);
+    d += `M${off + x},${off + t - x}L${off + t - y},${off + y}`;
+  }
+  return d;
 }
 
 /** A colour as "#rrggbb", or grey where it is anything else. */

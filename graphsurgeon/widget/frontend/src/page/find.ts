@@ -43,6 +43,7 @@ function testOf(word: string, graph: PageGraph, outputs: Map<number, string[]>, 
   const typeOf = (row: number) => graph.row(row)[4].split(" \u00b7 ")[0]!;
   if (at > 0 && value) {
     const fits = glob(value);
+    if (key === "is") return row => graph.row(row)[6] === "unknown" && graph.row(row)[1] === "op";
     if (key === "op" || key === "type") return row => isOp(row) && fits(typeOf(row));
     if (key === "dtype") return row => (outputs.get(row) ?? []).some(text => fits(text.split(" ")[0]!.replace(/_ref$/, "")));
     if (key === "shape") return row => (outputs.get(row) ?? []).some(text => shape(value, text));

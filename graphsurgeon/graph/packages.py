@@ -1,0 +1,133 @@
+"""Packages: which library an op type is from, where its name says so, and how messages tell of unknown op types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+import numpy as np
+
+from ..errors import PlanError
+from ..words import counted, few
+from .graph import Graph, Mask
+from .pending import pending
+
+#: Package -> what the names of its op types are like; only where no other library has such names.
+_PACKAGES = {
+    package: re.compile(pattern)
+    for package, pattern in (
+        (
+            "tensorflow_text",
+            r"TFText|Wordpiece(Tokenize|Detokenize)|FastWordpiece|Sentencepiece|FastSentencepiece|CaseFoldUTF8|"
+            r"NormalizeUTF8|UnicodeScriptTokenize|WhitespaceTokenize|RegexSplitWithOffsets|SplitMergeTokenize|"
+            r"FastBertNormalize|SentenceFragments|ConstrainedSequence|RougeL|TokenizerFromLogits",
+        ),
+        ("tensorflow_addons", "Addons>"),
+        ("tensorflow_io", "IO>"),
+        ("tensorflow_decision_forests", "SimpleML"),
+        ("tensorflow_quantum", "Tfq[A-Z]"),
+        ("horovod", "Horovod"),
+        ("nvidia-dali-tf-plugin", "Dali$|DALI|DaliDataset"),
+        ("tensorflow-neuron", "NeuronOp"),
+        ("a TensorFlow built with TensorRT", "TRTEngineOp|(Create|Initialize|Get|Serialize)TRT"),
+        ("tf.contrib of TensorFlow 1", "TreeVariable|FertileStats|TreePredictionsV|DecisionTreeResource"),
+    )
+}
+
+#: How a message tells people to go on without such ops.
+WITHOUT = (
+    "or leave them out: ed.save(path, inputs=..., outputs=...), ed.function(inputs, outputs), or "
+    "gs.open(tf.Graph()).plan().copy(ed.select(inputs=..., outputs=...)), between tensors that need none of them"
+)
+
+
+def package_of(kind: str) -> str:
+    """Returns the package that an op type is most likely from; empty where its name does not say.
+
+    Example:
+        >>> package_of("SentencepieceTokenizeOp"), package_of("Addons>EmbeddingBag"), package_of("MyOp")
+        ('tensorflow_text', 'tensorflow_addons', '')
+    """
+    return next((package for package, pattern in _PACKAGES.items() if pattern.match(kind)), "")
+
+
+def packages_of(kinds: Collection[str]) -> list[str]:
+    """Returns the packages that op types are likely from, each once."""
+    return [package for package in dict.fromkeys(map(package_of, kinds)) if package]
+
+
+def unknown_counts(graph: Graph, among: Mask | None = None) -> dict[str, int]:
+    """Returns the op types that TensorFlow does not know here, the most frequent first, each with its ops.
+
+    What is only in functions counts for nothing here, and comes last.
+
+    Args:
+        graph: the snapshot.
+        among: the ops that count; default: all, and those in functions.
+
+    Example:
+        >>> unknown_counts(Graph.of([("a", "MyOp", []), ("b", "Neg", ["a"])], unknown=frozenset({"MyOp", "Inner"})))
+        {'MyOp': 1, 'Inner': 0}
+    """
+    kinds, _, number = graph.kinds
+    counts = np.bincount(number if among is None else number[among], minlength=len(kinds))
+    there = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] and kinds[k] in graph.unknown]
+    found = {kinds[k]: int(counts[k]) for k in there}
+    return found | dict.fromkeys(sorted(graph.unknown.difference(found)), 0) if among is None else found
+
+
+def unknown_rows(graph: Graph) -> list[str]:
+    """Returns for each of these op types a line: its ops, and the package that it is likely from."""
+    return [
+        f"{kind}  {counted(n, 'ops') if n else 'in functions'}{f', likely of {of}' if (of := package_of(kind)) else ''}"
+        for kind, n in unknown_counts(graph).items()
+    ]
+
+
+def unknown_words(graph: Graph, among: Mask | None = None) -> str:
+    """Returns how many ops are of unknown types, and which; empty where none is; arguments as of `unknown_counts`.
+
+    Example:
+        >>> unknown_words(Graph.of([("a", "Addons>Parse", [])], unknown=frozenset({"Addons>Parse"})))
+        "1 op of a type that TensorFlow does not know here, 'Addons>Parse' (tensorflow_addons)"
+    """
+    found = unknown_counts(graph, among)
+    calls = not any(found.values()) and bool((graph.refused_ops if among is None else graph.refused_ops & among).any())
+    found = found or (unknown_counts(graph) if calls else {})
+    if not found:
+        return ""
+    count = "calls of functions with ops" if calls else counted(sum(found.values()), "ops")
+    kinds = few([f"{kind!r}{f' ({of})' if (of := package_of(kind)) else ''}" for kind in found])
+    return f"{count} of {'types' if len(found) > 1 else 'a type'} that TensorFlow does not know here, {kinds}"
+
+
+def refused(graph: Graph) -> str:
+    """Returns why TensorFlow refuses a graph, and what can be done with it all the same; empty where it does not."""
+    waiting = pending(graph.owner)
+    if waiting is None or waiting.refusal is None:
+        return ""
+    if waiting.hopeless:
+        return f"to look at only: {waiting.refusal.wrong}"
+    return f"{unknown_words(graph)}: what needs none of them can be run and saved"
+
+
+def refuse_unknown(graph: Graph, among: Mask, asked: str) -> None:
+    """Refuses what would hold ops that TensorFlow does not know here.
+
+    Args:
+        graph: the snapshot.
+        among: the ops that it would hold.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: one of them is such an op, or calls a function with such an op in it.
+    """
+    lost = np.flatnonzero(graph.refused_ops & among).tolist() if graph.unknown else []
+    if not lost:
+        return
+    words = unknown_words(graph, among)
+    packages = packages_of(unknown_counts(graph, among) or unknown_counts(graph))
+    load = f"Import {few(packages)} and open the graph again" if packages else "Load the library that has them first"
+    ops = few([repr(graph.names[i]) for i in lost])
+    wrong = f"the result would hold {words}: {ops} of {graph.title}"
+    raise PlanError(asked, wrong, f"{load}, {WITHOUT}")

@@ -1,0 +1,53 @@
+"""Stand-ins: what a live graph has in the place of ops that TensorFlow does not know here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...graph.graph import Graph, TensorInfo
+
+#: It takes and gives tensors of any dtypes, and ends a run with its token where it is run.
+_TYPE = "PyFunc"
+
+
+def with_stand_ins(graph_def: Any, read: Graph) -> Any:
+    """Returns a GraphDef with stand-ins for the ops that TensorFlow refuses; the same where there are none.
+
+    A stand-in has the name, the inputs and the outputs of the op, as far as anybody reads these. Nobody runs it, and
+    nothing writes it: a plan, a function or a file that would hold it is refused.
+
+    Args:
+        graph_def: what is to be imported.
+        read: its snapshot.
+    """
+    lost = {read.names[i]: i for i in np.flatnonzero(read.refused_ops).tolist()}
+    if not lost:
+        return graph_def
+    whole = type(graph_def)(versions=graph_def.versions, library=graph_def.library)
+    for node in graph_def.node:
+        new = whole.node.add()
+        if node.name not in lost:
+            new.CopyFrom(node)
+            continue
+        op = lost[node.name]
+        new.name, new.op, new.device = node.name, _TYPE, node.device
+        new.input.extend(node.input)
+        if "_class" in node.attr:
+            new.attr["_class"].CopyFrom(node.attr["_class"])
+        makers = [(read.stated(maker), port) for maker, port in read.data.ends(op)]
+        reads = [infos[port] if infos is not None and port < len(infos) else None for infos, port in makers]
+        new.attr["Tin"].list.type.extend(map(_number, reads))
+        new.attr["Tout"].list.type.extend(map(_number, read.stated(op) or ()))
+        new.attr["token"].s = f"op {node.name!r} of type {node.op!r}, which TensorFlow does not know here".encode()
+    return whole
+
+
+def _number(info: TensorInfo | None) -> int:
+    """The number of a dtype; of one that nobody knows, any."""
+    try:
+        return int(tf.as_dtype("float32" if info is None else info.dtype.removesuffix("_ref")).as_datatype_enum)
+    except TypeError:
+        return int(tf.float32.as_datatype_enum)
