@@ -88,6 +88,11 @@ class Unfolded:
         self.graph, self.calls, self.scopes, self.results, self.expand = graph, calls, scopes, results, expand
         self.settled: Graph | None = None
 
+    @property
+    def outer(self) -> list[str]:
+        """Names of those calls that are ops of the graph itself."""
+        return [call for call in self.calls if call in self.graph.index]
+
     def outside(self, tensor: str) -> str:
         """Returns the tensor of the graph itself that a tensor is; empty for one that is only inside of a call."""
         return tensor if tensor.partition(":")[0] in self.graph.index else self.results.get(tensor, "")

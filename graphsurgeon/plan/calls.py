@@ -24,7 +24,7 @@ def step_text(step: Step) -> str:
         case steps.CopyStep():
             place = f"{step.to}/" if step.to else "the top"
             graph, ops = step.selection.graph, counted(len(step.selection), "ops")
-            inside = f" inside {few(list(graph.unfolded.calls))}, which stays as it is," if graph.unfolded else ""
+            inside = f" inside {few(graph.unfolded.outer)}, left as it is," if graph.unfolded else ""
             return f"copy {ops}{inside} of {graph.title} to {place}"
         case steps.ConnectStep():
             return f"connect {step.tensor} to input {step.input} of {step.to}"

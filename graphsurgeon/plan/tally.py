@@ -37,6 +37,19 @@ class Link(NamedTuple):
     at: int | None = None
     was: Tensor = (-1, 0)
 
+    def renumbered(self, names: Sequence[str], bench: Workbench) -> Link | None:
+        """Returns the edge where ops have other numbers, None where one of its ops is gone.
+
+        Args:
+            names: what the ops were called under the old numbers.
+            bench: the graph with the new ones.
+        """
+        old = [self.op, self.source] if self.at is None else [self.op, self.source, self.was[0]]
+        now = [bench.index.get(names[op], -1) for op in old]
+        if -1 in now:
+            return None
+        return self._replace(op=now[0], source=now[1], was=self.was if self.at is None else (now[2], self.was[1]))
+
     def stands(self, bench: Workbench) -> bool:
         """Returns whether the edge is still there."""
         waits = self.at is None and self.source in bench.waits(self.op)
@@ -109,7 +122,9 @@ class Tally:
     def add(self, delta: Delta) -> None:
         """Adds what a step does."""
         if delta.instead is not None:
+            names = self.bench.names
             self._begin(delta.instead)
+            self.links = [link for old in self.links if (link := old.renumbered(names, self.bench)) is not None]
         self.faults += delta.faults
         self.warnings += delta.warnings
         for copied in delta.copies:

@@ -29,7 +29,7 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
     said = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
     inside = stage.holding(state, "source", selected)[0].graph.unfolded
     if inside is not None:
-        said += f", inside {few(inside.calls)}: an edit inlines it, a copy leaves it as it is"
+        said += f", inside {few(inside.outer)}: an edit inlines it, a copy leaves it as it is"
     return state.seen(selected=selected).saying(said)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import IMPORTS, answered, box, fit, said, shot
+from tests.browser.hands import IMPORTS, answered, apply, box, fit, said, shot
 from tests.lab import open_notebook
 
 
@@ -45,4 +45,50 @@ def test_calls_unfold_in_place_to_the_layers_in_them(page: Any, lab: Any, corpus
     box(page, f"{outer}_1/").focus()
     page.keyboard.press("Enter")
     box(page, f"{outer}_1").wait_for()
+    notebook.close()
+
+
+def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any, lab: Any, corpus: Any) -> None:
+    path = str(corpus.path("mlperf_tiny_kws"))
+    notebook = open_notebook(page, lab, [f"{IMPORTS}\ned = gs.open({path!r}, raw=True)\ned"])
+    outer = "StatefulPartitionedCall"
+    inner = f"{outer}/{outer}"
+    for call in (outer, inner):
+        box(page, call).dblclick()
+        box(page, call).wait_for(state="detached")
+        fit(page)
+    model = box(page, f"{inner}/functional_1/")
+    model.wait_for()
+    model.dblclick()
+    first, last = f"{inner}/functional_1/conv2d/", f"{inner}/functional_1/activation/Relu"
+    box(page, first).wait_for()
+    fit(page)
+    shot(page, "inside-1-unfolded")
+
+    # two layers are selected with the mouse, and their boundary marked
+    box(page, first).click()
+    answered(page)
+    said(page, "an edit inlines it, a copy leaves it as it is")
+    box(page, last).click(modifiers=["Control"])
+    answered(page)
+    shot(page, "inside-2-selected")
+    page.keyboard.press("Shift+B")
+    said(page, "Boundary:")
+    answered(page)
+    shot(page, "inside-3-boundary")
+    assert notebook.ask("ed.screen.region is not None and len(ed.screen.region) > 3")
+
+    # a copy: the call stays as it is
+    page.keyboard.press("c")
+    page.wait_for_selector(".gs-pane-destination [data-name^='copy/']")
+    answered(page)
+    fit(page)
+    shot(page, "inside-4-preview")
+    assert "left as it is" in notebook.ask("ed.draft.preview().__str__()")
+    apply(page)
+    answered(page)
+    shot(page, "inside-5-applied")
+    page.keyboard.press("Control+z")
+    said(page, "undone: ")
+    answered(page)
     notebook.close()

@@ -75,7 +75,7 @@ def test_a_copy_of_what_is_inside_leaves_the_call_as_it_is(session):
     block = ed.select(inputs="x:0", outputs=f"{CALL}/scaled:0")
     plan = ed.plan().copy(block, to="c", unmapped="keep", values=ed)
     assert plan.check() == ()
-    assert f"inside {CALL}, which stays as it is" in str(plan)
+    assert f"inside {CALL}, left as it is" in str(plan)
     assert plan.mode == "append"
     again = {"session": session}
     exec(plan.to_code(), again)
@@ -179,7 +179,7 @@ def test_by_hand_what_is_inside_is_marked_copied_and_taken_back(session):
     screen.copy("c")
     plan = screen.traits()["plan"]
     assert plan["ready"], plan["faults"]
-    assert "which stays as it is" in plan["steps"][0]["text"]
+    assert "left as it is" in plan["steps"][0]["text"]
     screen.apply()
     assert ed.session().run(f"c/{LOW}:0", {"c/x:0": X}).tolist() == [-1.0, -4.0]
     assert CALL in ed.snapshot.index
@@ -191,6 +191,11 @@ def test_by_hand_what_is_inside_is_marked_copied_and_taken_back(session):
 DONE = {
     "insert": (lambda s: s.insert("Abs", f"{LOW}:0"), [10.0, 80.0]),
     "bypass": (lambda s: s.bypass(LOW), [10.0, 80.0]),
+    "remove": (lambda s: s.remove([LOW], stitch=True), [10.0, 80.0]),
+    "remove several": (
+        lambda s: (s.remove([LOW], stitch=True), s.remove([f"{INNER}/squared"], stitch=True)),
+        [10.0, 40.0],
+    ),
     "reroute": (lambda s: s.reroute(f"{LOW}:0", "x:0"), [10.0, 40.0]),
     "connect": (lambda s: s.connect("x:0", SCALED, 0), [10.0, 40.0]),
     "inline by its frame": (lambda s: s.inline([f"{CALL}/"]), [-10.0, -80.0]),

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...graph.boundary import Tensor
-from ...graph.graph import Graph
-from ...graph.names import free_name
+from ...graph.graph import Graph, Ints
+from ...graph.names import free_name, op_name
+from ...graph.rewired import cut_out
 from ...graph.selection import listed
 from ..backend import Piece, Site
-from ..copied import Connection
+from ..copied import Connection, Copied, now_read
 from ..delta import Delta
+from ..effect import Effect
 from ..steps import CopyStep
 from ..tally import Tally
 from .copy import copied_by
@@ -99,3 +101,47 @@ def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False, below
     name = free_name(wish, taken, as_tensorflow=True)
     given.add(name.lower())
     return name
+
+
+def taken_out(
+    effect: Effect, ops: Sequence[int], instead: Mapping[str, str], was: Mapping[tuple[str, int], str]
+) -> Effect:
+    """Takes ops of grafts out of a plan, which nothing reads any more: nothing of them is ever made.
+
+    Args:
+        effect: what to take them out of.
+        ops: their numbers after the plan so far.
+        instead: output of one of them -> the tensor that is read in its place.
+        was: what inputs read before: (op, input) -> tensor.
+    """
+    graph, after = effect.after, cut_out(effect.after, sorted(ops))
+    gone, names = graph.mask(ops), {graph.names[i] for i in ops}
+    place = np.arange(graph.size, dtype=np.int32) - np.cumsum(gone, dtype=np.int32)
+    place[gone] = -1
+    left = [_left(c, place) for c in effect.copies]
+    replaced = []
+    for one in effect.replaced:
+        outputs = {old: instead.get(new, new) for old, new in one.outputs.items()}
+        stays = {old: new for old, new in outputs.items() if op_name(new) not in names}
+        made, kept = (tuple(n for n in some if n not in names) for some in (one.ops, one.kept))
+        replaced.append(replace(one, outputs=stays, ops=made, kept=kept))
+    return replace(
+        effect,
+        after=after,
+        copies=tuple(replace(c, external=now_read(after, c)) for c in left if len(c.ops) or c.role != "graft"),
+        blame={name: step for name, step in effect.blame.items() if name not in names},
+        changes={name: change for name, change in effect.changes.items() if name not in names},
+        edits=tuple(edit for edit in effect.edits if op_name(edit[2]) not in names),
+        connections=tuple(
+            replace(c, was=was.get((c.to, c.input), c.was)) for c in effect.connections if c.to not in names
+        ),
+        replaced=tuple(replaced),
+    )
+
+
+def _left(copied: Copied, place: Ints) -> Copied:
+    """A copy where ops after the plan have other numbers, -1 for those that are gone."""
+    now = np.where(copied.place < 0, -1, place[copied.place]).astype(np.int32)
+    stays = now[copied.ops] >= 0
+    names = [name for name, there in zip(copied.names, stays.tolist(), strict=True) if there]
+    return replace(copied, ops=copied.ops[stays], names=names, place=now)

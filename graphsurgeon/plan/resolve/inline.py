@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-
-import numpy as np
+from collections.abc import Iterator
 
 from ...errors import PlanError, SurgeryError
 from ...graph.contexts import FLOW_SCOPE
 from ...graph.functions import called_by
 from ...graph.graph import Graph
-from ...graph.rewired import cut_out
 from ..calls import asked
-from ..copied import Copied, now_read
+from ..copied import Copied
 from ..delta import Delta
-from ..effect import Effect
 from ..steps import InlineStep
 from ..tally import Tally
 from .exchange import Chosen, exchange, region_of
+from .graft import taken_out
 from .rewire import ops_of
 
 _IF, _CASE, _WHILE = ("then_branch", "else_branch"), ("branches_0",), ("cond", "body")
@@ -57,7 +53,8 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
         if so_far.faults:
             return
         if graft is not None:
-            yield Delta(instead=_without(so_far.effect(), graft, was))
+            effect = so_far.effect()
+            yield Delta(instead=taken_out(effect, [op], effect.replaced[-1].outputs, was))
 
 
 def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
@@ -73,36 +70,3 @@ def _made_alone(so_far: Tally, op: int) -> Copied | None:
         if copied.role == "graft" and copied.place[copied.ops].tolist() == [op]:
             return None if copied.stand_ins or copied.variables else copied
     return None
-
-
-def _without(effect: Effect, graft: Copied, was: Mapping[tuple[str, int], str]) -> Effect:
-    """Takes the one op of a graft out, which nothing reads any more: nothing of it is ever made.
-
-    Args:
-        effect: what to take it out of.
-        graft: the graft, as `_made_alone` gives it.
-        was: what inputs read before this step: (op, input) -> tensor.
-    """
-    graph, op, outputs = effect.after, int(graft.place[graft.ops[0]]), effect.replaced[-1].outputs
-    name = graph.names[op]
-    return replace(
-        effect,
-        after=cut_out(graph, [op]),
-        copies=tuple(
-            replace(c, external=now_read(graph, c), place=np.where(c.place > op, c.place - 1, c.place).astype(np.int32))
-            for c in effect.copies
-            if c is not graft
-        ),
-        blame={other: step for other, step in effect.blame.items() if other != name},
-        changes={other: change for other, change in effect.changes.items() if other != name},
-        edits=tuple(edit for edit in effect.edits if edit[2].partition(":")[0] != name),
-        connections=tuple(replace(c, was=was.get((c.to, c.input), c.was)) for c in effect.connections if c.to != name),
-        replaced=tuple(
-            replace(
-                r,
-                outputs={old: outputs.get(new, new) for old, new in r.outputs.items()},
-                kept=tuple(kept for kept in r.kept if kept != name),
-            )
-            for r in effect.replaced
-        ),
-    )

@@ -22,26 +22,43 @@ from ..fault import Fault
 from ..steps import RemoveStep
 from ..tally import Tally
 from ..workbench import Workbench
-from .rewire import ops_of, rewire
+from .graft import taken_out
+from .rewire import Refused, ops_of, rewire
 
 
 def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
     """Notes what is to go; it goes when all steps are worked out."""
     request = asked(step)
     (numbers,) = ops_of(so_far, request, step.ops)
-    late = [so_far.bench.names[i] for i in numbers if i >= so_far.base.size]
-    if late:
-        raise PlanError(request, f"{late[0]!r} is made by this plan", "Take the step that makes it out instead")
+    late = [i for i in numbers if i >= so_far.base.size]
+    others = [i for i in late if not _grafted(so_far, i)]
+    if others:
+        name = so_far.bench.names[others[0]]
+        raise PlanError(request, f"{name!r} is made by this plan", "Take the step that makes it out instead")
+    pairs: dict[Tensor, Tensor] = {}
     if step.stitch:
-        yield _stitched(so_far, request, set(numbers))
-    yield Delta(removed=frozenset(numbers), anew=True)
+        yield _stitched(so_far, request, set(numbers), pairs)
+    yield Delta(removed=frozenset(i for i in numbers if i < so_far.base.size), anew=True)
+    if not late or so_far.faults:
+        return
+    graph = so_far.after
+    gone = graph.mask(late)
+    fault = readers_fault(graph, gone | graph.mask(so_far.removed), request)
+    if fault is not None:
+        raise Refused([fault])
+    instead = {graph.name(old): graph.name(new) for old, new in pairs.items()}
+    yield Delta(instead=taken_out(so_far.effect(), late, instead, {}))
 
 
-def _stitched(so_far: Tally, request: str, gone: set[int]) -> Delta:
-    """What reads output 0 of an op that goes reads the first tensor above that stays, along first inputs."""
+def _grafted(so_far: Tally, op: int) -> bool:
+    """Whether an op was built for the plan, as what a call gave way to, and is no part of a variable."""
+    return any(c.role == "graft" and not c.variables and op in c.place[c.ops] for c in so_far.copies)
+
+
+def _stitched(so_far: Tally, request: str, gone: set[int], pairs: dict[Tensor, Tensor]) -> Delta:
+    """What reads output 0 of an op that goes reads the first tensor above that stays, along first inputs: `pairs`."""
     graph = so_far.bench
     edges: list[Edge] = []
-    pairs: dict[Tensor, Tensor] = {}
     for gap in sorted(gone):
         readers = [(op, at) for op, at in graph.readers((gap, 0)) if op not in gone]
         new = _above(graph, (gap, 0), gone) if readers else None

@@ -48,6 +48,7 @@ export class TopBar {
       return made;
     };
     this.#serves = menu("down", "Signatures and functions of the file", events.served, "gs-serves");
+    this.#serves.classList.remove("gs-icon-only");
     this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
     this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
     this.#back = does("back", "Back ( , )", "back");
