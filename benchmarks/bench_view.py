@@ -85,11 +85,11 @@ def _in_browser(chromium: str, files: dict[str, Path], folder: Path) -> Iterator
         for size, took in ours.items():
             beside = _peers(browser, files[size], folder) if "GRAPHSURGEON_PEERS" in os.environ else {}
             for peer, theirs in beside.items():
-                target = 1 / 30 if (peer, size) == ("Model Explorer", FAIR) else 1.0
+                target = 1 / 60 if (peer, size) == ("Model Explorer", FAIR) else 1.0
                 name = peer if theirs is not None else f"{peer}, no picture yet"
                 yield Row(f"first picture in JupyterLab, {size}", took, theirs or LIMIT, target, name)
             if not beside:
-                yield Row(f"first picture in JupyterLab, {size}", took, None, 1.0 if size == SMALL else 10.0)
+                yield Row(f"first picture in JupyterLab, {size}", took, None, 2.0 if size == LARGEST else 1.0)
         for size, took in pages.items():
             yield Row(f"first picture of a page of to_html(), {size}", took, None, 2.0)
         yield Row("unfolding in JupyterLab, click to painted, median", statistics.median(unfold), None, 0.3)
