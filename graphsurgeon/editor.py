@@ -174,8 +174,8 @@ class Editor:
 
         Args:
             text: words: parts of names, patterns with ``*``, ``/regular expressions/``, and ``op:``, ``dtype:``,
-                ``shape:``, ``device:``, ``attr:name=value``, ``layer:name``, ``layer-type:Dense``; all must fit, those
-                after a ``-`` must not.
+                ``shape:``, ``device:``, ``attr:name=value``, ``layer:name``, ``layer-type:Dense``,
+                ``is:unknown`` (types that TensorFlow does not know here); all must fit, those after a ``-`` must not.
             limit: at most so many.
 
         Raises:

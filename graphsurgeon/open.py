@@ -18,6 +18,8 @@ def open(
     raw: bool = False,
     inline: bool = False,
     title: str | None = None,
+    trust: bool | None = None,
+    timeout: float = 60.0,
 ) -> Editor:
     """Opens a TensorFlow graph for looking and operating.
 
@@ -41,6 +43,12 @@ def open(
             what saves and restores.
         inline: replace function calls by what they compute, as `Editor.inlined` does.
         title: what to call it in messages and pictures.
+        trust: whether TensorFlow may import a file, or a proto, here. It does so at the first need only, as for the
+            shapes in a picture or for a session. By default it may, unless something in the file is known to end or to
+            hang TensorFlow: all op types were searched for that, and a process of its own would take some seconds
+            and 400 MB for each file. False, for a stranger's file: it is imported in such a process first; where that
+            dies or hangs, the editor says on which op, and the graph can only be looked at. True: it may in any case.
+        timeout: how many seconds that process may take for the import.
 
     Returns:
         an `Editor`. The last line of a cell shows it as a widget. A TF2 object is opened as a graph of its own: its
@@ -66,6 +74,6 @@ def open(
     """
     from .tf.open.source import opened
 
-    found = opened(thing, tags, signature, function, training, raw)
+    found = opened(thing, tags, signature, function, training, raw, trust, timeout)
     editor = Editor(replace(found, title=title) if title else found)
     return editor.inlined() if inline else editor

@@ -38,6 +38,7 @@ from .outputs import with_shapes
 from .saved_layers import saved_layers
 from .signature import served, signature_tensors, signatures
 from .stand_ins import with_stand_ins
+from .trial import TRUST, tried
 from .written import written
 
 tf1 = tf.compat.v1
@@ -54,6 +55,8 @@ def opened(
     function: str | None = None,
     training: bool | None = None,
     raw: bool = False,
+    trust: bool | None = None,
+    timeout: float = 60.0,
 ) -> Opened:
     """Opens a graph from what people have.
 
@@ -65,6 +68,9 @@ def opened(
         function: which function of a `tf.Module`, or of a file or graph that holds functions.
         training: whether a Keras model is called for training.
         raw: a SavedModel as it lies, not what one of its signatures computes.
+        trust: whether a file is imported here: None, unless it is known to end or to hang TensorFlow; False, once it
+            was imported in a process of its own, which died of nothing; True, in any case.
+        timeout: how many seconds that process may take.
 
     Raises:
         OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know; a TF2
@@ -75,7 +81,7 @@ def opened(
     if is_traceable(thing):
         found = trace(thing, signature, function, bool(training))
         return _from_trace(found, f"open({found.title})")
-    wish = _Wish(tags, signature, raw, function)
+    wish = _Wish(tags, signature, raw, function, trust, timeout)
     if isinstance(thing, (str, os.PathLike)):
         _refuse_options(thing, training=training)
         return _from_path(Path(thing), wish)
@@ -158,12 +164,15 @@ class _Wish:
         signature: which signature of that.
         raw: all of it, as it lies.
         function: which of its functions.
+        trust, timeout: as in `opened`.
     """
 
     tags: Any = None
     signature: Any = None
     raw: bool = False
     function: Any = None
+    trust: bool | None = None
+    timeout: float = 60.0
 
     def asked(self, thing: str) -> str:
         """Returns the call with what is meant, for messages."""
@@ -172,6 +181,7 @@ class _Wish:
     def code(self, thing: str) -> str:
         """Returns the call that opens the same again."""
         given = {"signature": self.signature, "raw": self.raw or None, "function": self.function}
+        given["trust"] = self.trust
         return f"gs.open({self._given(thing, tags=self.tags, **given)})"
 
     def _given(self, thing: str, **options: Any) -> str:
@@ -197,8 +207,8 @@ def _with_others(serving: Serving, meta: Any, folder: Path, wish: _Wish) -> Serv
     ways = [way for way in ways if not any(part[:1] == "_" or part in _INNER for part in way.split("."))]
 
     def other(name: str) -> Opened:
-        which = {"signature": name, "function": None} if name in known else {"signature": None, "function": name}
-        return _from_path(folder, replace(wish, raw=False, **which))
+        signature, function = (name, None) if name in known else (None, name)
+        return _from_path(folder, replace(wish, raw=False, signature=signature, function=function))
 
     return replace(serving, functions=tuple(ways), other=other)
 
@@ -214,7 +224,7 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         name = _signature_of(known, wish.signature, asked)
         if not wish.raw and name and proto.object_graph_def.nodes:
             return _from_served(proto, known, name, folder, asked, wish)
-        read = _read(proto.graph_def, asked, proto)
+        read = _read(proto.graph_def, asked, wish, proto)
         values = _saved_values(proto, folder, read)
         inputs, outputs = signature_tensors(proto, name) if wish.signature is not None else ({}, {})
         return Opened(
@@ -229,12 +239,12 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         kind = "meta_graph" if hasattr(proto, "graph_def") else "graph_def"
         return replace(_from_served(meta, (), "", None, asked, wish), code=wish.code(kind))
     if hasattr(proto, "graph_def"):
-        read, ends = _read(proto.graph_def, asked, proto), signature_ends(proto)
+        read, ends = _read(proto.graph_def, asked, wish, proto), signature_ends(proto)
         values = _checkpoint_values(proto, path, read)
         lack = f"there is no {_prefix(path).name}.index" if path is not None and values is None else ""
         return Opened(read.owner, "meta graph", "gs.open(meta_graph)", values=values, ends=ends, lack=lack)
     if hasattr(proto, "node"):
-        return Opened(_read(proto, asked).owner, "graph def", "gs.open(graph_def)")
+        return Opened(_read(proto, asked, wish).owner, "graph def", "gs.open(graph_def)")
     raise OpenError(asked, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
 
 
@@ -271,7 +281,7 @@ def _from_served(
     what = f"signature {name!r}" if name else f"function {wish.function!r}"
     place = str(folder.resolve()) if folder is not None else ""
     found = served(meta, inputs, outputs, what, place, checkpoint, asked)
-    read = _read(found.meta.graph_def, asked, found.meta)
+    read = _read(found.meta.graph_def, asked, wish, found.meta)
     notes = tuple(found.notes)
     if found.bare:
         notes = (*notes, f"no value for {counted(found.bare, 'variables')}: {lack or 'not in the checkpoint'}")
@@ -286,11 +296,13 @@ def _from_served(
     )  # fmt: skip
 
 
-def _read(graph_def: Any, asked: str, meta: Any = None) -> Graph:
+def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
     """Reads the graph of a file; its live graph, which is the owner, is filled when it is first needed."""
     refuse_names(graph_def.node, asked)
     graph = tf.Graph()
-    danger = deadly(graph_def, asked)
+    danger = None if wish.trust else deadly(graph_def, asked)
+    if danger is not None:
+        danger = OpenError(asked, danger.wrong, f"{danger.instead}; {TRUST}")
     try:
         read = written(graph_def, meta, asked=asked, owner=graph)
     except (OpenError, OverflowError) as error:
@@ -298,7 +310,11 @@ def _read(graph_def: Any, asked: str, meta: Any = None) -> Graph:
 
     def fill(graph: TFGraph) -> None:
         try:
-            _import(graph, with_stand_ins(with_shapes(graph_def, read), read), asked)
+            whole = with_stand_ins(with_shapes(graph_def, read), read)
+            verdict = tried(whole, asked, wish.timeout) if wish.trust is False else None
+            if verdict is not None:
+                raise verdict
+            _import(graph, whole, asked)
             _fill_collections(graph, meta, asked)
         except OpenError:
             raise

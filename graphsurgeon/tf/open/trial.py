@@ -1,0 +1,169 @@
+"""Trial: a graph is imported in a process of its own first, within a limit of time, and this one hears how that ended.
+
+Such a process takes as long to start as TensorFlow takes to load, some seconds, and 400 MB while it lives. So it is
+for files that nobody here trusts; what is known to end TensorFlow is found without it, by `dangers`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import accumulate, pairwise
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+
+from ...errors import OpenError
+from ...graph.names import op_name
+from ...words import counted
+from ..copy.imports import import_nodes
+
+#: A graph goes in as so many pieces: the one that ends the process is looked at again, in as many.
+_PIECES = 64
+#: So many seconds TensorFlow may take to load.
+_START = 120.0
+#: A message of more bytes cannot be written.
+_MOST = 2**31 - 1
+#: How a message tells people to import a graph that is refused.
+TRUST = "gs.open(..., trust=True) imports it here all the same"
+
+
+def tried(graph_def: Any, asked: str, timeout: float) -> OpenError | None:
+    """Imports a graph in a process of its own; returns what to say of one that dies or hangs, None of any other.
+
+    Args:
+        graph_def: the graph; its nodes are in the order of the importer.
+        asked: the request, for messages.
+        timeout: seconds that the import may take, once TensorFlow is there.
+    """
+    if graph_def.ByteSize() > _MOST:
+        wrong = "it has more than 2 GB, which cannot be handed to another process"
+        return OpenError(asked, wrong, "Leave out trust=False, where you know who has written it")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "graph")
+        with open(path, "wb") as out:
+            out.write(graph_def.SerializeToString())
+        first, last, how = 0, len(graph_def.node), ""
+        while True:
+            code, marks = _run(path, first, last, timeout)
+            if code == 0:
+                break
+            how = _words(code, timeout)
+            start, end = marks[-1] if marks else (first, last)
+            if start < first or end - start >= last - first:
+                break
+            first, last = start, end
+            if last - first == 1:
+                break
+    return _refusal(graph_def, asked, how, first, last) if how else None
+
+
+def _refusal(graph_def: Any, asked: str, how: str, first: int, last: int) -> OpenError:
+    node, count = graph_def.node[first] if graph_def.node else None, last - first
+    where = f" on op {node.name!r} ({node.op})" if node is not None and count == 1 else ""
+    if node is not None and 1 < count < len(graph_def.node):
+        where = f" on one of {counted(count, 'ops')}, from {node.name!r} ({node.op}) on"
+    return OpenError(asked, f"in a process of its own, TensorFlow {how}{where}", f"It can be looked at; {TRUST}")
+
+
+def _words(code: int, timeout: float) -> str:
+    """How a process has ended."""
+    if code == -getattr(signal, "SIGALRM", 0):
+        return f"did not end within {timeout:g} s"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"code {code}"
+    return f"died ({name})"
+
+
+def _run(path: str, first: int, last: int, timeout: float) -> tuple[int, list[tuple[int, int]]]:
+    """Runs one process; returns how it ended, and which pieces it began with."""
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
+        "CUDA_VISIBLE_DEVICES": "-1",
+    }  # fmt: skip
+    command = [sys.executable, "-m", __name__, path, str(first), str(last), str(timeout)]
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=timeout + _START)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said, _ = process.communicate()
+            return -getattr(signal, "SIGALRM", 0), _marks(said)
+        except BaseException:  # an interrupt, as by Ctrl+C
+            process.kill()
+            raise
+    return process.returncode, _marks(said)
+
+
+def _marks(said: bytes) -> list[tuple[int, int]]:
+    rows = [line.split() for line in said.decode("ascii", "replace").splitlines() if line.startswith("piece ")]
+    return [(int(row[1]), int(row[2])) for row in rows if len(row) == 3]
+
+
+# -- in the process of its own ----------------------------------------------------------------------
+
+
+def pieces(nodes: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yields where the pieces begin and end that nodes are imported in: what is before `first` is one, then many.
+
+    No piece reads what comes later; a loop is in one piece.
+
+    Example:
+        >>> nodes = [graph_pb2.NodeDef(name=name, input=inputs) for name, inputs in
+        ...          (("a", []), ("b", ["a", "c"]), ("c", ["b"]), ("d", ["c"]))]
+        >>> list(pieces(nodes, 0, 4)), list(pieces(nodes, 3, 4))
+        ([(0, 1), (1, 3), (3, 4)], [(0, 3), (3, 4)])
+    """
+    number = {node.name: i for i, node in enumerate(nodes)}
+    furthest = accumulate((max([i, *(number.get(_op(text), -1) for text in node.input)]) for i, node in
+                           enumerate(nodes)), max)  # fmt: skip
+    ends = [i + 1 for i, far in enumerate(furthest) if far <= i and first <= i + 1 <= last]
+    wanted = range(first, last, max(1, -(-(last - first) // _PIECES)))
+    cuts = sorted({next((end for end in ends if end >= at), last) for at in wanted if at} | {last})
+    yield from ((a, b) for a, b in pairwise([0, *cuts]) if a < b)
+
+
+def _op(text: str) -> str:
+    return op_name(text.removeprefix("^"))
+
+
+def _imported(graph_def: Any, first: int, last: int) -> None:
+    """Imports a graph piece by piece, and says before each which it is."""
+    graph, nodes = tf.Graph(), graph_def.node
+    for start, end in pieces(nodes, first, last):
+        print("piece", start, end, flush=True)
+        part = graph_pb2.GraphDef(versions=graph_def.versions, node=nodes[start:end])
+        if not start:
+            part.library.CopyFrom(graph_def.library)
+        own = {node.name for node in part.node}
+        read = {text for node in part.node for text in node.input if _op(text) not in own}
+        controls = {_op(text): graph.get_operation_by_name(_op(text)) for text in read if text[0] == "^"}
+        ends = [text if ":" in text else f"{text}:0" for text in read if text[0] != "^"]
+        tensors = {(op_name(text), int(text.rpartition(":")[2])): graph.get_tensor_by_name(text) for text in ends}
+        import_nodes(graph, part, tensors, controls)
+
+
+def main(path: str, first: str, last: str, timeout: str) -> None:
+    """Imports the graph in a file; how the process ends is the answer."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, float(timeout))  # whatever it is at, also in TensorFlow
+    graph_def = graph_pb2.GraphDef()
+    with open(path, "rb") as file:
+        graph_def.ParseFromString(file.read())
+    try:
+        _imported(graph_def, int(first), int(last))
+    except Exception:  # TensorFlow refuses a piece in words: all of it at once, as it will come here
+        print("piece", 0, len(graph_def.node), flush=True)
+        with suppress(Exception):
+            import_nodes(tf.Graph(), graph_def)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

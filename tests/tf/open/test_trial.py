@@ -1,0 +1,94 @@
+"""A stranger's file is imported in a process of its own first: one that dies or hangs does not take this one along."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import OpenError
+from graphsurgeon.tf.open import source, trial
+from tests.graphs import tiny
+from tests.refusal import reads, refuses
+from tests.tf.nodes import add, constant, empty, feed
+
+
+@pytest.fixture
+def unknown_danger(monkeypatch):
+    """A graph that ends TensorFlow, of which nobody knows that it does."""
+    monkeypatch.setattr(source, "deadly", lambda graph_def, asked: None)
+    graph_def = empty()
+    feed(graph_def, shape=[2, 2])
+    constant(graph_def, "sizes", 2)
+    constant(graph_def, "axis", 0)
+    add(graph_def, "y", "SplitV", "x", "sizes", "axis", T=tf.float32, Tlen=tf.int32, num_split=1)
+    return graph_def
+
+
+def test_a_file_that_would_end_the_process_is_looked_at_and_its_op_is_named(unknown_danger):
+    ed = gs.open(unknown_danger, trust=False)
+    assert ed.snapshot.names == ["x", "sizes", "axis", "y"]
+    for _ in range(2):  # it is tried once, and remembered
+        with refuses(OpenError, "in a process of its own, TensorFlow died (SIGABRT) on op 'y' (SplitV)",
+                     "gs.open(..., trust=True) imports it here all the same"):  # fmt: skip
+            ed.session()
+    assert "to look at only: in a process of its own" in str(ed)
+    assert "SplitV" in str(ed.to_svg())
+
+
+def test_one_that_hangs_is_told_by_its_op():
+    graph_def = empty()
+    feed(graph_def, shape=[None, None])
+    add(graph_def, "size0", "Shape", "x", T=tf.float32, out_type=tf.int32)
+    for i in range(1, 60):
+        add(graph_def, f"size{i}", "Add", f"size{i - 1}", f"size{i - 1}", T=tf.int32)
+    constant(graph_def, "one", 1.0, tf.float32)
+    add(graph_def, "y", "Fill", "size59", "one", T=tf.float32, index_type=tf.int32)
+    refusal = trial.tried(graph_def, "open('x.pb')", 2.0)
+    reads(refusal, "did not end within 2 s on op 'y' (Fill)", "trust=True")
+
+
+def test_one_that_is_harmless_is_imported_here_then(tmp_path):
+    path = tmp_path / "tiny.pb"
+    path.write_bytes(tiny().as_graph_def().SerializeToString())
+    ed = gs.open(path, trust=False)
+    assert ed.session().run("z:0", {"x:0": [[1.0, 2.0]]}).tolist() == [[2.0, 5.0]]
+    assert "tiny.pb', trust=False)" in ed.to_code()
+
+
+def test_no_process_is_started_before_it_is_needed_nor_where_nobody_asks_for_one(monkeypatch):
+    started = []
+    monkeypatch.setattr(source, "tried", lambda *given: started.append(given))
+    ed = gs.open(tiny().as_graph_def(), trust=False, timeout=7.0)
+    assert ed.find("op:Square") == ["y"]
+    assert not started
+    ed.graph.get_operations()
+    ed.session()
+    assert [given[2] for given in started] == [7.0]
+    gs.open(tiny().as_graph_def()).session()
+    gs.open(tiny().as_graph_def(), trust=True).session()
+    assert len(started) == 1
+
+
+def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monkeypatch):
+    danger = OpenError("open()", "op 'y' would end TensorFlow", "The file is damaged: write it again")
+    monkeypatch.setattr(source, "deadly", lambda graph_def, asked: danger)
+    ed = gs.open(tiny().as_graph_def())
+    with refuses(OpenError, "op 'y' would end TensorFlow", "write it again; gs.open(..., trust=True) imports it here"):
+        ed.session()
+    assert gs.open(tiny().as_graph_def(), trust=True).session().run("z/y:0") == 1.0
+
+
+def test_pieces_of_many_ops_are_looked_at_again(monkeypatch):
+    runs, ends = [], [[(0, 100), (100, 200)], [(0, 100), (100, 102), (102, 104)], [(0, 102), (102, 103)]]
+
+    def run(path, first, last, timeout):
+        runs.append((first, last))
+        return -6, ends[len(runs) - 1]
+
+    monkeypatch.setattr(trial, "_run", run)
+    graph_def = empty()
+    for i in range(1_000):
+        add(graph_def, f"op{i}", "NoOp")
+    reads(trial.tried(graph_def, "open('x.pb')", 5.0), "died (SIGABRT) on op 'op102' (NoOp)")
+    assert runs == [(0, 1000), (100, 200), (102, 104)]
