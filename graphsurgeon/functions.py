@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import warn
 from .graph.graph import Graph
-from .graph.layers import Layers, ends
+from .graph.layers import Layers, ends, moved
 from .graph.names import op_name
 from .graph.opened import Opened
 from .values import Values
@@ -123,7 +123,7 @@ def model_of(
         takes = None
     if hasattr(training, "opened"):
         training = training.snapshot, training.history.renamed, training.opened.origin, _given(training)
-    first = snapshot(opened.graph)
+    first = snapshot(opened.graph if opened.origin is None else opened.origin.graph)
     about = _given(values), name, training, asked
     return keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
 
@@ -191,9 +191,11 @@ def inlined(graph: Graph, opened: Opened, values: Values, calls: Iterable[Any]) 
         calls: the call ops meant, by name or object; none: all of them.
     """
     from .tf.functions.inline import inlined
+    from .tf.open.snapshot import snapshot
 
     made = inlined(graph, calls)
     call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
-    moved = {key: made.tensors.get(name, name) for key, name in opened.outputs.items()}
-    about = {"code": opened.code + call, "session": None, "values": values.in_other(made.graph)}
-    return replace(opened, graph=made.graph, outputs=moved, ends=((), ()), lack="", **about), call
+    ends_now = {key: made.tensors.get(name, name) for key, name in opened.outputs.items()}
+    layers = moved(opened.layers, graph, snapshot(made.graph), made.tensors, call)
+    about = {"code": opened.code + call, "session": None, "values": values.in_other(made.graph), "layers": layers}
+    return replace(opened, graph=made.graph, outputs=ends_now, ends=((), ()), lack="", **about), call

@@ -13,13 +13,14 @@ from .applied import Applied
 from .errors import PlanError, StalePlanError, SurgeryError
 from .graph.collector import gc_paused
 from .graph.graph import Graph
-from .graph.layers import Layers, moved
+from .graph.layers import Layer, Layers, copied, moved
 from .graph.live import TFGraph, TFOp
 from .graph.names import free_name, op_name
 from .graph.opened import Opened
 from .graph.pending import made, pending
 from .graph.provenance import Origin
 from .plan.calls import step_text
+from .plan.effect import Effect
 from .plan.plan import Plan
 from .plan.steps import CopyStep
 from .words import counted
@@ -45,6 +46,7 @@ class Event:
         carried: orphans of the old graph that a materialised plan has taken into the new one, with their steps.
         record: what the graph keeps of it, so that provenance is saved with it.
         names: the ops it made.
+        layers: the Keras layers of what it copied, as they are in the copies.
         turns: the moments, counted over all editors, at which it was done, undone, done again …
         values: where the variables of a session got their values after it was done, undone or done again; a sentence.
     """
@@ -60,6 +62,7 @@ class Event:
     carried: dict[str, int] = field(default_factory=dict)
     record: bytes = b""
     names: frozenset[str] = frozenset()
+    layers: tuple[Layer, ...] = ()
     turns: list[int] = field(default_factory=lambda: [next(_CLOCK)])
     values: str = ""
 
@@ -257,6 +260,20 @@ def _cell(key: str, value: Any) -> str:
     return text if len(text) <= 90 else f"{text[:89]}…"
 
 
+def _layers_of(effect: Effect) -> tuple[Layer, ...]:
+    """The Keras layers of what is copied, as far as the editors know that it is copied from."""
+    found: list[Layer] = []
+    for one in effect.copies:
+        log = log_of(one.source) if one.role != "graft" else None
+        timeline = log.editor() if log is not None else None
+        if timeline is None or not timeline.layers or timeline.snapshot.owner is not one.source.owner:
+            continue
+        names = {one.source.names[i]: name for i, name in zip(one.ops.tolist(), one.names, strict=True)}
+        names |= {one.source.name(t): f"{op}:{port}" for t, (op, port) in one.external.items()}
+        found += copied(timeline.layers, effect.after, names, one.step.to)
+    return tuple(found)
+
+
 class Changes:
     """Who is told of each apply, undo and redo."""
 
@@ -347,14 +364,17 @@ class Timeline:
     @property
     def layers(self) -> Layers:
         """The Keras layers of the graph as it is now."""
-        anew = [event for event in self.log.now() if event.before is not None]
-        steps = tuple(event.number for event in anew)
+        live = [event for event in self.log.now() if event.before is not None or event.layers]
+        steps = tuple(event.number for event in live)
         if self._layers[0] != steps:
             found = self._first_layers
-            for event in anew:
+            for event in live:
                 effect = event.applied.effect
-                names = {**effect.renamed, **{old: new for one in effect.replaced for old, new in one.outputs.items()}}
-                found = moved(found, effect.after, names, f"step {event.number}, {event.text}")
+                if event.before is not None:
+                    names = {old: new for one in effect.replaced for old, new in one.outputs.items()}
+                    how = f"step {event.number}, {event.text}"
+                    found = moved(found, effect.base, effect.after, {**effect.renamed, **names}, how)
+                found = replace(found, items=(*found.items, *event.layers))
             self._layers = steps, found
         return self._layers[1]
 
@@ -402,7 +422,7 @@ class Timeline:
         if faults:
             raise faults[0].error(len(faults) - 1)
         start, effect, before, previous = time.perf_counter(), plan.effect, self.live, self._snapshot
-        held, event = Held(before), None
+        held, layers, event = Held(before), _layers_of(effect), None
         try:
             with bar:
                 result = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
@@ -414,7 +434,7 @@ class Timeline:
                     raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
                 applied, number = Applied(plan, result.graph, result, values.session), next_step(before, self.events)
                 kept = noted(effect, before, result.graph, number) if record else b""
-                about: dict[str, Any] = {"record": kept}
+                about: dict[str, Any] = {"record": kept, "layers": layers}
                 if result.graph is not before:
                     left = self.leftovers(before).items()
                     about |= {"before": before, "carried": {op: n for op, n in left if op in effect.after.index}}

@@ -11,7 +11,7 @@ from .graph.layers import NO_LAYERS, Layers, made_by
 from .graph.names import op_name
 from .graph.packages import unknown_rows
 from .graph.signatures import Serving
-from .graph.traversal import forward
+from .graph.traversal import backward, forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
 from .view.helpers import training_ops
 from .words import counted, few
@@ -116,9 +116,11 @@ def _end(graph: Graph, layers: Layers, i: int) -> str:
 
 
 def _outputs(graph: Graph, layers: Layers, results: Sequence[str]) -> list[int]:
-    """The outputs that are known, then those that look like some; what ends inside a layer is none."""
+    """The outputs that are known, then those that look like some; what ends inside a layer that they need is none."""
     known = [graph.index[op] for op in map(op_name, results) if op in graph.index]
-    own = {graph.index[op] for op in made_by(layers) if op in graph.index} if known else set()
+    needed = backward(graph, graph.mask(known))
+    live = [one for one in layers if any(needed[graph.index[op]] for op in one.ops if op in graph.index)]
+    own = {graph.index[op] for op in made_by(live) if op in graph.index}
     return list(dict.fromkeys([*known, *(i for i in outputs_of(graph) if i not in own)]))
 
 

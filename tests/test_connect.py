@@ -338,6 +338,14 @@ def test_words_and_tables_come_along_and_ends_are_names_of_arguments_results_and
     assert [w.name for w in layer.trainable_weights] == [
         "net.vectors.embeddings", "net.head.kernel", "net.head.bias"
     ]  # fmt: skip
+    assert [(one.path, one.class_name) for one in sup.layers] == [
+        ("text/words", "InputLayer"), ("text/numbers", "TextVectorization"), ("net/vectors", "Embedding"),
+        ("net/rows", "Flatten"), ("net/head", "Dense"),
+    ]  # fmt: skip
+    assert by_layer.layer("net/vectors").inputs == by_layer.layer("numbers").outputs
+    assert sup.layer("head").variables == ("net/head/kernel", "net/head/bias")
+    head = sup.keras_layer("net/vectors", "net/head")
+    np.testing.assert_allclose(head(after.get_layer("vectors")(before(WORDS))), wanted, rtol=1e-6)
     # What a layer gives is given by another graph.
     with tf.Graph().as_default() as graph:
         tf.zeros([2, 12], name="none")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 from ..errors import SelectionError, nearest
 from ..words import counted, few
 from .graph import Graph
-from .names import op_name
+from .names import op_name, under
 from .variables import VARIABLE_TYPES
 
 _OWN = (*VARIABLE_TYPES, "ReadVariableOp", "Const")
@@ -241,40 +241,79 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
     return found
 
 
-def moved(layers: Layers, graph: Graph, tensors: Mapping[str, str], how: str) -> Layers:
+def moved(layers: Layers, before: Graph, graph: Graph, tensors: Mapping[str, str], how: str) -> Layers:
     """Returns the layers as they are in a graph that was made of theirs.
 
     Args:
         layers: the layers.
+        before: their graph.
         graph: the new graph.
         tensors: old name of an op or tensor -> new one, where it has another; an op that is now a scope, as a call
-            that was inlined, stands for all that is in it.
+            that was inlined, stands for what is new in it.
         how: what has made the new graph; said of layers of which nothing is left.
     """
+    stay = {tensors.get(name, name) for name in before.names} if layers else set()
+
+    def ops(op: str) -> list[str]:
+        name = tensors.get(op, op)
+        inside = graph.scope_mask(name).nonzero()[0].tolist() if name not in graph.index else ()
+        return [name] if name in graph.index else [graph.names[i] for i in inside if graph.names[i] not in stay]
 
     def tensor(name: str) -> str:
         op, _, port = name.rpartition(":")
         return tensors.get(name) or f"{tensors.get(op, op)}:{port}"
 
+    found = [_there(layer, graph, ops, tensor) for layer in layers]
+    gone = {layer.path: how for layer, now in zip(layers, found, strict=True) if now is None}
+    return replace(layers, items=tuple(filter(None, found)), gone={**layers.gone, **gone})
+
+
+def copied(layers: Layers, graph: Graph, names: Mapping[str, str], scope: str) -> tuple[Layer, ...]:
+    """Returns the layers that a copy of their ops has made; their paths begin with its scope.
+
+    Args:
+        layers: the layers of the source.
+        graph: the graph with the copy.
+        names: op of the source -> its copy; tensor of the source -> what the copy reads in its place.
+        scope: the scope of the copy.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"])])
+        >>> dense = Layer("d", "Dense", "d", (Call(("d/y",), ("a:0",), ("d/y:0",)),))
+        >>> print(copied(Layers((dense,)), g, {"d/y": "n/d/y", "a:0": "x:0"}, "n")[0])
+        n/d  Dense: 1 op, x:0 -> n/d/y:0
+    """
+
+    def tensor(name: str) -> str:
+        op, _, port = name.rpartition(":")
+        return names.get(name) or (f"{names[op]}:{port}" if op in names else ":")
+
+    def ops(op: str) -> list[str]:
+        return [names[op]] if names.get(op) in graph.index else []
+
+    found = (_there(layer, graph, ops, tensor) for layer in layers)
+    return tuple(replace(layer, path=under(scope, layer.path)) for layer in found if layer is not None)
+
+
+def _there(layer: Layer, graph: Graph, ops: Callable[[str], list[str]], tensor: Callable[[str], str]) -> Layer | None:
+    """A layer in another graph, where `ops` and `tensor` say what the old ones are; None where nothing is left."""
+
     def call(old: Call) -> Call:
-        ops = tuple(new for op in old.ops for new in _inside(graph, tensors.get(op, op)))
-        both = (old.inputs, old.outputs)
-        given, gives = (tuple(t for t in map(tensor, end) if op_name(t) in graph.index) for end in both)
-        fed = _fed(graph, ops) if ops else given
+        made = tuple(new for op in old.ops for new in ops(op))
+        given, gives = (
+            tuple(t for t in map(tensor, end) if op_name(t) in graph.index) for end in (old.inputs, old.outputs)
+        )
+        fed = _fed(graph, made) if made else given
         if len(given) < len(old.inputs) or not set(given) <= set(fed):  # it reads another tensor now
             given = tuple(t for t in fed if graph.types[graph.index[op_name(t)]] not in _OWN)
-        return Call(ops, given, gives)
+        return Call(made, given, gives)
 
-    kept, gone = [], dict(layers.gone)
-    for layer in layers:
-        calls = [(old, call(old)) for old in layer.calls]
-        left = tuple(new for old, new in calls if (new.ops or not old.ops) and (new.outputs or not old.outputs))
-        if not left and layer.calls:
-            gone[layer.path] = how
-            continue
-        variables = (tensors.get(name, name) for name in layer.variables)
-        kept.append(replace(layer, calls=left, variables=tuple(name for name in variables if name in graph.index)))
-    return replace(layers, items=tuple(kept), gone=gone)
+    calls = [(old, call(old)) for old in layer.calls]
+    left = tuple(new for old, new in calls if (new.ops or not old.ops) and (new.outputs or not old.outputs))
+    if not left and layer.calls:
+        return None
+    held = tuple(new for name in layer.variables for new in ops(name)[:1])
+    return replace(layer, calls=left, variables=held)
 
 
 def _fed(graph: Graph, ops: Sequence[str]) -> tuple[str, ...]:
@@ -282,13 +321,6 @@ def _fed(graph: Graph, ops: Sequence[str]) -> tuple[str, ...]:
     read = dict.fromkeys(t for op in ops for t in graph.input_names(graph.index[op]))
     own = set(ops)
     return tuple(t for t in read if op_name(t) not in own)
-
-
-def _inside(graph: Graph, op: str) -> list[str]:
-    """The ops that an old op is in a new graph: itself, or what is in the scope of its name."""
-    if op in graph.index:
-        return [op]
-    return [graph.names[i] for i in graph.scope_mask(op).nonzero()[0].tolist()]
 
 
 def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:

@@ -78,7 +78,7 @@ def test_an_op_goes_before_a_layer_of_its_name():
 
 def test_layers_follow_new_names():
     g = small([(n.replace("net/", "core/"), t, [i.replace("net/", "core/") for i in ins]) for n, t, ins in OPS])
-    new = moved(LAYERS, g, {n: n.replace("net/", "core/") for n, _, _ in OPS}, "step 1")
+    new = moved(LAYERS, small(), g, {n: n.replace("net/", "core/") for n, _, _ in OPS}, "step 1")
     assert new.find("a").calls[0] == Call(("core/a/read", "core/a/mul"), ("x:0",), ("core/a/mul:0",))
     assert new.find("drop").outputs == ("core/b/relu:0",)
     assert new.find("a").variables == ("w",)
@@ -87,7 +87,7 @@ def test_layers_follow_new_names():
 def test_a_layer_whose_ops_are_gone_is_gone_and_said():
     left = [op for op in OPS if op[0] != "net/b/relu"]
     left[-1] = ("net/a_1/mul", "MatMul", ["net/a/mul", "net/a/read"])
-    new = moved(LAYERS, small(left), {}, "step 2, remove it")
+    new = moved(LAYERS, small(), small(left), {}, "step 2, remove it")
     assert [one.path for one in new] == ["net/a"]
     assert new.gone == {"net/b": "step 2, remove it", "drop": "step 2, remove it"}
     assert str(new).endswith("net/b  is gone: step 2, remove it\ndrop  is gone: step 2, remove it")
@@ -99,7 +99,8 @@ def test_a_layer_whose_ops_are_gone_is_gone_and_said():
 def test_a_call_that_was_inlined_is_what_is_in_its_scope():
     g = small([("x", "Placeholder", []), ("call/mul", "Mul", ["x"]), ("call/out", "Identity", ["call/mul"])])
     layers = Layers((Layer("c", "LSTM", "c", (Call(("call",), ("x:0",), ("call:0",)),)),))
-    (one,) = moved(layers, g, {"call:0": "call/out:0"}, "inlined")
+    before = small([("x", "Placeholder", []), ("call", "PartitionedCall", ["x"])])
+    (one,) = moved(layers, before, g, {"call:0": "call/out:0"}, "inlined")
     assert one.calls == (Call(("call/mul", "call/out"), ("x:0",), ("call/out:0",)),)
 
 

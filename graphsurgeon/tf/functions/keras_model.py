@@ -86,7 +86,7 @@ def keras_model(
     Raises:
         SelectionError, PlanError: as `keras_layer`; an input has no known rank; no output depends on an input.
     """
-    known = origin or Origin(None)
+    known = origin or Origin(None, graph.owner)
     package = Keras if known.model is None else keras_of(known.model)
     ways = _Ways(first, graph, renamed, known.calls)
     given = {now: symbol for symbol, was in known.inputs if (now := ways.now(was))}
@@ -218,8 +218,8 @@ class _Other:
     def __init__(self, known: Origin, ways: _Ways, renamed: Mapping[str, str], origin: Origin | None) -> None:
         pairs = [*((id(t), n) for t, n in known.inputs), *(p for one in known.calls for p in one.tensors.items())]
         self._symbols = {ways.now(name): symbol for symbol, name in pairs}
-        there = origin or Origin(None)
-        named = {id(t): n for t, n in there.inputs} | {k: n for one in there.calls for k, n in one.tensors.items()}
+        named = {} if origin is None else {id(t): n for t, n in origin.inputs}
+        named |= {} if origin is None else {k: n for one in origin.calls for k, n in one.tensors.items()}
         self._named = {k: f"{renamed.get(op_name(n), op_name(n))}:{n.rpartition(':')[2]}" for k, n in named.items()}
 
     def __call__(self, tensor: str, symbol: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from ...graph.layers import Call, Layer, Layers
+from ...graph.live import TFGraph
 from ..private.eager import KerasNode, keras_inputs, keras_nodes
 from .lift import Lifted
 
@@ -142,12 +143,14 @@ class Origin:
 
     Args:
         model: the model.
+        graph: the graph as it was lifted.
         calls: the calls that it consists of, in order; none where it does not say how they are connected.
         inputs: the tensors of Keras that it takes, each with the name of its placeholder's tensor.
         variables: names of the variables of the graph, each with that of Keras.
     """
 
     model: Any
+    graph: TFGraph
     calls: tuple[Placed, ...] = ()
     inputs: tuple[tuple[Any, str], ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
@@ -163,21 +166,21 @@ def origin_of(model: Any, seen: Sequence[Seen], body: Any, arguments: Sequence[A
     taken = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
     held = names.variables(model)
     if len(taken) != len(arguments):
-        return Origin(model, variables=held)
+        return Origin(model, lifted.graph, variables=held)
     tensors = {id(symbol): given.name for symbol, given in zip(taken, arguments, strict=True)}
     inputs = tuple((symbol, given.name) for symbol, given in zip(taken, arguments, strict=True))
     calls = []
     for node in keras_nodes(model):
         left = own.get(id(node.layer))
         if not left or not all(id(t) in tensors for t in node.inputs):
-            return Origin(model, (), inputs, held)
+            return Origin(model, lifted.graph, (), inputs, held)
         one = left.pop(0)
         if len(one.outputs) != len(node.outputs):
-            return Origin(model, (), inputs, held)
+            return Origin(model, lifted.graph, (), inputs, held)
         tensors |= {id(t): name for t, name in zip(node.outputs, names.each(one.outputs), strict=True) if name}
         about = {id(t): tensors[id(t)] for t in (*node.inputs, *node.outputs) if id(t) in tensors}
         calls.append(Placed(node, names.call(one), about, names.variables(node.layer)))
-    return Origin(model, tuple(calls), inputs, held)
+    return Origin(model, lifted.graph, tuple(calls), inputs, held)
 
 
 class _Names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 
 import keras
@@ -11,7 +12,7 @@ import tensorflow as tf
 import tf_keras
 
 import graphsurgeon as gs
-from graphsurgeon.errors import SelectionError
+from graphsurgeon.errors import SelectionError, SurgeryError
 from graphsurgeon.graph.layers import scopes_of
 from graphsurgeon.tf.functions.layer_calls import observed
 from tests.refusal import refuses
@@ -267,3 +268,118 @@ def test_the_box_of_a_layer_says_so_and_can_be_marked():
     wrong = f"mark_input('{whole}'): it holds several ops and is not one layer"
     with refuses(SelectionError, wrong, "Unfold it (Enter)"):
         ed.screen.mark_input(whole)
+
+
+def whole(ed):
+    """Asserts that all that is said of layers is in the graph, and that a layer that is listed has ops there."""
+    graph = ed.snapshot
+    for layer in ed.layers:
+        assert {*layer.ops, *layer.variables} <= {*graph.names}, layer
+        for tensor in (*layer.inputs, *layer.outputs):
+            graph.tensor(tensor)
+        for call in layer.calls:
+            made = set(call.ops)
+            assert call.outputs
+            assert {t.partition(":")[0] for t in call.outputs} <= {*made, *(t.partition(":")[0] for t in call.inputs)}
+            fed = {t for op in made for t in graph.input_names(graph.index[op]) if t.partition(":")[0] not in made}
+            assert not made or set(call.inputs) <= fed, layer
+    assert not {layer.path for layer in ed.layers} & ed.layers.gone.keys()
+
+
+def even():
+    """Returns a model in which every layer gives what every other could take."""
+    layers = keras.layers
+    inner = keras.Sequential([keras.Input((4,)), layers.Dense(4, name="dense"), layers.ReLU(name="relu")], name="inner")
+    shared, x = layers.Dense(4, name="shared"), keras.Input((4,), name="x")
+    y = layers.Dropout(0.5, name="drop")(shared(inner(shared(x))))
+    return keras.Model(x, layers.Dense(4, name="head")(y), name="even")
+
+
+def any_plan(ed, step, chance):
+    """Returns a plan that copies, removes, adds, renames or rewires something of a layer."""
+    graph, layers = ed.snapshot, ed.layers
+    one, two = (chance.choice(layers[1:] or layers) for _ in range(2))
+    op = chance.choice([name for name in graph.names if name not in ed.outputs.values()])
+    kind, plan = chance.randrange(9), ed.plan()
+    if kind == 0:
+        return plan.copy(ed.select(layer=one.path), to=f"again{step}", unmapped="placeholder")
+    if kind == 1:
+        part = ed.select(inputs=one.inputs, outputs=two.outputs)
+        return plan.copy(part, to=f"part{step}", unmapped="placeholder")
+    if kind == 2:
+        return plan.reroute(one.outputs[0], to=one.inputs[0]).remove(one.ops)
+    if kind == 3:
+        return plan.remove(op, stitch=True)
+    if kind == 4:
+        return plan.bypass(ed.select(layer=one.path))
+    if kind == 5:
+        return plan.insert("Identity", on=chance.choice([*one.inputs, *one.outputs]), name=f"new{step}")
+    if kind == 6:
+        return plan.rename(op, f"renamed{step}")
+    if kind == 7:
+        return plan.rename(chance.choice(graph.scopes.names[1:]), f"scope{step}")
+    return plan.reroute(one.outputs[0], to=two.outputs[0]).on_copies(f"slice{step}")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_layers_stay_right_whatever_plans_do(seed):
+    chance = random.Random(seed)
+    ed = gs.open(even())
+    said = [str(ed.layers)]
+    for step in range(4):
+        try:
+            ed.apply(any_plan(ed, step, chance))
+        except SurgeryError:
+            continue
+        whole(ed)
+        said.append(str(ed.layers))
+    assert len(said) > 1
+    for before in reversed(said[:-1]):
+        ed.undo()
+        assert str(ed.layers) == before
+
+
+def test_a_copy_has_the_layers_of_what_was_copied():
+    ed, other = gs.open(even()), gs.open(tf.Graph(), title="other")
+    part = ed.select(inputs="x", outputs="inner")
+    done = other.apply(other.plan().copy(part, to="graft", unmapped="placeholder", values=ed))
+    assert [(one.path, one.class_name) for one in other.layers] == [
+        ("graft/shared", "Dense"), ("graft/inner", "Sequential"), ("graft/inner/dense", "Dense"),
+        ("graft/inner/relu", "ReLU"),
+    ]  # fmt: skip
+    dense = other.layer("graft/inner/dense")
+    assert dense == other.layer("dense")
+    assert dense.outputs == (done[ed.layer("dense").outputs[0]].name,)
+    assert len(other.layer("shared").calls) == 1  # the other call stayed where it was
+    assert other.select(layer="dense").names
+    other.apply(other.plan().rename("graft", "here"))
+    assert other.layer("dense").ops[0].startswith("here/")
+    other.undo()
+    other.undo()
+    assert not other.layers
+
+
+class Calls(keras.layers.Layer):
+    """A layer that calls a function."""
+
+    def build(self, shape):
+        self.w = self.add_weight(shape=(shape[-1],), initializer="ones", name="w")
+        self.f = tf.function(lambda x: tf.nn.relu(x) * self.w)
+
+    def call(self, x):
+        return self.f(x) + 1.0
+
+
+def test_a_call_that_is_inlined_is_of_the_layer_that_made_it():
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, keras.layers.Dense(2, name="head")(Calls(name="calls")(x)), name="net")
+    ed = gs.open(model)
+    apart = ed.inlined()
+    whole(apart)
+    assert {"Relu", "Mul", "AddV2"} <= {apart.op(name).type for name in apart.layer("calls").ops}
+    assert apart.layer("head") == ed.layer("head")
+    rows = np.random.RandomState(0).rand(3, 4).astype(np.float32)
+    assert apart.keras_model().surgery.rebuilt == {"calls": f"{ed.layer('calls').ops[0]!r} is gone"}
+    ed.apply(ed.plan().insert("Tanh", on=ed.layer("head").outputs[0], name="end"))
+    for one in (ed, ed.inlined()):
+        np.testing.assert_allclose(one.keras_model()(rows), np.tanh(model(rows)), rtol=1e-6)
