@@ -40,7 +40,7 @@ def open(
             object that was saved, as ``"encoder.forward"``; of any graph that holds functions, by its name there.
         training: whether a Keras model is called for training; default no.
         raw: a SavedModel of TF2 as it lies: one graph with all that is saved, in which each signature is a call, beside
-            what saves and restores.
+            what saves and restores. Not for a ``.keras`` file or a TF2 object.
         inline: replace function calls by what they compute, as `Editor.inlined` does.
         title: what to call it in messages and pictures.
         trust: whether TensorFlow may import a file, or a proto, here. It does so at the first need only, as for the

@@ -76,7 +76,13 @@ def opened(
         OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know; a TF2
             object does not say which function is meant.
     """
-    if isinstance(thing, (str, os.PathLike)) and is_keras_file(Path(thing)):
+    keras_file = isinstance(thing, (str, os.PathLike)) and is_keras_file(Path(thing))
+    if raw and (keras_file or is_traceable(thing)):
+        kind = "a .keras file, which holds no graph" if keras_file else f"of type {type(thing).__name__}"
+        wrong = f"raw=True shows a SavedModel of TF2 as it lies, and this is {kind}"
+        name = repr(os.fspath(thing)) if keras_file else _short(thing)
+        raise OpenError(f"open({name}, raw=True)", wrong, "Leave it out")
+    if keras_file:
         return _from_keras(Path(thing), tags, signature, function, bool(training))
     if is_traceable(thing):
         found = trace(thing, signature, function, bool(training))

@@ -214,3 +214,13 @@ def test_a_file_of_a_keras_that_is_not_installed(tmp_path, monkeypatch):
     path = saved(net(tf_keras), tmp_path)
     monkeypatch.setitem(sys.modules, "tf_keras", None)
     refused(path, "Keras 2 wrote it, which is not installed", "pip install tf-keras")
+
+
+def test_nothing_but_a_saved_model_is_shown_as_it_lies(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.save(tmp_path / "net.keras")
+    wrong = "raw=True shows a SavedModel of TF2 as it lies, and this is a .keras file, which holds no graph"
+    with refuses(OpenError, "net.keras', raw=True)", wrong, "Leave it out"):
+        gs.open(str(tmp_path / "net.keras"), raw=True)
+    with refuses(OpenError, "raw=True)", "and this is of type Sequential", "Leave it out"):
+        gs.open(model, raw=True)

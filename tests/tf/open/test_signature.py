@@ -277,6 +277,19 @@ def test_a_body_that_is_not_in_the_library_stays_a_box(folders, tmp_path):
     assert "is not in the file" in str(ed)
 
 
+def test_a_function_that_calls_itself_stays_a_box(folders, tmp_path):
+    def turning(meta):
+        forward, wrapper = body(meta, "__inference_forward"), body(meta, "signature_wrapper_forward")
+        call = next(node for node in wrapper.node_def if node.op == "StatefulPartitionedCall")
+        call.attr["f"].func.name = wrapper.signature.name
+        meta.graph_def.library.function.remove(forward)
+
+    ed = gs.open(changed(folders, tmp_path, turning))
+    assert calls(ed)
+    assert "calls itself" in str(ed)
+    assert any(box["name"] == calls(ed)[0] for box in ed.screen.traits()["scenes"]["source"]["boxes"])
+
+
 def test_a_signature_that_names_no_tensor(folders, tmp_path):
     def lost(meta):
         meta.signature_def["serving_default"].outputs["y"].name = "nowhere:0"
