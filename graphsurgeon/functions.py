@@ -40,8 +40,7 @@ def function_of(
 
     asked = f"function(outputs={outputs!r})"
     packed = opened.packed if outputs is None else None
-    takes = opened.inputs if inputs is None else _tensors(graph, layers, inputs, asked, named=True)
-    gives = opened.outputs if outputs is None else _tensors(graph, layers, outputs, asked)
+    takes, gives = _boundary(graph, opened, layers, inputs, opened.outputs if outputs is None else outputs, asked)
     made = graph_function(graph, takes, gives, _given(values), name, packed=packed, also=also)
     left = updates_left_out(graph, takes, gives, also)
     if left:

@@ -12,6 +12,7 @@ from ..graph.names import op_name, tensor_name
 from .candidate import Assembly, Candidate, Piece, candidate
 
 _TRIES = 8
+_JITTER = 0.2  # how far a constant moves, as a part of its size, and of 1 where that is smaller
 
 
 def crossover(one: Candidate, other: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
@@ -95,13 +96,12 @@ def _reads_another(one: Candidate, ops: Sequence[str], cut: str) -> bool:
     return any(op_name(t.lstrip("^")) == at and (t.startswith("^") or tensor_name(t) != cut) for t in read)
 
 
-def jitter(one: Candidate, rng: Any, size: float = 0.2) -> Candidate | None:
+def jitter(one: Candidate, rng: Any) -> Candidate | None:
     """Returns a copy in which one constant is changed by chance; None where it has no constant.
 
     Args:
         one: the parent; it stays as it is.
         rng: a NumPy random generator.
-        size: how far, as a part of the constant's size, and of 1 where that is smaller.
     """
     names = one.constants
     if not names:
@@ -113,7 +113,7 @@ def jitter(one: Candidate, rng: Any, size: float = 0.2) -> Candidate | None:
     old = array_of(graph.nodes[graph.index[name]])
     if old is None:
         return None
-    moved = old + rng.normal(0.0, size, old.shape) * np.maximum(np.abs(old), 1.0 if rng.random() < 0.5 else 0.1)
+    moved = old + rng.normal(0.0, _JITTER, old.shape) * np.maximum(np.abs(old), 1.0 if rng.random() < 0.5 else 0.1)
     assembly = Assembly(one)
     piece = Piece(one, one.needed, constants={f"{name}:0": np.asarray(moved, old.dtype)})
     return assembly.made(assembly.add(piece)[one.output], "jitter")

@@ -173,6 +173,8 @@ def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
             yield giving
 
 
+#: So many numbers of arrays are printed at most.
+_MOST_NUMBERS = 100
 #: What code calls a thing that `gs.open` was given, and what that is.
 _LIVE = {"graph": "a live tf.Graph", "session": "a tf.compat.v1.Session", "graph_def": "a GraphDef"}
 
@@ -234,12 +236,11 @@ def _device_code(device: str | tuple[tuple[str, str], ...]) -> str | dict[str, s
     return rules["*"] if list(rules) == ["*"] else rules or str(device)
 
 
-def arrays_code(arrays: Mapping[str, Any], most: int = 100) -> str:
+def arrays_code(arrays: Mapping[str, Any]) -> str:
     """Returns a mapping of name to array as code; empty where it is too long to be printed.
 
     Args:
         arrays: name -> array, or what can be one.
-        most: so many numbers at most.
 
     Example:
         >>> arrays_code({"w": np.array([1.0, 2.0]), "b": [1]}), arrays_code({"w": np.zeros(101)})
@@ -248,11 +249,11 @@ def arrays_code(arrays: Mapping[str, Any], most: int = 100) -> str:
     found = {}
     for name, value in arrays.items():
         shape = getattr(value, "shape", None)
-        if shape is not None and _size(shape) > most:
+        if shape is not None and _size(shape) > _MOST_NUMBERS:
             return ""
         found[_name(name)] = np.asarray(value.read() if hasattr(value, "read") else value)
     texts = [array_code(array) for array in found.values()]
-    if None in texts or sum(array.size for array in found.values()) > most:
+    if None in texts or sum(array.size for array in found.values()) > _MOST_NUMBERS:
         return ""
     return "{" + ", ".join(f"{name!r}: {text}" for name, text in zip(found, texts, strict=True)) + "}"
 

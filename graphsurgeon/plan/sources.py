@@ -298,12 +298,12 @@ def written(value: Any) -> str | None:
         return None
 
 
-def literal(value: Any, sources: Sources | None = None, wish: str = "value") -> str:
+def literal(value: Any, sources: Sources | None = None) -> str:
     """Returns a value as code, as `written`; what cannot be written is a parameter of `sources`, or shown as it is."""
     text = written(value)
     if text is not None:
         return text
-    return repr(value) if sources is None else sources.parameter(value, wish, f"the {type(value).__name__} given")
+    return repr(value) if sources is None else sources.parameter(value, "value", f"the {type(value).__name__} given")
 
 
 def _written(value: Any) -> str:

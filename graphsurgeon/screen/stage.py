@@ -115,7 +115,7 @@ class Stage:
                 scopes += calls.to(name.lstrip("~"))
         return calls.expanded(scopes)
 
-    def holding(self, state: State, pane: str, names: Sequence[str], of: Graph | None = None) -> tuple[Tree, list[str]]:
+    def holding(self, state: State, pane: str, names: Sequence[str]) -> tuple[Tree, list[str]]:
         """Returns a tree of what a pane shows in which all boxes of these names are, and the names they have there.
 
         The frame of an unfolded call is the call itself.
@@ -124,9 +124,8 @@ class Stage:
             state: what is shown.
             pane: source or destination.
             names: names of boxes.
-            of: another graph than the one shown.
         """
-        graph = self.graph(state, pane) if of is None else of
+        graph = self.graph(state, pane)
         calls = self.calls_of(graph)
         found = [(name, calls.find(name.rstrip("/")) if name.endswith("/") else None) for name in names]
         boxes = [name if one is None else one[0].named(one[1].op) for name, one in found]

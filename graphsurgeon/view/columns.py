@@ -14,6 +14,7 @@ HEADING = 20.0
 """Room for the heading of a frame, px."""
 TOP = 26.0
 """Room above and below the columns for the lines that lead on, px."""
+_RADIUS = 8.0  # of the corners of an edge
 _SHAPE = 1.2  # how many times as high as wide a picture in columns should be
 
 
@@ -187,16 +188,16 @@ def _shift(d: str, dx: float, dy: float) -> str:
     return "".join(out).replace(" M", "M").replace(" L", "L").replace(" C", "C")
 
 
-def _rounded(points: Sequence[tuple[float, float]], radius: float = 8.0) -> str:
+def _rounded(points: Sequence[tuple[float, float]]) -> str:
     """Returns path data of straight lines with round corners."""
     d = f"M{points[0][0]:g},{points[0][1]:g}"
     for before, at, after in zip(points, points[1:], points[2:], strict=False):
-        (ax, ay), (bx, by) = _towards(at, before, radius), _towards(at, after, radius)
+        (ax, ay), (bx, by) = _towards(at, before), _towards(at, after)
         d += f"L{ax:g},{ay:g}C{at[0]:g},{at[1]:g} {at[0]:g},{at[1]:g} {bx:g},{by:g}"
     return d + f"L{points[-1][0]:g},{points[-1][1]:g}"
 
 
-def _towards(a: tuple[float, float], b: tuple[float, float], most: float) -> tuple[float, float]:
+def _towards(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
     far = math.hypot(b[0] - a[0], b[1] - a[1]) or 1.0
-    share = min(most, far / 2) / far
+    share = min(_RADIUS, far / 2) / far
     return round(a[0] + (b[0] - a[0]) * share, 1), round(a[1] + (b[1] - a[1]) * share, 1)

@@ -34,25 +34,18 @@ class Engine(Protocol):
 
 
 class SystemDot:
-    """The program `dot` of the system, in a process of its own.
-
-    Args:
-        program: name or path of the program.
-    """
+    """The program `dot` of the system, in a process of its own."""
 
     name = "dot"
 
-    def __init__(self, program: str = "dot") -> None:
-        self.program = program
-
     def missing(self) -> str:
         """Returns why it cannot be used here, or an empty text."""
-        return "" if shutil.which(self.program) else f"no program {self.program!r} is on the PATH"
+        return "" if shutil.which(self.name) else f"no program {self.name!r} is on the PATH"
 
     def describe(self) -> str:
         """Returns its name and version."""
         try:
-            out = subprocess.run([self.program, "-V"], capture_output=True, text=True, timeout=60, check=False)
+            out = subprocess.run([self.name, "-V"], capture_output=True, text=True, timeout=60, check=False)
         except (OSError, subprocess.SubprocessError):
             return "Graphviz (the system's dot)"
         return f"Graphviz (the system's dot: {(out.stderr or out.stdout).strip() or 'unknown version'})"
@@ -62,7 +55,7 @@ class SystemDot:
         if cancelled():
             raise cancelled_error()
         pipe = subprocess.PIPE
-        process = subprocess.Popen([self.program, "-Tjson0"], stdin=pipe, stdout=pipe, stderr=pipe)
+        process = subprocess.Popen([self.name, "-Tjson0"], stdin=pipe, stdout=pipe, stderr=pipe)
         end, text = time.monotonic() + timeout, dot.encode("ascii")
         given: bytes | None = text
         try:

@@ -144,7 +144,6 @@ def graph_function(
     packed: Callable[[Sequence[Any]], Any] | None = None,
     asked: str = "",
     also: Any = (),
-    without: Iterable[str] = (),
 ) -> GraphFunction:
     """Returns a TF2 callable that computes `outputs` from `inputs` as a graph does.
 
@@ -159,7 +158,6 @@ def graph_function(
         packed: makes of the results what is returned; default: as `outputs` is.
         asked: the request, for messages; default: a function of these outputs.
         also: ops that run along, by name or object: one or several.
-        without: names of ops that do not, whatever waits for them.
 
     Raises:
         SelectionError: a tensor or op is not there.
@@ -169,7 +167,7 @@ def graph_function(
     asked = asked or f"function(outputs={_shown(outputs)})"
     if not tensors_of(outputs):
         raise PlanError(asked, "no outputs are given", "Name the tensors to return: outputs='softmax:0'")
-    part = part_of(base, arguments(inputs), tensors_of(outputs), asked, also, without)
+    part = part_of(base, arguments(inputs), tensors_of(outputs), asked, also)
     with eager():
         held = {} if shared is None else shared
         arrays = values_of(base, part, values, [name for name in part.variables if name not in held])

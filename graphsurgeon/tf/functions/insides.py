@@ -63,7 +63,7 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
         node = node_def_pb2.NodeDef(name=free, op="_Retval", input=[read(inner.ret[result.name])])
         node.attr["T"].type = result.type
         nodes.append(node)
-    outer = graph.outputs_of.known if isinstance(graph.outputs_of, Inferred) else {}
+    outer = graph.outputs_of.known if isinstance(graph.outputs_of, BodyOutputs) else {}
     names = [argument.name for argument in inner.signature.input_arg]
     told = given(graph, call, len(names), outer) if call is not None else [Given()] * len(names)
     known = {
@@ -71,7 +71,7 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
         for i, (argument, about) in enumerate(zip(names, told, strict=True))
     }
     leads_to = reachable(set().union(*(referred(n, functions) for n in nodes)), functions)
-    shapes = Inferred(nodes, lambda: [functions[f] for f in leads_to], known)
+    shapes = BodyOutputs(nodes, lambda: [functions[f] for f in leads_to], known)
     return Graph.read(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, functions_of=lambda: functions)
 
 
@@ -123,7 +123,7 @@ def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> li
     return out
 
 
-class Inferred:
+class BodyOutputs:
     """Tells dtype and shape of the outputs of an op of a body; TensorFlow is asked once, and only when somebody asks.
 
     Args:

@@ -17,7 +17,7 @@ from ...graph.selection import Selection
 from ...words import counted
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import as_pattern
-from ..functions.insides import Inferred, body
+from ..functions.insides import BodyOutputs, body
 from ..private.graphs import flops as flops_of
 from ..private.graphs import op_finder
 from ..run.errors import told
@@ -34,7 +34,7 @@ def flops(graph: Graph, ops: Sequence[int]) -> int:
         graph: the snapshot of a live graph, or of the body of a function.
         ops: their numbers.
     """
-    if isinstance(graph.outputs_of, Inferred):
+    if isinstance(graph.outputs_of, BodyOutputs):
         inferred = [graph.outputs_of.made(i) for i in ops]
         return sum(flops_of(op) or 0 for op in inferred if op is not None)
     if pending(graph.owner) is not None or not hasattr(graph.live, "get_operation_by_name"):

@@ -139,7 +139,6 @@ def transfer_values(
     new: TFSession,
     pairs: Sequence[tuple[VariableInfo, VariableInfo]],
     asked: str,
-    what: str = "carrying values",
 ) -> int:
     """Sets variables of one session to the values that others have in another; returns the bytes moved.
 
@@ -150,7 +149,6 @@ def transfer_values(
         new: the session that gets them; it may be the same.
         pairs: (variable of the old graph, variable of the new one).
         asked: the request, for messages.
-        what: what is being done, for the bar.
 
     Raises:
         PlanError: a variable has no value, or none can be set; what was set before is whole.
@@ -163,7 +161,7 @@ def transfer_values(
         infos[a.op] = a
         target.setdefault(a.op, []).append(b)
     moved, known = 0, {b.op: b for _, b in pairs}
-    with Progress(what, sum(variable_bytes(a) for a, _ in pairs)) as bar:
+    with Progress("carrying values", sum(variable_bytes(a) for a, _ in pairs)) as bar:
         rooms = Rooms()
         for got in stream(old, infos.values(), asked):
             size = sum(np.asarray(value).nbytes for value in got.values())
