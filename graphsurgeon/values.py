@@ -1,22 +1,83 @@
-"""Values: what the variables of an editor hold, and the session that holds it."""
+"""Values: what the variables of an editor hold, through all its graphs and sessions, and the session that holds it."""
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from .errors import PlanError
+from .errors import PlanError, warn
 from .graph.graph import Graph
 from .graph.live import TFGraph, TFSession
 from .graph.opened import Opened
-from .history import Timeline
-from .ledger import Ledger
+from .graph.reports import untrained_text
+from .graph.variables import UNHELD, VARIABLE_TYPES, VariableInfo
+from .history import Event, Timeline
+from .words import counted, few
+
+
+@dataclass
+class Handover:
+    """Where the variables of a session got their values.
+
+    Args:
+        carried: variable -> what it was called in the session that held it.
+        planned: variables that got what a plan gave them.
+        initial: variables that start from their initial values.
+
+    Example:
+        >>> print(Handover({"v": "w", "b": "b"}, ["t/w"], []))
+        2 variables keep their values ('w' as 'v'); 1 variable gets what a plan gave it: t/w
+    """
+
+    carried: dict[str, str] = field(default_factory=dict)
+    planned: list[str] = field(default_factory=list)
+    initial: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        renamed = [f"{old!r} as {new!r}" for new, old in self.carried.items() if old != new]
+        parts = []
+        if self.carried:
+            one = len(self.carried) == 1
+            kept = f"{counted(len(self.carried), 'variables')} keep{'s its value' if one else ' their values'}"
+            parts.append(kept + (f" ({few(renamed)})" if renamed else ""))
+        for names, single, plural in (
+            (self.planned, "gets what a plan gave it", "get what a plan gave them"),
+            (self.initial, "starts from its initial value", "start from their initial values"),
+        ):
+            if names:
+                what = single if len(names) == 1 else plural
+                parts.append(f"{counted(len(names), 'variables')} {what}: {few(names)}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """What a variable held in the last session that had it, when the editor went on to another graph."""
+
+    session: weakref.ref[Any]
+    info: VariableInfo
+    value: Any
+
+    def read(self) -> Any:
+        """Returns the value: that of now where the session is still open, for somebody may have gone on with it."""
+        from .tf.values.untrained import read_if_open
+
+        session = self.session()
+        now = None if session is None else read_if_open(session, self.info)
+        return self.value if now is None else now
 
 
 class Values:
     """The values of an editor's variables: of the session or file that was opened, of plans, of its sessions since.
+
+    The rule: a variable keeps the value it last had in any session of the editor, whatever it is called now, and also
+    where a plan had taken it out for a while. One that no session has held yet gets what its plan gave it, else what
+    the file holds that was opened, else its initial value.
 
     Args:
         opened: what was opened.
@@ -24,9 +85,21 @@ class Values:
     """
 
     def __init__(self, opened: Opened, timeline: Timeline) -> None:
-        self._session, self._file = opened.session, opened.values
+        self._session, self._source = opened.session, opened.values
         self._timeline = timeline
-        self._ledger = Ledger(opened.graph, opened.values, opened.lack, timeline.log.size)
+        self._opened = weakref.ref(opened.graph)
+        self._filled = opened.values is not None or bool(opened.lack)
+        self._lack = opened.lack or (
+            "no session or checkpoint was given" if opened.values is None else "not in the checkpoint"
+        )
+        self._numbers = itertools.count()
+        self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary({opened.graph: {}})
+        self._left: dict[int, _Left] = {}
+        self._held: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
+        self._settled: weakref.WeakKeyDictionary[Any, frozenset[int]] = weakref.WeakKeyDictionary()
+        self._made: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._ever: frozenset[int] = frozenset()  # steps whose values a session has got
         if opened.session is not None:
             timeline.log.session = weakref.ref(opened.session)
         if hasattr(opened.values, "stored"):
@@ -43,7 +116,7 @@ class Values:
     @property
     def given(self) -> bool:
         """Whether there is a session, or a file with values."""
-        return self._session is not None or self._file is not None
+        return self._session is not None or self._source is not None
 
     @property
     def known(self) -> bool:
@@ -52,13 +125,13 @@ class Values:
 
     def handles(self) -> Mapping[str, Any]:
         """Returns the objects whose values these are, by variable name, where a TF2 object was opened."""
-        found: Mapping[str, Any] = getattr(self._file, "handles", dict)()
+        found: Mapping[str, Any] = getattr(self._source, "handles", dict)()
         return found
 
     @property
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
         """Names of ops that the file wants run once, after its values are there; and what they are fed."""
-        return list(getattr(self._file, "init_ops", ())), dict(getattr(self._file, "asset_feeds", {}))
+        return list(getattr(self._source, "init_ops", ())), dict(getattr(self._source, "asset_feeds", {}))
 
     @property
     def graph(self) -> Any:
@@ -70,10 +143,10 @@ class Values:
         """Names of variables that nothing gives a value: no initialiser that can run, and not in the checkpoint."""
         from .tf.values.variables import must_be_fed
 
-        if self._file is None:
+        if self._source is None:
             return frozenset()  # a session of the caller's may have got values in any way
         graph, known = self._timeline.live, self.snapshot.state.variables
-        held = self._ledger.filed(graph, known)
+        held = self._filed(graph, known)
         missing = [v for v in known.values() if v.op not in held]
         return frozenset(v.op for v in missing if not v.initializer or must_be_fed(graph, v))
 
@@ -82,9 +155,9 @@ class Values:
 
         None where they are elsewhere: in a session, or where a plan has changed the graph since.
         """
-        if self._session is not None or self._timeline.events or not hasattr(self._file, "stored"):
+        if self._session is not None or self._timeline.events or not hasattr(self._source, "stored"):
             return None
-        found: Mapping[str, Any] | None = self._file.stored()
+        found: Mapping[str, Any] | None = self._source.stored()
         return found
 
     def session(self, session: TFSession | None = None, config: Any = None, *, initialise: bool = True) -> Any:
@@ -96,9 +169,7 @@ class Values:
             wrong = f"an object of type {type(session).__name__} is not a session"
             raise PlanError(f"session({session!r})", wrong, "Give a tf.compat.v1.Session, or nothing")
         own, timeline = session if session is not None else self._session, self._timeline
-        new, handover = self._ledger.session(
-            timeline.live, own, config, timeline.log.now(), timeline.leftovers, initialise
-        )
+        new, handover = self._brought(timeline.live, own, config, timeline.log.now(), initialise)
         timeline.log.tell(str(handover))
         timeline.log.sessions.add(new)
         if session is None or self._session is None or session is self._session:
@@ -112,10 +183,33 @@ class Values:
     def untrained(self, local: bool = False) -> dict[str, str]:
         """Returns the variables that have no value but their initial one, as `Editor.untrained` does.
 
-        With `local`, local ones too.
+        With `local`, local ones too, which are meant to have none.
         """
-        timeline = self._timeline
-        return self._ledger.untrained(timeline.live, self._session, timeline.log.now(), timeline.leftovers, local)
+        from .tf.values.sessions import Due
+        from .tf.values.untrained import untrained
+        from .tf.values.variables import variable_infos
+
+        graph, own, events = self._timeline.live, self._session, self._timeline.log.now()
+        gone = self._gone(graph)
+        wanted = [info for name, info in variable_infos(graph).items() if name not in gone]
+        due, report = Due(None, "untrained()"), Handover()
+        before: dict[int, VariableInfo] = {}
+        held: frozenset[str] = frozenset()
+        why: dict[str, str] = {}
+        pending = events
+        if own is not None and own.graph is graph:
+            held = self._held_by(own, wanted, due.asked)
+            pending = [event for event in events if event.number not in self._settled.get(own, ())]
+        elif own is not None:
+            before = self._before(own, graph, due.asked)
+        elif self._source is not None and graph is self._opened():
+            held = self._filed(graph, [info.op for info in wanted])
+            why = dict(self._source.untrained())
+        self._decide(due, report, wanted, held, events, pending, before, graph)
+        why |= self._reasons(graph, report, events, own, {} if own is None else untrained(own))
+        if own is not None and own.graph is graph:
+            why |= untrained(own)
+        return {info.op: why[info.op] for info in wanted if info.op in why and (local or not info.local)}
 
     def value(self, name: str) -> Any:
         """Returns what a constant or variable holds, as `Editor.value` does."""
@@ -123,12 +217,265 @@ class Values:
 
         return value(self.snapshot, name, self.uninitialized, self.reader)
 
-    def moved(self, before: Any, after: Any, names: Mapping[str, str]) -> None:
-        """Notes that a plan has built a graph anew; see `Ledger.moved`."""
-        self._ledger.moved(before, after, names)
-
     def in_other(self, graph: TFGraph) -> Any:
         """Returns the values for the variables of the same names in another graph, as what a file gives."""
         from .tf.values.sessions import SessionValues
 
-        return SessionValues(self.reader, self._file, partial(self.untrained, local=True), graph, self.uninitialized)
+        return SessionValues(self.reader, self._source, partial(self.untrained, local=True), graph, self.uninitialized)
+
+    def moved(self, before: Any, after: Any, names: Mapping[str, str]) -> None:
+        """Notes that a plan has built a graph anew.
+
+        Args:
+            before, after: the graphs.
+            names: variable of the new graph -> the variable of the old one that it is.
+        """
+        self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
+
+    def _filed(self, graph: TFGraph, names: Iterable[str]) -> frozenset[str]:
+        """Returns which variables of a graph, given by name, have a value in the file that was opened."""
+        opened, covered = self._opened(), self._source.covered() if self._source is not None else frozenset()
+        if graph is opened or opened is None:
+            return covered & frozenset(names)
+        numbers = {self._id(opened, name) for name in covered}
+        return frozenset(name for name in names if self._id(graph, name) in numbers)
+
+    # -- the parts --------------------------------------------------------------------------------
+
+    def _brought(
+        self, graph: Any, own: Any, config: Any, events: list[Event], initialise: bool = True
+    ) -> tuple[Any, Handover]:
+        """Returns a session of a graph in which every variable has the value that the rule gives it.
+
+        Args:
+            graph: the graph.
+            own: the session to go on from, of this graph or another; None for none.
+            config: a ConfigProto for a new session.
+            events: the steps that are in force.
+            initialise: variables that `own` has never held start from their initial values, else they have none where
+                `own` is a session of the caller's.
+
+        Returns:
+            `own` itself where it is a session of `graph`, else a new one; and where the values came from.
+
+        Raises:
+            PlanError: a value cannot be read or set, or a table not be filled; a session that is new is closed then.
+        """
+        from .tf.values.sessions import new_session, placed
+
+        opened = self._opened()
+        if own is None and self._source is not None and graph is not opened and self._stored() is None:
+            # Only a session of the graph as it was opened can tell what its values were.
+            there = [event for event in events if event.applied.graph is opened]
+            with closing(self._brought(opened, None, config, there)[0]) as first:
+                return self._brought(graph, first, config, events)
+        initialise = initialise or own is None or own in self._made
+        asked = "session()" if own is None or own.graph is graph else "session(old)"
+        with placed(lambda: own if own is not None else new_session(None, config), asked):
+            if own is not None and own.graph is graph:
+                return own, self._brought_up_to_date(own, events, asked, initialise)
+            new = new_session(graph, config)
+            self._made.add(new)
+            try:
+                return new, self._begun(new, own, events, asked, initialise)
+            except BaseException:
+                new.close()  # nobody has it yet: what it holds is given back at once
+                raise
+
+    def _reasons(
+        self, graph: TFGraph, report: Handover, events: list[Event], own: Any, old: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Why variables hold initial values, of those whose values come from where a report says."""
+        made = [event.applied.made for event in events]
+        copied = {self._id(one.graph, name): why for one in made for name, why in one.untrained.items()}
+        lack = UNHELD if own is not None and own not in self._made else self._lack
+        why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
+        why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
+        if own is not None and own.graph is not graph:
+            why |= {name: old[was] for name, was in report.carried.items() if was in old}
+        return why
+
+    def _tell_lacking(self, graph: TFGraph, initial: Iterable[str]) -> None:
+        """Warns of variables of the file that start anew, as its values are not there; not of those made since."""
+        opened = self._opened()
+        ops = opened.get_operations()[: self._timeline.log.size] if opened is not None else []
+        own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
+        lacking = [name for name in initial if self._id(graph, name) in own]
+        if lacking:
+            (wrong,) = untrained_text(dict.fromkeys(lacking, self._lack))
+            how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
+            warn(str(PlanError("session()", wrong, how)))
+
+    def _brought_up_to_date(self, own: Any, events: list[Event], asked: str, initialise: bool) -> Handover:
+        """Gives variables of an open session what they have never held, or what a plan gives them."""
+        from .tf.values.sessions import Due, fill_made, give
+        from .tf.values.untrained import note_untrained
+        from .tf.values.variables import variable_infos
+
+        pending = [event for event in events if event.number not in self._settled.get(own, ())]
+        if not pending and self._seen.get(own) == own.graph.version:
+            return Handover()
+        infos, gone = variable_infos(own.graph), self._gone(own.graph)
+        due, report = Due(own, asked), Handover()
+        wanted = [info for name, info in infos.items() if name not in gone]
+        held = self._held_by(own, wanted, asked)
+        self._decide(due, report, wanted, held, events, pending, {}, own.graph)
+        if not initialise:
+            due.initial, report.initial = [], []
+        give(due, [infos[name] for name in gone if name in infos])
+        for event in pending:
+            fill_made(own, event.applied.made)
+        note_untrained(own, infos.values(), self._reasons(own.graph, report, events, own, {}))
+        self._done(own, held | due.names, events, initialise)
+        return report
+
+    def _begun(self, new: Any, old: Any, events: list[Event], asked: str, initialise: bool) -> Handover:
+        """Gives the variables of a new session their values, those of the old one first."""
+        from .tf.values.sessions import (
+            Due,
+            fill_made,
+            fill_tables,
+            give,
+            run_init_ops,
+            set_bare,
+        )
+        from .tf.values.untrained import holding, note_untrained, untrained
+        from .tf.values.variables import variable_infos
+
+        graph, source = new.graph, self._source
+        infos, gone = variable_infos(graph), self._gone(graph)
+        wanted = [info for name, info in infos.items() if name not in gone]
+        due, report = Due(new, asked, old), Handover()
+        held: frozenset[str] = frozenset()
+        before: dict[int, VariableInfo] = {}
+        known = frozenset() if old is None else self._settled.get(old, frozenset())
+        if old is not None:
+            before = self._before(old, graph, asked)
+            bare = [(before[n], i) for i in wanted if not i.initializer and (n := self._id(graph, i.op)) in before]
+            held = set_bare(old, new, bare, source, self._filed(graph, [info.op for _, info in bare]))
+            run_init_ops(new, source)
+        elif source is not None and graph is self._opened():
+            source.fill(new)
+            held = source.covered() & infos.keys()
+            if getattr(source, "init_ops", ()):  # what the file wants run once may have set more
+                held |= holding(new, [info for info in wanted if info.op not in held], asked)
+        for event in events:
+            if event.number in known:
+                fill_made(new, event.applied.made)
+        self._decide(due, report, wanted, held, events, events, before, graph)
+        if not initialise:
+            due.initial, report.initial = [], []
+        give(due, [infos[name] for name in gone if name in infos])
+        if old is None and graph is not self._opened():
+            run_init_ops(new, source)
+        fill_tables(new, as_found=source is not None and graph is self._opened())
+        for event in events:
+            if event.number not in known:
+                fill_made(new, event.applied.made)
+        held |= due.names
+        dim = {} if old is None else untrained(old)
+        why = self._reasons(graph, report, events, old, dim)
+        if old is None and source is not None and graph is self._opened():
+            why |= source.untrained()
+        if old is None and self._filled:
+            self._tell_lacking(graph, [name for name in report.initial if not infos[name].local])
+        note_untrained(new, infos.values(), why)
+        if old is not None:
+            self._leave(old, before, {self._id(graph, name) for name in held})
+        self._done(new, held, events, initialise)
+        return report
+
+    def _decide(
+        self,
+        due: Any,
+        report: Handover,
+        wanted: Iterable[VariableInfo],
+        held: frozenset[str],
+        events: list[Event],
+        pending: list[Event],
+        before: Mapping[int, VariableInfo],
+        graph: TFGraph,
+    ) -> None:
+        """Says, by the rule, where each variable of a session gets its value from."""
+        from .tf.values.variables import must_be_fed
+
+        planned, again = self._planned(events), self._planned(pending)
+        first = self._planned([event for event in pending if event.number not in self._ever])
+        filed: dict[int, Any] | None = None
+        for info in wanted:
+            name, number = info.op, self._id(graph, info.op)
+            if name in held and number not in again:
+                continue
+            if number in first or (number in planned and number not in before and number not in self._left):
+                due.arrays[info] = planned[number]
+                report.planned.append(name)
+            elif number in before and info.initializer:
+                due.pairs.append((before[number], info))
+                report.carried[name] = before[number].op
+            elif number in self._left and info.initializer:
+                due.arrays[info] = self._left[number].read()
+                report.carried[name] = self._left[number].info.op
+            elif info.initializer:
+                filed = self._stored() or {} if filed is None else filed
+                if number in filed:
+                    due.arrays[info] = filed[number]
+                elif not must_be_fed(graph, info):
+                    due.initial.append(info)
+                    report.initial.append(name)
+
+    def _planned(self, events: Iterable[Event]) -> dict[int, Any]:
+        """Variable -> the value that the steps give it; an array, or what a checkpoint stores."""
+        made = [event.applied.made for event in events]
+        return {self._id(one.graph, name): value for one in made for name, value in one.values.items()}
+
+    def _stored(self) -> dict[int, Any] | None:
+        """Variable -> its value in the file that was opened, unread; None where only a session can tell."""
+        stored = self._source.stored() if hasattr(self._source, "stored") else None
+        return None if stored is None else {self._id(self._opened(), name): value for name, value in stored.items()}
+
+    def _before(self, old: Any, graph: TFGraph, asked: str) -> dict[int, VariableInfo]:
+        """Variable -> what it is in an older session that holds its value."""
+        from .tf.values.variables import variable_infos
+
+        infos, gone = variable_infos(old.graph), self._gone(old.graph)
+        held = self._held_by(old, [info for name, info in infos.items() if name not in gone], asked) & infos.keys()
+        self._held[old] = held
+        if old.graph in self._ids:
+            return {self._id(old.graph, name): infos[name] for name in held}
+        return {self._id(graph, name): infos[name] for name in held}  # a graph of somebody else: by name
+
+    def _held_by(self, session: Any, infos: Iterable[VariableInfo], asked: str) -> frozenset[str]:
+        """Returns which variables hold a value in a session; it is asked about those of which that is not known."""
+        from .tf.values.untrained import holding
+
+        held = self._held.get(session, frozenset())
+        return held | holding(session, [info for info in infos if info.op not in held], asked)
+
+    def _leave(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
+        """Keeps what an old session holds and the new one does not, as long as an undo or a redo can want it."""
+        from .tf.values.untrained import read_all
+
+        alive = {number for names in self._ids.values() for number in names.values()}
+        lost = {number: info for number, info in before.items() if number in alive - now}
+        values = read_all(old, list(lost.values()))
+        there = weakref.ref(old)
+        self._left = {number: left for number, left in self._left.items() if number in alive - now}
+        self._left |= {n: _Left(there, info, values[info.op]) for n, info in lost.items() if info.op in values}
+
+    def _done(self, session: TFSession, held: frozenset[str], events: list[Event], whole: bool) -> None:
+        numbers = frozenset(event.number for event in events)
+        self._held[session] = held
+        self._settled[session] = self._settled.get(session, frozenset()) | numbers
+        if whole:
+            self._seen[session] = session.graph.version
+        self._ever |= numbers
+
+    def _gone(self, graph: TFGraph) -> frozenset[str]:
+        return frozenset(self._timeline.leftovers(graph))
+
+    def _id(self, graph: Any, name: str) -> int:
+        """The number of a variable: the same in all graphs in which it is."""
+        ids = self._ids.setdefault(graph, {})
+        if name not in ids:
+            ids[name] = next(self._numbers)
+        return ids[name]

@@ -323,17 +323,18 @@ def differences(effect: Effect, after: Graph) -> list[str]:
     by_name = [n for n in wanted.names if n not in after.index]
     if by_name:
         return [f"{by_name[0]!r} is missing"]
-    out = []
-    for i, name in enumerate(wanted.names):
-        j = after.index[name]
-        same = (
-            wanted.types[i] == after.types[j]
-            and wanted.input_names(i) == after.input_names(j)
-            and sorted(wanted.control_names(i)) == sorted(after.control_names(j))
-        )
-        if not same:
-            out.append(f"{name!r} differs")
-    return out
+    ours, theirs = wanted.written(), after.written()
+
+    def same(i: int, j: int) -> bool:
+        reads = ours[i] == theirs[j] or sorted(ours[i], key=_waits) == sorted(theirs[j], key=_waits)
+        return reads and wanted.types[i] == after.types[j]
+
+    return [f"{name!r} differs" for i, name in enumerate(wanted.names) if not same(i, after.index[name])]
+
+
+def _waits(text: str) -> str:
+    """A control input, whose order is all one; of the others, which stay in order, nothing."""
+    return text if text.startswith("^") else ""
 
 
 def _refusal(error: Exception, effect: Effect) -> PlanError:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, StalePlanError
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.tf.copy import imports as importing
+from graphsurgeon.tf.copy.append import differences
 from tests.graphs import look, run, tiny
 from tests.refusal import refuses
 
@@ -373,3 +377,23 @@ def test_a_wait_for_an_op_without_outputs_inside_one_graph():
     ed = gs.open(graph)
     done = ed.apply(ed.plan().copy(ed.select(name="k"), to="t"))
     assert done["k"].control_inputs == [first]
+
+
+WANTED = [("a", "Const", []), ("b", "Const", []), ("c", "Sub", ["a", "b:0", "^a", "^b"])]
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ([WANTED[1], WANTED[0], ("c", "Sub", ["a:0", "b", "^b", "^a"])], []),
+        ([WANTED[0], WANTED[1], ("c", "Sub", ["b", "a", "^a", "^b"])], ["'c' differs"]),
+        ([WANTED[0], WANTED[1], ("c", "Sub", ["a", "b:1", "^a", "^b"])], ["'c' differs"]),
+        ([WANTED[0], WANTED[1], ("c", "Sub", ["a", "b", "^a"])], ["'c' differs"]),
+        ([WANTED[0], ("b", "Neg", []), WANTED[2]], ["'b' differs"]),
+        ([WANTED[0], WANTED[1]], ["2 ops instead of 3"]),
+        ([WANTED[0], WANTED[1], ("d", "Sub", ["a", "b", "^a", "^b"])], ["'c' is missing"]),
+    ],
+    ids=["another order", "inputs swapped", "another output", "waits for less", "another type", "fewer", "renamed"],
+)
+def test_what_was_read_back_is_compared_with_what_was_predicted(found, told):
+    assert differences(SimpleNamespace(after=Graph.of(WANTED)), Graph.of(found)) == told
