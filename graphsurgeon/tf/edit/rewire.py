@@ -189,6 +189,9 @@ def _check_edge(edge: Edge, graph: TFGraph, asked: str) -> None:
     if mismatch:
         raise PlanError(asked, f"{now.name!r} cannot take the place of {was.name!r} at {op.name!r}: {mismatch}",
                         "Choose a tensor of the same dtype and shape, or convert it first")  # fmt: skip
+    if _changes(op, edge.input) and not _is_variable(now):
+        wrong = f"{op.name!r} changes the variable {was.name!r} where it is, and {now.name!r} is not a variable"
+        raise PlanError(asked, wrong, f"Leave {op.name!r} as it is, or take it along with its variable")
     if _frame(now.op) is not _frame(was.op):
         raise PlanError(
             asked,
@@ -209,6 +212,22 @@ def unlike(new: TFTensor, old: TFTensor) -> str:
 
 def _said(tensor: TFTensor, info: TensorInfo) -> str:
     return f"{tensor.name!r} {info}"
+
+
+def _changes(op: Any, at: int) -> bool:
+    """Whether an op takes a reference as that input, where nothing else can stand."""
+    for argument in op.op_def.input_arg:
+        count = op.get_attr(argument.number_attr) if argument.number_attr else 1
+        if argument.type_list_attr:
+            count = len(op.get_attr(argument.type_list_attr))
+        if at < count:
+            return bool(argument.is_ref)
+        at -= count
+    return False
+
+
+def _is_variable(tensor: TFTensor) -> bool:
+    return bool(tensor.dtype != tensor.dtype.base_dtype)
 
 
 def _frame(op: TFOp) -> Any:

@@ -8,17 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
 
 from ...errors import PlanError
-from ...graph.live import TFGraph, TFTensor
-from ..copy.imports import import_nodes
-from ..elements import adopt_functions
-from ..private.graphs import copy_handle_data, number_of
-from ..run.errors import told
-
-tf1 = tf.compat.v1
+from ...graph.graph import TensorInfo
+from ...graph.live import TFOp, TFTensor
+from ..open.outputs import tensor_info
+from ..private.graphs import number_of
+from .scratch import Refused, Scratch
 
 #: number of the op and the input -> tensor it is to read
 Reads = Mapping[tuple[int, int], Any]
@@ -46,40 +43,42 @@ def inferred(ops: list[Any], reads: Reads, asked: str) -> list[tuple[Any, Any]]:
     Raises:
         PlanError: TensorFlow says that they cannot be computed.
     """
-    graph, scratch = ops[0].graph, tf.Graph()
-    graph_def, own = graph_pb2.GraphDef(), {id(op) for op in ops}
-    graph_def.versions.CopyFrom(graph.graph_def_versions)
-    stand_ins: dict[tuple[str, int], Any] = {}
-    adopt_functions(graph, scratch)
-    for op in ops:
-        node = graph_def.node.add()
+    live = ops[0].graph
+    scratch = Scratch(_Rewired(reads), live.graph_def_versions)
+    try:
+        made = scratch.built(ops, lambda _: [live], asked)
+    except Refused as error:
+        wrong = f"what is computed from the new tensor does not fit: TensorFlow says: {error}"
+        raise PlanError(asked, wrong, "Nothing was changed; choose a tensor of a shape that fits") from error
+    return [(t, new.shape) for op in ops for t, new in zip(op.outputs, made[op].outputs, strict=True)]
+
+
+class _Rewired:
+    """Ops of a live graph, some of which read other tensors."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    def name(self, op: TFOp) -> str:
+        return op.name
+
+    def node(self, op: TFOp) -> Any:
+        node = node_def_pb2.NodeDef()
         node.CopyFrom(op.node_def)
         for key in ("_class", "_output_shapes"):
             node.attr.pop(key, None)
         del node.input[:]
-        for at, was in enumerate(op.inputs):
-            tensor = reads.get((id(op), at), was)
-            if id(tensor.op) in own:
-                node.input.append(f"{tensor.op.name}:{tensor.value_index}")
-                continue
-            name = f"stand_ins_of_the_trial/{number_of(tensor.op)}"
-            if (name, tensor.value_index) not in stand_ins:
-                stand_ins[name, tensor.value_index] = _stand_in(scratch, tensor)
-            node.input.append(f"{name}:{tensor.value_index}")
-    wrong = "what is computed from the new tensor does not fit: TensorFlow says"
-    with told(PlanError, asked, wrong, "Nothing was changed; choose a tensor of a shape that fits"):
-        made = import_nodes(scratch, graph_def, stand_ins)
-    return [(t, new.shape) for op in ops for t, new in zip(op.outputs, made[op.name].outputs, strict=True)]
+        return node
 
+    def reads(self, op: TFOp) -> list[tuple[TFOp, int]]:
+        read = (self._reads.get((id(op), at), was) for at, was in enumerate(op.inputs))
+        return [(tensor.op, tensor.value_index) for tensor in read]
 
-def _stand_in(scratch: TFGraph, tensor: TFTensor) -> TFTensor:
-    with scratch.as_default(), tf1.name_scope("stand_ins"):
-        value = tf.get_static_value(tensor) if tensor.op.type == "Const" else None
-        if value is not None:
-            return tf.constant(value, dtype=tensor.dtype.base_dtype)
-        new = tf1.placeholder(tensor.dtype.base_dtype, tensor.shape)
-        copy_handle_data(tensor, new)
-        return new
+    def info(self, op: TFOp, port: int) -> TensorInfo:
+        return tensor_info(op.outputs[port])
+
+    def handle(self, op: TFOp, port: int) -> TFTensor:
+        return op.outputs[port]
 
 
 def reshape(now: list[tuple[Any, Any]], before: list[tuple[Any, Any]]) -> list[str]:

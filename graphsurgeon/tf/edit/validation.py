@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import graph_pb2, node_def_pb2
+from tensorflow.core.framework import node_def_pb2
 
 from ...errors import OpenError, PlanError
 from ...graph.collector import gc_paused
@@ -26,23 +26,17 @@ from ...plan.fault import Fault
 from ...plan.fitting import axis_text, bare, shapes_differ
 from ...plan.steps import SetStep
 from ...words import few
-from ..copy.imports import import_nodes
 from ..copy.node_defs import constant_node, turn
-from ..elements import adopt_functions
 from ..functions.library import named_in
-from ..open.dangers import refuse_deadly
 from ..open.outputs import tensor_info
 from ..private.functions import functions_of
-from ..private.graphs import copy_handle_data
-from ..run.errors import words_of
 from .nodes import change_node, new_node
+from .scratch import Refused, Scratch, is_size
 
-tf1 = tf.compat.v1
 Tensor = tuple[int, int]
 
 #: So many refusals are looked for: each is one more import.
 _MOST = 8
-_INTEGERS = ("int32", "int64")
 #: How TensorFlow names the op that it refuses.
 _NAMED = (re.compile(r"\{\{node ([^}\s]+)\}\}"), re.compile(r"[Ii]nput \d+ of node '?([^\s']+)'? was"),
           re.compile(r"[Nn]ode '([^']+)'"), re.compile(r"'([^']+)'"))  # fmt: skip
@@ -119,7 +113,7 @@ class _Judge:
     def _check_node(self, op: int) -> None:
         name = self._after.names[op]
         try:
-            self._refuse_unknown_functions(op, self._node(op))
+            self._refuse_unknown_functions(op, self.node(op))
         except PlanError as error:
             self._faults.append(Fault(self._asked(name, error.asked), f"{name!r}: {error.wrong}", error.instead))
             self._lost.append(op)
@@ -158,12 +152,13 @@ class _Judge:
         found = self._source(op)
         return self._after.outputs(op) if found is None else found[0].outputs(found[1])
 
-    def _info(self, op: int, port: int) -> TensorInfo | None:
+    def info(self, op: int, port: int) -> TensorInfo | None:
+        """Returns what was known of an output before the plan, or of its original's."""
         outputs = self._outputs(op)
         return outputs[port] if outputs is not None and port < len(outputs) else None
 
-    def _node(self, op: int) -> Any:
-        """The NodeDef of an op after the plan, without its inputs; None where it is stood in for."""
+    def node(self, op: int) -> Any:
+        """Returns the NodeDef of an op after the plan, without its inputs; None where it is stood in for."""
         if op not in self._nodes:
             self._nodes[op] = None
             self._nodes[op] = self._made(op)
@@ -201,7 +196,7 @@ class _Judge:
         while region and len(self._faults) < _MOST:
             try:
                 return self._built(region)
-            except (_Refused, OpenError) as error:
+            except (Refused, OpenError) as error:
                 said = error.wrong if isinstance(error, OpenError) else str(error)
                 name = _refused_name(said, self._after)
                 self._faults.append(self._fault(name, said))
@@ -219,70 +214,40 @@ class _Judge:
         return {op for op in region if not below[op]}
 
     def _built(self, region: set[int]) -> dict[int, TFOp]:
-        after, scratch = self._after, tf.Graph()
-        graph_def = graph_pb2.GraphDef()
-        graph_def.versions.CopyFrom(self._versions())
-        build = [op for op in sorted(region) if self._node(op) is not None]
-        queue, there = list(build), set(build)
-        stand_ins: dict[tuple[str, int], TFTensor] = {}
-        for op in queue:  # it grows: what shape inference must know the value of, or cannot be stood in for, comes too
-            node = graph_def.node.add()
-            node.CopyFrom(self._node(op))
-            for source, port in after.data.ends(op):
-                node.input.append(f"{after.names[source]}:{port}")
-                if source in there:
-                    continue
-                if self._comes_along(source, port):
-                    queue.append(source)
-                    there.add(source)
-                elif (after.names[source], port) not in stand_ins:
-                    stand_ins[after.names[source], port] = self._stand_in(scratch, source, port)
-        if any(map(_calls, graph_def.node)):
-            for owner in {id(g.live): g.live for g in self._sources(queue)}.values():
-                adopt_functions(owner, scratch)
-        refuse_deadly(_closed(graph_def, stand_ins), "check()")
-        try:
-            made = import_nodes(scratch, graph_def, stand_ins)
-        except Exception as error:
-            said = words_of(error)
-            for (name, port), tensor in stand_ins.items():
-                said = said.replace(tensor.name, f"{name}:{port}" if port else name)
-            raise _Refused(said) from error
-        return {op: made[after.names[op]] for op in build if after.names[op] in made}
+        build = [op for op in sorted(region) if self.node(op) is not None]
+        return Scratch(self, self._versions()).built(build, self._lives, "check()")
 
     def _versions(self) -> Any:
         base, copies = self._effect.base, self._effect.copies
         graph = base.live if base.size or not copies else copies[0].source.live
         return graph.graph_def_versions
 
-    def _sources(self, ops: Iterable[int]) -> list[Graph]:
-        return [found[0] for found in map(self._source, ops) if found is not None]
+    def _lives(self, ops: Iterable[int]) -> list[TFGraph]:
+        """The live graphs that know the functions of some ops, each once."""
+        found = [source[0].live for source in map(self._source, ops) if source is not None]
+        return list({id(live): live for live in found}.values())
 
-    def _comes_along(self, op: int, port: int) -> bool:
-        """Whether a tensor that is read is built too: numbers that sizes and axes are made of, variables themselves."""
-        info, node = self._info(op, port), self._node(op)
-        if info is None or node is None or _calls(node):
-            return info is None and node is not None
-        if _is_size(info) or self._after.types[op] == "Const":
-            return self._after.types[op] not in ("Merge", "NextIteration", "Enter", "Exit", "Switch")
-        return info.dtype.endswith("_ref") or (info.dtype == "resource" and self._after.types[op] == "VarHandleOp")
+    def name(self, op: int) -> str:
+        """Returns the name of an op after the plan."""
+        return self._after.names[op]
 
-    def _stand_in(self, scratch: TFGraph, op: int, port: int) -> TFTensor:
-        info, found = self._info(op, port), self._source(op)
-        with scratch.as_default(), tf1.name_scope("stand_ins_of_the_trial"):
-            dtype = bare(info.dtype) if info is not None else "float32"
-            new = tf1.placeholder(tf.as_dtype(dtype), None if info is None else info.shape)
-        if new.dtype in (tf.resource, tf.variant) and found is not None and hasattr(found[0].live, "get_operations"):
-            live = found[0].live.get_operation_by_name(found[0].names[found[1]])
-            copy_handle_data(live.outputs[port], new)
-        return new
+    def reads(self, op: int) -> list[Tensor]:
+        """Returns what an op reads after the plan."""
+        return self._after.data.ends(op)
+
+    def handle(self, op: int, port: int) -> TFTensor | None:
+        """Returns the live tensor of an output, or that of its original."""
+        found = self._source(op)
+        if found is None or not hasattr(found[0].live, "get_operations"):
+            return None
+        return found[0].live.get_operation_by_name(found[0].names[found[1]]).outputs[port]
 
     def _changed(self, op: int, made: TFOp) -> bool:
         """Whether what reads an op could mind: another dtype, more that is known of a shape, or other sizes in it."""
         was = self._outputs(op)
         now = [tensor_info(tensor) for tensor in made.outputs]
         # What a handle stands for, a variable or a table of some dtype, is not said of its tensor.
-        if any(_is_size(info) or info.dtype in ("resource", "variant") for info in now):
+        if any(is_size(info) or info.dtype in ("resource", "variant") for info in now):
             return True
         return was is None or len(was) != len(now) or not all(map(_weaker, now, was))
 
@@ -356,30 +321,7 @@ def _apart(told: TensorInfo, inferred: TensorInfo) -> bool:
     return not tf.TensorShape(told.shape).is_compatible_with(tf.TensorShape(inferred.shape))
 
 
-def _is_size(info: TensorInfo | None) -> bool:
-    """Whether a tensor may hold sizes or axes, which shapes depend on."""
-    return info is not None and info.dtype in _INTEGERS and info.shape is not None and len(info.shape) < 2
-
-
-class _Refused(Exception):
-    """What TensorFlow says of nodes that it does not take."""
-
-
-def _calls(node: Any) -> bool:
-    """Whether a node names functions."""
-    return any(value.HasField("func") or value.list.func for value in node.attr.values())
-
-
 def _refused_name(said: str, after: Graph) -> str:
     """The op that is named in what TensorFlow says; empty where it names none of the graph."""
     found = (match[1] for pattern in _NAMED for match in pattern.finditer(said))
     return next((name for name in found if name in after.index), "")
-
-
-def _closed(graph_def: Any, stand_ins: dict[tuple[str, int], TFTensor]) -> Any:
-    """The same nodes with placeholders for what they read from outside, to be looked at."""
-    out = type(graph_def)()
-    out.CopyFrom(graph_def)
-    for name in {name for name, _ in stand_ins}:
-        out.node.add(name=name, op="Placeholder")
-    return out
