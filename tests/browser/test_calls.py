@@ -35,7 +35,7 @@ def test_calls_unfold_in_place_to_the_layers_in_them(page: Any, lab: Any, corpus
     hit = page.locator(".gs-hit", has_text="MergeV2Checkpoints").first
     hit.click()
     answered(page)
-    said(page, "inside a call")
+    said(page, "inside StatefulPartitionedCall_1")
     merge = box(page, notebook.ask("ed.find('op:MergeV2Checkpoints')[0]"))
     merge.wait_for()
     page.locator(".gs-inspector", has_text="called by StatefulPartitionedCall_1").wait_for()

@@ -98,7 +98,7 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     box(page, f"{call}/Relu").wait_for()
     fit(page)
     box(page, f"{call}/Relu").click()
-    said(page, "1 op selected, inside a call")
+    said(page, f"1 op selected, inside {call}")
     page.keyboard.press("i")
     said(page, "it is inside function")
     shot(page, "looking-inside")
