@@ -100,7 +100,8 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     box(page, f"{call}/Relu").click()
     said(page, f"1 op selected, inside {call}")
     page.keyboard.press("i")
-    said(page, "it is inside function")
+    said(page, "Mark an output")
+    assert notebook.ask("list(ed.screen.state.marks.inputs)") == [f"{call}/Relu:0"]
     shot(page, "looking-inside")
     box(page, f"{call}/").focus()
     page.keyboard.press("Enter")
