@@ -188,6 +188,7 @@ test("rename, collapse and inline", () => {
         box("s/"),
         box("call", { kind: "call", sub: "PartitionedCall \u00b7 (2)" }),
         box("loop", { kind: "call", sub: "While \u00b7 (2)" }),
+        box("bend", { sub: "StatelessIf" }),
         box("~s_[0..3]/", { kind: "series" }),
       ]),
       destination: null,
@@ -205,6 +206,14 @@ test("rename, collapse and inline", () => {
   expect(model.verbs.at(-1)).toEqual(["inline", { names: ["call"] }]);
   edit("loop", "Inline the call");
   expect(model.verbs.at(-1)).toEqual(["inline", { names: ["loop"] }]);
+  edit("loop", "Unroll the loop");
+  fields()[0]!.value = "2";
+  key(fields()[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["unroll", { loop: "loop", times: 2 }]);
+  edit("bend", "Say what it asks");
+  expect(fields()[0]!.value).toBe("True");
+  key(fields()[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["resolve_condition", { name: "bend", value: "True" }]);
   item("~s_").focus();
   key(item("~s_"), "e");
   expect(choice("Rename")).toBe(undefined);

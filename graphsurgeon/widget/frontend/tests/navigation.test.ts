@@ -93,6 +93,18 @@ test("back and forward by keys and buttons, as far as there is a way", () => {
   expect(model.verbs.at(-1)).toEqual(["forward", {}]);
 });
 
+test("the list of signatures is at the top where a file has several, and asks for the one that is chosen", () => {
+  const button = () => host.querySelector<HTMLButtonElement>(".gs-serves")!;
+  expect(button().hidden).toBe(true);
+  model.put({ views: { back: 0, forward: 0, saved: [], served: ["double", "scale"], serves: "double" } });
+  expect(button().hidden).toBe(false);
+  expect(button().textContent).toContain("double");
+  button().click();
+  expect(choices().map(c => c.getAttribute("aria-checked"))).toEqual(["true", "false"]);
+  choices()[1]!.click();
+  expect(model.verbs.at(-1)).toEqual(["show_signature", { name: "scale" }]);
+});
+
 test("views are saved with the look, shown by digits, and forgotten", async () => {
   item("a").focus();
   key(item("a"), "v");
