@@ -48,7 +48,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
     op = graph.index.get(name)
     if op is not None:
         about = _op(tree, op, facts, calls)
-        return about if calls is None or name in calls.base.index else {**about, "python": ""}
+        return about if calls is None or name in calls.base.index else {**about, "python": f"ed.select(name={name!r})"}
     mask = ops_of(tree, [name], "details")
     inside = Selection(graph, mask, Query("select"))
     crossing = inside.boundary
@@ -77,8 +77,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
     leave = mask[graph.data.node] & ~mask[graph.data.rows]
     readers = [graph.names[i] for i in np.unique(graph.data.rows[leave]).tolist()]
     ends = {"inputs": crossing.inputs, "outputs": crossing.outputs, "control_inputs": waits, "consumers": readers}
-    own = calls is None or calls.base.index.keys() >= {*inside.names}
-    return _panel(graph, name.rstrip("/"), rows, ends, _MOST, python=_python(inside, name) if own else "")
+    return _panel(graph, name.rstrip("/"), rows, ends, _MOST, python=_python(inside, name))
 
 
 def _panel(

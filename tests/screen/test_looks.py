@@ -216,9 +216,9 @@ def test_a_call_unfolds_in_place_and_folds_again():
     assert (ids["x"], ids[f"{call}/Relu"]) in edges
     relu = screen.details(f"{call}/Relu")
     assert dict(relu["rows"])["function"].endswith(f", called by {call}")
-    assert (relu["inputs"][0]["tensor"], relu["python"]) == ("x:0", "")
+    assert (relu["inputs"][0]["tensor"], relu["python"]) == ("x:0", f"ed.select(name='{call}/Relu')")
     assert relu["outputs"] == [{"tensor": f"{call}/Relu:0", "text": "float32 (4,)"}]
-    assert screen.details(f"{call}/")["python"] == ""
+    assert screen.details(f"{call}/")["python"] == f"ed.select(scope={call!r})"
     screen.fold(f"{call}/")
     assert scene(screen)["boxes"] == before["boxes"]
     screen.back()
