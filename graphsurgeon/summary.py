@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .graph.functions import inside
 from .graph.graph import Graph, Mask
 from .graph.layers import NO_LAYERS, Layers, made_by
 from .graph.names import op_name
@@ -69,6 +70,8 @@ def summary(
     tops = sorted(scopes.children[0], key=lambda s: -int(scopes.counts[s]))
     rows.append(("scopes", [f"{scopes.names[s]}/  {counted(int(scopes.counts[s]), 'ops')}" for s in tops]))
     rows.append(("layers", [layers.text] if layers else []))
+    calls, held = inside(graph.nodes, graph.functions)
+    rows.append(("calls", [f"{counted(calls, 'ops')} with {counted(held, 'ops')} inside"] if calls else []))
     variables = [v for v in graph.state.variables.values() if v.op not in orphans]
     rows.append(("variables", [f"{v.op}  {v.dtype} {v.shape}" for v in variables]))
     rows.append(("collections", [f"{k}  {len(v)}" for k, v in graph.state.collections.items() if v]))

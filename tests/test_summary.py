@@ -124,3 +124,13 @@ def test_the_ends_of_a_keras_model_are_told_by_its_layers():
     ed.apply(ed.plan().copy(ed.select(layer="head"), to="again", unmapped="placeholder"))
     outputs = str(ed).partition("outputs")[2].partition("scopes")[0]
     assert "again/" in outputs  # what was added is one more output
+
+
+def test_ops_inside_of_calls_are_counted():
+    graph = tf.Graph()
+    with graph.as_default():
+        squared = tf.function(lambda v: tf.square(v), autograph=False)  # Square and Identity
+        twice = tf.function(lambda v: squared(squared(v)), autograph=False)  # two calls and Identity
+        twice(tf.constant([1.0], name="x"))
+    assert "  calls    1 op with 7 ops inside" in str(gs.open(graph))
+    assert "calls " not in str(gs.open(tiny()))

@@ -103,3 +103,23 @@ def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Conta
                 inner |= referred(node, functions)
             stack.extend((other, False) for other in sorted(inner - seen, reverse=True) if other not in exclude)
     return order
+
+
+def inside(nodes: Iterable[Any], functions: Mapping[str, Any]) -> tuple[int, int]:
+    """Returns how many ops call functions, and how many ops these have, at any depth; of one that calls itself, once.
+
+    Args:
+        nodes: NodeDefs of the ops; None where nobody knows one.
+        functions: name -> FunctionDef.
+    """
+
+    def known(node: Any) -> list[str]:
+        called = called_by(node, functions) if node is not None else ()
+        return [one.function for one in called if one.function in functions]
+
+    calls = [names for names in map(known, nodes if functions else ()) if names]
+    count = dict[str, int]()
+    for name in reachable({name for names in calls for name in names}, functions):
+        own = functions[name].node_def
+        count[name] = len(own) + sum(count.get(called, 0) for node in own for called in known(node))
+    return len(calls), sum(count[name] for names in calls for name in names)

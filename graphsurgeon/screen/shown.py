@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.graph import Graph, Ints
-from ..graph.names import under
+from ..graph.names import op_name, under
 from ..graph.selection import Selection
 from ..plan.calls import step_text
 from ..plan.effect import Effect
@@ -31,7 +31,9 @@ _MOST = 200
 
 
 def tensor_row(graph: Graph, name: str) -> dict[str, str]:
-    """Returns a tensor with its dtype and shape, for a list on the page."""
+    """Returns a tensor with its dtype and shape, for a list on the page; one that an edit took out is gone."""
+    if op_name(name) not in graph.index:
+        return {"tensor": name, "dtype": "", "shape": "", "text": f"{name}  is gone"}
     info = graph.stated_info(*graph.tensor(name))
     if info is None:
         return {"tensor": name, "dtype": "", "shape": "", "text": name}

@@ -234,6 +234,19 @@ def test_by_hand_a_boundary_of_what_is_selected_inside(session):
     assert screen.region.names == [INNER, LOW]  # the same computation
 
 
+def test_by_hand_a_marked_tensor_that_an_edit_takes_out_is_told_as_gone(session):
+    screen = gs.open(session).screen
+    screen.mark_input("x:0")
+    screen.mark_output(LOW)
+    screen.remove([LOW], stitch=True)
+    screen.apply()
+    boundary = screen.traits()["boundary"]
+    assert boundary["outputs"][0]["text"] == f"{LOW}:0  is gone"
+    assert f"no op is called {LOW!r}" in boundary["problem"]
+    screen.undo()
+    assert screen.traits()["boundary"]["ops"] == 2
+
+
 def test_by_hand_a_loop_is_unrolled_and_a_cond_resolved(flow):
     ed = gs.open(flow)
     screen = ed.screen
