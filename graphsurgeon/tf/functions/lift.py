@@ -87,6 +87,7 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
     values = OpenedValues(graph, taken.values, taken.handles)
     carry_out(plan.effect, graph)
     copied = plan.effect.copies[0]
+    _keep_shapes(body, graph, zip([source.names[i] for i in copied.ops.tolist()], copied.names, strict=True))
     moved = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     return Lifted(
         graph,
@@ -96,6 +97,14 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
         partial(_packed, concrete.structured_outputs),
         moved,
     )
+
+
+def _keep_shapes(body: Any, graph: TFGraph, names: Iterable[tuple[str, str]]) -> None:
+    """Says of the ops of a graph what the body knows of their shapes by `set_shape`, as what a table gives."""
+    for old, new in names:
+        pairs = zip(body.get_operation_by_name(old).outputs, graph.get_operation_by_name(new).outputs, strict=True)
+        for was, now in pairs:
+            now.set_shape(was.shape)
 
 
 def arguments_of(concrete: Any) -> list[Any]:
