@@ -188,6 +188,8 @@ class Plan:
     def reroute(self, old: Any, *, to: Any = None, only: Any = None, exclude: Any = ()) -> Plan:
         """Lets the consumers of a tensor read another.
 
+        Gradients that are in the graph already stay those of what was computed before, and the plan warns of them.
+
         Args:
             old, to: tensors, by name or object, or as many in two lists; or `old` a dict of old -> new, and no `to`.
                 Dtypes and shapes must fit. Several are rerouted at once: they may change places.
@@ -249,6 +251,8 @@ class Plan:
         self, op: Any, *, on: Any, name: str | Iterable[str], only: Any = None, exclude: Any = (), **attributes: Any
     ) -> Plan:
         """Puts a new op of one input, or a subgraph, on the edges between a tensor and its consumers.
+
+        Gradients that are in the graph already lack what is derived from the new ops, and the plan warns of them.
 
         Args:
             op: its type, as ``"Identity"`` or ``"Relu"``; or a Python function of one tensor, which gives one.

@@ -143,3 +143,26 @@ def test_a_graph_with_a_copy_inside_still_has_one_global_step(kind, tmp_path):
     other.apply(other.plan().copy(ed.select(scope="a"), to="c").copy(ed.select(scope="b"), to="d"))
     with other.graph.as_default():
         assert tf1.train.get_global_step() is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gradient_made_before_an_edit_is_not_that_of_its_loss_and_the_plan_says_so(kind):
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"):
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        w = tf1.get_variable("w", initializer=tf.constant([[0.5, 0.25]] * 4))
+        h = tf.matmul(x, w, name="h")
+        loss = tf.reduce_mean(tf.square(h, name="r"), name="loss")
+        tf1.train.GradientDescentOptimizer(0.1).minimize(loss, name="train")
+        tf.ones([8, 4], name="k")
+    ed = gs.open(graph)
+    plan = ed.plan().insert("Tanh", on="h:0", name="squashed")
+    (text,) = [w for w in plan.effect.warnings if w.startswith("stale gradients: ")]
+    assert "(gradients/r_grad/" in text
+    assert text in str(plan)
+    for exact in (
+        ed.plan().insert("Identity", on="h:0", name="probe"),
+        ed.plan().insert("Tanh", on="x:0", name="input"),
+        ed.plan().reroute("x:0", to="k:0"),
+    ):
+        assert exact.check() == ()
+        assert "stale" not in str(exact)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...graph.gradients import Gradients, Rewired
 from ...graph.hazards import hazards
 from ...graph.variables import renaming
-from ...words import few
+from ...words import counted, few
 from ..copied import Connection
 from ..effect import Effect
 from ..shapes import Foreseen
@@ -24,7 +25,7 @@ def outcome(effect: Effect) -> Effect:
         effect = replace(effect, after=replace(effect.after, outputs_of=foreseen))
     said = [*effect.warnings, *_unread(effect), *_idle(effect)]
     if not effect.faults:
-        said += hazards(effect.after, np.arange(effect.after.size) >= effect.first)
+        said += hazards(effect.after, np.arange(effect.after.size) >= effect.first) + _stale(effect)
     effect = replace(effect, warnings=tuple(said))
     if foreseen is not None:
         foreseen.complete(effect)
@@ -71,6 +72,25 @@ def _unread(effect: Effect) -> list[str]:
     read = set(effect.after.data.node.tolist())
     idle = [p for p in effect.placeholders if effect.after.index[p.name] not in read]
     return [f"{p.name} is a placeholder that nothing reads any more: map {p.was} instead" for p in idle]
+
+
+def _stale(effect: Effect) -> list[str]:
+    """Says which gradient ops were derived from what is computed otherwise now."""
+    base, old = effect.base, {new: name for name, new in effect.renamed.items()}
+    here = [(base.index.get(old.get(join.to, join.to), -1), join) for join in effect.connections]
+    edges = [Rewired(op, base.data.ends(op)[join.input], effect.after.tensor(join.tensor))
+             for op, join in here if op >= 0]  # fmt: skip
+    changed = [base.index[old.get(name, name)] for name, change in effect.changes.items()
+               if old.get(name, name) in base.index and any(key[:1] != "_" for key in change.attributes)]  # fmt: skip
+    if not edges and not changed:
+        return []
+    told, wrong = Gradients(base).stale(effect.after, edges, changed, effect.renamed)
+    if not wrong:
+        return []
+    names, were = [base.names[i] for i in wrong], "were" if len(wrong) > 1 else "was"
+    return [f"stale gradients: {counted(len(names), 'ops')} ({few(names)}) {were} derived before "
+            f"{few([effect.renamed.get(base.names[i], base.names[i]) for i in told])} changed; "
+            "differentiate again, and make the train op again"]  # fmt: skip
 
 
 def _idle(effect: Effect) -> list[str]:

@@ -1,0 +1,151 @@
+"""Gradients: which ops were derived from which, by the names that TensorFlow gives them, and which are stale.
+
+`tf.gradients` makes the gradient of the op ``h`` in the scope ``gradients/h_grad``, whatever the first word is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .boundary import Tensor
+from .graph import Graph, Mask
+from .traversal import backward, forward
+from .variables import VARIABLE_TYPES
+
+_TAIL = "_grad"
+#: No gradient goes through these.
+_STOPS = frozenset(
+    {
+        "StopGradient", "PreventGradient", "Shape", "ShapeN", "Size", "Rank", "ArgMax", "ArgMin", "Equal", "NotEqual",
+        "Greater", "GreaterEqual", "Less", "LessEqual", "ApproximateEqual", "LogicalAnd", "LogicalOr", "LogicalNot",
+        "IsFinite", "IsInf", "IsNan", "InTopK", "InTopKV2", "ZerosLike", "OnesLike", "Where", "OneHot",
+    }
+)  # fmt: skip
+#: They give on what they read, and its gradient.
+_SAME = frozenset({"Identity", "Snapshot", "CheckNumerics", "Print", "DebugIdentity", "DebugIdentityV2"})
+#: They read no more than a shape.
+_SIZES = ("Shape", "ShapeN", "Size", "Rank")
+
+
+class Rewired(NamedTuple):
+    """An input of an op that reads another tensor.
+
+    Args:
+        op: the op, at its number before.
+        was: what it read.
+        now: what it reads, by the numbers after the change.
+    """
+
+    op: int
+    was: Tensor
+    now: Tensor
+
+
+class Gradients:
+    """The ops of a graph that were derived from others.
+
+    Args:
+        graph: the graph.
+
+    Attributes:
+        ops: mask of the gradient ops.
+        known: mask of the ops that they are the gradient of.
+
+    Example:
+        >>> rows = [("h", "Tanh", []), ("y", "Neg", ["h"]), ("gradients/h_grad/TanhGrad", "TanhGrad", ["h"])]
+        >>> found = Gradients(Graph.of(rows))
+        >>> found.ops.tolist(), found.known.tolist()
+        ([False, False, True], [True, False, False])
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        scopes = graph.scopes
+        self._of = np.full(len(scopes.names), -1, np.int32)  # scope -> the op whose gradient is made there
+        for scope, name in enumerate(scopes.names):
+            forward_op = _derived(name, graph) if name.endswith(_TAIL) else -1
+            self._of[scope] = self._of[scopes.parents[scope]] if forward_op < 0 and scope else forward_op
+        of = self._of[scopes.home]
+        self.ops: Mask = of >= 0
+        self.known: Mask = graph.mask(np.unique(of[of >= 0]))
+
+    def of(self, ops: Sequence[int]) -> Mask:
+        """Returns the gradient ops of some ops."""
+        return np.asarray(np.isin(self._of[self.graph.scopes.home], ops), np.bool_)
+
+    def stale(
+        self, after: Graph, edges: Sequence[Rewired], changed: Sequence[int], names: Mapping[str, str]
+    ) -> tuple[list[int], list[int]]:
+        """Returns the ops whose gradient is no longer that of what is computed, and the gradient ops that are not.
+
+        A gradient op that reads the new tensor as well is as right as before, as long as none goes to either tensor.
+
+        Args:
+            after: the graph after the change.
+            edges: inputs that read other tensors.
+            changed: ops that compute something else of the same inputs.
+            names: old name -> new one, of ops that are called otherwise after the change.
+        """
+        if not self.ops.any():
+            return [], []
+        graph = self.graph
+        stays = {
+            i: after.index[new] for i, name in enumerate(graph.names) if (new := names.get(name, name)) in after.index
+        }
+        passing = ~self.ops & ~graph.typed(_STOPS)
+        to_loss = backward(graph, self.known & passing, control=False, within=passing) & passing
+        flows = forward(graph, (self.known | self._trained()) & passing, control=False, within=passing) & passing
+        there = [stays[i] for i in np.flatnonzero(flows).tolist() if i in stays]
+        through = ~after.typed(_STOPS)
+        flows_now = forward(after, after.mask(there) & through, control=False, within=through) & through
+        told = [op for op in changed if self.known[op]]
+        for op, was, now in edges:
+            source, port = _value(graph, was)
+            if not to_loss[op] or (stays.get(source, -1), port) == _value(after, now):
+                continue
+            if flows[was[0]] or flows_now[now[0]] or self._reads_still(op, was, after, stays):
+                told.append(op)
+        if not told:
+            return [], []
+        above = backward(graph, graph.mask(told), control=False, within=passing) & self.known
+        wrong = self.of(np.flatnonzero(above).tolist()) & graph.mask(stays)
+        return sorted(set(told)), np.flatnonzero(wrong).tolist()
+
+    def _trained(self) -> Mask:
+        """The variables that are set by what is computed from gradients."""
+        graph = self.graph
+        updates = forward(graph, self.ops, control=False) & ~self.ops
+        read = graph.mask(np.unique(graph.data.node[updates[graph.data.rows]]))
+        return np.asarray(read & graph.typed(VARIABLE_TYPES), np.bool_)
+
+    def _reads_still(self, op: int, was: Tensor, after: Graph, stays: Mapping[int, int]) -> bool:
+        """Whether the gradient of an op goes on reading what the op itself reads no longer."""
+        end = (stays.get(was[0], -1), was[1])
+        own = np.flatnonzero(self.of([op]) & ~self.graph.typed(_SIZES)).tolist()
+        return any(end in after.data.ends(stays[number]) for number in own if number in stays)
+
+
+def _value(graph: Graph, tensor: Tensor) -> Tensor:
+    """The tensor that is given on as it is, with its gradient."""
+    seen: set[int] = set()  # a file may hold a ring
+    while graph.types[tensor[0]] in _SAME and tensor[0] not in seen and graph.data.ends(tensor[0]):
+        seen.add(tensor[0])
+        tensor = graph.data.ends(tensor[0])[0]
+    return tensor
+
+
+def _derived(scope: str, graph: Graph) -> int:
+    """The op whose gradient is made in a scope; -1 for none.
+
+    The name of the op follows that of the gradients, or is around both where the whole was copied into a scope.
+    """
+    parts = scope.removesuffix(_TAIL).split("/")
+    for lead in range(len(parts)):
+        for rest in range(lead + 1, len(parts)):
+            found = graph.index.get("/".join([*parts[:lead], *parts[rest:]]), -1)
+            if found >= 0:
+                return found
+    return -1
