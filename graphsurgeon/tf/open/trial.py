@@ -116,8 +116,9 @@ def pieces(nodes: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, i
     No piece reads what comes later; a loop is in one piece.
 
     Example:
-        >>> nodes = [graph_pb2.NodeDef(name=name, input=inputs) for name, inputs in
-        ...          (("a", []), ("b", ["a", "c"]), ("c", ["b"]), ("d", ["c"]))]
+        >>> from graphsurgeon.graph.graph import PlainNode
+        >>> rows = ("a", []), ("b", ["a", "c"]), ("c", ["b"]), ("d", ["c"])
+        >>> nodes = [PlainNode(name, "NoOp", inputs) for name, inputs in rows]
         >>> list(pieces(nodes, 0, 4)), list(pieces(nodes, 3, 4))
         ([(0, 1), (1, 3), (3, 4)], [(0, 3), (3, 4)])
     """
