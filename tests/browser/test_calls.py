@@ -35,7 +35,7 @@ def test_calls_unfold_in_place_to_the_layers_in_them(page: Any, lab: Any, corpus
     hit = page.locator(".gs-hit", has_text="MergeV2Checkpoints").first
     hit.click()
     answered(page)
-    said(page, "inside StatefulPartitionedCall_1")
+    said(page, "inside StatefulPartitionedCall_1: an edit inlines it")
     merge = box(page, notebook.ask("ed.find('op:MergeV2Checkpoints')[0]"))
     merge.wait_for()
     page.locator(".gs-inspector", has_text="called by StatefulPartitionedCall_1").wait_for()
@@ -91,4 +91,39 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
     page.keyboard.press("Control+z")
     said(page, "undone: ")
     answered(page)
+
+    # an edit: the call is inlined, as a step of its own; Ctrl+Z takes both back
+    box(page, last).focus()
+    page.keyboard.press("Delete")
+    said(page, "will go")
+    answered(page)
+    page.wait_for_selector(".gs-pane-destination .gs-box")
+    fit(page)
+    shot(page, "inside-6-edit")
+    assert notebook.ask("[type(step).__name__ for step in ed.draft.steps]") == ["InlineStep", "RemoveStep"]
+    apply(page)
+    answered(page)
+    shot(page, "inside-7-edited")
+    assert notebook.ask(f"[{last!r} in ed.snapshot.index, {outer!r} in ed.snapshot.index]") == [False, False]
+    page.keyboard.press("Control+z")
+    said(page, "undone: ")
+    answered(page)
+    assert notebook.ask(f"{outer!r} in ed.snapshot.index")
+    notebook.close()
+
+
+def test_another_signature_is_chosen_from_the_list_at_the_top(page: Any, lab: Any, corpus: Any) -> None:
+    path = str(corpus.path("tf2_multi_signature_module"))
+    notebook = open_notebook(page, lab, [f"{IMPORTS}\ned = gs.open({path!r})\ned"])
+    first, *others = notebook.ask("ed.opened.serving.names")
+    button = page.get_by_role("button", name="Signatures and functions of the file")
+    assert first in button.text_content()
+    button.click()
+    page.get_by_role("menuitemcheckbox", name=others[0]).wait_for()
+    shot(page, "served-2-list")
+    page.get_by_role("menuitemcheckbox", name=others[0]).click()
+    page.locator(".gs-serves", has_text=others[0]).wait_for()
+    answered(page)
+    shot(page, "served-3-other")
+    assert notebook.ask("ed.opened.serving.opened.removeprefix('function ')") == others[0]
     notebook.close()
