@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .editor import Editor
-from .errors import PlanError, SelectionError
+from .errors import PlanError, SelectionError, warn
 from .graph.graph import Graph
 from .graph.layers import ends as layer_ends
 from .graph.names import SINGLES, tensor_name, under, valid_scope
@@ -58,7 +58,8 @@ def connect(
         graphs: name -> graph, as anything that `open` takes: a ``.meta`` file with its checkpoint, a SavedModel, a live
             graph or session, an editor, a Keras model. Of a SavedModel of TF2, the names are those of its signature.
         connections: output of one graph -> input of another, or several inputs: ``{"enc/out:0": "dec/in:0"}``. Names
-            begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder.
+            begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder;
+            a placeholder that takes the place of what is computed gives a `UserWarning`: that may be the wrong way.
             Where no op has the name, it is that of an argument or result of a signature, or of a Keras layer, for what
             that gives: ``{"enc/features": "dec/x"}``.
         inputs: tensors that become new placeholders, as inputs fed by a queue or an iterator until now; a mapping of
@@ -112,6 +113,7 @@ def connect(
             _replace(target, into, source.name, under(source.name, tensor), asked)
             source.given.add(tensor)
     order = _order(models, asked)
+    _tell_turned(models, asked)
     _refuse_collections(models.values(), collections, asked)
     destination = _with_placeholders(inputs, models, title, asked)
     _pass_through(models)
@@ -276,6 +278,26 @@ def _refuse_unread(target: _Model, into: str, asked: str) -> None:
         raise PlanError(
             asked, f"nothing in {target.name} reads {under(target.name, into)!r}: feeding it does nothing", how
         )
+
+
+def _tell_turned(models: Mapping[str, _Model], asked: str) -> None:
+    """Says of a placeholder that takes the place of what is computed: the mapping may be the wrong way round."""
+    for target in models.values():
+        for into, given in target.replaced.items():
+            source = models[target.feeds[into]]
+            start = given.removeprefix(f"{source.name}/")
+            if (
+                _is_fed(source.editor.snapshot, start)
+                and start not in source.replaced
+                and not _is_fed(target.editor.snapshot, into)
+            ):
+                old = under(target.name, into)
+                wrong = f"{given!r}, a placeholder, takes the place of {old!r}, which is computed: output -> input"
+                warn(str(PlanError(asked, wrong, f"If {old!r} is to feed {given!r}, type {{{old!r}: {given!r}}}")))
+
+
+def _is_fed(graph: Graph, tensor: str) -> bool:
+    return graph.types[graph.tensor(tensor)[0]].startswith("Placeholder")
 
 
 def _replace(target: _Model, into: str, source: str, tensor: str, asked: str) -> None:

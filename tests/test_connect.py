@@ -182,6 +182,35 @@ def test_an_input_that_is_replaced_and_read_elsewhere_is_passed_through():
     np.testing.assert_array_equal(sup.session().run("dec/out:0", {"pipe/raw:0": X}), want)
 
 
+def test_a_mapping_the_wrong_way_round_is_told_with_what_to_type():
+    with tf.Graph().as_default() as first:
+        tf.square(tf1.placeholder(tf.float32, [None], name="x"), name="out")
+        tf.negative(first.get_tensor_by_name("out:0"), name="end")
+    with tf.Graph().as_default() as second:
+        tf.add(tf1.placeholder(tf.float32, [None], name="x"), 1.0, name="out")
+    with pytest.warns(UserWarning, match="which is computed") as told:
+        gs.connect({"a": first, "b": second}, {"b/x:0": "a/out:0"})
+    (text,) = [str(one.message) for one in told]
+    assert "connect(['a', 'b']): 'b/x:0', a placeholder, takes the place of 'a/out:0', which is computed" in text
+    assert "If 'a/out:0' is to feed 'b/x:0', type {'a/out:0': 'b/x:0'}" in text
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [{"a/out:0": "b/x:0"}, {"a/x:0": "b/x:0"}, {"a/end:0": "b/x:0", "b/x:0": "c/out:0"}],
+    ids=["forward", "shared_input", "passed_through"],
+)
+def test_a_mapping_that_can_be_meant_is_not_told(pairs, recwarn):
+    def line():
+        with tf.Graph().as_default() as graph:
+            tf.square(tf1.placeholder(tf.float32, [None], name="x"), name="out")
+            tf.negative(graph.get_tensor_by_name("out:0"), name="end")
+        return graph
+
+    gs.connect({"a": line(), "b": line(), "c": line()}, pairs)
+    assert not [one for one in recwarn if "placeholder" in str(one.message)]
+
+
 def test_a_device_that_is_not_there_is_a_clear_error():
     enc = net("ref", 2, 3, 1)
     sup = gs.connect({"enc": enc}, device="/job:ps/task:7")
