@@ -543,12 +543,14 @@ class Editor:
         a file that its checkpoint lacks.
 
         Args:
-            session: a session to bring up to date. One of an older graph (before a plan that builds the graph anew)
-                stays as it is: its values are carried into a new one. Default: the one this editor has, else a new one.
+            session: a session of this graph, to bring up to date. One of an older graph (before a plan that builds the
+                graph anew) stays as it is: its values are carried into a new one. Default: the one this editor has,
+                else a new one.
             config: a `tf.compat.v1.ConfigProto` for a new session.
 
         Raises:
-            PlanError: a value cannot be read or set, a device is not there, or a table cannot be filled.
+            PlanError: the session is of a graph that this one never was, a value cannot be read or set, a device is not
+                there, or a table cannot be filled.
             OpenError: the file with the values cannot be read.
 
         Example:

@@ -169,6 +169,13 @@ class Values:
             wrong = f"an object of type {type(session).__name__} is not a session"
             raise PlanError(f"session({session!r})", wrong, "Give a tf.compat.v1.Session, or nothing")
         own, timeline = session if session is not None else self._session, self._timeline
+        if own is not None and own.graph is not timeline.live and own.graph not in self._ids:
+            raise PlanError(
+                "session(session)",
+                f"this is not a session of {timeline.log.title}, neither of its graph of now nor of one before a plan",
+                "Give a session of that graph, or nothing. Values of another model of the same names are copied by "
+                "gs.transfer(session, ed), those of a file by ed.restore(checkpoint)",
+            )
         new, handover = self._brought(timeline.live, own, config, timeline.log.now(), initialise)
         timeline.log.tell(str(handover))
         timeline.log.sessions.add(new)
@@ -201,7 +208,7 @@ class Values:
             held = self._held_by(own, wanted, due.asked)
             pending = [event for event in events if event.number not in self._settled.get(own, ())]
         elif own is not None:
-            before = self._before(own, graph, due.asked)
+            before = self._before(own, due.asked)
         elif self._source is not None and graph is self._opened():
             held = self._filed(graph, [info.op for info in wanted])
             why = dict(self._source.untrained())
@@ -350,7 +357,7 @@ class Values:
         before: dict[int, VariableInfo] = {}
         known = frozenset() if old is None else self._settled.get(old, frozenset())
         if old is not None:
-            before = self._before(old, graph, asked)
+            before = self._before(old, asked)
             bare = [(before[n], i) for i in wanted if not i.initializer and (n := self._id(graph, i.op)) in before]
             held = set_bare(old, new, bare, source, self._filed(graph, [info.op for _, info in bare]))
             run_init_ops(new, source)
@@ -433,16 +440,14 @@ class Values:
         stored = self._source.stored() if hasattr(self._source, "stored") else None
         return None if stored is None else {self._id(self._opened(), name): value for name, value in stored.items()}
 
-    def _before(self, old: Any, graph: TFGraph, asked: str) -> dict[int, VariableInfo]:
+    def _before(self, old: Any, asked: str) -> dict[int, VariableInfo]:
         """Variable -> what it is in an older session that holds its value."""
         from .tf.values.variables import variable_infos
 
         infos, gone = variable_infos(old.graph), self._gone(old.graph)
         held = self._held_by(old, [info for name, info in infos.items() if name not in gone], asked) & infos.keys()
         self._held[old] = held
-        if old.graph in self._ids:
-            return {self._id(old.graph, name): infos[name] for name in held}
-        return {self._id(graph, name): infos[name] for name in held}  # a graph of somebody else: by name
+        return {self._id(old.graph, name): infos[name] for name in held}
 
     def _held_by(self, session: Any, infos: Iterable[VariableInfo], asked: str) -> frozenset[str]:
         """Returns which variables hold a value in a session; it is asked about those of which that is not known."""

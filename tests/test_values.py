@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 import graphsurgeon as gs
 from graphsurgeon.tf.values.givers import giver_of
 from tests.graphs import KINDS, model, put
+from tests.refusal import refuses
 
 tf1 = tf.compat.v1
 PICK = st.integers(0, 1000)
@@ -387,3 +388,35 @@ def test_an_editor_and_its_values_give_the_same(part, tmp_path):
 @pytest.mark.parametrize("other", [None, {}, {"w": 1.0}, "initial", 3])
 def test_nothing_else_is_an_editor(other):
     assert giver_of(other) is None
+
+
+def one_variable(start):
+    with tf.Graph().as_default() as graph:
+        tf.identity(tf1.get_variable("w", initializer=start), name="y")
+    return graph
+
+
+def test_a_session_of_another_graph_with_variables_of_the_same_names_is_refused():
+    with tf1.Session(graph=one_variable(1.0)) as own, tf1.Session(graph=one_variable(2.0)) as foreign:
+        for session in (own, foreign):
+            session.run("w/Assign")
+        for ed in (gs.open(own), gs.open(own.graph), gs.open(own.graph.as_graph_def())):
+            before = ed.session()
+            with refuses(gs.PlanError, "session(session)", "this is not a session of", "gs.transfer(session, ed)"):
+                ed.session(foreign)
+            assert ed.session() is before
+        ed = gs.open(own)
+        gs.transfer(foreign, ed)  # as the message says
+        assert ed.session().run("y:0") == 2.0
+
+
+def test_sessions_of_all_graphs_that_an_editor_had_are_taken_also_of_steps_that_were_undone():
+    ed = gs.open(one_variable(1.0))
+    first = ed.session()
+    ed.apply(ed.plan().rename("w", to="v"))
+    second = ed.session()
+    ed.undo()
+    ed.apply(ed.plan().rename("y", to="z"))  # the step that was undone is dropped
+    for session in (first, second):
+        assert ed.session(session).run("z:0") == 1.0
+    assert ed.session() is ed.session(ed.session())
