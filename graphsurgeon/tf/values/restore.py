@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ...errors import PlanError, one_of
+from ...errors import PlanError, nearest, one_of
 from ...graph.live import TFGraph, TFSession
 from ...graph.names import under as under_scope
 from ...graph.reports import Restored
@@ -119,6 +120,10 @@ def restore(
     gone = frozenset(orphans)
     infos = {op: info for op, info in variable_infos(graph).items() if op not in gone}
     held = {op: info for op, info in infos.items() if not any(fnmatchcase(op, rule) for rule in exclude)}
+    if scope.strip("/") and not any(op.startswith(scope.strip("/") + "/") for op in held):
+        wrong, there = f"no variable is under {scope.strip('/')!r}", {op.partition("/")[0] for op in held}
+        how = f"{one_of(scope, there).rstrip('.')}. " if nearest(scope, there) else ""
+        raise PlanError(asked, wrong, how + _advice(checkpoint, held, graph, asked, names))
     wanted = saved_names(graph, held.values(), scope, dict(names or {}), asked)
     found, missing = matched(checkpoint, wanted, graph)
     if not found:
@@ -133,13 +138,15 @@ def restore(
             else "the graph has no variable to restore",
             "Leave out less: exclude=['head/*']"
             if infos and not wanted
-            else "Say which name is which: scope='net', or names={'name in the checkpoint': 'variable'}",
+            else _advice(checkpoint, held, graph, asked, names)
+            if infos
+            else "Restore it into the graph that has its variables",
         )
     if missing and not partial:
         raise PlanError(
             asked,
             f"the checkpoint has no value for {len(missing)} of {counted(len(wanted), 'variables')}: {few(missing)}",
-            "Type partial=True to restore the others, or say how they are called there: names={...}",
+            f"Type partial=True to restore the others. {_advice(checkpoint, held, graph, asked, names, len(missing))}",
         )
     for op, stored in found.items():
         fitting_stored(stored, infos[op], graph, asked)
@@ -158,6 +165,73 @@ def restore(
     unused = tuple(name for key, name in sorted(checkpoint.labels.items()) if key not in used)
     left = tuple(op for op in infos if op not in held)
     return Restored(checkpoint.prefix, labels, tuple(missing), unused, left)
+
+
+def _advice(
+    checkpoint: Checkpoint,
+    held: Mapping[str, VariableInfo],
+    graph: TFGraph,
+    asked: str,
+    names: Mapping[str, str] | None,
+    most: int | None = None,
+) -> str:
+    """What to type so that the values of a checkpoint are found: what was tried, and fits in name, dtype and shape.
+
+    Args:
+        checkpoint: the checkpoint.
+        held: variable op -> variable, of those to restore.
+        graph, asked, names: as in `restore`.
+        most: how many variables lacked a value.
+    """
+
+    def left(scope: str, renames: Mapping[str, str]) -> list[str] | None:
+        """The variables without a value where this is typed; None where nothing is found, or does not fit."""
+        try:
+            found, missing = matched(checkpoint, saved_names(graph, held.values(), scope, renames, asked), graph)
+            for op, stored in found.items():
+                fitting_stored(stored, held[op], graph, asked)
+        except PlanError:
+            return None
+        return missing if found else None
+
+    ways: list[tuple[int, str]] = []
+    renames, missing = dict(names or {}), left("", names or {})
+    if missing is not None:
+        ways.append((len(missing), "no scope="))
+    for _ in range(8):  # one pattern after another, while each finds more
+        best = None
+        for old, new in _scopes(checkpoint.names, held if missing is None else missing):
+            if not old and new and not renames:
+                alone = left(new, {})
+                ways += [(len(alone), f"scope={new!r}")] if alone is not None else []
+            more = {**renames, f"{old}/*".lstrip("/"): f"{new}/*".lstrip("/")}
+            then = left("", more)
+            if then is not None and len(then) < len(held if best is None else best[0]):
+                best = then, more
+        if best is None or (missing is not None and len(best[0]) >= len(missing)):
+            break
+        missing, renames = best
+        ways.append((len(missing), f"names={renames!r}"))
+    ways.sort(key=lambda way: way[0])
+    if not ways or (most is not None and ways[0][0] >= most):
+        return "Say which name is which: names={'name in the checkpoint': 'variable'}"
+    return f"Type {ways[0][1]}" + (", partial=True" if ways[0][0] else "")
+
+
+def _scopes(saved: Iterable[str], variables: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of scopes, of a checkpoint and of a graph, below which names are the same; those of most names first."""
+    below: dict[str, list[str]] = {}
+    for name in saved:
+        parts = name.split("/")
+        for i in range(len(parts)):
+            below.setdefault("/".join(parts[i:]), []).append("/".join(parts[:i]))
+    count: Counter[tuple[str, str]] = Counter()
+    for op in variables:
+        parts = op.split("/")
+        rests = ((i, below.get("/".join(parts[i:]), [])) for i in range(len(parts)))
+        i, heads = next(((i, heads) for i, heads in rests if heads), (0, []))
+        count.update((head, "/".join(parts[:i])) for head in heads[:50])
+    return [pair for pair, _ in count.most_common(6) if pair[0] != pair[1]]
 
 
 def matched(checkpoint: Checkpoint, wanted: Mapping[str, str], graph: TFGraph) -> tuple[dict[str, Stored], list[str]]:

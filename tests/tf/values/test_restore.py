@@ -312,5 +312,51 @@ def test_a_checkpoint_that_is_no_path(place):
 def test_a_graph_without_variables(tmp_path):
     m = model("ref")
     saved(m, tmp_path / "c")
-    with refuses(PlanError, "the graph has no variable to restore", "Say which name is which"):
+    with refuses(PlanError, "the graph has no variable to restore", "into the graph that has"):
         gs.open(tf.Graph()).restore(tmp_path / "c")
+
+
+def variables(names):
+    """A graph of variables with these shapes, and its session."""
+    with tf.Graph().as_default() as graph:
+        made = [tf1.get_variable(name, initializer=np.ones(shape, np.float32)) for name, shape in names.items()]
+    session = tf1.Session(graph=graph)
+    session.run([v.initializer for v in made])
+    return graph, session
+
+
+@pytest.mark.parametrize(
+    ("saved_as", "graph_has", "options", "advice"),
+    [
+        ({"net/w": [2], "net/b": []}, {"body/w": [2], "body/b": []}, {}, {"names": {"net/*": "body/*"}}),
+        ({"w": [2], "b": []}, {"net/w": [2], "net/b": []}, {}, {"scope": "net"}),
+        ({"w": [2]}, {"net/w": [2], "other": []}, {}, {"scope": "net"}),
+        ({"net/w": [2], "net/b": []}, {"w": [2], "b": []}, {}, {"names": {"net/*": "*"}}),
+        ({"net/w": [2]}, {"body/w": [2]}, {"scope": "net"}, {"names": {"net/*": "body/*"}}),
+        ({"net/w": [2]}, {"net/w": [2]}, {"scope": "model"}, {}),
+        ({"net/w": [2]}, {"body/w": [2], "head": []}, {}, {"names": {"net/*": "body/*"}, "partial": True}),
+        ({"a/x/w": [2], "b/w": [3]}, {"c/x/w": [2], "d/w": [3]}, {}, {"names": {"a/*": "c/*", "b/*": "d/*"}}),
+        ({"a/w": [2], "b": []}, {"c/w": [2], "b": []}, {}, {"names": {"a/*": "c/*"}}),
+    ],
+    ids=["other scope", "into a scope", "a scope among others", "out of a scope", "scope of the checkpoint",
+         "scope too much", "one without a value", "two scopes", "some are found"],
+)  # fmt: skip
+def test_what_a_refused_restore_advises_works(tmp_path, saved_as, graph_has, options, advice):
+    graph, session = variables(saved_as)
+    with graph.as_default():
+        tf1.train.Saver().save(session, str(tmp_path / "c"))
+    ed = gs.open(variables(graph_has)[1])
+    told = ", ".join(f"{key}={value!r}" for key, value in advice.items())
+    with refuses(PlanError, f"Type {told or 'no scope='}") as caught:
+        ed.restore(tmp_path / "c", **options)
+    assert str(caught.value).endswith(f"Type {told or 'no scope='}.")
+    assert len(ed.restore(tmp_path / "c", **advice).found) == len(saved_as)
+
+
+def test_names_that_differ_to_the_end_and_shapes_that_do_not_fit_are_not_advised(tmp_path):
+    graph, session = variables({"net/w": [2]})
+    with graph.as_default():
+        tf1.train.Saver().save(session, str(tmp_path / "c"))
+    for names in ({"body/kernel": [2]}, {"body/w": [3]}):
+        with refuses(PlanError, "names={'name in the checkpoint': 'variable'}"):
+            gs.open(variables(names)[1]).restore(tmp_path / "c")
