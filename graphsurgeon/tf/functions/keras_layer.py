@@ -330,7 +330,9 @@ def _weights(
 
 
 def _fitting(thing: Any, spec: Any, asked: str) -> Any:
-    """An argument in the dtype and shape that the graph takes."""
+    """An argument in the dtype and shape that the graph takes; a sparse one, as Keras takes `x * 2` for, as dense."""
+    if isinstance(thing, tf.SparseTensor):
+        thing = tf.ensure_shape(tf.sparse.to_dense(thing), thing.shape)
     tensor = tf.convert_to_tensor(thing)
     same = tensor.dtype == spec.dtype
     wider = spec.dtype.is_floating or (spec.dtype.is_integer and tensor.dtype.is_integer)

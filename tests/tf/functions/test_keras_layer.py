@@ -492,3 +492,18 @@ def test_the_updates_of_two_blocks_of_a_real_training_graph(corpus):
     }  # fmt: skip
     assert all(name.startswith((units.format(2), units.format(3))) for name in left)
     assert len(updates_left_out(ed.snapshot, "images:0", "resnet_v2_50/predictions/Reshape_1:0")) == 98
+
+
+def test_a_layer_behind_arithmetic_that_keras_calls_sparse():
+    import keras
+
+    with tf.Graph().as_default() as graph:
+        tf.square(tf1.placeholder(tf.float32, [None, 3], name="x"), name="y")
+    layer = gs.open(graph).keras_layer("x:0", "y:0")
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for sparse in (False, True):
+        start = keras.Input((3,), sparse=sparse)
+        for end, want in ((layer(start * 2), 4 * array**2), (layer(start), array**2)):
+            assert end.shape == (None, 3)
+            given = tf.sparse.from_dense(array) if sparse else array
+            np.testing.assert_allclose(keras.Model(start, end)(given), want)
