@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .errors import warn
+from .errors import PlanError, warn
 from .graph.graph import Graph
 from .graph.layers import Layers, ends, moved
 from .graph.names import op_name
@@ -41,6 +41,7 @@ def function_of(
     asked = f"function(outputs={outputs!r})"
     packed = opened.packed if outputs is None else None
     takes, gives = _boundary(graph, opened, layers, inputs, opened.outputs if outputs is None else outputs, asked)
+    _refuse_no_outputs(opened, gives, asked)
     made = graph_function(graph, takes, gives, _given(values), name, packed=packed, also=also)
     left = updates_left_out(graph, takes, gives, also)
     if left:
@@ -79,6 +80,7 @@ def layer_of(
 
     asked = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
     takes, gives = _boundary(graph, opened, layers, inputs, outputs, asked)
+    _refuse_no_outputs(opened, gives, asked)
     if hasattr(training, "opened"):
         there = _boundary(training.snapshot, training.opened, training.layers, inputs, outputs, asked)
         training = (training.snapshot, *there, _given(training))
@@ -125,6 +127,14 @@ def model_of(
     first = snapshot(opened.graph if opened.origin is None else opened.origin.graph)
     about = _given(values), name, training, asked
     return keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
+
+
+def _refuse_no_outputs(opened: Opened, gives: Any, asked: str) -> None:
+    """Refuses a function that returns nothing; of a file that serves several, these are named."""
+    if isinstance(gives, (Mapping, list, tuple)) and not gives:
+        ways = [f"gs.open(..., signature={one.name!r})" for one in opened.serving.signatures]
+        others = f", or open what is served: {few(ways)}" if ways else ""
+        raise PlanError(asked, "no outputs are given", f"Name the tensors to return: outputs='softmax:0'{others}")
 
 
 def _renamed(tensor: str, names: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from ...errors import OpenError, did_you_mean, nearest
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
+from ...graph.names import op_name
 from ...graph.opened import Opened
 from ...graph.packages import WITHOUT, packages_of, unknown_counts
 from ...graph.pending import Pending, made
@@ -232,10 +233,14 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
             return _from_served(proto, known, name, folder, asked, wish)
         read = _read(proto.graph_def, asked, wish, proto)
         values = _saved_values(proto, folder, read)
-        inputs, outputs = signature_tensors(proto, name) if wish.signature is not None else ({}, {})
+        clear = not wish.raw and (name == "serving_default" or len(known) == 1)
+        inputs, outputs = signature_tensors(proto, name) if wish.signature is not None or clear else ({}, {})
+        there = all(op_name(tensor) in read.index for tensor in (*inputs.values(), *outputs.values()))
+        if wish.signature is None and not there:
+            inputs, outputs = {}, {}  # a damaged signature: the graph can be looked at
         return Opened(
             read.owner, "saved model", wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
-            ends=((), ()) if inputs or outputs else signature_ends(proto), serving=Serving(known),
+            ends=((), ()) if wish.signature is not None else signature_ends(proto), serving=Serving(known),
         )  # fmt: skip
     if wish.signature is not None:
         wrong = "signature= says which part of a SavedModel is meant, and this is not one"

@@ -11,7 +11,7 @@ from google.protobuf import text_format
 from tensorflow.core.protobuf import saved_model_pb2
 
 import graphsurgeon as gs
-from graphsurgeon.errors import OpenError
+from graphsurgeon.errors import OpenError, PlanError
 from tests.graphs import KINDS, look, model, run, tiny
 from tests.refusal import reads, refuses
 
@@ -398,3 +398,47 @@ def test_a_damaged_collection(name, kind, value, told):
     with refuses(OpenError, f"collection {name!r} is damaged: ", told, "gs.open(meta.graph_def)"):
         gs.open(meta).graph  # noqa: B018
     assert len(gs.open(meta.graph_def)) == len(m.graph.get_operations())
+
+
+def served_twice(folder, **signatures):
+    """Writes a SavedModel of TF1 in which `l` doubles `a`, served under these names."""
+    with tf.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
+        a = tf1.placeholder(tf.float32, [None], name="in")
+        l = tf.multiply(a, 2.0, name="out")  # noqa: E741
+        builder = tf1.saved_model.Builder(str(folder))
+        made = tf1.saved_model.predict_signature_def
+        served = {name: made({key: a}, {"l": l}) for name, key in signatures.items()}
+        builder.add_meta_graph_and_variables(session, ["serve"], signature_def_map=served)
+        builder.save()
+    return folder
+
+
+@pytest.mark.parametrize("names", [{"only": "a"}, {"serving_default": "a"}, {"serving_default": "a", "another": "b"}],
+                         ids=["only one", "serving_default", "serving_default among two"])  # fmt: skip
+def test_a_saved_model_of_tf1_takes_its_ends_from_its_signature(tmp_path, names):
+    ed = gs.open(served_twice(tmp_path / "sm", **names))
+    assert (ed.inputs, ed.outputs) == ({"a": "in:0"}, {"l": "out:0"})
+    assert ed.function()(tf.constant([1.0]))["l"].numpy().tolist() == [2.0]
+    ed.save(tmp_path / "again", format="saved_model")
+    assert gs.open(tmp_path / "again").outputs == ed.outputs
+    both = gs.connect({"a": tmp_path / "sm", "b": tmp_path / "again"}, {"a/l": "b/a"})
+    (start,), (end,) = both.inputs.values(), both.outputs.values()
+    assert both.session().run(end, {start: [1.0]}).tolist() == [4.0]
+
+
+def test_of_several_signatures_without_a_default_none_is_taken_and_all_are_named(tmp_path):
+    ed = gs.open(served_twice(tmp_path / "sm", one="a", two="b"))
+    assert (ed.inputs, ed.outputs) == ({}, {})
+    assert "signatures  one\n              two" in str(ed)
+    for make in (ed.function, ed.keras_layer):
+        with refuses(PlanError, "no outputs are given", "gs.open(..., signature='one')", "signature='two'"):
+            make()
+    assert gs.open(tmp_path / "sm", signature="two").inputs == {"b": "in:0"}
+
+
+def test_a_signature_of_what_is_not_in_the_graph_leaves_it_to_be_looked_at(tmp_path):
+    folder = served_twice(tmp_path / "sm", only="a")
+    path = folder / "saved_model.pb"
+    path.write_bytes(path.read_bytes().replace(b"out:0", b"gon:0"))
+    ed = gs.open(folder)
+    assert (ed.outputs, ed.snapshot.size) == ({}, 3)
