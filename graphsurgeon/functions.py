@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .errors import PlanError, warn
+from .errors import PlanError, SelectionError, warn
 from .graph.graph import Graph
 from .graph.layers import Layers, ends, moved
-from .graph.names import op_name
+from .graph.names import op_name, tensor_name
 from .graph.opened import Opened
 from .values import Values
 from .words import few
@@ -144,7 +144,8 @@ def _renamed(tensor: str, names: Mapping[str, str]) -> str:
 
 def _boundary(graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs: Any, asked: str) -> tuple[Any, Any]:
     """The tensors that a layer takes and gives; by default those of the function that was opened."""
-    takes = opened.inputs if inputs is None else _tensors(graph, layers, inputs, asked, named=True)
+    call = f"{asked.partition('(')[0]}(inputs={inputs!r})"
+    takes = opened.inputs if inputs is None else _tensors(graph, layers, inputs, call, named=True)
     return takes, _as_packed(opened) if outputs is None else _tensors(graph, layers, outputs, asked)
 
 
@@ -152,7 +153,12 @@ def _tensors(graph: Graph, layers: Layers, things: Any, asked: str, named: bool 
     """Ends in the form they are given in, with tensors for the names of layers; named: by these names, if all are."""
 
     def one(thing: Any) -> Any:
+        if not isinstance(getattr(thing, "name", thing), str):
+            wrong = f"{thing!r} is of type {type(thing).__name__}, neither a text nor an object with a name"
+            raise SelectionError(asked, wrong, "Give one, several or a dict, as 'x:0'")
         found = ends(graph, layers, [thing], asked)
+        for tensor in found:
+            graph.tensor(tensor_name(tensor), asked)
         return found[0] if len(found) == 1 else found
 
     if isinstance(things, Mapping):

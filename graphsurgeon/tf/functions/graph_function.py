@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError, warn
+from ...graph.boundary import Tensor, region
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
 from ...graph.names import free_name, op_name, tensor_name
@@ -316,7 +317,7 @@ def part_of(
         if port == 0 and base.types[op] in FEED_TYPES:
             mask[op] = False
     refuse_unknown(base, mask, asked)
-    _refuse_live(base, mask, inputs, asked)
+    _refuse_live(base, mask, inputs, cuts, ends, asked)
     _refuse_assignments(base, mask, variables, asked)
     _refuse_named_gradients(base, mask, asked)
     return Part(inputs, outputs, mask, [base.names[i] for i in variables], [base.names[i] for i in tables])
@@ -343,11 +344,14 @@ def tables_of(base: Graph, part: Part, asked: str) -> dict[str, Any]:
     return {name: _table(base, base.index[name], asked) for name in part.tables}
 
 
-def _refuse_live(base: Graph, mask: Any, inputs: dict[str, str], asked: str) -> None:
+def _refuse_live(
+    base: Graph, mask: Any, inputs: dict[str, str], cuts: frozenset[Tensor], ends: Sequence[Tensor], asked: str
+) -> None:
     live = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _LIVE]
     feeds = [f"{base.names[i]}:0" for i in live if base.types[i] in FEED_TYPES]
     if feeds:
         have = [*inputs.values(), *feeds[:4]]
+        region(base, sorted(cuts), ends, asked)  # an input that leads to no output is refused, and named
         raise PlanError(asked, f"it needs {few(map(repr, feeds), 4)}, which no input gives", f"Type inputs={have!r}")
     if live:
         name, kind = base.names[live[0]], base.types[live[0]]

@@ -440,7 +440,9 @@ def test_what_is_refused():
     with refuses(SelectionError, "function(outputs='q:0')", "'q'"):
         ed.function("x:0", "q:0")
     with refuses(PlanError, "function(outputs='z:0'): it needs 'x:0', which no input gives",
-                 "Type inputs=['k:0', 'x:0']"):  # fmt: skip
+                 "Type inputs=['x:0']"):  # fmt: skip
+        ed.function([], "z:0")
+    with refuses(SelectionError, "function(outputs='z:0')", "'k:0' does not lead to 'z:0'"):
         ed.function("k:0", "z:0")
     with refuses(PlanError, "no outputs are given", "outputs='softmax:0'"):
         ed.function("x:0")
@@ -547,3 +549,21 @@ def test_functions_of_tf1_in_a_function_are_differentiated_each_by_its_own_gradi
                 tape.watch(v)
                 y = made(v)
             np.testing.assert_allclose(tape.gradient(y, v), slopes[kind], rtol=1e-6)
+
+
+@pytest.mark.parametrize("call", ["function", "keras_layer"])
+def test_ends_that_are_wrong_are_told_as_in_a_selection_under_the_argument_they_came_in(call):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 2], name="img")
+        tf.square(tf.exp(x, name="act"), name="gap")
+    ed = gs.open(graph)
+    make = getattr(ed, call)
+    with refuses(SelectionError, f"{call}(outputs='act", "'gap:0' does not lead to 'act:0'", "other way round"):
+        make("gap", "act")
+    with refuses(SelectionError, f"{call}(inputs='imgg')", "no op is called 'imgg'", "Did you mean 'img'?"):
+        make("imgg", "gap")
+    with refuses(SelectionError, f"{call}(inputs=5)", "5 is of type int, neither a text nor an object with a name"):
+        make(5, "gap")
+    with refuses(SelectionError, f"{call}(outputs=5)", "5 is of type int"):
+        make("img", 5)
+    assert make("act", "gap") is not None
