@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
 from .errors import PlanError, SelectionError, did_you_mean
-from .exports import Picture, page_of, svg_of
+from .exports import Picture, fold_keys, page_of, svg_of
 from .files import restore, save
 from .functions import function_of, inlined, layer_of, model_of
 from .graph.collector import gc_paused
@@ -985,7 +985,7 @@ class Editor:
         from .view.dot import to_dot
 
         self.screen.infer()
-        keys = self.screen.unfolded if unfolded is None else frozenset(unfolded)
+        keys = self.screen.unfolded if unfolded is None else fold_keys(unfolded, "to_dot")
         return to_dot(self.screen.tree_of(keys), keys)
 
     def to_html(self, unfolded: Iterable[str] | None = None, theme: str = "auto") -> str:
@@ -1011,7 +1011,7 @@ class Editor:
             ('<!doctype html>', False)
         """
         self.screen.infer()
-        keys = self.screen.unfolded if unfolded is None else frozenset(unfolded)
+        keys = self.screen.unfolded if unfolded is None else fold_keys(unfolded, "to_html")
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
         shown = self.screen.expanded(keys)
         return page_of(shown.graph, keys, shown.spread(marks), theme, self.screen.direction)

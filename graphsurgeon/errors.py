@@ -61,7 +61,7 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
         >>> nearest("conv2d9", ["conv2d0", "relu", "conv2d1"])
         ['conv2d1', 'conv2d0']
     """
-    pool = list(choices)
+    pool = list(dict.fromkeys(choices))
     if len(pool) > 2000:
         head, _, leaf = word.rpartition("/")
         alike = [c for c in pool if c.rpartition("/")[2][:3].lower() == leaf[:3].lower()]

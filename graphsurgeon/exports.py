@@ -45,8 +45,22 @@ class Picture(str):
 def svg_of(screen: Any, unfolded: Iterable[str] | None = None) -> Picture:
     """Returns the picture of what a screen shows, as `Editor.to_svg` does."""
     screen.infer()
-    svg = screen.svg() if unfolded is None else screen.svg_of(frozenset(unfolded))
+    svg = screen.svg() if unfolded is None else screen.svg_of(fold_keys(unfolded, "to_svg"))
     return Picture(svg, f"{screen.source.title}: {counted(screen.source.snapshot.size, 'ops')}")
+
+
+def fold_keys(unfolded: Iterable[str], call: str) -> frozenset[str]:
+    """Returns the scopes and calls to open; refuses what is not a list of names.
+
+    Raises:
+        SurgeryError: it is something else, as a path.
+    """
+    alone = isinstance(unfolded, (str, bytes)) or not isinstance(unfolded, Iterable)
+    names: list[Any] = [unfolded] if alone else list(unfolded)
+    if alone or not all(isinstance(name, str) for name in names):
+        how = f"Type {call}(unfolded=['net/', 'net/block1/']). Write a file with Path(...).write_text(...)"
+        raise SurgeryError(f"{call}({unfolded!r})", "unfolded= is not a list of the scopes and calls to open", how)
+    return frozenset(names)
 
 
 def page_of(

@@ -417,6 +417,8 @@ class Timeline:
         from .tf.run.progress import Phases, phase
 
         self._refuse_foreign(plan)
+        if not plan.steps:
+            raise PlanError("apply(plan)", "the plan is empty", "Give it a step: ed.plan().copy(...)")
         bar = Phases("applying", 5)
         faults = plan.check()
         if faults:

@@ -58,3 +58,7 @@ def test_nearest_of_a_hundred_thousand_compares_few_letter_by_letter():
 )
 def test_one_of_a_few(choices, words):
     assert errors.one_of("zzzz", iter(choices)) == words
+
+
+def test_a_name_that_is_there_twice_is_proposed_once():
+    assert did_you_mean("y", ["y", "y", "y/y"]).count("'y'") == 1

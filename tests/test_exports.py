@@ -19,6 +19,7 @@ from traitlets.config import Config
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SurgeryError
 from graphsurgeon.view.engines import LayoutTimeout
+from tests.graphs import tiny
 from tests.needs import ROOT
 from tests.refusal import refuses
 from tests.tf2 import tf1
@@ -218,3 +219,10 @@ def test_nbconvert_shows_every_picture_of_a_tutorial():
     assert len(re.findall(r"data:image/svg\+xml;base64,|<svg ", page)) >= shown
     assert "html-manager" not in page
     assert "application/vnd.jupyter.widget-view+json" not in page
+
+
+@pytest.mark.parametrize("call", ["to_svg", "to_dot", "to_html"])
+@pytest.mark.parametrize("odd", [5, "no/dir/x.svg", [5]], ids=["a number", "a path", "a list of numbers"])
+def test_what_is_not_a_list_of_scopes_is_refused(call, odd):
+    with refuses(SurgeryError, f"{call}({odd!r})", "unfolded= is not a list of the scopes", "unfolded=['net/'"):
+        getattr(gs.open(tiny()), call)(odd)

@@ -342,3 +342,10 @@ def test_an_undone_copy_needs_no_values():
     ed.apply(ed.plan().connect("target:0", to="SquaredDifference", input=0))
     np.testing.assert_array_equal(ed.session().run("net/w:0"), m.session.run(m.w))
     assert gs.open(ed.graph).session().run("net/b:0").shape == (3,)
+
+
+def test_an_empty_plan_is_refused_and_makes_no_step():
+    ed = gs.open(tiny())
+    with refuses(PlanError, "apply(plan)", "the plan is empty", "Give it a step"):
+        ed.apply(ed.plan())
+    assert not ed.history

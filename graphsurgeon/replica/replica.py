@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -10,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from ..applied import Applied
-from ..errors import PlanError, warn
+from ..errors import PlanError, SelectionError, warn
 from ..graph.live import TFSession
 from ..graph.reports import untrained_text
 from ..locks import BusyError, Door, entered
@@ -115,7 +116,7 @@ class Replica:
         from ..tf.run.devices import LOST
         from ..tf.run.fetches import fed, fetched
 
-        about = (self.graph, "the duplicate", self.applied.__getitem__)
+        about = (self.graph, "the duplicate", self._copy)
         try:
             with self.reading() as session:
                 wanted, given = fetched(fetches, "run({})", *about), fed(feeds, "run({})", *about)
@@ -128,6 +129,14 @@ class Replica:
             self.update(1.0)
         with self.reading() as session:
             return session.run(wanted, given)
+
+    def _copy(self, thing: Any) -> Any:
+        """The copy of a thing of the original that is to be run or fed."""
+        try:
+            return self.applied[thing]
+        except SelectionError as error:
+            name = str(getattr(thing, "name", thing))
+            raise SelectionError(f"run({name!r})", f"the duplicate has no copy of {name!r}", error.instead) from error
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -485,6 +494,9 @@ class Replica:
         from ..tf.values.links import FolderSource
 
         asked = f"follow({str(folder)!r})"
+        if not isinstance(folder, (str, os.PathLike)):
+            wrong = f"an object of type {type(folder).__name__} is not a folder"
+            raise PlanError(asked, wrong, "Give the path of one; a session is followed by replica.attach(session)")
         if seconds is not None:
             pause(seconds, "follow")
         if values not in (None, "initial"):
@@ -495,7 +507,7 @@ class Replica:
                 "the duplicate is in one graph with its original",
                 "Leave graph= out, so that it has a session of its own",
             )
-        source = FolderSource(CheckpointFolder(folder))
+        source = FolderSource(CheckpointFolder(os.fspath(folder)))
         source.folder.refuse_missing()
         self._told = self._told or values is not None
         with self._one:

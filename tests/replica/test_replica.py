@@ -693,3 +693,13 @@ def test_names_that_are_not_there_are_told_with_the_nearest(same):
         replica.train(m.train, {"q": 1.0})
     with tf.Graph().as_default(), refuses(SelectionError, "train('far:0')", "an object of another graph"):
         replica.train(tf.constant(1.0, name="far"))
+
+
+def test_what_is_not_a_folder_and_what_is_not_in_the_duplicate_are_told_in_words_of_the_call():
+    m = model("resource")
+    replica = gs.duplicate(gs.open(m.session).select(scope="net"), values=m.session, unmapped="placeholder")
+    with refuses(PlanError, "is not a folder", "replica.attach(session)"):
+        replica.follow(m.session)
+    outside = m.graph.get_operations()[-1]  # of the optimizer
+    with refuses(SelectionError, f"run({outside.name!r}): the duplicate has no copy of {outside.name!r}"):
+        replica.run(outside)

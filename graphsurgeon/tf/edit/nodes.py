@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
-from ...errors import PlanError
+from ...errors import PlanError, nearest
 from ...plan.effect import Change, Effect, NewNode
 from ...words import counted
 from ..private.graphs import op_definition
@@ -38,6 +38,12 @@ def arranged(effect: Effect, graph_def: Any) -> Any:
     return out
 
 
+def alike(kind: str) -> str:
+    """Returns the op types with a name like this one, as a question to put into a message; empty where none is."""
+    close = nearest(kind, (name for name in dir(tf.raw_ops) if name[0].isupper()))
+    return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
+
+
 def new_node(new: NewNode, effect: Effect) -> Any:
     """Returns the NodeDef of an op that an edit adds; dtypes it is not told come from what it reads.
 
@@ -46,7 +52,8 @@ def new_node(new: NewNode, effect: Effect) -> Any:
     """
     asked, definition = f"insert({new.op!r}, name={new.name!r})", op_definition(new.op)
     if definition is None:
-        raise PlanError(asked, f"TensorFlow has no op type {new.op!r}", "Type one as 'Identity' or 'Relu'")
+        wrong = f"TensorFlow has no op type {new.op!r}"
+        raise PlanError(asked, wrong, f"{alike(new.op)}Type one as 'Identity' or 'Relu'")
     node = node_def_pb2.NodeDef(name=new.name, op=new.op)
     kinds = {attr.name: attr.type for attr in definition.attr}
     # Of what it reads by now, another new op, only its own input may be known.
@@ -100,7 +107,7 @@ def check_inserted(kind: str, name: str) -> None:
     asked, definition = f"insert({kind!r}, name={name!r})", op_definition(kind)
     way = "Type one of one input, as 'Identity' or 'Relu'"
     if definition is None:
-        raise PlanError(asked, f"TensorFlow has no op type {kind!r}", way)
+        raise PlanError(asked, f"TensorFlow has no op type {kind!r}", alike(kind) + way)
     count = len(definition.input_arg)
     if count != 1:
         raise PlanError(asked, f"{kind!r} has {counted(count, 'inputs')}", way)

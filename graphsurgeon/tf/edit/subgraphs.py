@@ -21,6 +21,7 @@ from ..private.contexts import innermost_context
 from ..private.functions import functions_of
 from ..private.graphs import all_collections, copy_handle_data, guarded_ops, op_definition
 from ..run.errors import told, words_of
+from .nodes import alike
 
 tf1 = tf.compat.v1
 #: Where the placeholders stand; no op of this scope goes anywhere.
@@ -279,7 +280,7 @@ def maker(kind: str, site: Site, asked: str) -> Callable[..., Any]:
     """
     about, make = op_definition(kind), getattr(tf.raw_ops, kind, None)
     if about is None or make is None:
-        raise PlanError(asked, f"TensorFlow has no op type {kind!r}", "Type one as 'Relu' or 'Softplus'")
+        raise PlanError(asked, f"TensorFlow has no op type {kind!r}", f"{alike(kind)}Type one as 'Relu' or 'Softplus'")
     arguments, names = list(about.input_arg), list(site.inputs)
     lists = [arg.name for arg in arguments if arg.number_attr or arg.type_list_attr]
     extra = len(names) - len(arguments) + len(lists)

@@ -208,7 +208,7 @@ def _varint(data: bytes, at: int) -> tuple[int | None, int]:
 
 
 def saved_model_file(folder: Path, asked: str) -> Path:
-    """Returns the ``saved_model.pb`` or ``.pbtxt`` of a folder.
+    """Returns the ``saved_model.pb`` or ``.pbtxt`` of a folder, or the ``.meta`` of the latest of its checkpoints.
 
     Raises:
         OpenError: it has neither; what it has instead is named.
@@ -216,6 +216,9 @@ def saved_model_file(folder: Path, asked: str) -> Path:
     for name in ("saved_model.pb", "saved_model.pbtxt", "saved_model.pb.gz", "saved_model.pbtxt.gz"):
         if (folder / name).exists():
             return folder / name
+    latest = tf.train.latest_checkpoint(str(folder))
+    if latest is not None and os.path.exists(latest + ".meta"):
+        return Path(latest + ".meta")
     there = sorted(os.listdir(folder))
     graphs = [n for n in there if n.removesuffix(".gz").endswith((".pb", ".pbtxt", ".meta"))]
     hint = f"Open {str(folder / graphs[0])!r} in it" if graphs else f"Give {_KINDS}"

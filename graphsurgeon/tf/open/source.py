@@ -198,6 +198,9 @@ class _Wish:
 def _from_path(path: Path, wish: _Wish) -> Opened:
     given = path
     asked = wish.asked(repr(str(path)))
+    if path.suffix in (".h5", ".hdf5") and path.is_file():
+        how = f"Load it and open that: gs.open(keras.models.load_model({str(path)!r}))"
+        raise OpenError(asked, "this is a Keras model in the format HDF5, which only Keras reads", how)
     if path.is_dir():
         path = files.saved_model_file(path, asked)
     proto = files.parse(files.read_bytes(path, asked), path, asked)

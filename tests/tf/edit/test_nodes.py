@@ -9,7 +9,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.tf.edit.nodes import attribute, check_attribute, check_inserted
-from tests.graphs import look, model
+from tests.graphs import look, model, tiny
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -194,3 +194,9 @@ def test_colocations_with_ops_that_go_are_told(graph, edit):
     assert "1 colocation with removed ops left out: k with y" in str(plan)
     ed.apply(plan)
     assert "_class" not in ed.op("k").node_def.attr
+
+
+def test_an_op_type_with_a_slip_is_answered_with_those_like_it():
+    ed = gs.open(tiny())
+    with refuses(PlanError, "TensorFlow has no op type 'Tanhh'", "Did you mean 'Tanh'"):
+        ed.apply(ed.plan().insert("Tanhh", on="z", name="new"))

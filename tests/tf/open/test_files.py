@@ -231,3 +231,22 @@ def test_a_folder_that_is_no_saved_model(tmp_path):
     put(tmp_path, "readme.txt", "hello")
     with refuses(OpenError, f"Open {str(tmp_path / 'frozen.pb')!r} in it"):
         gs.open(tmp_path)
+
+
+def test_a_keras_model_in_hdf5_is_named_with_what_loads_it(tmp_path):
+    path = put(tmp_path, "model.h5", b"\x89HDF\r\n")
+    with refuses(OpenError, "Keras model in the format HDF5", f"gs.open(keras.models.load_model({str(path)!r}))"):
+        gs.open(path)
+
+
+def test_a_folder_of_checkpoints_is_opened_as_the_latest_of_them(tmp_path):
+    tf1 = tf.compat.v1
+    with tf.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
+        w = tf1.get_variable("w", initializer=1.0, use_resource=True)
+        tf.identity(w, name="y")
+        saver = tf1.train.Saver()
+        for step in (1, 2):
+            session.run(w.initializer, {w.initializer.inputs[1]: float(step)})
+            saver.save(session, str(tmp_path / "model"), global_step=step)
+    assert gs.open(tmp_path).session().run("y:0") == 2.0
+    assert gs.connect({"enc": tmp_path}).session().run("enc/y:0") == 2.0
