@@ -84,7 +84,7 @@ def refused(path, *words):
     ed = gs.open(path)
     with refuses(OpenError, f"open({path!r}): ", *words):
         ed.session()
-    assert f"this graph can only be looked at: {words[0]}" in str(ed)
+    assert f"to look at only: {words[0]}" in str(ed)
     return ed
 
 
