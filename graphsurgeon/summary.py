@@ -34,6 +34,8 @@ _QUIET = (
 
 #: What gradients and shapes leave over; shown after the answers.
 _HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
+#: Ops that write checkpoints and read them, of all formats.
+_SAVES = ("Save", "SaveSlices", "SaveV2", "Restore", "RestoreSlice", "RestoreV2", "MergeV2Checkpoints")
 #: Ops with several results, each read through an Identity or Exit of its own.
 _BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
            "StatefulPartitionedCall", "Switch")  # fmt: skip
@@ -62,10 +64,18 @@ def summary(
     if len(graph.control.node):
         head += f", {counted(len(graph.control.node), 'control edges')}"
     rows = _served(serving)
+    left: dict[str, int] = {}
     alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
-    rows.append(("inputs", [_end(graph, layers, i) for i in alive if graph.types[i].startswith("Placeholder")]))
+    saving = _saving(graph)
+    fed = [i for i in alive if graph.types[i].startswith("Placeholder")]
     ends = [i for i in _outputs(graph, layers, results) if graph.names[i] not in orphans]
-    rows.append(("outputs", [_end(graph, layers, i) for i in ends]))
+    known = {graph.index[op] for op in map(op_name, results) if op in graph.index}
+    apart = saving | training_ops(graph)
+    apart[list(known)] = False
+    for word, found, beside in (("inputs", fed, saving), ("outputs", ends, apart)):
+        own = [i for i in found if not beside[i]] or found
+        rows.append((word, [_end(graph, layers, i) for i in own]))
+        left[word] = len(found) - len(own)
     scopes = graph.scopes
     tops = sorted(scopes.children[0], key=lambda s: -int(scopes.counts[s]))
     rows.append(("scopes", [f"{scopes.names[s]}/  {counted(int(scopes.counts[s]), 'ops')}" for s in tops]))
@@ -85,6 +95,8 @@ def summary(
         lines += [f"  {word if k == 0 else '':<{width}}  {item}" for k, item in enumerate(shown)]
         if len(items) > len(shown):
             lines.append(f"  {'':<{width}}  … {len(items) - len(shown)} more")
+        if left.get(word):
+            lines.append(f"  {'':<{width}}  … {left[word]} of saving{' and training' * (word == 'outputs')}")
     if graph.size > 12:
         kinds, counts = np.unique(graph.type_array, return_counts=True)
         order = np.argsort(-counts, kind="stable")[:8]
@@ -93,6 +105,19 @@ def summary(
         lines.append(f"  {counted(len(orphans), 'orphans')} left by undo")
     lines += [f"  warning: {sentence}" for sentence in warnings]
     return "\n".join(lines)
+
+
+def _saving(graph: Graph) -> Mask:
+    """The ops that save or restore, what only they read, and what hangs on them."""
+    core = graph.typed(_SAVES)
+    if not core.any():
+        return core
+    needs = backward(graph, core, control=False)
+    after = core | forward(graph, core)
+    outside = np.zeros(graph.size, np.bool_)
+    outside[graph.data.node[~(needs | after)[graph.data.rows]]] = True
+    kinds = np.isin(graph.type_array, VARIABLE_TYPES)
+    return np.asarray(after | (needs & ~outside & ~kinds), np.bool_)
 
 
 def _served(serving: Serving) -> list[tuple[str, list[str]]]:

@@ -93,7 +93,7 @@ def test_what_training_leaves_unread_comes_last():
             tf.identity(tf.square(x), name="left")
         tf.shape(x, name="size")
         tf.reduce_sum(x, name="answer")
-    assert outputs(graph) == ["answer", "size", "gradients/left"]
+    assert outputs(graph) == ["answer", "size", "…"]
 
 
 def test_empty_collections_are_not_shown():
@@ -134,3 +134,18 @@ def test_ops_inside_of_calls_are_counted():
         twice(tf.constant([1.0], name="x"))
     assert "  calls    1 op with 7 ops inside" in str(gs.open(graph))
     assert "calls " not in str(gs.open(tiny()))
+
+
+def test_what_saves_and_trains_is_counted_beside_the_ends_of_the_model():
+    m = model("resource")
+    with m.graph.as_default():
+        tf1.train.Saver()
+    text = str(gs.open(m.graph))
+    assert "save/" not in text.partition("scopes")[0]
+    assert "gradients/" not in text.partition("scopes")[0]
+    assert "… 2 of saving\n" in text
+    assert "of saving and training\n" in text
+    with tf.Graph().as_default() as graph:
+        tf1.get_variable("w", [2])
+        tf1.train.Saver()
+    assert "save/filename" in str(gs.open(graph))  # there are no others
