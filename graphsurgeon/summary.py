@@ -116,7 +116,7 @@ def _saving(graph: Graph) -> Mask:
     after = core | forward(graph, core)
     outside = np.zeros(graph.size, np.bool_)
     outside[graph.data.node[~(needs | after)[graph.data.rows]]] = True
-    kinds = np.isin(graph.type_array, VARIABLE_TYPES)
+    kinds = graph.typed(VARIABLE_TYPES)
     return np.asarray(after | (needs & ~outside & ~kinds), np.bool_)
 
 
