@@ -109,6 +109,8 @@ def test_a_signal_in_the_middle_of_a_large_copy(source, percent):
             there.apply(plan)
     except KeyboardInterrupt as stop:
         stopped = stop
+    assert tf.executing_eagerly()
+    assert float(tf.Variable(2.0)) == 2.0
     if there.history and not there.orphans:
         assert len(there.select()) == len(block)  # it was done by then
     elif there.orphans:
@@ -130,7 +132,8 @@ def test_values_that_are_stopped_on_their_way_leave_the_old_session_as_it_was(mo
         new.append(session)
 
     monkeypatch.setattr(tf1.Session, "__init__", started)
-    ed = gs.open(model(kind).graph)
+    ed = gs.open(m.graph)
+    ed.rebuild()
     with stopped_at(monkeypatch, "carrying values"):
         ed.session(m.session)
     with pytest.raises(RuntimeError, match="closed"):
@@ -187,7 +190,8 @@ def test_a_value_that_is_missing_is_told_and_the_old_session_goes_on():
     m = model("ref")
     m.session = tf1.Session(graph=m.graph)
     m.session.run(m.w.initializer)
-    ed = gs.open(model("ref").graph)
+    ed = gs.open(m.graph)
+    ed.rebuild()
     new = ed.session(m.session)
     assert np.array_equal(new.run("net/w:0"), m.session.run(m.w))
     assert ed.untrained()["net/b"] == "not in the session"

@@ -10,6 +10,7 @@ from ...graph.live import TFGraph
 from ..functions.library import adopt
 from ..private.c_api import adopt_ops
 from ..private.contexts import outside_contexts
+from ..private.eager import held_mode
 from ..private.functions import functions_of, remove_function
 from ..private.graphs import all_collections, callbacks, guarded_ops, guarded_tensors, names_in_use, set_callbacks
 
@@ -23,6 +24,7 @@ class Held:
 
     def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
+        self._put_back_mode = held_mode()
         self._size = len(graph.get_operations())
         self._collections = {name: list(items) for name, items in all_collections(graph).items()}
         self._names = dict(names_in_use(graph))
@@ -40,6 +42,7 @@ class Held:
             the names of these ops. They keep the functions they call: TensorFlow runs nothing of a graph in which
             any op calls an unknown one.
         """
+        self._put_back_mode()
         graph = self._graph
         with outside_contexts(graph):
             adopt_ops(graph)

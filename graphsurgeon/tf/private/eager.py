@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import context
+from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
 
 
@@ -20,6 +22,27 @@ def eager() -> Iterator[None]:
     """Runs the block eagerly, also where the caller is inside ``graph.as_default()``."""
     with context.eager_mode():
         yield
+
+
+def held_mode() -> Callable[[], None]:
+    """Returns a call that puts TensorFlow's mode in this thread back as it is now: eager or not, the graphs entered.
+
+    An interrupt, as by Ctrl+C, can come while TensorFlow enters or leaves a graph: it stays in a mode between the two.
+    What was about to be entered is left first, for it would be so with the traceback, and take away another's entry.
+    """
+    of_thread = context.context()._thread_local_data
+    is_eager, stacks = of_thread.is_eager, (context.context().context_switches.stack, ops._default_graph_stack.stack)
+    held = [list(stack) for stack in stacks]
+
+    def put_back() -> None:
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, Exception):
+            traceback.clear_frames(error.__traceback__)
+        of_thread.is_eager = is_eager
+        for stack, entries in zip(stacks, held, strict=True):
+            stack[:] = entries
+
+    return put_back
 
 
 def is_trackable(thing: Any) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 import tf_keras
+from tensorflow.python.eager import context
+from tensorflow.python.framework import ops
 
 from graphsurgeon.tf.private import eager
 from tests.tf2 import Net
@@ -18,6 +20,21 @@ def test_a_block_runs_eagerly_also_in_a_graph():
             assert tf.executing_eagerly()
             assert float(tf.constant(2.0) + 1.0) == 3.0
         assert not tf.executing_eagerly()
+
+
+def test_the_mode_is_put_back_where_leaving_a_graph_was_stopped():
+    with tf.Graph().as_default() as graph:
+        put_back = eager.held_mode()
+        ops._default_graph_stack.stack.append(tf.Graph())
+        assert tf1.get_default_graph() is not graph
+        put_back()
+        assert tf1.get_default_graph() is graph
+        assert not tf.executing_eagerly()
+    put_back = eager.held_mode()
+    context.context()._thread_local_data.is_eager = False
+    assert not tf.executing_eagerly()
+    put_back()
+    assert tf.executing_eagerly()
 
 
 def test_what_is_trackable():
