@@ -47,17 +47,14 @@ def rows() -> Iterator[Row]:
 
 def carrying(count: int, megabytes: int, kind: str) -> Callable[[], Any]:
     """Returns the hand-over whose peak is measured, with both sets of variables made."""
-    old, new = (valued(count, megabytes, kind == "resource") for _ in range(2))
-    editor = gs.open(new)
-    editor.select()
-    return partial(transfer, editor, filled(old))
+    old = valued(count, megabytes, kind == "resource")
+    return partial(transfer, _anew(old), filled(old))
 
 
 def _measured(count: int, megabytes: int, kind: str) -> tuple[float, float]:
     old = filled(valued(count, megabytes, kind == "resource"))
-    new = valued(count, megabytes, kind == "resource")
-    editor = gs.open(new)
-    editor.select()
+    editor = _anew(old.graph)
+    new = editor.graph
     with old.graph.as_default():
         saver = tf1.train.Saver()
     with new.as_default():
@@ -65,6 +62,13 @@ def _measured(count: int, megabytes: int, kind: str) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "values")
         return in_turns(partial(transfer, editor, old), partial(_saved, saver, reader, old, new, prefix), 5)
+
+
+def _anew(graph: Any) -> gs.Editor:
+    """Returns an editor that has built a graph anew, to which values of the old one are handed over."""
+    editor = gs.open(graph)
+    editor.rebuild()
+    return editor
 
 
 def filled(graph: Any) -> Any:
