@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -92,27 +92,29 @@ class Gradients:
         if not self.ops.any():
             return [], []
         graph = self.graph
-        stays = {
-            i: after.index[new] for i, name in enumerate(graph.names) if (new := names.get(name, name)) in after.index
-        }
+
+        def now_at(op: int) -> int:
+            """The number of an op after the change; -1 where it is gone."""
+            return after.index.get(names.get(graph.names[op], graph.names[op]), -1)
+
         passing = ~self.ops & ~graph.typed(_STOPS)
         to_loss = backward(graph, self.known & passing, control=False, within=passing) & passing
         flows = forward(graph, (self.known | self._trained()) & passing, control=False, within=passing) & passing
-        there = [stays[i] for i in np.flatnonzero(flows).tolist() if i in stays]
+        there = [new for i in np.flatnonzero(flows).tolist() if (new := now_at(i)) >= 0]
         through = ~after.typed(_STOPS)
         flows_now = forward(after, after.mask(there) & through, control=False, within=through) & through
         told = [op for op in changed if self.known[op]]
         for op, was, now in edges:
             source, port = _value(graph, was)
-            if not to_loss[op] or (stays.get(source, -1), port) == _value(after, now):
+            if not to_loss[op] or (now_at(source), port) == _value(after, now):
                 continue
-            if flows[was[0]] or flows_now[now[0]] or self._reads_still(op, was, after, stays):
+            if flows[was[0]] or flows_now[now[0]] or self._reads_still(op, was, after, now_at):
                 told.append(op)
         if not told:
             return [], []
         above = backward(graph, graph.mask(told), control=False, within=passing) & self.known
-        wrong = self.of(np.flatnonzero(above).tolist()) & graph.mask(stays)
-        return sorted(set(told)), np.flatnonzero(wrong).tolist()
+        wrong = np.flatnonzero(self.of(np.flatnonzero(above).tolist())).tolist()
+        return sorted(set(told)), [i for i in wrong if now_at(i) >= 0]
 
     def _trained(self) -> Mask:
         """The variables that are set by what is computed from gradients."""
@@ -121,11 +123,11 @@ class Gradients:
         read = graph.mask(np.unique(graph.data.node[updates[graph.data.rows]]))
         return np.asarray(read & graph.typed(VARIABLE_TYPES), np.bool_)
 
-    def _reads_still(self, op: int, was: Tensor, after: Graph, stays: Mapping[int, int]) -> bool:
+    def _reads_still(self, op: int, was: Tensor, after: Graph, now_at: Callable[[int], int]) -> bool:
         """Whether the gradient of an op goes on reading what the op itself reads no longer."""
-        end = (stays.get(was[0], -1), was[1])
+        end = (now_at(was[0]), was[1])
         own = np.flatnonzero(self.of([op]) & ~self.graph.typed(_SIZES)).tolist()
-        return any(end in after.data.ends(stays[number]) for number in own if number in stays)
+        return any(end in after.data.ends(new) for number in own if (new := now_at(number)) >= 0)
 
 
 def _value(graph: Graph, tensor: Tensor) -> Tensor:
