@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
-from .errors import PlanError, SelectionError, did_you_mean
+from .errors import OpenError, PlanError, SelectionError, did_you_mean
 from .exports import Picture, fold_keys, page_of, svg_of
 from .files import restore, save
 from .functions import function_of, inlined, layer_of, model_of
@@ -984,7 +985,7 @@ class Editor:
         """
         from .view.dot import to_dot
 
-        self.screen.infer()
+        self._infer()
         keys = self.screen.unfolded if unfolded is None else fold_keys(unfolded, "to_dot")
         return to_dot(self.screen.tree_of(keys), keys)
 
@@ -1010,11 +1011,16 @@ class Editor:
             >>> page.splitlines()[0], "http:" in page.replace("http://www.w3.org/2000/svg", "")
             ('<!doctype html>', False)
         """
-        self.screen.infer()
+        self._infer()
         keys = self.screen.unfolded if unfolded is None else fold_keys(unfolded, "to_html")
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
         shown = self.screen.expanded(keys)
         return page_of(shown.graph, keys, shown.spread(marks), theme, self.screen.direction)
+
+    def _infer(self) -> None:
+        """Makes the live graph of a file, for a picture that will not change any more, with its shapes."""
+        with suppress(OpenError):  # they stay as the file states them
+            self.snapshot.live  # noqa: B018
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         with gc_paused():

@@ -43,12 +43,13 @@ def open(
             what saves and restores. Not for a ``.keras`` file or a TF2 object.
         inline: replace function calls by what they compute, as `Editor.inlined` does.
         title: what to call it in messages and pictures.
-        trust: whether TensorFlow may import a file, or a proto, here. It does so at the first need only, as for the
-            shapes in a picture or for a session. By default it may, unless something in the file is known to end or to
-            hang TensorFlow: all op types were searched for that, and a process of its own would take some seconds
-            and 400 MB for each file. False, for a stranger's file: it is imported in such a process first; where that
-            dies or hangs, the editor says on which op, and the graph can only be looked at. True: it may in any case.
-        timeout: how many seconds that process may take for the import.
+        trust: whether TensorFlow may import a file, or a proto, here. It does so at the first need only, as for a plan
+            or a session. While somebody only looks at it, TensorFlow imports it in a process of its own, which takes
+            some seconds and tells the shapes; where that dies or hangs, the editor says on which op, and the graph can
+            only be looked at, as where something in the file is known to end or to hang TensorFlow. By default, whoever
+            needs the graph does not wait for that process. False, for a stranger's file: the process comes first in
+            any case. True: nothing is tried, and what is known to be dangerous is imported all the same.
+        timeout: how many seconds that process may take for the import, with one more for each thousand ops.
 
     Returns:
         an `Editor`. The last line of a cell shows it as a widget. A TF2 object is opened as a graph of its own: its

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from ..errors import OpenError
@@ -23,11 +24,15 @@ class Pending:
             is given, what it puts in has stand-ins for what is refused; None: nothing can be put in.
         records: what applied plans have noted in the file.
         refusal: why TensorFlow will refuse the graph as a whole, where that is known already.
+        infer: returns the snapshot with the shapes that TensorFlow infers, found without filling the graph, and why
+            TensorFlow would not survive that here, None where it would. Default: they come with the filling.
 
     Attributes:
-        read, records: see there.
+        read: the snapshot, with the shapes that have been inferred.
+        records: see there.
         refusal: why TensorFlow refuses the graph; None as long as nobody knows of a reason.
         filled: whether the ops are in the graph, stand-ins for what is refused among them.
+        inferred: whether the shapes are there that can be inferred.
     """
 
     def __init__(
@@ -36,14 +41,33 @@ class Pending:
         fill: Callable[[Any], None] | None,
         records: Sequence[bytes] = (),
         refusal: OpenError | None = None,
+        infer: Callable[[], tuple[Any, OpenError | None]] | None = None,
     ) -> None:
         self.read, self.records, self.refusal, self.filled = read, records, refusal, False
-        self._fill, self._lock = fill, threading.RLock()
+        self._fill, self._infer, self._told, self._lock = fill, infer, False, threading.RLock()
 
     @property
     def hopeless(self) -> bool:
         """Whether nothing of the graph can be made: it can only be looked at."""
         return self._fill is None
+
+    @property
+    def inferred(self) -> bool:
+        return self.filled or self.hopeless or self._told
+
+    def infer(self, graph: Any) -> None:
+        """Lets the shapes be inferred, once; callable from any thread, and it may take long."""
+        if self.inferred:
+            return
+        if self._infer is None:
+            with suppress(OpenError):
+                self.fill(graph, whole=False)
+            return
+        read, refusal = self._infer()
+        with self._lock:
+            self.read, self._told = read, True
+            if refusal is not None and not self.filled:
+                self.spoil(refusal)
 
     def wait_in(self, graph: Any) -> None:
         """Lets an empty live graph wait for this."""

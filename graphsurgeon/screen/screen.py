@@ -7,10 +7,10 @@ import inspect
 import reprlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LayoutError, OpenError, PlanError, SelectionError, SurgeryError
+from ..errors import LayoutError, PlanError, SelectionError, SurgeryError
 from ..graph.calls import Expanded
 from ..graph.graph import Graph
 from ..graph.packages import refused
@@ -164,15 +164,16 @@ class Screen:
     def inferred(self) -> bool:
         """Whether all is there that TensorFlow can tell of the graphs; a file states few shapes."""
         waiting = [pending(subject.snapshot.owner) for subject in (self.destination, self.source)]
-        return all(one is None or one.filled or one.hopeless for one in waiting)
+        return all(one is None or one.inferred for one in waiting)
 
     def infer(self) -> None:
-        """Makes the live graphs of files, for the shapes that are inferred there; callable from any thread."""
+        """Lets the shapes of files be inferred; callable from any thread. `state` says what could not be."""
         if self.inferred:
             return
         for subject in (self.destination, self.source):
-            with suppress(OpenError):  # `state` says why
-                subject.snapshot.live  # noqa: B018
+            owner = subject.snapshot.owner
+            if (waiting := pending(owner)) is not None:
+                waiting.infer(owner)
         with self.lock:
             self.state = self._refused(self.state)
         self._changed()

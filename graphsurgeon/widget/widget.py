@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextvars
 import html
 import threading
 from collections.abc import Callable
@@ -185,5 +186,6 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         data["image/svg+xml"] = picture
         data["text/plain"] = text
         if not self._screen.inferred:
-            self._turns.beside(self._screen.infer)  # the labels of edges fill in while the person already looks
+            # the labels of edges fill in while the person already looks
+            threading.Thread(target=contextvars.copy_context().run, args=(self._screen.infer,), daemon=True).start()
         return data, metadata

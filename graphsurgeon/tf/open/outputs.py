@@ -65,6 +65,7 @@ class Stated:
         functions: the FunctionDefs of the file, by name.
         producer: the version of TensorFlow's graphs that the file is written in.
         said: op name -> shapes that the file notes beside the op.
+        told: op name -> shapes that another process has inferred, as far as it could; None before one has.
 
     Attributes:
         said: see there.
@@ -78,18 +79,24 @@ class Stated:
         functions: Mapping[str, Any],
         producer: int,
         said: Mapping[str, list[Shape]],
+        told: Mapping[str, Sequence[Sequence[int | None] | None]] | None = None,
     ) -> None:
         self.settled: Graph | None = None
         self._live: TFGraph | None = owner if hasattr(owner, "get_operations") else None
         self._graph, self._nodes = graph, graph.nodes
-        self._functions, self._producer, self.said = functions, producer, said
+        self._functions, self._producer, self.said, self._told = functions, producer, said, told
         self._signatures: dict[str, Any] = {}
         self._inferred: Inferred | None = None
+
+    def inferred(self, told: Mapping[str, Sequence[Sequence[int | None] | None]]) -> Stated:
+        """Returns the same with the shapes that another process has inferred."""
+        return Stated(self._live, self._graph, self._functions, self._producer, self.said, told)
 
     def __call__(self, number: int) -> _Infos | None:
         """Returns dtypes and shapes, inferred where the op does not say itself what it gives."""
         stated = self.stated(number)
-        if self._inferred is None and stated and self._live is not None and self._nodes[number].op not in _SURE:
+        unsure = self._inferred is None and self._told is None and self._nodes[number].op not in _SURE
+        if unsure and stated and self._live is not None:
             with suppress(OpenError):
                 made(self._live, whole=False)
                 return self.stated(number)
@@ -135,6 +142,9 @@ class Stated:
         return [TensorInfo(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
 
     def _shapes(self, node: Any, dtypes: list[str]) -> list[Shape]:
+        told = (self._told or {}).get(node.name, ())
+        if len(told) == len(dtypes):
+            return [None if dims is None else tuple(dims) for dims in told]
         said = self.said.get(node.name, [])
         if len(said) == len(dtypes):
             return said

@@ -35,7 +35,10 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
     """
     waiting = pending(graph)
     if waiting is not None:
-        return replace(waiting.read, title=title) if previous is None else previous
+        if previous is not None and previous.outputs_of is waiting.read.outputs_of:
+            return previous
+        read: Graph = replace(waiting.read, title=title)
+        return read
     if previous is not None and previous.owner is graph:
         previous = settled(previous)
         ops = graph.get_operations()

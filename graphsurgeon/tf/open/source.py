@@ -35,11 +35,11 @@ from . import files
 from .called import called, functions
 from .dangers import deadly, refuse_names
 from .keras_files import described, is_keras_file, keras_model
-from .outputs import with_shapes
+from .outputs import Stated, with_shapes
 from .saved_layers import saved_layers
 from .signature import served, signature_tensors, signatures
 from .stand_ins import with_stand_ins
-from .trial import TRUST, tried
+from .trial import TRUST, Trial
 from .written import written
 
 tf1 = tf.compat.v1
@@ -71,7 +71,7 @@ def opened(
         raw: a SavedModel as it lies, not what one of its signatures computes.
         trust: whether a file is imported here: None, unless it is known to end or to hang TensorFlow; False, once it
             was imported in a process of its own, which died of nothing; True, in any case.
-        timeout: how many seconds that process may take.
+        timeout: how many seconds that process may take, with one more for each thousand ops.
 
     Raises:
         OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know; a TF2
@@ -322,13 +322,22 @@ def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
     except (OpenError, OverflowError) as error:
         raise (danger or error) from error
 
+    def whole() -> Any:
+        return with_stand_ins(with_shapes(graph_def, read), read)
+
+    trial = Trial(whole, asked, wish.timeout)
+
+    def infer() -> tuple[Graph, OpenError | None]:
+        verdict, stated = trial.verdict(), read.outputs_of
+        return replace(read, outputs_of=stated.inferred(trial.shapes)) if isinstance(stated, Stated) else read, verdict
+
     def fill(graph: TFGraph) -> None:
         try:
-            whole = with_stand_ins(with_shapes(graph_def, read), read)
-            verdict = tried(whole, asked, wish.timeout) if wish.trust is False else None
-            if verdict is not None:
+            if wish.trust is not False:
+                trial.stop()  # what it would tell comes from here now
+            elif (verdict := trial.verdict()) is not None:
                 raise verdict
-            _import(graph, whole, asked)
+            _import(graph, whole(), asked)
             _fill_collections(graph, meta, asked)
         except OpenError:
             raise
@@ -339,7 +348,8 @@ def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
 
     noted = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if noted else ()
-    waiting = Pending(read, None if danger else fill, records, danger or _unknown(read, asked))
+    refusal = danger or _unknown(read, asked)
+    waiting = Pending(read, None if danger else fill, records, refusal, None if wish.trust else infer)
     waiting.wait_in(graph)
     if meta is not None:
         read.state  # noqa: B018  a damaged collection shows here

@@ -1,17 +1,20 @@
-"""Trial: a graph is imported in a process of its own first, within a limit of time, and this one hears how that ended.
+"""Trial: a graph is imported in a process of its own, within a limit of time, and this one hears how that ended.
 
-Such a process takes as long to start as TensorFlow takes to load, some seconds, and 400 MB while it lives. So it is
-for files that nobody here trusts; what is known to end TensorFlow is found without it, by `dangers`.
+It hears the shapes, too, that TensorFlow has inferred there. Such a process takes as long to start as TensorFlow takes
+to load, some seconds, and 400 MB while it lives. So nobody waits for one, but for a file that is not trusted; what is
+known to end TensorFlow is found without it, by `dangers`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate, pairwise
 from typing import Any
@@ -23,45 +26,108 @@ from ...errors import OpenError
 from ...graph.names import op_name
 from ...words import counted
 from ..copy.imports import import_nodes
+from ..values.variables import dims_of
 
 #: A graph goes in as so many pieces: the one that ends the process is looked at again, in as many.
 _PIECES = 64
-#: So many seconds TensorFlow may take to load.
-_START = 120.0
+#: So many seconds TensorFlow may take to load, and so many more to import each op.
+_START, _EACH = 120.0, 0.001
+#: What is added to the path of a graph for the file with its shapes.
+_SHAPES = ".shapes"
 #: A message of more bytes cannot be written.
 _MOST = 2**31 - 1
 #: How a message tells people to import a graph that is refused.
 TRUST = "gs.open(..., trust=True) imports it here all the same"
 
 
-def tried(graph_def: Any, asked: str, timeout: float) -> OpenError | None:
-    """Imports a graph in a process of its own; returns what to say of one that dies or hangs, None of any other.
+class Trial:
+    """One graph, imported in a process of its own at most once.
 
     Args:
-        graph_def: the graph; its nodes are in the order of the importer.
+        graph_def: gives the graph; its nodes are in the order of the importer.
         asked: the request, for messages.
-        timeout: seconds that the import may take, once TensorFlow is there.
+        timeout: seconds that the import may take once TensorFlow is there, and one more for each thousand ops.
+
+    Attributes:
+        shapes: op name -> what TensorFlow has inferred of its outputs there, sizes or None each, where it knows any.
     """
-    if graph_def.ByteSize() > _MOST:
-        wrong = "it has more than 2 GB, which cannot be handed to another process"
-        return OpenError(asked, wrong, "Leave out trust=False, where you know who has written it")
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "graph")
-        with open(path, "wb") as out:
-            out.write(graph_def.SerializeToString())
-        first, last, how = 0, len(graph_def.node), ""
-        while True:
-            code, marks = _run(path, first, last, timeout)
-            if code == 0:
-                break
-            how = _words(code, timeout)
-            start, end = marks[-1] if marks else (first, last)
-            if start < first or end - start >= last - first:
-                break
-            first, last = start, end
-            if last - first == 1:
-                break
-    return _refusal(graph_def, asked, how, first, last) if how else None
+
+    def __init__(self, graph_def: Callable[[], Any], asked: str, timeout: float) -> None:
+        self.shapes: Mapping[str, Sequence[Sequence[int | None] | None]] = {}
+        self._graph_def, self._asked, self._timeout = graph_def, asked, timeout
+        self._verdict: OpenError | None = None
+        self._running, self._over = threading.Lock(), False
+        self._guard = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def verdict(self) -> OpenError | None:
+        """Imports the graph; returns what to say of one that dies or hangs, None of any other, or once it is stopped.
+
+        Whoever asks while it is being imported waits.
+        """
+        with self._running:
+            if not self._over:
+                verdict = self._tried(self._graph_def())
+                self._verdict, self._over = (None if self._over else verdict), True
+            return self._verdict
+
+    def stop(self) -> None:
+        """Ends it, where nobody needs the answer any more; callable from any thread."""
+        with self._guard:
+            self._over = True
+            if self._process is not None:
+                self._process.kill()
+
+    def _tried(self, graph_def: Any) -> OpenError | None:
+        if graph_def.ByteSize() > _MOST:
+            wrong = "it has more than 2 GB, which cannot be handed to another process"
+            return OpenError(self._asked, wrong, "Leave out trust=False, where you know who has written it")
+        timeout = self._timeout + _EACH * len(graph_def.node)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "graph")
+            with open(path, "wb") as out:
+                out.write(graph_def.SerializeToString())
+            first, last, how = 0, len(graph_def.node), ""
+            while True:
+                code, marks = self._run(path, first, last, timeout)
+                if code == 0:
+                    break
+                how = _words(code, timeout)
+                start, end = marks[-1] if marks else (first, last)
+                if start < first or end - start >= last - first:
+                    break
+                first, last = start, end
+                if last - first == 1:
+                    break
+            if not how and os.path.exists(path + _SHAPES):
+                with open(path + _SHAPES, encoding="utf-8") as file:
+                    self.shapes = json.load(file)
+        return _refusal(graph_def, self._asked, how, first, last) if how else None
+
+    def _run(self, path: str, first: int, last: int, timeout: float) -> tuple[int, list[tuple[int, int]]]:
+        """Runs one process; returns how it ended, and which pieces it began with."""
+        environment = {
+            **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
+            "CUDA_VISIBLE_DEVICES": "-1",
+        }  # fmt: skip
+        command = [sys.executable, "-m", __name__, path, str(first), str(last), str(timeout)]
+        with self._guard:
+            if self._over:
+                return 0, []
+            self._process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+        with self._process as process:
+            try:
+                said, _ = process.communicate(timeout=timeout + _START)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                said, _ = process.communicate()
+                return -getattr(signal, "SIGALRM", 0), _marks(said)
+            except BaseException:  # an interrupt, as by Ctrl+C
+                process.kill()
+                raise
+        return (0 if self._over else process.returncode), _marks(said)
 
 
 def _refusal(graph_def: Any, asked: str, how: str, first: int, last: int) -> OpenError:
@@ -75,31 +141,9 @@ def _refusal(graph_def: Any, asked: str, how: str, first: int, last: int) -> Ope
 def _words(code: int, timeout: float) -> str:
     """How a process has ended."""
     if code == -getattr(signal, "SIGALRM", 0):
-        return f"did not end within {timeout:g} s"
+        return f"did not end within {timeout:.3g} s"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"code {code}"
     return f"died ({name})"
-
-
-def _run(path: str, first: int, last: int, timeout: float) -> tuple[int, list[tuple[int, int]]]:
-    """Runs one process; returns how it ended, and which pieces it began with."""
-    environment = {
-        **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
-        "CUDA_VISIBLE_DEVICES": "-1",
-    }  # fmt: skip
-    command = [sys.executable, "-m", __name__, path, str(first), str(last), str(timeout)]
-    with subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
-        try:
-            said, _ = process.communicate(timeout=timeout + _START)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            said, _ = process.communicate()
-            return -getattr(signal, "SIGALRM", 0), _marks(said)
-        except BaseException:  # an interrupt, as by Ctrl+C
-            process.kill()
-            raise
-    return process.returncode, _marks(said)
 
 
 def _marks(said: bytes) -> list[tuple[int, int]]:
@@ -135,8 +179,8 @@ def _op(text: str) -> str:
     return op_name(text.removeprefix("^"))
 
 
-def _imported(graph_def: Any, first: int, last: int) -> None:
-    """Imports a graph piece by piece, and says before each which it is."""
+def _imported(graph_def: Any, first: int, last: int) -> dict[str, list[Any]]:
+    """Imports a graph piece by piece, and says before each which it is; returns the shapes that are known then."""
     graph, nodes = tf.Graph(), graph_def.node
     for start, end in pieces(nodes, first, last):
         print("piece", start, end, flush=True)
@@ -149,6 +193,8 @@ def _imported(graph_def: Any, first: int, last: int) -> None:
         ends = [text if ":" in text else f"{text}:0" for text in read if text[0] != "^"]
         tensors = {(op_name(text), int(text.rpartition(":")[2])): graph.get_tensor_by_name(text) for text in ends}
         import_nodes(graph, part, tensors, controls)
+    shapes = {op.name: [dims_of(tensor.shape) for tensor in op.outputs] for op in graph.get_operations()}
+    return {name: dims for name, dims in shapes.items() if any(known is not None for known in dims)}
 
 
 def main(path: str, first: str, last: str, timeout: str) -> None:
@@ -159,7 +205,9 @@ def main(path: str, first: str, last: str, timeout: str) -> None:
     with open(path, "rb") as file:
         graph_def.ParseFromString(file.read())
     try:
-        _imported(graph_def, int(first), int(last))
+        shapes = _imported(graph_def, int(first), int(last))
+        with open(path + _SHAPES, "w", encoding="utf-8") as out:
+            json.dump(shapes, out)
     except Exception:  # TensorFlow refuses a piece in words: all of it at once, as it will come here
         print("piece", 0, len(graph_def.node), flush=True)
         with suppress(Exception):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import signal
+import threading
 
 import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
+from graphsurgeon.graph.pending import filled
 from graphsurgeon.tf.open import source, trial
 from tests.graphs import tiny
 from tests.refusal import reads, refuses
 from tests.tf.nodes import add, constant, empty, feed
+
+tf1 = tf.compat.v1
 
 
 @pytest.fixture
@@ -27,9 +31,16 @@ def unknown_danger(monkeypatch):
     return graph_def
 
 
+def labels(ed):
+    """What the edges of the picture say."""
+    return [edge["label"] for edge in ed.screen.traits()["scenes"]["source"]["edges"]]
+
+
 def test_a_file_that_would_end_the_process_is_looked_at_and_its_op_is_named(unknown_danger):
-    ed = gs.open(unknown_danger, trust=False)
+    ed = gs.open(unknown_danger)
     assert ed.snapshot.names == ["x", "sizes", "axis", "y"]
+    ed.screen.infer()  # as a person looks at it
+    assert "to look at only: in a process of its own" in ed.screen.state.status.text
     for _ in range(2):  # it is tried once, and remembered
         with refuses(OpenError, "in a process of its own, TensorFlow died (SIGABRT) on op 'y' (SplitV)",
                      "gs.open(..., trust=True) imports it here all the same"):  # fmt: skip
@@ -38,39 +49,92 @@ def test_a_file_that_would_end_the_process_is_looked_at_and_its_op_is_named(unkn
     assert "SplitV" in str(ed.to_svg())
 
 
-def test_one_that_does_not_end_in_time_is_ended():
-    refusal = trial.tried(tiny().as_graph_def(), "open('x.pb')", 0.001)
+def test_one_that_does_not_end_in_time_is_ended(monkeypatch):
+    monkeypatch.setattr(trial, "_EACH", 0.0)
+    refusal = trial.Trial(lambda: tiny().as_graph_def(), "open('x.pb')", 0.001).verdict()
     reads(
         refusal, "in a process of its own, TensorFlow did not end within 0.001 s", "It can be looked at", "trust=True"
     )
 
 
 def test_one_that_hangs_is_told_by_its_op(monkeypatch):
-    monkeypatch.setattr(trial, "_run", lambda path, first, last, timeout: (-signal.SIGALRM, [(0, 1), (1, 2)]))
+    monkeypatch.setattr(trial.Trial, "_run", lambda *given: (-signal.SIGALRM, [(0, 1), (1, 2)]))
     name, kind = [(node.name, node.op) for node in tiny().as_graph_def().node][1]
-    refusal = trial.tried(tiny().as_graph_def(), "open('x.pb')", 5.0)
+    refusal = trial.Trial(lambda: tiny().as_graph_def(), "open('x.pb')", 5.0).verdict()
     reads(refusal, f"did not end within 5 s on op {name!r} ({kind})")
 
 
-def test_one_that_is_harmless_is_imported_here_then(tmp_path):
+def test_one_that_is_harmless_is_looked_at_with_its_shapes_before_it_is_imported_here(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.nn.relu(tf.matmul(tf1.placeholder(tf.float32, [None, 2], name="x"), tf.ones([2, 3]), name="y"), name="z")
     path = tmp_path / "tiny.pb"
-    path.write_bytes(tiny().as_graph_def().SerializeToString())
+    path.write_bytes(graph.as_graph_def().SerializeToString())
     ed = gs.open(path, trust=False)
-    assert ed.session().run("z:0", {"x:0": [[1.0, 2.0]]}).tolist() == [[2.0, 5.0]]
+    assert "float32 (?, 3)" not in labels(ed)
+    ed.screen.infer()
+    assert ed.screen.inferred
+    assert not filled(ed.snapshot.owner)
+    assert "float32 (?, 3)" in labels(ed)
+    shapes = {name: ed.snapshot.stated(i) for i, name in enumerate(ed.snapshot.names)}
+    assert not filled(ed.snapshot.owner)
+    assert ed.session().run("z:0", {"x:0": [[0.0, 0.0]]}).tolist() == [[0.0, 0.0, 0.0]]
+    assert {name: ed.snapshot.outputs(i) for i, name in enumerate(ed.snapshot.names)} == shapes
     assert "tiny.pb', trust=False)" in ed.to_code()
+
+
+class Waiting:
+    """A process that ends when it is killed."""
+
+    def __init__(self, *given, **options):
+        self.started, self.ended = STARTED, threading.Event()
+        self.returncode = -signal.SIGKILL
+        STARTED.set()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        pass
+
+    def kill(self):
+        self.ended.set()
+
+    def communicate(self, timeout):
+        self.ended.wait(60.0)
+        return b"", b""
+
+
+STARTED = threading.Event()
+
+
+def test_nobody_waits_for_it_who_needs_the_graph(monkeypatch):
+    monkeypatch.setattr(trial.subprocess, "Popen", Waiting)
+    STARTED.clear()
+    ed = gs.open(tiny().as_graph_def())
+    looking = threading.Thread(target=ed.screen.infer)
+    looking.start()
+    assert STARTED.wait(60.0)
+    assert ed.session().run("z:0", {"x:0": [[1.0, 2.0]]}).tolist() == [[2.0, 5.0]]
+    looking.join(60.0)
+    assert not looking.is_alive()
+    assert ed.screen.inferred
+    assert ed.screen.state.status.text == ""
 
 
 def test_no_process_is_started_before_it_is_needed_nor_where_nobody_asks_for_one(monkeypatch):
     started = []
-    monkeypatch.setattr(source, "tried", lambda *given: started.append(given))
+    monkeypatch.setattr(trial.Trial, "_tried", lambda self, graph_def: started.append(self._timeout))
     ed = gs.open(tiny().as_graph_def(), trust=False, timeout=7.0)
     assert ed.find("op:Square") == ["y"]
     assert not started
     ed.graph.get_operations()
     ed.session()
-    assert [given[2] for given in started] == [7.0]
+    assert started == [7.0]
     gs.open(tiny().as_graph_def()).session()
-    gs.open(tiny().as_graph_def(), trust=True).session()
+    trusted = gs.open(tiny().as_graph_def(), trust=True)
+    trusted.screen.infer()
+    assert filled(trusted.snapshot.owner)
+    trusted.session()
     assert len(started) == 1
 
 
@@ -86,13 +150,13 @@ def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monk
 def test_pieces_of_many_ops_are_looked_at_again(monkeypatch):
     runs, ends = [], [[(0, 100), (100, 200)], [(0, 100), (100, 102), (102, 104)], [(0, 102), (102, 103)]]
 
-    def run(path, first, last, timeout):
+    def run(self, path, first, last, timeout):
         runs.append((first, last))
         return -6, ends[len(runs) - 1]
 
-    monkeypatch.setattr(trial, "_run", run)
+    monkeypatch.setattr(trial.Trial, "_run", run)
     graph_def = empty()
     for i in range(1_000):
         add(graph_def, f"op{i}", "NoOp")
-    reads(trial.tried(graph_def, "open('x.pb')", 5.0), "died (SIGABRT) on op 'op102' (NoOp)")
+    reads(trial.Trial(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "died (SIGABRT) on op 'op102' (NoOp)")
     assert runs == [(0, 1000), (100, 200), (102, 104)]
