@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -317,75 +316,3 @@ KEYS = (
     Key("help", ("?",), "?", "this list"),
 )  # fmt: skip
 """All keys of the page, in the order in which people are told of them."""
-
-
-def typescript() -> str:
-    """Returns the types and keys of the page: the source of its `table.ts`."""
-    out = ["// The verbs and the keys, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.", ""]
-    out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
-    out += ["", "/** Verb -> its arguments. */", "export interface Verbs {"]
-    for verb in VERBS.values():
-        fields = "; ".join(f"{arg.name}: {_ts(arg.kind)}" for arg in verb.args)
-        out.append(f"  {verb.name}: " + (f"{{ {fields} }};" if fields else "Record<string, never>;"))
-    out += ["}", "", "export type Action =", *_wrapped(key.action for key in KEYS)]
-    out += ["", "/** Action, its keys, how they are written, what they do. */"]
-    out += ["export const KEYS: [Action, string[], string?, string?][] = ["]
-    for key in KEYS:
-        pressed = ", ".join(map(_quoted, key.keys))
-        words = f", {_quoted(key.show)}, {_quoted(key.does)}" if key.show else ""
-        out.append(f"  [{_quoted(key.action)}, [{pressed}]{words}],")
-    return "\n".join([*out, "];", ""])
-
-
-def typescript_results() -> str:
-    """Returns the types of what verbs answer: the source of the page's `results.ts`."""
-    answers = {verb.name: verb.answers for verb in VERBS.values() if verb.answers}
-    named = sorted({answer for answer in answers.values() if answer.isidentifier() and answer[0].isupper()})
-    out = ["// What the verbs answer, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.",
-           f'import type {{ {", ".join(named)} }} from "./types";', ""]  # fmt: skip
-    out += ["/** Verb -> what it answers, for the verbs that answer something. */", "export interface Results {"]
-    out += [f"  {name}: {answer};" for name, answer in answers.items()]
-    return "\n".join([*out, "}", ""])
-
-
-def typescript_examples() -> str:
-    """Returns a message for each verb, with types: the source of the page's `tests/examples.ts`."""
-    out = ["// A few messages of each verb, written by tools/write_verbs.py; the compiler checks their types.",
-           'import type { Verbs } from "../src/table";', "",
-           "export type Example = { [V in keyof Verbs]: { verb: V; args: Verbs[V] } }[keyof Verbs];", "",
-           "export const EXAMPLES: Example[] = ["]  # fmt: skip
-    for verb in VERBS.values():
-        out += [f"  {{ verb: {_quoted(verb.name)}, args: {json.dumps(args)} }}," for args in verb.examples()]
-    return "\n".join([*out, "];", ""])
-
-
-def keys_table() -> str:
-    """Returns all keys as a Markdown table: key, what it does, the method of the screen that does the same."""
-    rows = ["| key | what it does | method of `ed.screen` |", "|---|---|---|"]
-    rows += [f"| {k.show} | {k.does} | {f'`{k.verb}`' if k.verb else ''} |" for k in KEYS if k.show]
-    return "\n".join(rows)
-
-
-def verbs_table() -> str:
-    """Returns all verbs as a Markdown table: what they do, by mouse, by key, as a method."""
-    rows = ["| what | by mouse | key | method of `ed.screen` |", "|---|---|---|---|"]
-    rows += [f"| {v.does} | {v.gesture} | {v.key} | `{v.usage}` |" for v in VERBS.values()]
-    return "\n".join(rows)
-
-
-def _ts(kind: Kind) -> str:
-    return next((alias for alias, known in ALIASES.items() if known is kind), kind.ts)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _wrapped(names: Iterable[str]) -> list[str]:
-    lines, line = [], "  "
-    for name in names:
-        if len(line) > 110:
-            lines.append(line.rstrip())
-            line = "  "
-        line += f'| "{name}" '
-    return [*lines, line.rstrip() + ";"]

@@ -30,9 +30,6 @@ class Screen(Protocol):
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows."""
 
-    def guard(self, verb: str) -> None:
-        """Refuses a verb that means nothing as things are."""
-
     def turn(self) -> AbstractContextManager[None]:
         """Lets one verb at a time be done; `cancel` ends it."""
 
