@@ -40,15 +40,13 @@ export class Api {
   #next = Math.floor(Math.random() * 2 ** 30) * 2 ** 20 + 1;
 
   #gone = false;
-  readonly #model: Model;
-  readonly #changed: () => void;
-  readonly #lost: (text: string) => void;
 
   /** `lost` is called when the kernel is gone; `changed` is called whenever the number of unanswered requests changes. */
-  constructor(model: Model, changed: () => void = () => {}, lost: (text: string) => void = () => {}) {
-    this.#model = model;
-    this.#changed = changed;
-    this.#lost = lost;
+  constructor(
+    private readonly model: Model,
+    private readonly changed: () => void = () => {},
+    private readonly lost: (text: string) => void = () => {},
+  ) {
     model.on("msg:custom", this.#receive);
     for (const event of GONE) model.on(event, this.#leave);
   }
@@ -59,8 +57,8 @@ export class Api {
     if (this.#gone) return Promise.reject(new Refused({ asked: verb, ...NOBODY }));
     return new Promise((done, failed) => {
       this.#waiting.set(id, { done, failed, verb });
-      this.#model.send({ v: VERSION, id, verb, args });
-      this.#changed();
+      this.model.send({ v: VERSION, id, verb, args });
+      this.changed();
     });
   }
 
@@ -71,8 +69,8 @@ export class Api {
   }
 
   close(): void {
-    this.#model.off("msg:custom", this.#receive);
-    for (const event of GONE) this.#model.off(event, this.#leave);
+    this.model.off("msg:custom", this.#receive);
+    for (const event of GONE) this.model.off(event, this.#leave);
     this.#waiting.clear();
   }
 
@@ -81,8 +79,8 @@ export class Api {
     this.#gone = true;
     for (const { failed, verb } of this.#waiting.values()) failed(new Refused({ asked: verb, ...NOBODY }));
     this.#waiting.clear();
-    this.#changed();
-    this.#lost(`${NOBODY.wrong[0]!.toUpperCase()}${NOBODY.wrong.slice(1)}. ${NOBODY.instead}.`);
+    this.changed();
+    this.lost(`${NOBODY.wrong[0]!.toUpperCase()}${NOBODY.wrong.slice(1)}. ${NOBODY.instead}.`);
   };
 
   #receive = (message: any): void => {
@@ -90,7 +88,7 @@ export class Api {
     const waiting = this.#waiting.get(message.id);
     if (!waiting) return;
     this.#waiting.delete(message.id);
-    this.#changed();
+    this.changed();
     if (message.ok) waiting.done(message.result);
     else waiting.failed(new Refused(message.error));
   };

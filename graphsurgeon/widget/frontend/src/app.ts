@@ -1,6 +1,6 @@
 // Puts the parts of the screen together and keeps them in step with the model.
 import { Api, type Ask } from "./api";
-import { besides, count, h, handled, hasFocus } from "./dom";
+import { count, counted, h, handled, hasFocus } from "./dom";
 import { Hands } from "./hands";
 import { Inspector } from "./inspector";
 import { actionOf } from "./keys";
@@ -207,7 +207,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const stats = source?.stats;
     const hidden = Object.entries(stats?.hidden ?? {})
       .filter(([, n]) => n)
-      .map(([what, n]) => besides(n, what));
+      .map(([what, n]) => `${counted(n, what)} hidden`);
     const figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     top.update(titles.source ?? "", figures, source?.direction ?? "TB");
     status.colours([source, destination]);

@@ -119,9 +119,9 @@ export function count(n: number, one: string, many = one + "s"): string {
   return `${figure(n)} ${n === 1 ? one : many}`;
 }
 
-/** "1 constant hidden", "2 constants hidden". */
-export function besides(n: number, what: string): string {
-  return `${count(n, what.replace(/ies\b/, "y").replace(/s\b/, ""), what)} hidden`;
+/** "1 constant", "2 constants". */
+export function counted(n: number, many: string): string {
+  return count(n, many.replace(/ies\b/, "y").replace(/s\b/, ""), many);
 }
 
 /** A button that copies `text` to the clipboard and says so, or that the page may not. */

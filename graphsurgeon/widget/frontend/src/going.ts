@@ -1,5 +1,5 @@
 // Going about: to producers and consumers, back and forward, to saved views.
-import type { Actions, Parts } from "./actions";
+import type { Actions } from "./actions";
 import type { Pane } from "./pane";
 import { figure } from "./dom";
 import { opOf } from "./places";
@@ -8,30 +8,23 @@ import type { Choice } from "./popup";
 const MOST = 40;
 
 export class Going {
-  readonly #p: Parts;
-
-  readonly #acts: Actions;
-
-  constructor(acts: Actions) {
-    this.#acts = acts;
-    this.#p = acts.p;
-  }
+  constructor(private readonly acts: Actions) {}
 
   /** To what a box reads from, or to what reads it, also where that is folded away. */
   async along(pane: Pane, way: "producer" | "consumer"): Promise<void> {
     const of = pane.current?.of;
-    if (!of) return this.#p.status.say("Select an op first.");
-    const details = await this.#acts.send("details", { pane: pane.name, name: of.name });
+    if (!of) return this.acts.p.status.say("Select an op first.");
+    const details = await this.acts.send("details", { pane: pane.name, name: of.name });
     if (!details) return;
     const own = of.name.replace(/\/$/, "");
     const found = way === "producer" ? [...details.inputs.map(t => opOf(t.tensor)), ...details.control_inputs] : details.consumers;
     const names = [...new Set(found)].filter(name => name !== own),
-      go = (name: string) => this.#acts.reveal(pane.name, name);
+      go = (name: string) => this.acts.reveal(pane.name, name);
     const total = (way === "consumer" && details.totals?.consumers) || names.length;
-    if (!names.length) this.#p.status.say(`'${own.slice(0, 80)}' has no ${way}.`);
+    if (!names.length) this.acts.p.status.say(`'${own.slice(0, 80)}' has no ${way}.`);
     else if (names.length === 1) go(names[0]!);
     else
-      this.#p.popup.choose(
+      this.acts.p.popup.choose(
         `Go to which ${way}?${total > MOST ? ` The first ${MOST} of ${figure(total)}` : ""}`,
         names.slice(0, MOST).map(name => ({ text: name, run: () => go(name) })),
         below(pane),
@@ -41,42 +34,42 @@ export class Going {
   /** The step before or after, with the look one had there. */
   step(pane: Pane, way: "back" | "forward"): void {
     pane.remember(true);
-    void this.#acts.send(way, {}).then(done => {
+    void this.acts.send(way, {}).then(done => {
       if (done === null && !this.#left(way)) pane.remember(false);
     });
   }
 
   #left(way: "back" | "forward"): number {
-    return this.#p.model.get("views")?.[way] ?? 0;
+    return this.acts.p.model.get("views")?.[way] ?? 0;
   }
 
   /** Saves what is seen. */
   async save(pane: Pane, name: string | null = null): Promise<void> {
-    await this.#acts.send("save_view", { name, at: [pane.view.x, pane.view.y, pane.view.k] });
+    await this.acts.send("save_view", { name, at: [pane.view.x, pane.view.y, pane.view.k] });
   }
 
   async show(pane: Pane, name: string): Promise<void> {
-    const at = await this.#acts.send("show_view", { name });
+    const at = await this.acts.send("show_view", { name });
     if (Array.isArray(at)) pane.lookFrom(at as number[]);
   }
 
   /** The view that a digit means. */
   numbered(pane: Pane, i: number): void {
-    const name = this.#p.model.get("views")?.saved[i - 1];
-    if (name === undefined) this.#p.status.say(`There is no view ${i}: v saves one.`);
+    const name = this.acts.p.model.get("views")?.saved[i - 1];
+    if (name === undefined) this.acts.p.status.say(`There is no view ${i}: v saves one.`);
     else void this.show(pane, name);
   }
 
   /** The menu of views. */
   menu(pane: Pane, at?: { x: number; y: number }): void {
-    const saved = this.#p.model.get("views")?.saved ?? [];
+    const saved = this.acts.p.model.get("views")?.saved ?? [];
     const choices: Choice[] = saved
       .slice(0, MOST)
       .map((name, i) => ({ text: name, key: i < 9 ? String(i + 1) : undefined, run: () => void this.show(pane, name) }));
     choices.push({
       text: "Save this view \u2026",
       run: () =>
-        this.#p.popup.ask(
+        this.acts.p.popup.ask(
           "Save this view",
           [{ name: "name", label: "Name", value: `view ${saved.length + 1}` }],
           "Save",
@@ -87,13 +80,13 @@ export class Going {
       choices.push({
         text: "Forget a view \u2026",
         run: () =>
-          this.#p.popup.choose(
+          this.acts.p.popup.choose(
             "Forget which view?",
-            saved.map(name => ({ text: name, run: () => this.#acts.ask("forget_view", { name }) })),
+            saved.map(name => ({ text: name, run: () => this.acts.ask("forget_view", { name }) })),
             at,
           ),
       });
-    this.#p.popup.choose("Views", choices, at ?? below(pane));
+    this.acts.p.popup.choose("Views", choices, at ?? below(pane));
   }
 }
 

@@ -21,14 +21,11 @@ export class Inspector {
   #again: (() => void) | null = null;
   #boundary: Boundary | null = null;
 
-  readonly #id: string;
-  readonly #ask: Ask;
-  readonly #events: InspectorEvents;
-
-  constructor(id: string, ask: Ask, events: InspectorEvents) {
-    this.#id = id;
-    this.#ask = ask;
-    this.#events = events;
+  constructor(
+    private readonly id: string,
+    private readonly ask: Ask,
+    private readonly events: InspectorEvents,
+  ) {
     this.nothing();
   }
 
@@ -57,7 +54,7 @@ export class Inspector {
       h(
         "div",
         { class: "gs-row" },
-        button({ text: "Boundary of these", press: () => this.#ask("boundary_of_selection", {}), title: "Shift+B" }),
+        button({ text: "Boundary of these", press: () => this.ask("boundary_of_selection", {}), title: "Shift+B" }),
       ),
       this.#list(
         "",
@@ -81,44 +78,33 @@ export class Inspector {
 
   show(name: string, d: Details, isOp: boolean): void {
     this.#scope = isOp ? name.slice(0, name.lastIndexOf("/") + 1) : name;
-    this.#put(() => [
-      this.#heading(name, d.title),
-      d.doc && h("p", { class: "gs-doc" }, d.doc),
-      facts(d.rows),
-      histogram(d.histogram),
-      d.value ? this.#valueOf(name) : null,
-      this.#list(
-        isOp ? "Outputs" : "Leaves by",
-        d.outputs.map(t => this.#tensor(t, isOp ? name : "", d.outputs.length > 1)),
-        d.totals?.outputs,
-      ),
-      this.#list(
-        isOp ? "Inputs" : "Enters by",
-        d.inputs.map(t => this.#tensor(t)),
-        d.totals?.inputs,
-      ),
-      this.#list(
-        "Control inputs",
-        d.control_inputs.map(n => this.#link(n)),
-        d.totals?.control_inputs,
-      ),
-      this.#list(
-        "Consumers",
-        d.consumers.map(n => this.#link(n)),
-        d.totals?.consumers,
-      ),
-      !!d.python &&
-        h(
-          "div",
-          { class: "gs-row" },
-          copyButton(
-            { text: "Copy as Python", kind: "small", title: d.python },
-            d.python,
-            `Copied: ${d.python.slice(0, 80)}`,
-            this.#events.said,
+    this.#put(() => {
+      const outputs = d.outputs.map(t => this.#tensor(t, isOp ? name : "", d.outputs.length > 1)),
+        inputs = d.inputs.map(t => this.#tensor(t)),
+        [waits, readers] = [d.control_inputs, d.consumers].map(names => names.map(n => this.#link(n))) as [HTMLElement[], HTMLElement[]];
+      return [
+        this.#heading(name, d.title),
+        d.doc && h("p", { class: "gs-doc" }, d.doc),
+        facts(d.rows),
+        histogram(d.histogram),
+        d.value ? this.#valueOf(name) : null,
+        this.#list(isOp ? "Outputs" : "Leaves by", outputs, d.totals?.outputs),
+        this.#list(isOp ? "Inputs" : "Enters by", inputs, d.totals?.inputs),
+        this.#list("Control inputs", waits, d.totals?.control_inputs),
+        this.#list("Consumers", readers, d.totals?.consumers),
+        !!d.python &&
+          h(
+            "div",
+            { class: "gs-row" },
+            copyButton(
+              { text: "Copy as Python", kind: "small", title: d.python },
+              d.python,
+              `Copied: ${d.python.slice(0, 80)}`,
+              this.events.said,
+            ),
           ),
-        ),
-    ]);
+      ];
+    });
   }
 
   /** A value is fetched when somebody asks for it, never by itself. */
@@ -129,7 +115,7 @@ export class Inspector {
         text: "Fetch the value",
         kind: "small",
         press: async () => {
-          const found = await this.#events.asked(name);
+          const found = await this.events.asked(name);
           if (!found) return;
           fill(place, facts(found.rows), histogram(found.histogram));
           focus(place);
@@ -152,7 +138,7 @@ export class Inspector {
   #heading(name: string, title: string): HTMLElement {
     const leaf = name.replace(/\/$/, "").split("/").pop() ?? name,
       path = name.slice(0, name.length - leaf.length).replace(/^\/$/, "");
-    const copy = copyButton({ icon: icon("copy"), label: "Copy the name", kind: "quiet" }, name, "Name copied.", this.#events.said);
+    const copy = copyButton({ icon: icon("copy"), label: "Copy the name", kind: "quiet" }, name, "Name copied.", this.events.said);
     return h(
       "header",
       { class: "gs-inspect-head" },
@@ -190,7 +176,7 @@ export class Inspector {
   }
 
   #link(name: string): HTMLElement {
-    return h("button", { class: "gs-link", title: name, on: { click: () => this.#events.revealed(name) } }, this.#short(name));
+    return h("button", { class: "gs-link", title: name, on: { click: () => this.events.revealed(name) } }, this.#short(name));
   }
 
   /** One tensor; of the op's own outputs the number says enough, and where there are several one is chosen for i and o. */
@@ -207,7 +193,7 @@ export class Inspector {
               { class: "gs-tensor-name" },
               h("input", {
                 type: "radio",
-                name: this.#id + "-output",
+                name: this.id + "-output",
                 checked: this.tensorOf(op) === t.tensor,
                 on: { change: () => this.#chosen.set(op, t.tensor) },
               }),
@@ -218,7 +204,7 @@ export class Inspector {
               {
                 class: "gs-link gs-tensor-name",
                 title: t.tensor,
-                on: { click: () => this.#events.revealed(opOf(t.tensor)) },
+                on: { click: () => this.events.revealed(opOf(t.tensor)) },
               },
               this.#short(t.tensor),
             );
@@ -239,7 +225,7 @@ export class Inspector {
       label: `Boundary ${as} ${tensor}`,
       "aria-pressed": String(on),
       "data-focus": `${as} ${tensor}`,
-      press: () => this.#ask(on ? "unmark" : `mark_${as}`, { tensor }),
+      press: () => this.ask(on ? "unmark" : `mark_${as}`, { tensor }),
     });
   }
 }

@@ -1,7 +1,7 @@
 // What is marked on the boxes of a scene: boundary tensors, leaks, the region, and what stands in their labels.
-import { besides, count as counted, figure } from "./dom";
+import { counted, figure } from "./dom";
 import { placeOf, opOf } from "./places";
-import type { Boundary, Box, Group, Mark, Scene } from "./types";
+import type { Boundary, Box, Group, Mark, Scene, TensorText } from "./types";
 
 export interface BoxMarks {
   inputs: number[];
@@ -25,20 +25,15 @@ export function marksOf(scene: Scene, boundary: Boundary | null): Map<string, Bo
     if (!m) marks.set(name, (m = { inputs: [], outputs: [], leaks: 0, region: 0 }));
     return m;
   };
-  const of = (tensor: string) => placeOf(scene, opOf(tensor))?.name;
+  const put = (tensors: TensorText[], note: (marks: BoxMarks, number: number) => unknown) =>
+    tensors.forEach((t, i) => {
+      const name = placeOf(scene, opOf(t.tensor))?.name;
+      if (name !== undefined) note(at(name), i + 1);
+    });
   for (const [name, n] of Object.entries(boundary.boxes)) if (n) at(name).region = n;
-  boundary.inputs.forEach((t, i) => {
-    const name = of(t.tensor);
-    if (name !== undefined) at(name).inputs.push(i + 1);
-  });
-  boundary.outputs.forEach((t, i) => {
-    const name = of(t.tensor);
-    if (name !== undefined) at(name).outputs.push(i + 1);
-  });
-  for (const t of [...boundary.leaks, ...boundary.control_leaks]) {
-    const name = of(t.tensor);
-    if (name !== undefined) at(name).leaks += 1;
-  }
+  put(boundary.inputs, (m, n) => m.inputs.push(n));
+  put(boundary.outputs, (m, n) => m.outputs.push(n));
+  put([...boundary.leaks, ...boundary.control_leaks], m => m.leaks++);
   return marks;
 }
 
@@ -82,7 +77,7 @@ export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: C
   if ("kind" in item) {
     if (item.kind !== "op") said.push(item.kind);
     said.push(`${neighbours[0]} in, ${neighbours[1]} out`);
-    for (const [what, n] of Object.entries(item.hidden ?? {})) said.push(besides(n, what));
+    for (const [what, n] of Object.entries(item.hidden ?? {})) said.push(`${counted(n, what)} hidden`);
     if (item.paint?.told) said.push(item.paint.told);
   } else said.push("open scope");
   if (marks?.inputs.length) said.push("boundary input");
@@ -104,5 +99,5 @@ export function share(inside: number, item: Box | Group): string {
 
 /** The second part of a group's heading. */
 export function count(group: Group): string {
-  return counted(group.count, "op");
+  return counted(group.count, "ops");
 }

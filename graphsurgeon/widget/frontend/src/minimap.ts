@@ -18,22 +18,17 @@ export class Minimap {
   #scene: Scene | null = null;
   #k = 1;
 
-  readonly #view: View;
-  readonly #size: () => [number, number];
-
-  constructor(view: View, size: () => [number, number]) {
-    this.#view = view;
-    this.#size = size;
+  constructor(
+    private readonly view: View,
+    private readonly size: () => [number, number],
+  ) {
     this.#svg.append(this.#groups, this.#boxes, this.#seen);
     let held = false;
     const go = (e: PointerEvent) => {
       const r = this.#svg.getBoundingClientRect(),
-        [w, hh] = this.#size(),
-        k = this.#view.k;
-      this.#view.pan(
-        w / 2 - this.#view.x - ((e.clientX - r.left) / this.#k) * k,
-        hh / 2 - this.#view.y - ((e.clientY - r.top) / this.#k) * k,
-      );
+        [w, hh] = this.size(),
+        k = this.view.k;
+      this.view.pan(w / 2 - this.view.x - ((e.clientX - r.left) / this.#k) * k, hh / 2 - this.view.y - ((e.clientY - r.top) / this.#k) * k);
     };
     // the pane below must not begin to pan
     for (const name of ["click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
@@ -75,9 +70,9 @@ export class Minimap {
 
   /** Frames what is seen; the map is there only while a part of the picture is out of sight. */
   look(): void {
-    const [w, hh] = this.#size(),
+    const [w, hh] = this.size(),
       scene = this.#scene,
-      view = this.#view,
+      view = this.view,
       k = this.#k;
     const all = !scene || (view.x >= -2 && view.y >= -2 && view.x + scene.w * view.k <= w + 2 && view.y + scene.h * view.k <= hh + 2);
     this.element.hidden = all || !this.wanted || w < LEAST || hh < HIGH * 1.6;

@@ -16,10 +16,7 @@ export class Outline {
   #rows: { row: Row; element: HTMLElement }[] = [];
   #active = "";
 
-  readonly #events: OutlineEvents;
-
-  constructor(events: OutlineEvents) {
-    this.#events = events;
+  constructor(private readonly events: OutlineEvents) {
     this.#tree.addEventListener("keydown", e => this.#key(e));
     this.#tree.addEventListener("focusin", e => {
       const found = this.#rows.find(r => r.element === e.target);
@@ -56,7 +53,7 @@ export class Outline {
           click: (e: Event) => {
             if (folds) {
               e.stopPropagation();
-              this.#events.toggled(row);
+              this.events.toggled(row);
             }
           },
         },
@@ -77,11 +74,11 @@ export class Outline {
         on: {
           click: (e: MouseEvent) => {
             this.#rove(row.name, true);
-            if (e.ctrlKey || e.metaKey) this.#events.selected(row, "toggle");
-            else this.#events.revealed(row);
+            if (e.ctrlKey || e.metaKey) this.events.selected(row, "toggle");
+            else this.events.revealed(row);
           },
           dblclick: () => {
-            if (folds) this.#events.toggled(row);
+            if (folds) this.events.toggled(row);
           },
         },
       },
@@ -128,18 +125,18 @@ export class Outline {
         go(this.#rows.length - 1);
         break;
       case "ArrowRight":
-        if (folds && !row.open) this.#events.toggled(row);
+        if (folds && !row.open) this.events.toggled(row);
         else if (folds) go(at + 1);
         break;
       case "ArrowLeft":
-        if (folds && row.open) this.#events.toggled(row);
+        if (folds && row.open) this.events.toggled(row);
         else go(parent());
         break;
       case "Enter":
-        this.#events.revealed(row);
+        this.events.revealed(row);
         break;
       case " ":
-        this.#events.selected(row, "set");
+        this.events.selected(row, "set");
         break;
       default:
         return;

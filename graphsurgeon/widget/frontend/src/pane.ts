@@ -43,13 +43,10 @@ export class Pane {
   #width = 0;
   #height = 0;
 
-  readonly #events: PaneEvents;
-
   constructor(
     readonly name: PaneName,
-    events: PaneEvents,
+    private readonly events: PaneEvents,
   ) {
-    this.#events = events;
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
     this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.#empty, this.#band, this.map.element);
@@ -230,7 +227,7 @@ export class Pane {
     this.drawing.root.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${k.toFixed(4)})`);
     this.svg.classList.toggle("gs-far", k < 0.3);
     this.map?.look();
-    this.#events.looked(this);
+    this.events.looked(this);
   }
 
   #listen(): void {
@@ -264,7 +261,7 @@ export class Pane {
         const a = this.#toScene(from.x, from.y),
           b = this.#toScene(e.clientX, e.clientY);
         const r: Rect = { x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), w: Math.abs(a[0] - b[0]), h: Math.abs(a[1] - b[1]) };
-        this.#events.selected(
+        this.events.selected(
           this,
           (this.scene?.boxes ?? []).filter(box => overlap(r, box)).map(box => box.name),
           from.mode,
@@ -284,16 +281,16 @@ export class Pane {
       const found = this.drawing.at(e.target);
       if (found && "g" in found) {
         this.#rove(found.key, true);
-        this.#events.selected(this, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : "set");
-      } else if (found) this.#events.edge(this, found);
+        this.events.selected(this, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : "set");
+      } else if (found) this.events.edge(this, found);
       else {
         focus(this.current?.g);
-        this.#events.selected(this, [], "set");
+        this.events.selected(this, [], "set");
       }
     });
     this.canvas.addEventListener("dblclick", e => {
       const found = this.drawing.at(e.target);
-      if (found && "g" in found && opens(found.of)) this.#events.opened(this, found.of);
+      if (found && "g" in found && opens(found.of)) this.events.opened(this, found.of);
     });
     this.canvas.addEventListener("contextmenu", e => {
       const found = this.drawing.at(e.target);
@@ -301,7 +298,7 @@ export class Pane {
       // notebooks open a menu of their own further up
       handled(e);
       this.#rove(found.key, true);
-      this.#events.menu(this, found, e.clientX, e.clientY);
+      this.events.menu(this, found, e.clientX, e.clientY);
     });
     this.canvas.addEventListener(
       "wheel",
@@ -316,7 +313,7 @@ export class Pane {
     this.canvas.addEventListener("focusin", e => {
       const found = this.drawing.at(e.target);
       if (found && "g" in found && found.key !== this.#active) this.#rove(found.key, false);
-      this.#events.focused(this);
+      this.events.focused(this);
     });
   }
 

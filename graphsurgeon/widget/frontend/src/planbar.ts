@@ -41,13 +41,13 @@ export class PlanBar {
   );
   readonly #copyButton = button({ text: "Copy", label: "Copy the region (c)", press: () => this.copy() });
   readonly #tabs = h("div", { class: "gs-tabs", role: "tablist", "aria-label": "Plan" });
-  readonly #undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", press: () => this.#ask("undo", {}) });
-  readonly #redo = button({ icon: icon("redo"), label: "Redo (Ctrl+Shift+Z)", kind: "quiet", press: () => this.#ask("redo", {}) });
+  readonly #undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", press: () => this.ask("undo", {}) });
+  readonly #redo = button({ icon: icon("redo"), label: "Redo (Ctrl+Shift+Z)", kind: "quiet", press: () => this.ask("redo", {}) });
   readonly #applyButton = button({
     text: "Apply",
     kind: "primary",
     label: "Apply the plan (Ctrl+Enter)",
-    press: () => this.#events.applied(),
+    press: () => this.events.applied(),
   });
   readonly #panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
   readonly #copying: HTMLElement;
@@ -57,14 +57,11 @@ export class PlanBar {
   #faults = 0;
   #shown = "";
 
-  readonly #id: string;
-  readonly #ask: Ask;
-  readonly #events: PlanEvents;
-
-  constructor(id: string, ask: Ask, events: PlanEvents) {
-    this.#id = id;
-    this.#ask = ask;
-    this.#events = events;
+  constructor(
+    private readonly id: string,
+    private readonly ask: Ask,
+    private readonly events: PlanEvents,
+  ) {
     this.#panel.id = `${id}-panel`;
     this.#copying = h(
       "div",
@@ -106,7 +103,7 @@ export class PlanBar {
         text: "Boundary",
         n: boundary.inputs.length + boundary.outputs.length,
         warn: boundary.leaks.length > 0,
-        body: () => tables.boundary(boundary, this.#ask),
+        body: () => tables.boundary(boundary, this.ask),
       },
       ...(faults || warnings
         ? [
@@ -115,12 +112,12 @@ export class PlanBar {
               text: faults ? "Faults" : "Warnings",
               n: faults || warnings,
               warn: true,
-              body: () => problems(plan, this.#ask),
+              body: () => problems(plan, this.ask),
             },
           ]
         : []),
       { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan) },
-      { id: "variables", text: "Variables", n: plan.variables.length, body: () => tables.variables(plan, this.#ask) },
+      { id: "variables", text: "Variables", n: plan.variables.length, body: () => tables.variables(plan, this.ask) },
       { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan) },
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
       { id: "code", text: "Code", n: 0, body: () => this.#code(plan.code) },
@@ -143,7 +140,7 @@ export class PlanBar {
   }
 
   copy(): void {
-    this.#events.copied(this.#scope.value.trim() || null, this.#unmapped.value as Unmapped);
+    this.events.copied(this.#scope.value.trim() || null, this.#unmapped.value as Unmapped);
   }
 
   #summarise(b: Boundary): void {
@@ -182,7 +179,7 @@ export class PlanBar {
           `\u26a0 ${count(b.leaks.length + b.control_leaks.length, "leak")}`,
         ),
       b.problem && h("span", { class: "gs-problem", title: b.problem }, b.problem),
-      button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.#ask("clear_boundary", {}) }),
+      button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.ask("clear_boundary", {}) }),
     );
   }
 
@@ -202,7 +199,7 @@ export class PlanBar {
           {
             role: "tab",
             class: `gs-tab${t.warn ? " gs-warn" : ""}`,
-            id: `${this.#id}-tab-${t.id}`,
+            id: `${this.id}-tab-${t.id}`,
             "aria-selected": String(on),
             "aria-controls": on ? this.#panel.id : undefined,
             tabindex: t.id === stop ? 0 : -1,
@@ -224,7 +221,7 @@ export class PlanBar {
     if (had) this.#refocus(stop ?? "");
     const tab = this.#list.find(t => t.id === this.#open);
     this.#panel.hidden = !tab;
-    if (tab) this.#panel.setAttribute("aria-labelledby", `${this.#id}-tab-${tab.id}`);
+    if (tab) this.#panel.setAttribute("aria-labelledby", `${this.id}-tab-${tab.id}`);
     else this.#panel.removeAttribute("aria-labelledby");
     fill(this.#panel, tab?.body());
     this.#shown = this.#open;
@@ -255,7 +252,7 @@ export class PlanBar {
     return h(
       "div",
       { class: "gs-code" },
-      copyButton({ icon: icon("copy"), text: "Copy code" }, text, "Code copied.", this.#events.said),
+      copyButton({ icon: icon("copy"), text: "Copy code" }, text, "Code copied.", this.events.said),
       h("pre", { tabindex: 0, role: "region", "aria-label": "Python code of the plan" }, text),
     );
   }

@@ -24,10 +24,7 @@ export class Popup {
   #back: Element | null = null;
   #shut: (() => void) | null = null;
 
-  readonly #host: HTMLElement;
-
-  constructor(host: HTMLElement) {
-    this.#host = host;
+  constructor(private readonly host: HTMLElement) {
     host.addEventListener(
       "pointerdown",
       e => {
@@ -147,28 +144,25 @@ export class Popup {
   /** The keys. */
   help(): void {
     const close = button({ text: "Close", press: () => this.close() });
-    const rows = KEYS.filter(([, , show]) => show).flatMap(([, , show, text]) => [h("dt", {}, h("kbd", {}, show!)), h("dd", {}, text!)]);
-    const signs = (
-      [
-        ["in", "\u25b7 in", "boundary input"],
-        ["out", "\u25c1 out", "boundary output"],
-        ["leak", "\u26a0 leak", "needed, but no boundary input covers it"],
-      ] as const
-    ).flatMap(([kind, sign, text]) => [h("dt", {}, h("span", { class: `gs-tag gs-tag-${kind}` }, sign)), h("dd", {}, text)]);
-    const states = (
-      [
-        ["+", "new: copied by the plan, dashed outline"],
-        ["\u0394", "changed by the plan"],
-        ["\u00d7", "orphan: nothing uses it any more; or taken out by the plan"],
-        ["\u26a0", "in conflict, double outline"],
-      ] as const
-    ).flatMap(([sign, text]) => [h("dt", {}, h("kbd", {}, sign)), h("dd", {}, text)]);
+    const list = (rows: (readonly [Node, string])[]) =>
+      h("dl", { class: "gs-keys" }, ...rows.flatMap(([sign, text]) => [h("dt", {}, sign), h("dd", {}, text)]));
+    const kbd = (sign: string) => h("kbd", {}, sign),
+      tag = (kind: string, sign: string) => h("span", { class: `gs-tag gs-tag-${kind}` }, sign);
+    const signs = [
+      [tag("in", "\u25b7 in"), "boundary input"],
+      [tag("out", "\u25c1 out"), "boundary output"],
+      [tag("leak", "\u26a0 leak"), "needed, but no boundary input covers it"],
+      [kbd("+"), "new: copied by the plan, dashed outline"],
+      [kbd("\u0394"), "changed by the plan"],
+      [kbd("\u00d7"), "orphan: nothing uses it any more; or taken out by the plan"],
+      [kbd("\u26a0"), "in conflict, double outline"],
+    ] as const;
     const scroll = h(
       "div",
       { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of keys and signs" },
-      h("dl", { class: "gs-keys" }, ...rows),
+      list(KEYS.flatMap(([, , show, text]) => (show ? [[kbd(show), text!] as const] : []))),
       h("div", { class: "gs-popup-title" }, "Signs"),
-      h("dl", { class: "gs-keys" }, ...signs, ...states),
+      list([...signs]),
     );
     this.#show(
       h(
@@ -187,7 +181,7 @@ export class Popup {
     this.layer.replaceChildren(element);
     this.layer.classList.toggle("gs-behind", element.classList.contains("gs-dialog"));
     if (at) {
-      const r = this.#host.getBoundingClientRect();
+      const r = this.host.getBoundingClientRect();
       element.classList.add("gs-at");
       element.style.left = `${Math.max(4, Math.min(at.x - r.left, r.width - element.offsetWidth - 8))}px`;
       element.style.top = `${Math.max(4, Math.min(at.y - r.top, r.height - element.offsetHeight - 8))}px`;

@@ -20,26 +20,19 @@ export class Drawing {
   #edges: { g: SVGGElement; label: SVGElement | null; of: Edge }[] = [];
   #marks = new Map<string, BoxMarks>();
   #ends = new Map<string, [number, number]>();
-  #layers = Object.fromEntries(
-    ["groups", "hull", "edges", "heads", "boxes", "labels", "found"].map(name => [
-      name,
-      s("g", { class: `gs-layer-${name}`, role: "presentation" }),
-    ]),
-  ) as Record<"groups" | "hull" | "edges" | "heads" | "boxes" | "labels" | "found", SVGGElement>;
+  /** In the order of view/svg.py. */
+  #layers = {
+    groups: layer("groups"),
+    hull: layer("hull", true),
+    edges: layer("edges", true),
+    heads: layer("heads", true),
+    boxes: layer("boxes"),
+    labels: layer("labels", true),
+    found: layer("found", true),
+  };
 
   constructor() {
-    for (const layer of [this.#layers.hull, this.#layers.edges, this.#layers.heads, this.#layers.labels, this.#layers.found])
-      layer.setAttribute("aria-hidden", "true");
-    // the order of view/svg.py
-    this.root.append(
-      this.#layers.groups,
-      this.#layers.hull,
-      this.#layers.edges,
-      this.#layers.heads,
-      this.#layers.boxes,
-      this.#layers.labels,
-      this.#layers.found,
-    );
+    this.root.append(...Object.values(this.#layers));
   }
 
   /** Replaces the scene. Marks and selects are put on by the next calls of `mark` and `select`. */
@@ -249,6 +242,10 @@ export class Drawing {
     const box = this.scene?.boxes.find(b => b.id === id);
     return !!box && names.has(box.name);
   }
+}
+
+function layer(name: string, hidden = false): SVGGElement {
+  return s("g", { class: `gs-layer-${name}`, role: "presentation", "aria-hidden": hidden && "true" });
 }
 
 function classOf(of: Box | Group): string {

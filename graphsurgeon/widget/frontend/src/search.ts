@@ -24,22 +24,13 @@ export class Search {
   #timer = 0;
   #asked = "";
 
-  readonly #find: (query: string) => Promise<Found>;
-  readonly #reveal: (hit: Hit) => void;
-  readonly #leave: () => void;
-  readonly #found: (boxes: Record<string, number>) => void;
-
   constructor(
     id: string,
-    find: (query: string) => Promise<Found>,
-    reveal: (hit: Hit) => void,
-    leave: () => void,
-    found: (boxes: Record<string, number>) => void = () => {},
+    private readonly find: (query: string) => Promise<Found>,
+    private readonly reveal: (hit: Hit) => void,
+    private readonly leave: () => void,
+    private readonly found: (boxes: Record<string, number>) => void = () => {},
   ) {
-    this.#find = find;
-    this.#reveal = reveal;
-    this.#leave = leave;
-    this.#found = found;
     this.#list.id = `${id}-hits`;
     this.#input.setAttribute("aria-controls", this.#list.id);
     this.element = h("div", { class: "gs-search" }, icon("search"), this.#input, this.#drop);
@@ -68,10 +59,10 @@ export class Search {
     this.#asked = query;
     if (!query) return this.#close();
     try {
-      const found = await this.#find(query);
+      const found = await this.find(query);
       // an answer to what is no longer asked is of no use
       if (query !== this.#asked) return;
-      this.#found(found.boxes ?? {});
+      this.found(found.boxes ?? {});
       this.#show(found.hits, found.total);
     } catch (error) {
       // a pattern may be wrong as long as it is not typed to its end
@@ -131,14 +122,14 @@ export class Search {
     if (!hit) return;
     this.#close();
     this.#input.value = "";
-    this.#reveal(hit);
-    this.#leave();
+    this.reveal(hit);
+    this.leave();
   }
 
   #close(): void {
     this.#list.hidden = this.#note.hidden = this.#drop.hidden = true;
     this.#hits = [];
-    this.#found({});
+    this.found({});
     this.#input.setAttribute("aria-expanded", "false");
     this.#input.removeAttribute("aria-activedescendant");
   }
@@ -146,7 +137,7 @@ export class Search {
   #key(e: KeyboardEvent): void {
     if (e.key === "Escape") {
       if (!this.#list.hidden || !this.#note.hidden) this.#close();
-      else this.#leave();
+      else this.leave();
     } else if (e.key === "Enter") {
       // Enter may come before the answer: then it takes the first hit once there is one
       if (this.#hits.length && this.#input.value.trim() === this.#asked) this.#take(this.#at);

@@ -1,6 +1,6 @@
 // What is shown and in which colours: the two menus of the top bar, and what a box's menu adds to them.
 import { figure } from "./dom";
-import type { Actions, Parts } from "./actions";
+import type { Actions } from "./actions";
 import { opens } from "./places";
 import type { Choice } from "./popup";
 import type { ColourBy, PaneName, Training } from "./table";
@@ -26,17 +26,10 @@ const DEPTHS = [1, 2, 3],
 const NONE: Look = { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: USUAL };
 
 export class Seen {
-  readonly #p: Parts;
-
-  readonly #acts: Actions;
-
-  constructor(acts: Actions) {
-    this.#acts = acts;
-    this.#p = acts.p;
-  }
+  constructor(private readonly acts: Actions) {}
 
   get look(): Look {
-    return this.#p.model.get("look") ?? NONE;
+    return this.acts.p.model.get("look") ?? NONE;
   }
 
   /** How deep, which helpers and which op types are hidden. */
@@ -44,8 +37,8 @@ export class Seen {
     const look = this.look,
       hidden = this.#scene?.stats.hidden ?? {};
     const choices: Choice[] = [
-      { text: "Fold all scopes", run: () => this.#acts.ask("set_depth", { depth: 0, pane }) },
-      ...DEPTHS.map(depth => ({ text: `Unfold to depth ${depth}`, run: () => this.#acts.ask("set_depth", { depth, pane }) })),
+      { text: "Fold all scopes", run: () => this.acts.ask("set_depth", { depth: 0, pane }) },
+      ...DEPTHS.map(depth => ({ text: `Unfold to depth ${depth}`, run: () => this.acts.ask("set_depth", { depth, pane }) })),
       ...TRAINING.map(([how, text]) => ({
         text,
         key: how === "away" ? "g" : undefined,
@@ -57,28 +50,28 @@ export class Seen {
         return {
           text: `Draw ${kind}${on ? "" : ` (${figure(hidden[kind]!)} hidden)`}`,
           on,
-          run: () => this.#acts.ask("show_helpers", { kind, on: !on }),
+          run: () => this.acts.ask("show_helpers", { kind, on: !on }),
         };
       }),
       ...look.hidden.map(kind => ({
         text: `Show ${kind} again`,
-        run: () => this.#acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
+        run: () => this.acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
       })),
       {
         text: `Allow ${MOST} boxes`,
         on: look.budget > USUAL,
-        run: () => this.#acts.ask("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
+        run: () => this.acts.ask("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
       },
     ];
-    this.#p.popup.choose("What is shown", choices, at);
+    this.acts.p.popup.choose("What is shown", choices, at);
   }
 
   colours(at?: { x: number; y: number }): void {
     const { by, name } = this.look;
-    this.#p.popup.choose(
+    this.acts.p.popup.choose(
       "Colour by",
       [
-        ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => this.#acts.ask("paint", { by: way }) })),
+        ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => this.acts.ask("paint", { by: way }) })),
         ...(by === "values" ? [{ text: name, on: true, run: () => {} }] : []),
       ],
       at,
@@ -87,17 +80,17 @@ export class Seen {
 
   /** Puts gradients away, or back into their scopes: one step. */
   train(mode: Training = this.look.training === "scopes" ? "away" : "scopes"): void {
-    this.#acts.ask("set_training", { mode });
+    this.acts.ask("set_training", { mode });
   }
 
   /** What a box's own menu has of this. */
   of(of: Box | Group): Choice[] {
     if (opens(of) || !("kind" in of)) return [];
     const type = of.sub.split(" \u00b7 ")[0]!;
-    return [{ text: `Hide all ops of type ${type}`, run: () => this.#acts.ask("hide_ops", { types: [...this.look.hidden, type] }) }];
+    return [{ text: `Hide all ops of type ${type}`, run: () => this.acts.ask("hide_ops", { types: [...this.look.hidden, type] }) }];
   }
 
   get #scene(): Scene | null {
-    return this.#p.model.get("scenes").source;
+    return this.acts.p.model.get("scenes").source;
   }
 }

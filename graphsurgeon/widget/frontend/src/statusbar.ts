@@ -10,7 +10,7 @@ const LATER = "The kernel has not answered for 10 s: it runs a cell, or it is go
 
 export class StatusBar {
   readonly #text = h("div", { class: "gs-status-text", role: "status", "aria-live": "polite" });
-  readonly #stop = button({ text: "Cancel", kind: "small", hidden: true, press: () => this.#cancel() });
+  readonly #stop = button({ text: "Cancel", kind: "small", hidden: true, press: () => this.cancel() });
   readonly #legend = h("ul", { class: "gs-legend", "aria-label": "Colours" });
   readonly element = h("div", { class: "gs-status" }, this.#text, this.#stop, this.#legend);
   #said: Status | null = null;
@@ -20,13 +20,10 @@ export class StatusBar {
   #waits = false;
   #waitsLong = false;
 
-  readonly #cancel: () => void;
-  readonly #faded: (keys: string[]) => void;
-
-  constructor(cancel: () => void, faded: (keys: string[]) => void) {
-    this.#cancel = cancel;
-    this.#faded = faded;
-  }
+  constructor(
+    private readonly cancel: () => void,
+    private readonly faded: (keys: string[]) => void,
+  ) {}
 
   /** What Python says replaces what the page said. */
   update(status: Status): void {
@@ -86,7 +83,7 @@ export class StatusBar {
               on: {
                 click: () => {
                   if (!faded.delete(key)) faded.add(key);
-                  this.#faded([...faded]);
+                  this.faded([...faded]);
                 },
               },
             },

@@ -20,22 +20,16 @@ export const SUB = 11;
 /** From one line of a label to the next, px. */
 export const LEADING = 14;
 
-/** The width of `text` in px; null where the table lacks a character. */
-export function measure(text: string, size: number, bold = false): number | null {
-  let units = 0;
-  for (const c of text) {
-    const w = WIDTHS.get(c);
-    if (w === undefined) return null;
-    units += w;
-  }
-  return Math.round((units * (bold ? 1.075 : 1) * size) / 10) / 100;
-}
-
 /** The width of `text` in px; what the table does not know counts one em. */
 export function width(text: string, size: number, bold = false): number {
   let units = 0;
   for (const c of text) units += WIDTHS.get(c) ?? 1000;
   return Math.round((units * (bold ? 1.075 : 1) * size) / 10) / 100;
+}
+
+/** The width of `text` in px; null where the table lacks a character. */
+export function measure(text: string, size: number, bold = false): number | null {
+  return [...text].every(c => WIDTHS.has(c)) ? width(text, size, bold) : null;
 }
 
 /** Attributes that keep a text as wide as its box was made for, whatever font there is. */

@@ -11,11 +11,8 @@ export class View {
   x = 0;
   y = 0;
   k = 1;
-  readonly #changed: () => void;
 
-  constructor(changed: () => void) {
-    this.#changed = changed;
-  }
+  constructor(private readonly changed: () => void) {}
 
   /** The first look: full size when it fits, else as large as fits, but never too small to read; then the beginning is in sight. */
   first(scene: Scene, width: number, height: number): void {
@@ -38,7 +35,7 @@ export class View {
       room = MARGIN * 2;
     this.x = (w + room > width ? MARGIN : (width - w) / 2) - r.x * k;
     this.y = (hh + room > height ? MARGIN : (height - hh) / 2) - r.y * k;
-    this.#changed();
+    this.changed();
   }
 
   /** Whether any of `r` is in sight. */
@@ -59,7 +56,7 @@ export class View {
     this.k = k;
     this.x = along && w > width ? MARGIN : (width - w) / 2;
     this.y = !along && hh > height ? MARGIN : (height - hh) / 2;
-    this.#changed();
+    this.changed();
   }
 
   /** Looks from here. */
@@ -67,13 +64,13 @@ export class View {
     this.k = Math.max(LEAST, Math.min(MOST, k));
     this.x = x;
     this.y = y;
-    this.#changed();
+    this.changed();
   }
 
   pan(dx: number, dy: number): void {
     this.x += dx;
     this.y += dy;
-    this.#changed();
+    this.changed();
   }
 
   /** Zooms by a factor around a point of the pane, which stays where it is. */
@@ -82,7 +79,7 @@ export class View {
     this.x = px - ((px - this.x) / this.k) * k;
     this.y = py - ((py - this.y) / this.k) * k;
     this.k = k;
-    this.#changed();
+    this.changed();
   }
 
   /** Pans as little as shows `r` whole, or its top left corner where it is too large. */

@@ -1,5 +1,8 @@
 // A model and scenes for tests.
-import type { Boundary, Box, Edge, Group, Model, Plan, Scene, State } from "../src/types";
+import { LocalModel, NO_BOUNDARY, NO_PLAN } from "../src/page/model";
+import type { Box, Edge, Group, Scene, State } from "../src/types";
+
+export { NO_BOUNDARY, NO_PLAN };
 
 export function box(name: string, more: Partial<Box> = {}): Box {
   return {
@@ -56,37 +59,11 @@ export function scene(boxes: Box[], edges: Edge[] = [], groups: Group[] = []): S
   };
 }
 
-export const NO_BOUNDARY: Boundary = {
-  inputs: [],
-  outputs: [],
-  ops: 0,
-  boxes: {},
-  leaks: [],
-  control_leaks: [],
-  variables: 0,
-  problem: "",
-};
-export const NO_PLAN: Plan = {
-  steps: [],
-  redo: 0,
-  faults: [],
-  warnings: [],
-  counts: { ops: 0, variables: 0, placeholders: 0, connections: 0 },
-  new: [],
-  variables: [],
-  connections: [],
-  code: "",
-  ready: false,
-  applied: "",
-};
-
-export class FakeModel implements Model {
+export class FakeModel extends LocalModel {
   sent: any[] = [];
-  heard = new Map<string, Set<(...args: any[]) => void>>();
-  state: State;
 
   constructor(state: Partial<State> = {}) {
-    this.state = {
+    super({
       protocol: 1,
       scenes: { source: scene([box("a"), box("b", { y: 100 })], [edge("a", "b")]), destination: null },
       titles: { source: "s", destination: "d" },
@@ -98,28 +75,11 @@ export class FakeModel implements Model {
       look: { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: 200 },
       theme: "light",
       ...state,
-    };
+    });
   }
 
-  get<K extends keyof State>(name: K): State[K] {
-    return this.state[name];
-  }
-  on(event: string, call: (...args: any[]) => void): void {
-    if (!this.heard.has(event)) this.heard.set(event, new Set());
-    this.heard.get(event)!.add(call);
-  }
-  off(event: string, call: (...args: any[]) => void): void {
-    this.heard.get(event)?.delete(call);
-  }
   send(content: unknown): void {
     this.sent.push(content);
-  }
-  emit(event: string, data?: unknown): void {
-    for (const call of [...(this.heard.get(event) ?? [])]) call(data);
-  }
-  put(changed: Partial<State>): void {
-    Object.assign(this.state, changed);
-    for (const name in changed) this.emit("change:" + name);
   }
   /** [verb, args] of what was sent. */
   get verbs(): [string, unknown][] {

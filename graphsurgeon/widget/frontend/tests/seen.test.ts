@@ -1,7 +1,7 @@
 // What is shown and in which colours: menus, keys, legend, and what the inspector fetches.
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mount } from "../src/app";
-import { besides } from "../src/dom";
+import { counted } from "../src/dom";
 import type { Details, Legend } from "../src/types";
 import { broken } from "../src/text";
 import { box, edge, FakeModel, scene } from "./fake";
@@ -220,7 +220,7 @@ test("what is hidden is counted in words, one or many", () => {
       [1, "no-ops"],
       [1, "edges of gradients"],
       [1200, "saving ops"],
-    ].map(([n, what]) => besides(n as number, what as string)),
+    ].map(([n, what]) => `${counted(n as number, what as string)} hidden`),
   ).toEqual([
     "1 constant hidden",
     "2 constants hidden",

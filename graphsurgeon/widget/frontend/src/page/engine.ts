@@ -96,19 +96,16 @@ export class Engine {
   #running: { done(text: string): void; failed(error: Error): void; timer: number } | null = null;
 
   /** `source` is the code of the page, which serves as the worker's too. */
-  readonly #module: WebAssembly.Module;
-  readonly #source: string;
-
-  constructor(module: WebAssembly.Module, source: string) {
-    this.#module = module;
-    this.#source = source;
-  }
+  constructor(
+    private readonly module: WebAssembly.Module,
+    private readonly source: string,
+  ) {}
 
   /** Lays out DOT text within `limit` ms; a newer call stops an older one. */
   run(dot: string, limit: number): Promise<string> {
     this.stop("a newer picture was asked for");
     const worker = this.started();
-    if (!worker) return new Promise(done => done(render(this.#module, dot)));
+    if (!worker) return new Promise(done => done(render(this.module, dot)));
     const id = this.#next++;
     return new Promise((done, failed) => {
       const timer = window.setTimeout(() => this.stop(`the layout did not end within ${(limit / 1000).toFixed(1)} s`), limit);
@@ -143,10 +140,10 @@ export class Engine {
   started(): Worker | null {
     if (this.#worker) return this.#worker;
     try {
-      const url = URL.createObjectURL(new Blob([this.#source], { type: "text/javascript" }));
+      const url = URL.createObjectURL(new Blob([this.source], { type: "text/javascript" }));
       this.#worker = new Worker(url);
       URL.revokeObjectURL(url);
-      this.#worker.postMessage({ module: this.#module });
+      this.#worker.postMessage({ module: this.module });
     } catch {
       // a page that may not have workers still draws, and stands still meanwhile
       this.#worker = null;

@@ -1,5 +1,5 @@
 // The graph in a page: which boxes and edges a picture shows, given what is open. It follows view/scene.py and view/wires.py.
-import { figure } from "../dom";
+import { counted } from "../dom";
 import { broken } from "../text";
 import type { Box, Edge, Scene } from "../types";
 
@@ -93,6 +93,7 @@ export class PageGraph {
         at[i] = boxes.length;
         groupOf.push(group);
         rowOfBox.push(i);
+        const lines = broken(label);
         boxes.push({
           id: `b${boxes.length}`,
           kind,
@@ -109,7 +110,7 @@ export class PageGraph {
           y: 0,
           w,
           h: 40,
-          ...twoLines(label),
+          ...(lines.length > 1 && { lines }),
         });
       }
     }
@@ -170,20 +171,16 @@ export class PageGraph {
   #wires(boxes: Box[], place: (row: number) => number): Edge[] {
     const { tensors, reads } = this.packed;
     return grouped(reads, i => place(tensors[i]![0]), place, boxes.length).map(([a, b, found], i) => {
-      const only = found.length === 1 ? tensors[found[0]!]![2] : `\u00d7${found.length}`;
       const told = found.slice(0, TENSORS).map(t => tensors[t]!);
-      return {
-        ...edgeOf(
-          `e${i}`,
-          boxes[a]!,
-          boxes[b]!,
-          found.length,
-          false,
-          told.map(t => t[1]),
-          only,
-        ),
-        texts: told.map(t => t[2]),
-      };
+      const edge = edgeOf(
+        i,
+        boxes[a]!,
+        boxes[b]!,
+        found.length,
+        told.map(t => t[1]),
+      );
+      if (found.length === 1) edge.label = told[0]![2];
+      return { ...edge, texts: told.map(t => t[2]) };
     });
   }
 
@@ -200,17 +197,8 @@ export class PageGraph {
       }
       at[a]!++;
       at[b]!++;
-      edges.push(
-        edgeOf(
-          `e${edges.length}`,
-          boxes[a]!,
-          boxes[b]!,
-          found.length,
-          true,
-          found.slice(0, TENSORS).map(t => "^" + controls[t]![1]),
-          found.length > 1 ? `\u00d7${found.length}` : "",
-        ),
-      );
+      const told = found.slice(0, TENSORS).map(t => "^" + controls[t]![1]);
+      edges.push({ ...edgeOf(edges.length, boxes[a]!, boxes[b]!, found.length, told), control: true });
     }
     return hidden;
   }
@@ -243,19 +231,9 @@ function grouped(
   return [...found].sort((a, b) => a[0] - b[0]).map(([key, all]) => [Math.floor(key / n), key % n, [...all]]);
 }
 
-function edgeOf(id: string, from: Box, to: Box, n: number, control: boolean, tensors: string[], label: string): Edge {
-  return { id, from: from.id, to: to.id, d: "", n, control, quiet: false, state: "", label, lx: 0, ly: 0, tensors };
-}
-
-/** "1 summary", "2,000 constants". */
-export function counted(n: number, kind: string): string {
-  const one = kind.endsWith("ies") ? kind.slice(0, -3) + "y" : kind.replace(/s$/, "");
-  return `${figure(n)} ${n === 1 ? one : kind}`;
-}
-
-function twoLines(label: string): { lines?: string[] } {
-  const lines = broken(label);
-  return lines.length > 1 ? { lines } : {};
+function edgeOf(i: number, from: Box, to: Box, n: number, tensors: string[]): Edge {
+  const label = n > 1 ? `\u00d7${n}` : "";
+  return { id: `e${i}`, from: from.id, to: to.id, d: "", n, control: false, quiet: false, state: "", label, lx: 0, ly: 0, tensors };
 }
 
 function detail(box: Box): string {

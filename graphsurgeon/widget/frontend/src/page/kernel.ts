@@ -1,10 +1,11 @@
 // What Python does for a widget, as far as a page can: it folds, finds, shows; it changes nothing.
-import type { Details, Direction, ErrorParts, Model, Row, Scene, State, TensorText } from "../types";
+import type { Details, Direction, ErrorParts, Row, Scene, State, TensorText } from "../types";
 import { figure } from "../dom";
 import { type Engine, Stopped } from "./engine";
 import { find, hitsOf } from "./find";
 import { MOST, type Packed, PageGraph, TooMany } from "./graph";
 import { place } from "./place";
+import { LocalModel, NO_BOUNDARY, NO_PLAN } from "./model";
 import { PagePlaces, type Place } from "./places";
 
 export interface PageData {
@@ -19,33 +20,19 @@ export interface PageData {
 }
 
 class No extends Error {
-  constructor(readonly parts: ErrorParts) {
-    super(parts.wrong);
+  readonly parts: ErrorParts;
+
+  constructor(asked: string, wrong: string, instead: string) {
+    super(wrong);
+    this.parts = { asked, wrong, instead };
   }
 }
 
-const NOTHING = { inputs: [], outputs: [], ops: 0, boxes: {}, leaks: [], control_leaks: [], variables: 0, problem: "" };
-const NO_PLAN = {
-  steps: [],
-  redo: 0,
-  undo: false,
-  faults: [],
-  warnings: [],
-  counts: { ops: 0, variables: 0, placeholders: 0, connections: 0 },
-  new: [],
-  variables: [],
-  connections: [],
-  code: "",
-  ready: false,
-  applied: "",
-};
 const SHOWN = 200;
 
 /** A model for the screen, answered in the page itself. */
-export class PageModel implements Model {
+export class PageModel extends LocalModel {
   readonly graph: PageGraph;
-  readonly state: State;
-  #heard = new Map<string, Set<(...args: any[]) => void>>();
   #open: Set<number>;
   readonly #opening: ReadonlySet<number>;
   #rows = new Set<string>();
@@ -54,53 +41,41 @@ export class PageModel implements Model {
   #asked = 0;
   #faded: string[] = [];
   readonly #places = new PagePlaces();
-  readonly #data: PageData;
-  /** What lays out; null where there is nothing that can. */
-  readonly engine: Engine | null;
 
-  constructor(data: PageData, engine: Engine | null) {
-    this.#data = data;
-    this.engine = engine;
+  /** `engine` is what lays out; null where there is nothing that can. */
+  constructor(
+    private readonly data: PageData,
+    readonly engine: Engine | null,
+  ) {
+    const left = data.packed.shut ? ` ${figure(data.packed.shut)} of its scopes are too deep for this page and stay folded.` : "";
+    super({
+      protocol: 1,
+      scenes: { source: null, destination: null },
+      titles: { source: data.title, destination: "" },
+      selected: [],
+      boundary: NO_BOUNDARY,
+      plan: { ...NO_PLAN, undo: false },
+      status: { text: `A saved picture: it folds, unfolds and searches without a kernel.${left}`, level: "info" },
+      outline: { rows: [] },
+      theme: data.theme,
+      still: true,
+    });
     this.graph = new PageGraph(data.packed);
     this.#direction = data.direction;
     this.#opening = new Set(data.open.map(name => this.graph.byName.get(name)).filter((i): i is number => i !== undefined));
     this.#open = new Set(this.#opening);
     this.#kept.set(this.#key(), data.first);
-    const left = data.packed.shut ? ` ${figure(data.packed.shut)} of its scopes are too deep for this page and stay folded.` : "";
-    this.state = {
-      protocol: 1,
-      scenes: { source: this.#shown(data.first), destination: null },
-      titles: { source: data.title, destination: "" },
-      selected: [],
-      boundary: NOTHING,
-      plan: NO_PLAN,
-      status: { text: `A saved picture: it folds, unfolds and searches without a kernel.${left}`, level: "info" },
-      outline: { rows: [] },
-      theme: data.theme,
-      still: true,
-      views: this.#places.shown(),
-    };
     for (const i of this.#open) this.#rows.add(this.graph.row(i)[2]);
-    this.state.outline = { rows: this.#outline() };
-  }
-
-  get<K extends keyof State>(name: K): State[K] {
-    return this.state[name];
-  }
-  on(event: string, call: (...args: any[]) => void): void {
-    if (!this.#heard.has(event)) this.#heard.set(event, new Set());
-    this.#heard.get(event)!.add(call);
-  }
-  off(event: string, call: (...args: any[]) => void): void {
-    this.#heard.get(event)?.delete(call);
+    this.put({ scenes: { source: this.#shown(data.first), destination: null }, outline: { rows: this.#outline() } });
+    this.#moved();
   }
 
   send(message: any): void {
     const { id, verb, args } = message;
     void this.#answer(verb, args).then(
-      result => this.#emit("msg:custom", { v: 1, id, ok: true, result }),
+      result => this.emit("msg:custom", { v: 1, id, ok: true, result }),
       error =>
-        this.#emit("msg:custom", {
+        this.emit("msg:custom", {
           v: 1,
           id,
           ok: false,
@@ -109,15 +84,8 @@ export class PageModel implements Model {
     );
   }
 
-  #emit(event: string, data?: unknown): void {
-    for (const call of [...(this.#heard.get(event) ?? [])]) call(data);
-  }
-  #put(changed: Partial<State>): void {
-    Object.assign(this.state, changed);
-    for (const name in changed) this.#emit("change:" + name);
-  }
   #say(text: string, level: State["status"]["level"] = "info"): void {
-    this.#put({ status: { text, level } });
+    this.put({ status: { text, level } });
   }
   #key(): string {
     return [...this.#open].sort((a, b) => a - b).join() + this.#direction;
@@ -138,11 +106,7 @@ export class PageModel implements Model {
       case "forward": {
         const to = this.#places.step(verb, this.#here());
         if (!to)
-          throw new No({
-            asked: verb,
-            wrong: verb === "back" ? "there is nothing before this" : "there is nothing after this",
-            instead: "Unfold something first",
-          });
+          throw new No(verb, verb === "back" ? "there is nothing before this" : "there is nothing after this", "Unfold something first");
         return this.#arrive(to);
       }
       case "save_view": {
@@ -172,10 +136,10 @@ export class PageModel implements Model {
       case "outline_close":
         if (verb === "outline_open") this.#rows.add(args.name);
         else this.#rows.delete(args.name);
-        return this.#put({ outline: { rows: this.#outline() } });
+        return this.put({ outline: { rows: this.#outline() } });
       case "fade":
         this.#faded = args.keys;
-        return this.#put({ scenes: { source: this.#shown(this.state.scenes.source!), destination: null } });
+        return this.put({ scenes: { source: this.#shown(this.state.scenes.source!), destination: null } });
       case "set_direction":
         this.#direction = args.direction;
         return this.#refold(this.#open);
@@ -183,25 +147,20 @@ export class PageModel implements Model {
         this.engine?.stop("it was called off");
         return this.#say("");
       default:
-        throw new No({
-          asked: verb,
-          wrong: "this is a saved page, with no kernel behind it",
-          instead: "Open the graph in a notebook with gs.open(...) to change it",
-        });
+        throw new No(verb, "this is a saved page, with no kernel behind it", "Open the graph in a notebook with gs.open(...) to change it");
     }
   }
 
   /** A scene with its legend. */
   #shown(scene: Scene): Scene {
-    const items = Object.entries(this.#data.packed.families).map(([key, text]) => ({ key, text, colour: "", boxes: 0 }));
+    const items = Object.entries(this.data.packed.families).map(([key, text]) => ({ key, text, colour: "", boxes: 0 }));
     const there = items.filter(item => scene.boxes.some(box => box.family === item.key));
     return { ...scene, legend: { by: "family", title: "", items: there, faded: this.#faded } };
   }
 
   #row(name: string, asked: string): number {
     const i = this.graph.byName.get(name);
-    if (i === undefined)
-      throw new No({ asked, wrong: `there is no box '${name.slice(0, 200)}' in this page`, instead: "Search for a part of its name" });
+    if (i === undefined) throw new No(asked, `there is no box '${name.slice(0, 200)}' in this page`, "Search for a part of its name");
     return i;
   }
 
@@ -209,23 +168,18 @@ export class PageModel implements Model {
     return { open: this.#open, selected: this.state.selected, at: [] };
   }
   #moved(): void {
-    this.#put({ views: this.#places.shown() });
+    this.put({ views: this.#places.shown() });
   }
 
   #view(name: string, verb: string): Place {
     const found = this.#places.view(name);
-    if (!found)
-      throw new No({
-        asked: `${verb}('${String(name).slice(0, 100)}')`,
-        wrong: "there is no view of that name",
-        instead: "Save one first",
-      });
+    if (!found) throw new No(`${verb}('${String(name).slice(0, 100)}')`, "there is no view of that name", "Save one first");
     return found;
   }
 
   async #arrive(to: Place): Promise<void> {
     await this.#refold(new Set(to.open));
-    this.#put({ selected: to.selected });
+    this.put({ selected: to.selected });
     this.#moved();
   }
 
@@ -242,18 +196,18 @@ export class PageModel implements Model {
     for (const name of names)
       if (mode === "toggle" && next.has(name)) next.delete(name);
       else next.add(name);
-    this.#put({ selected: [...next] });
+    this.put({ selected: [...next] });
     this.#say(next.size ? `${next.size} selected` : "nothing selected");
   }
 
   #unfold(name: string): Promise<void> {
     const i = this.#row(name, `unfold('${name.slice(0, 200)}')`);
     if (!this.graph.opens(i)) {
-      throw new No({
-        asked: `unfold('${name.slice(0, 200)}')`,
-        wrong: "what is inside was left out to keep this page small",
-        instead: "Open the graph in a notebook, or export a part of it: ed.to_html(unfolded=...)",
-      });
+      throw new No(
+        `unfold('${name.slice(0, 200)}')`,
+        "what is inside was left out to keep this page small",
+        "Open the graph in a notebook, or export a part of it: ed.to_html(unfolded=...)",
+      );
     }
     return this.#go(new Set([...this.#open, i]));
   }
@@ -285,11 +239,11 @@ export class PageModel implements Model {
       if (!scene) {
         const unplaced = this.graph.build(open);
         if (!this.engine)
-          throw new No({
-            asked: "laying out the picture",
-            wrong: "this browser does not run WebAssembly, so the page shows its first picture only",
-            instead: "Open it in a newer browser",
-          });
+          throw new No(
+            "laying out the picture",
+            "this browser does not run WebAssembly, so the page shows its first picture only",
+            "Open it in a newer browser",
+          );
         this.#say(`laying out ${unplaced.boxes.length} boxes`, "busy");
         scene = await place(unplaced, this.graph, this.engine, this.#direction, key);
         this.#kept.set(key, scene);
@@ -297,7 +251,7 @@ export class PageModel implements Model {
       if (asked !== this.#asked) return;
       for (const i of open) if (!before.has(i)) this.#rows.add(this.graph.row(i)[2]);
       for (const i of before) if (!open.has(i)) this.#rows.delete(this.graph.row(i)[2]);
-      this.#put({ scenes: { source: this.#shown(scene), destination: null }, outline: { rows: this.#outline() } });
+      this.put({ scenes: { source: this.#shown(scene), destination: null }, outline: { rows: this.#outline() } });
       this.#say([`${scene.boxes.length} boxes`, scene.stats.degraded].filter(Boolean).join(" \u00b7 "));
     } catch (error) {
       if (asked === this.#asked) {
@@ -310,18 +264,14 @@ export class PageModel implements Model {
 
   #refusal(error: unknown): unknown {
     if (error instanceof TooMany) {
-      return new No({
-        asked: `unfolding '${error.name.slice(0, 80)}'`,
-        wrong: `the picture would have ${error.count} boxes or more, and ${MOST} is the most that can be read`,
-        instead: "Fold something first",
-      });
+      return new No(
+        `unfolding '${error.name.slice(0, 80)}'`,
+        `the picture would have ${error.count} boxes or more, and ${MOST} is the most that can be read`,
+        "Fold something first",
+      );
     }
     if (error instanceof Stopped)
-      return new No({
-        asked: "laying out the picture",
-        wrong: error.message,
-        instead: "The picture stays as it was; fold a scope and try again",
-      });
+      return new No("laying out the picture", error.message, "The picture stays as it was; fold a scope and try again");
     return error;
   }
 
@@ -333,26 +283,26 @@ export class PageModel implements Model {
         this.#open,
       );
     } catch (error) {
-      throw new No({
-        asked: `find('${query.slice(0, 100)}')`,
-        wrong: String(error instanceof Error ? error.message : error),
-        instead: "Escape special characters with \\",
-      });
+      throw new No(
+        `find('${query.slice(0, 100)}')`,
+        String(error instanceof Error ? error.message : error),
+        "Escape special characters with \\",
+      );
     }
   }
 
   #attributes(i: number): [string, string][] {
-    return this.#data.attributes[this.graph.row(i)[2]] ?? [];
+    return this.data.attributes[this.graph.row(i)[2]] ?? [];
   }
 
   #details(name: string): Details {
     const i = this.#row(name, `details('${name.slice(0, 200)}')`),
       row = this.graph.row(i),
-      { tensors, reads, controls, waits } = this.#data.packed;
+      { tensors, reads, controls, waits } = this.data.packed;
     const memo = new Map<number, boolean>();
     const inside = (r: number): boolean => {
       if (r < 0) {
-        const fold = this.#data.packed.helpers[-1 - r]![0];
+        const fold = this.data.packed.helpers[-1 - r]![0];
         return fold >= 0 && inside(fold);
       }
       let known = memo.get(r);
@@ -391,7 +341,7 @@ export class PageModel implements Model {
       control_inputs: [...after].slice(0, SHOWN),
       consumers: [...readers].slice(0, SHOWN),
       totals,
-      doc: this.#data.docs[row[4].split(" \u00b7 ")[0]!] ?? "",
+      doc: this.data.docs[row[4].split(" \u00b7 ")[0]!] ?? "",
     };
   }
 
