@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -100,15 +100,9 @@ def blocks(graph: Graph, what: Any) -> Blocks:
         nothing prevents the removal of 3 ops
     """
     gone = _gone(graph, what)
+    kinds: list[Any] = [readers, waiting, _held, variables, contexts, init_ops, colocated]
     return Blocks(
-        tuple(graph.names[i] for i in np.flatnonzero(gone).tolist()),
-        tuple(_readers(graph, gone)),
-        tuple(_waiting(graph, gone)),
-        tuple(_held(graph, gone)),
-        tuple(_variables(graph, gone)),
-        tuple(_contexts(graph, gone)),
-        tuple(_init_ops(graph, gone)),
-        tuple(_colocated(graph, gone)),
+        tuple(graph.names[i] for i in np.flatnonzero(gone).tolist()), *(tuple(of(graph, gone)) for of in kinds)
     )
 
 
@@ -128,7 +122,8 @@ def _gone(graph: Graph, what: Any) -> Mask:
     return mask
 
 
-def _readers(graph: Graph, gone: Mask) -> Iterable[tuple[str, str, int]]:
+def readers(graph: Graph, gone: Mask) -> Iterator[tuple[str, str, int]]:
+    """Yields (tensor, reader, input) for what stays and reads what goes."""
     rows, names = graph.data.rows, graph.names
     for at in np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist():
         reader = int(rows[at])
@@ -136,36 +131,43 @@ def _readers(graph: Graph, gone: Mask) -> Iterable[tuple[str, str, int]]:
         yield tensor, names[reader], at - int(graph.data.ptr[reader])
 
 
-def _waiting(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:
+def waiting(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    """Yields (op that goes, op that stays and waits for it)."""
     rows = graph.control.rows
     for at in np.flatnonzero(gone[graph.control.node] & ~gone[rows]).tolist():
         yield graph.names[graph.control.node[at]], graph.names[rows[at]]
 
 
-def _held(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:
+def listed(graph: Graph, gone: Mask) -> Iterator[tuple[str, list[str]]]:
+    """Yields for each entry of a collection that holds ops which go: (collection, these ops)."""
     for key, entries in graph.state.collections.items():
         for entry in entries:
-            if entry.kind in ("value", "other"):
-                continue
-            for name in dict.fromkeys([entry.name.partition(":")[0], *entry.parts]):
-                number = graph.index.get(name)
-                if number is not None and gone[number]:
-                    yield name, key
+            if entry.kind not in ("value", "other"):
+                names = dict.fromkeys([op_name(entry.name), *entry.parts])
+                lost = [name for name in names if name in graph.index and gone[graph.index[name]]]
+                if lost:
+                    yield key, lost
 
 
-def _variables(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:
+def _held(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    yield from ((name, key) for key, names in listed(graph, gone) for name in names)
+
+
+def variables(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    """Yields (op that goes, variable that stays and that it is a part of)."""
     for variable in graph.state.variables.values():
         number = graph.index.get(variable.op)
         if number is None or gone[number]:
             continue
-        named = [variable.initializer, *(t.partition(":")[0] for t in (variable.snapshot, variable.initial_value))]
+        named = [variable.initializer, *map(op_name, (variable.snapshot, variable.initial_value))]
         near = [graph.index[n] for n in named if n in graph.index] + graph.consumers.row(number).tolist()
         if gone[near].any():  # its parts are a mask over the graph: worked out only where there is reason to
             for part in np.flatnonzero(variable_parts(graph, variable) & gone).tolist():
                 yield graph.names[part], variable.op
 
 
-def _contexts(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:
+def contexts(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    """Yields (op that goes, op of the same loop or cond of TF1 that stays)."""
     for names in graph.state.contexts:
         inside = sorted(graph.index[n] for n in names if n in graph.index)
         stays = next((i for i in inside if not gone[i]), None)
@@ -173,17 +175,16 @@ def _contexts(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:
             yield from ((graph.names[i], graph.names[stays]) for i in inside if gone[i])
 
 
-def _init_ops(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:
-    for holder, init_ops in graph.state.init_ops.items():
+def init_ops(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    """Yields (op that goes, table or iterator that stays and that it fills)."""
+    for holder, fills in graph.state.init_ops.items():
         number = graph.index.get(holder)
         if number is not None and not gone[number]:
-            yield from ((s, holder) for s in init_ops if s in graph.index and gone[graph.index[s]])
+            yield from ((s, holder) for s in fills if s in graph.index and gone[graph.index[s]])
 
 
-def _colocated(graph: Graph, gone: Mask) -> Iterable[tuple[str, str]]:
-    for other in np.flatnonzero(graph.placed & ~gone).tolist():
-        for place in graph.nodes[other].attr["_class"].list.s:
-            name = place.decode("utf-8", "replace").removeprefix("loc:@")
-            number = graph.index.get(name)
-            if number is not None and gone[number]:
-                yield name, graph.names[other]
+def colocated(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    """Yields (op that goes, op that stays and asks to be placed with it)."""
+    ops, others, names = graph.places
+    for k in np.flatnonzero((others >= 0) & gone[others] & ~gone[ops]).tolist() if names else ():
+        yield names[k], graph.names[ops[k]]

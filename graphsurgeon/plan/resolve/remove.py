@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import replace
-
-import numpy as np
 
 from ...errors import PlanError
 from ...graph.boundary import Tensor
@@ -13,6 +12,7 @@ from ...graph.graph import Graph, Mask
 from ...graph.rewired import Edge, cut_out
 from ...graph.traversal import backward
 from ...words import counted, few
+from ..blockers import colocated, contexts, init_ops, listed, readers, variables, waiting
 from ..calls import asked
 from ..closure import variable_parts
 from ..copied import now_read
@@ -92,19 +92,16 @@ def without_removed(effect: Effect) -> Effect:
     if fault is not None:
         return replace(effect, faults=(*effect.faults, fault))
     warnings = list(effect.warnings)
-    later = graph.control.rows
-    pairs = [
-        f"{graph.names[later[at]]} after {graph.names[graph.control.node[at]]}"
-        for at in np.flatnonzero(gone[graph.control.node] & ~gone[later]).tolist()
-    ]
-    if pairs:
-        warnings.append(f"{counted(len(pairs), 'control inputs')} on removed ops left out: {few(pairs)}")
-    far = _placed_with(effect.base, gone)
-    if far:
-        warnings.append(f"{counted(len(far), 'colocations')} with removed ops left out: {few(far)}")
-    held = list(_listed(graph, effect.removed))
+    about = {
+        "control inputs": [f"{later} after {op}" for op, later in waiting(graph, gone)],
+        "colocations": [f"{op} with {name}" for name, op in colocated(effect.base, gone[: effect.base.size])],
+    }
+    for (what, pairs), word in zip(about.items(), ("on", "with"), strict=True):
+        if pairs:
+            warnings.append(f"{counted(len(pairs), what)} {word} removed ops left out: {few(pairs)}")
+    held = Counter(key for key, _ in listed(graph, gone))
     if held:
-        counts = [f"{key} {held.count(key)}" for key in dict.fromkeys(held)]
+        counts = [f"{key} {count}" for key, count in held.items()]
         warnings.append(f"entries of collections that go with removed ops: {few(counts, 6)}")
     lost = set(names)
     return replace(
@@ -116,13 +113,6 @@ def without_removed(effect: Effect) -> Effect:
         edits=tuple(edit for edit in effect.edits if edit[0] not in lost),
         warnings=tuple(warnings),
     )
-
-
-def _placed_with(base: Graph, gone: Mask) -> list[str]:
-    """Ops that stay and ask to be placed with one that goes."""
-    ops, others, names = base.places
-    hit = np.flatnonzero((others >= 0) & gone[others] & ~gone[ops]).tolist() if len(ops) else []
-    return [f"{base.names[ops[k]]} with {names[k]}" for k in hit]
 
 
 def protected(graph: Graph, ops: Mask) -> Mask:
@@ -148,49 +138,25 @@ def protected(graph: Graph, ops: Mask) -> Mask:
 
 def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:
     """Returns the fault of ops that stay and read ops that go."""
-    rows = graph.data.rows
-    left = np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist()
+    left = list(readers(graph, gone))
     if not left:
         return None
-    readers = list(dict.fromkeys(graph.names[rows[at]] for at in left))
-    tensor = f"{graph.names[graph.data.node[left[0]]]}:{graph.data.port[left[0]]}"
+    ops = list(dict.fromkeys(reader for _, reader, _ in left))
     # What reads nothing leaves nothing that others could read in its place.
-    bare = any(len(graph.data.row(graph.data.node[at])) == 0 for at in left)
+    bare = any(not len(graph.data.row(graph.tensor(tensor)[0])) for tensor, _, _ in left)
     ways = "or reroute what they read first" if bare else "reroute what they read first, or choose stitch=True"
     more = f"Remove these too, {ways}; ed.removal_blockers(...) lists all"
-    return Fault(asked, f"{tensor!r} is still read by {few(readers, 8)}", more)
-
-
-def _listed(graph: Graph, gone: Container[int]) -> Iterator[str]:
-    """The collections that hold ops, once for each entry."""
-    for key, entries in graph.state.collections.items():
-        for entry in entries:
-            names = () if entry.kind in ("value", "other") else (entry.name.partition(":")[0], *entry.parts)
-            if any(graph.index.get(name, -1) in gone for name in names):
-                yield key
+    return Fault(asked, f"{left[0][0]!r} is still read by {few(ops, 8)}", more)
 
 
 def _needed_whole(graph: Graph, gone: Mask, decided: Container[int]) -> tuple[str, str] | None:
     """What stays must stay whole: variables, loops and conds, tables with what fills them: wrong, instead."""
-    for variable in graph.state.variables.values():
-        number = graph.index.get(variable.op)
-        if number is None or gone[number]:
-            continue
-        part = np.flatnonzero(variable_parts(graph, variable) & gone).tolist()
-        if part:
-            name = graph.names[part[0]]
-            wrong = f"{name!r} is a part of variable {variable.op!r}, which stays"
-            return wrong, "Remove the variable too, or leave its parts"
-    for holder, init_ops in graph.state.init_ops.items():
-        number = graph.index.get(holder)
-        filling = [s for s in init_ops if s in graph.index and gone[graph.index[s]]]
-        if number is not None and not gone[number] and filling:
-            wrong = f"{filling[0]!r} fills {holder!r}, which stays"
-            return wrong, "Remove that too, or leave what fills it"
-    for names in graph.state.contexts:
-        inside = [graph.index[n] for n in sorted(names) if n in graph.index]
-        out = [i for i in inside if gone[i] and i not in decided]
-        if out and len(out) < len(inside):
-            name = graph.names[out[0]]
+    for name, variable in variables(graph, gone):
+        wrong = f"{name!r} is a part of variable {variable!r}, which stays"
+        return wrong, "Remove the variable too, or leave its parts"
+    for name, holder in init_ops(graph, gone):
+        return f"{name!r} fills {holder!r}, which stays", "Remove that too, or leave what fills it"
+    for name, _ in contexts(graph, gone):
+        if graph.index[name] not in decided:
             return f"{name!r} is a part of a loop or cond, which stays", "Remove the loop or cond whole"
     return None
