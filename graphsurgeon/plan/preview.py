@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,56 +63,45 @@ class Preview:
     def table(self) -> list[dict[str, Any]]:
         """Returns one row for each thing the plan makes or joins: kind, name, what it was, and details."""
         rows: list[dict[str, Any]] = []
+
+        def row(kind: str, name: str, was: str, what: str) -> None:
+            rows.append({"kind": kind, "name": name, "was": was, "what": what})
+
         for copied in self.effect.copies:
             source, held = copied.source, {v.name for v in copied.variables}
             built = copied.role == "graft"  # what a plan builds was nothing before
             for p in copied.placeholders:
-                rows.append({"kind": "placeholder", "name": p.name, "was": p.was, "what": str(p.info)})
+                row("placeholder", p.name, p.was, str(p.info))
             for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
                 if name not in held:
-                    rows.append(
-                        {
-                            "kind": "op",
-                            "name": name,
-                            "was": "" if built else source.names[number],
-                            "what": copied.turned.get(number, source.types[number]),
-                        }
-                    )
+                    kind = copied.turned.get(number, source.types[number])
+                    row("op", name, "" if built else source.names[number], kind)
             for v in copied.variables:
-                what = f"{v.info.dtype} {v.info.shape}, {self.start_of(copied, v.was, v.policy)}"
-                rows.append({"kind": "variable", "name": v.name, "was": v.was, "what": what})
+                start = self.start_of(copied, v.was, v.policy)
+                row("variable", v.name, v.was, f"{v.info.dtype} {v.info.shape}, {start}")
             for info in copied.shared:
-                what = f"{info.dtype} {info.shape}, the original's"
-                rows.append({"kind": "shared", "name": info.op, "was": info.op, "what": what})
+                row("shared", info.op, info.op, f"{info.dtype} {info.shape}, the original's")
             for sub in copied.closure.substitutes:
                 kind, what = ("replaced", f"by {sub.tensor}") if sub.tensor else ("frozen", "")
                 what = what or f"at its {self.start_of(copied, sub.info.op, 'freeze')}"
                 name = sub.tensor if sub.tensor else copied.renamed(sub.info.op)
-                rows.append({"kind": kind, "name": name, "was": sub.info.op, "what": f"{value_info(sub.info)}, {what}"})
+                row(kind, name, sub.info.op, f"{value_info(sub.info)}, {what}")
             for held_in in copied.collections:
-                what = counted(held_in.count, "entries")
-                rows.append({"kind": "collection", "name": held_in.name, "was": held_in.was, "what": what})
+                row("collection", held_in.name, held_in.was, counted(held_in.count, "entries"))
         for r in self.effect.replaced:
             for old, new in r.outputs.items():
-                rows.append({"kind": "replaced", "name": new, "was": old, "what": f"in {r.scope}/"})
+                row("replaced", new, old, f"in {r.scope}/")
         for c in self.effect.connections:
-            rows.append(
-                {
-                    "kind": "connection",
-                    "name": f"{c.to} input {c.input}",
-                    "was": c.was,
-                    "what": f"reads {c.tensor}",
-                }
-            )
+            row("connection", f"{c.to} input {c.input}", c.was, f"reads {c.tensor}")
         for node in self.effect.added:
-            rows.append({"kind": "op", "name": node.name, "was": "", "what": node.op})
+            row("op", node.name, "", node.op)
         for name, change in (*self.effect.changes.items(), *self.effect.reordered.items()):
-            rows.append({"kind": "change", "name": name, "was": name, "what": change.text})
+            row("change", name, name, change.text)
         for old, new in self.effect.renamed.items():
-            rows.append({"kind": "renamed", "name": new, "was": old, "what": ""})
+            row("renamed", new, old, "")
         base = self.effect.base
         for number in sorted(self.effect.removed):
-            rows.append({"kind": "removed", "name": "", "was": base.names[number], "what": base.types[number]})
+            row("removed", "", base.names[number], base.types[number])
         return rows
 
     @cached_property
@@ -150,14 +140,11 @@ class Preview:
             made += [f"  {note}" for note in self.backend.notes(copied)]
         if made:
             lines += ["makes", *made]
-        if effect.connections:
-            lines.append("connects")
-            lines += _some(
-                [
-                    f"{c.tensor} -> {c.to} input {c.input}" + (f" (was {c.was})" if c.was else "")
-                    for c in effect.connections
-                ]
-            )
+        lines += _part(
+            "connects",
+            effect.connections,
+            lambda c: f"{c.tensor} -> {c.to} input {c.input}" + (f" (was {c.was})" if c.was else ""),
+        )
         lines += _slice_lines(effect)
         lines += _edit_lines(effect)
         if effect.mode == "materialise":
@@ -178,25 +165,15 @@ class Preview:
 
 
 def _edit_lines(effect: Effect) -> list[str]:
-    lines: list[str] = []
-    if effect.replaced:
-        count = len(effect.replaced)
-        lines += [
-            "replaces",
-            f"  {counted(count, 'matches')}:",
-            *_some([str(r) for r in effect.replaced], "    "),
-        ]
-    if effect.added:
-        lines += ["inserts", *_some([f"{node.name}  {node.op}" for node in effect.added])]
-    if effect.renamed:
-        lines += ["renames", *_some([f"{old} to {new}" for old, new in effect.renamed.items()])]
-    changes = {**effect.changes, **effect.reordered}
-    if changes:
-        lines += ["changes", *_some([f"{name}: {change.text}" for name, change in changes.items()])]
-    if effect.removed:
-        names = effect.base.names
-        lines += ["removes", *_some([names[number] for number in sorted(effect.removed)])]
-    return lines
+    names, changes = effect.base.names, {**effect.changes, **effect.reordered}
+    count = len(effect.replaced)
+    return [
+        *(["replaces", *_part(f"{counted(count, 'matches')}:", effect.replaced, indent="  ")] if count else []),
+        *_part("inserts", effect.added, lambda node: f"{node.name}  {node.op}"),
+        *_part("renames", list(effect.renamed.items()), " to ".join),
+        *_part("changes", list(changes), lambda name: f"{name}: {changes[name].text}"),
+        *_part("removes", sorted(effect.removed), lambda number: names[number]),
+    ]
 
 
 def _slice_lines(effect: Effect) -> list[str]:
@@ -231,40 +208,29 @@ def _why_anew(effect: Effect) -> str:
 def _copied_lines(preview: Preview, copied: Copied, alone: bool) -> list[str]:
     place = "" if alone else f"{copied.step.to or 'the top'}/  "
     lines = [f"  {place}{counted(len(copied.ops), 'ops')}: {_kinds(copied.types)}"]
-    if copied.placeholders:
-        lines.append(f"  {counted(len(copied.placeholders), 'placeholders')}:")
-        lines += _some([f"{p.name}  {p.info}  for {p.was}" for p in copied.placeholders], "    ")
-    if copied.variables:
-        lines.append(f"  {counted(len(copied.variables), 'variables')} of their own:")
-        lines += _some(
-            [
-                f"{v.name}  {v.info.dtype} {v.info.shape}  {preview.start_of(copied, v.was, v.policy)}"
-                for v in copied.variables[:6]
-            ],
-            "    ",
-            of=len(copied.variables),
-        )
-    shared = copied.shared
-    if shared:
-        lines.append(f"  {counted(len(shared), 'variables')} shared with the original:")
-        lines += _some([f"{v.op}  {v.dtype} {v.shape}" for v in shared], "    ")
-    frozen = [s for s in copied.closure.substitutes if not s.tensor]
-    if frozen:
-        lines.append(f"  {counted(len(frozen), 'variables')} frozen to constants:")
-        start = {s.info.op: preview.start_of(copied, s.info.op, "freeze") for s in frozen[:6]}
-        rows = [f"{copied.renamed(s.info.op)}  {value_info(s.info)}  {start[s.info.op]}" for s in frozen[:6]]
-        lines += _some(rows, "    ", of=len(frozen))
-    replaced = [s for s in copied.closure.substitutes if s.tensor]
-    if replaced:
-        lines.append(f"  {counted(len(replaced), 'variables')} replaced:")
-        lines += _some([f"{s.info.op}  {value_info(s.info)}  by {s.tensor}" for s in replaced], "    ")
-    if copied.collections:
-        lines.append("  entries in collections:")
-        lines += _some([f"{c.name}  {c.count}" for c in copied.collections], "    ", 8)
+
+    def some(word: str, what: str, things: Sequence[Any], row: Callable[[Any], str]) -> None:
+        lines.extend(_part(f"{counted(len(things), word)}{what}:", things, row, "  "))
+
+    subs = copied.closure.substitutes
+    frozen, replaced = ([s for s in subs if bool(s.tensor) == given] for given in (False, True))
+    some("placeholders", "", copied.placeholders, lambda p: f"{p.name}  {p.info}  for {p.was}")
+    some("variables", " of their own", copied.variables, lambda v: (
+        f"{v.name}  {v.info.dtype} {v.info.shape}  {preview.start_of(copied, v.was, v.policy)}"
+    ))  # fmt: skip
+    some("variables", " shared with the original", copied.shared, lambda v: f"{v.op}  {v.dtype} {v.shape}")
+    some("variables", " frozen to constants", frozen, lambda s: (
+        f"{copied.renamed(s.info.op)}  {value_info(s.info)}  {preview.start_of(copied, s.info.op, 'freeze')}"
+    ))  # fmt: skip
+    some("variables", " replaced", replaced, lambda s: f"{s.info.op}  {value_info(s.info)}  by {s.tensor}")
+    lines += _part("entries in collections:", copied.collections, lambda c: f"{c.name}  {c.count}", "  ", 8)
     lines += [f"  also copied: {p}" for p in copied.closure.pulled]
     return lines
 
 
-def _some(items: list[str], indent: str = "  ", most: int = 6, of: int = 0) -> list[str]:
-    shown, count = [indent + item for item in items[:most]], max(of, len(items))
-    return [*shown, f"{indent}… and {count - most} more"] if count > most else shown
+def _part(
+    title: str, things: Sequence[Any], row: Callable[[Any], str] = str, indent: str = "", most: int = 6
+) -> list[str]:
+    """Some things under a title; nothing where there are none."""
+    more = [f"{indent}  … and {len(things) - most} more"] if len(things) > most else []
+    return [indent + title, *(f"{indent}  {row(thing)}" for thing in things[:most]), *more] if things else []

@@ -126,8 +126,7 @@ def _takes_place(source: Graph, old: tuple[int, int], after: Graph, new: tuple[i
     if a is None or b is None:
         return False
     if a.dtype in _HANDLES:
-        variable = source.state.variables.get(source.names[old[0]])
-        held = None if variable is None else value_info(variable)
+        held = _held(source, old[0])
         mine = _held(after, new[0]) if b.dtype == a.dtype else b
         return held is not None and mine is not None and refines(mine.shape, held.shape)
     if not refines(b.shape, a.shape):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...errors import PlanError, SurgeryError
+from ...errors import PlanError
 from ...graph.boundary import entering, leaving
 from ...graph.contexts import FLOW_TYPES, loops_of
 from ...graph.graph import Graph, Mask
@@ -45,10 +45,7 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
         raise PlanError(request, "nothing that comes out of it is a tensor", "Select ops that compute something")
     region = Region(graph, np.flatnonzero(mask).tolist(), inputs, outputs)
     ports = tuple(inputs.values()), tuple(outputs.values())
-    try:
-        by = so_far.backend.collapsed(so_far.base, mask[:size], *ports, step.name)
-    except SurgeryError as error:
-        raise PlanError(request, error.wrong, error.instead) from None
+    by = so_far.backend.collapsed(so_far.base, mask[:size], *ports, step.name)
     chosen = Chosen([region], hint=lambda: "Select what lies between its ops too")
     yield from exchange(so_far, request, chosen, by, step.name, only_op=True)
     if stay and not so_far.faults:

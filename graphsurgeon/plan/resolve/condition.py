@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import PlanError, SurgeryError
+from ...errors import PlanError
 from ...graph.boundary import Tensor
 from ...graph.conditions import BRANCHES, CASES, Decided, carried, decided
 from ...graph.contexts import loops_of
@@ -198,10 +198,7 @@ def _chosen(request: str, so_far: Tally, op: int, tensor: Tensor, value: Any) ->
     known = carried(graph, tensor, value)
     answers = {text: known[end] for text, end in zip(graph.input_names(op), graph.data.ends(op), strict=True)
                if end in known}  # fmt: skip
-    try:
-        by = so_far.backend.branch(so_far.base, name, answers)
-    except SurgeryError as error:
-        raise PlanError(request, error.wrong, error.instead) from None
+    by = so_far.backend.branch(so_far.base, name, answers)
     yield from exchange(so_far, request, Chosen([region_of(graph, op, request, "Leave it as it is")]), by, name)
 
 

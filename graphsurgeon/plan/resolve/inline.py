@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...errors import PlanError, SurgeryError
+from ...errors import PlanError
 from ...graph.contexts import FLOW_SCOPE
 from ...graph.functions import called_by
 from ...graph.graph import Graph
@@ -38,13 +38,10 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
         if new and graft is None:
             wrong = f"{name!r} is made by this plan, together with other ops"
             raise PlanError(request, wrong, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
-        try:
-            if graft is None:
-                by = so_far.backend.inlined(so_far.base, name, inside)
-            else:  # a call that this plan has made: its function is where it was built
-                by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
-        except SurgeryError as error:
-            raise PlanError(request, error.wrong, error.instead) from None
+        if graft is None:
+            by = so_far.backend.inlined(so_far.base, name, inside)
+        else:  # a call that this plan has made: its function is where it was built
+            by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
         region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
         was = {(c.to, c.input): c.was for c in so_far.connections}
         below = _PARTS.get(graph.types[op], ()) or _leaves(graph, op)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import PlanError, SurgeryError
+from ...errors import PlanError
 from ...graph.contexts import Loop, loops_in, loops_of
 from ...graph.graph import Graph
 from ...words import counted, few
@@ -34,10 +34,7 @@ def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
     if loop is not None:
         _refuse(request, graph, loop, numbers)
-    try:
-        by = so_far.backend.unrolled(so_far.base, op, loop, step.times)
-    except SurgeryError as error:
-        raise PlanError(request, error.wrong, error.instead) from None
+    by = so_far.backend.unrolled(so_far.base, op, loop, step.times)
     if loop is None:
         name, known = graph.names[op], _rounds_of_while(so_far, op, step.times)
         reads, gives = graph.input_names(op), [f"{name}:{k}" for k in range(len(graph.outputs(op) or ()))]
