@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from ..words import counted
 from .contexts import loops_of
 from .graph import Graph, Mask
-from .traversal import backward, forward, reached
+from .traversal import backward, forward, joined_parts, reached
 
 #: Ops that set what outlives a run: a variable, a table, a queue, a file.
 _WRITERS = (
@@ -192,6 +190,4 @@ def _shared_holders(graph: Graph) -> np.ndarray | None:
     use = first & held[node]
     users = held.copy()
     users[rows[use]] = True
-    matrix = sparse.csr_matrix((np.ones(int(use.sum()), np.int8), (rows[use], node[use])), shape=(graph.size,) * 2)
-    labels = csgraph.connected_components(matrix, directed=False)[1]
-    return np.where(users, labels, -1)
+    return np.where(users, joined_parts(rows[use], node[use], graph.size), -1)

@@ -102,9 +102,7 @@ def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> 
     """
     row, col = followed(graph, None, control, None)
     keep = ~into[row] & ~out_of[col]
-    matrix = _matrix(row[keep], col[keep], graph.size)
-    labels: Ints = csgraph.connected_components(matrix, directed=False)[1].astype(np.int32)
-    return labels
+    return joined_parts(row[keep], col[keep], graph.size)
 
 
 def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
@@ -120,9 +118,19 @@ def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
         >>> bool(a == b), bool(a == c)
         (True, False)
     """
-    matrix = _matrix(*followed(graph, ~out_of[graph.data.node], True, None), graph.size)
-    labels: Ints = csgraph.connected_components(matrix, directed=True, connection="strong")[1].astype(np.int32)
-    return labels
+    return joined_parts(*followed(graph, ~out_of[graph.data.node], True, None), graph.size, "strong")
+
+
+def joined_parts(row: Ints, col: Ints, size: int, connection: str = "weak") -> NDArray[np.int32]:
+    """Returns for each of `size` things the number of the part it is in, by edges from `row` to `col`.
+
+    Args:
+        row, col: the ends of the edges.
+        size: how many things there are.
+        connection: ``weak``, or ``strong``: a part is a circle.
+    """
+    labels: Ints = csgraph.connected_components(_matrix(row, col, size), directed=True, connection=connection)[1]
+    return labels.astype(np.int32)
 
 
 def shortest(row: Ints, col: Ints, start: int, goals: Mask) -> list[int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +51,45 @@ class _Index:
         return out
 
 
+class _Ahead:
+    """Op -> the ops that read it, or wait for it, each with the number of its edges.
+
+    Args:
+        known: gives these ops of an op of the graph at the beginning, once for each edge.
+    """
+
+    def __init__(self, known: Callable[[int], list[int]]) -> None:
+        self._known, self._rows = known, dict[int, Counter[int]]()
+        self._late: list[tuple[int, Edges]] = []
+
+    def later(self, first: int, edges: Edges) -> None:
+        """Adds the edges of new ops, which are looked at when something is asked."""
+        self._late.append((first, edges))
+
+    def of(self, op: int) -> Counter[int]:
+        """Returns those of one op."""
+        late, self._late = self._late, []
+        for first, edges in late:
+            for row, node in zip(edges.rows.tolist(), edges.node.tolist(), strict=True):
+                self._row(node)[first + row] += 1
+        return self._row(op)
+
+    def change(self, op: int, was: Sequence[int], now: Sequence[int]) -> None:
+        """Lets an op read, or wait for, other ops."""
+        for source in was:
+            row = self.of(source)
+            row[op] -= 1
+            if not row[op]:
+                del row[op]
+        for source in now:
+            self.of(source)[op] += 1
+
+    def _row(self, op: int) -> Counter[int]:
+        if op not in self._rows:
+            self._rows[op] = Counter(self._known(op))
+        return self._rows[op]
+
+
 class Workbench:
     """A graph that steps change, with the questions that they ask of it; `frozen` gives it as a value.
 
@@ -74,10 +114,8 @@ class Workbench:
         self._firsts = [0]
         self._rows: dict[int, list[Tensor]] = {}
         self._waits: dict[int, list[int]] = {}
-        self._readers: dict[int, dict[int, int]] = {}  # producer -> reader -> by how many inputs
-        self._waiting: dict[int, dict[int, None]] = {}
-        self._unread: list[int] = []  # blocks whose edges are not among the readers yet
-        self._unawaited: list[int] = []
+        self._readers = _Ahead(lambda op: graph.consumers.row(op).tolist() if op < graph.size else [])
+        self._waiting = _Ahead(lambda op: graph.control_consumers.row(op).tolist() if op < graph.size else [])
         self._unentered: list[int] = []  # blocks whose names are not in the scopes yet
         self._scopes: dict[str, dict[int, None]] = {}  # lower-case scope -> ops of new names there
         self._left: set[int] = set()  # ops of `graph` that have another name now
@@ -168,13 +206,11 @@ class Workbench:
 
     def reading(self, op: int) -> list[int]:
         """Returns the ops that read an op, in order."""
-        self._note_readers()
-        return sorted(self._readers_of(op))
+        return sorted(self._readers.of(op))
 
     def waiting(self, op: int) -> list[int]:
         """Returns the ops that wait for an op, in order."""
-        self._note_waiting()
-        return sorted(self._waiting_for(op))
+        return sorted(self._waiting.of(op))
 
     def taken(self, name: str) -> bool:
         """Returns whether an op or scope has this name (case does not make a difference)."""
@@ -207,24 +243,15 @@ class Workbench:
 
     def set_input(self, op: int, at: int, tensor: Tensor) -> None:
         """Lets an op read another tensor."""
-        self._note_readers()
         row = self._rows.setdefault(op, self.row(op))
         was, row[at] = row[at], tensor
-        old, new = self._readers_of(was[0]), self._readers_of(tensor[0])
-        old[op] -= 1
-        if not old[op]:
-            del old[op]
-        new[op] = new.get(op, 0) + 1
+        self._readers.change(op, [was[0]], [tensor[0]])
         self._frozen = None
 
     def set_waits(self, op: int, waits: Sequence[int]) -> None:
         """Lets an op wait for just these others."""
-        self._note_waiting()
-        for other in self.waits(op):
-            self._waiting_for(other).pop(op, None)
+        self._waiting.change(op, self.waits(op), waits)
         self._waits[op] = list(waits)
-        for other in waits:
-            self._waiting_for(other)[op] = None
         self._frozen = None
 
     def add(
@@ -251,8 +278,9 @@ class Workbench:
         self._blocks.append((first, data, control, tell))
         self._firsts.append(first)
         self.index.new.update(zip(names, range(first, self.size), strict=True))
-        for late in (self._unread, self._unawaited, self._unentered):
-            late.append(block)
+        self._readers.later(first, data)
+        self._waiting.later(first, control)
+        self._unentered.append(block)
         self._add_loops(first, types, data)
         return first
 
@@ -313,37 +341,6 @@ class Workbench:
     def _at(self, i: int, part: int) -> tuple[Edges, int]:
         block = self._block(i)
         return block[part], i - block[0]  # type: ignore[return-value]
-
-    def _readers_of(self, op: int) -> dict[int, int]:
-        found = self._readers.get(op)
-        if found is None:
-            found = self._readers[op] = {}
-            if op < self.graph.size:
-                for reader in self.graph.consumers.row(op).tolist():
-                    found[reader] = found.get(reader, 0) + 1
-        return found
-
-    def _waiting_for(self, op: int) -> dict[int, None]:
-        found = self._waiting.get(op)
-        if found is None:
-            known = self.graph.control_consumers.row(op).tolist() if op < self.graph.size else ()
-            found = self._waiting[op] = dict.fromkeys(known)
-        return found
-
-    def _note_readers(self) -> None:
-        for block in self._unread:
-            first, data, _, _ = self._blocks[block]
-            for row, node in zip(data.rows.tolist(), data.node.tolist(), strict=True):
-                found = self._readers_of(node)
-                found[first + row] = found.get(first + row, 0) + 1
-        self._unread = []
-
-    def _note_waiting(self) -> None:
-        for block in self._unawaited:
-            first, _, control, _ = self._blocks[block]
-            for row, node in zip(control.rows.tolist(), control.node.tolist(), strict=True):
-                self._waiting_for(node)[first + row] = None
-        self._unawaited = []
 
     def _enter_new(self) -> None:
         for block in self._unentered:

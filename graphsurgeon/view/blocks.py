@@ -7,10 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from ..graph.graph import Ints
+from ..graph.traversal import joined_parts
 
 MANY = 12
 """Items of a level: with more, its blocks fold."""
@@ -154,7 +153,7 @@ def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:
     into = np.arange(size, dtype=np.int32)
     for places in groups.values():
         into[places] = places[0]
-    strong, loops = _components(into[edges], size, "strong"), _components(edges, size, "strong")
+    strong, loops = (joined_parts(e[:, 0], e[:, 1], size, "strong") for e in (into[edges], edges))
     crowd, loop = np.bincount(strong[np.unique(into)], minlength=size), np.bincount(loops, minlength=size)
     return {
         head: places
@@ -169,11 +168,6 @@ def _scattered(groups: Mapping[str, list[int]], edges: Ints, size: int) -> list[
     for number, places in enumerate(groups.values()):
         of[places] = number
     a, b = of[edges].T
-    part = _components(edges[(a == b) & (a >= 0)], size, "weak") if len(edges) else np.arange(size)
+    same = edges[(a == b) & (a >= 0)]
+    part = joined_parts(same[:, 0], same[:, 1], size) if len(edges) else np.arange(size)
     return [head for head, places in groups.items() if len(np.unique(part[places])) > 1]
-
-
-def _components(edges: Ints, size: int, connection: str) -> Ints:
-    matrix = sparse.coo_matrix((np.ones(len(edges), np.int8), (edges[:, 0], edges[:, 1])), shape=(size, size))
-    labels: Ints = csgraph.connected_components(matrix, directed=True, connection=connection)[1]
-    return labels

@@ -140,15 +140,8 @@ def _sibling_edges(graph: Graph, parts: list[Ints]) -> Ints:
     for i, ops in enumerate(parts):
         place[ops] = i
     readers = np.concatenate(parts)
-    ptr = graph.data.ptr
-    counts = ptr[readers + 1] - ptr[readers]
-    ends = np.cumsum(counts)
-    at = (
-        np.arange(int(ends[-1]) if len(ends) else 0)
-        - np.repeat(ends - counts, counts)
-        + np.repeat(ptr[readers], counts)
-    )
-    a, b = place[graph.data.node[at]], np.repeat(place[readers], counts)
+    rows, at = graph.data.within(readers)
+    a, b = place[graph.data.node[at]], place[readers][rows]
     keep = (a >= 0) & (a != b)
     joined = np.unique(a[keep].astype(np.int64) * len(parts) + b[keep])
     return np.stack([joined // len(parts), joined % len(parts)], axis=1).astype(np.int32)

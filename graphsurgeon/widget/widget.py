@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import contextvars
-import html
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -15,6 +13,7 @@ import anywidget
 import traitlets
 
 from graphsurgeon.errors import SurgeryError
+from graphsurgeon.screen.pane import picture_html
 from graphsurgeon.screen.verbs import VERBS
 
 from .protocol import VERSION, Request, answer, parse, parts, refusal
@@ -178,8 +177,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             return None
         data, metadata = bundle
         picture, text = self._screen.svg(), self._screen.describe()
-        coded = base64.b64encode(picture.encode()).decode()
-        data["text/html"] = f'<img alt="{html.escape(text)}" src="data:image/svg+xml;base64,{coded}">'
+        data["text/html"] = picture_html(picture, text)
         data["image/svg+xml"] = picture
         data["text/plain"] = text
         if not self._screen.inferred:
