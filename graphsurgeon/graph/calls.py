@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import SelectionError
 from .edges import Edges, Ints
-from .functions import Called, called_by, gives_way, short_name
+from .functions import Called, called_by, given, gives_way, short_name
 from .graph import Graph, TensorInfo, Unfolded
 from .names import free_name, op_name, under
 
@@ -450,7 +450,7 @@ class _Joined:
         own = part.around
         assert own is not None
         if not own.calls[part.call].plain:
-            for argument, end in zip(arguments, _fed(own.graph, part, inputs, len(arguments)), strict=True):
+            for argument, end in zip(arguments, given(own.graph.nodes[part.call], inputs, len(arguments)), strict=True):
                 self.more[argument] = [end] if end is not None else []
             self.more.setdefault(op, []).extend(dict.fromkeys(gives))
             return
@@ -537,21 +537,3 @@ def _whole(edges: Sequence[Edges], first: Sequence[int]) -> Edges:
         at += int(one.ptr[-1])
     node = np.concatenate([one.node + start for one, start in zip(edges, first, strict=True)])
     return Edges(np.concatenate(ptr).astype(np.int32), node, np.concatenate([one.port for one in edges]))
-
-
-def _fed(graph: Graph, part: Part, inputs: Sequence[tuple[int, int]], count: int) -> list[tuple[int, int] | None]:
-    """Returns what each argument of a function reads under an op that is more than a call; None where nobody knows.
-
-    A branch takes what comes after the choice, a loop all; what runs over a dataset takes its elements, and, last, what
-    it captures.
-    """
-    node = graph.nodes[part.call]
-    kind = node.op.removeprefix("Stateless")
-    if kind == "While" and len(inputs) == count:
-        return list(inputs)
-    if kind in ("If", "Case") and len(inputs) == count + 1:
-        return list(inputs[1:])
-    captured = len(node.attr["Targuments"].list.type) if "Targuments" in node.attr else -1
-    if 0 <= captured <= min(count, len(inputs) - 1):
-        return [*[inputs[0]] * (count - captured), *inputs[1 : 1 + captured]]
-    return [None] * count

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 #: Ops that call one function and do nothing else: what it computes can stand in their place.
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -53,6 +55,25 @@ def called_by(node: Any, functions: Container[str] = ()) -> list[Called]:
 def gives_way(node: Any, functions: Container[str] = ()) -> bool:
     """Returns whether an op is a call and nothing else, so that what it calls can stand in its place."""
     return node.op in CALLS or node.op in functions
+
+
+def given(node: Any, inputs: Sequence[T], count: int) -> list[T | None]:
+    """Returns what each argument of a function is given by an op that calls it; None where nobody knows.
+
+    A branch takes what comes after the choice, a call and a loop all; what runs over a dataset takes its elements, and,
+    last, what it captures.
+
+    Args:
+        node: the NodeDef of the op.
+        inputs: what the op reads, control inputs left out.
+        count: how many arguments the function has.
+    """
+    if node.op.removeprefix("Stateless") in ("If", "Case"):
+        return list(inputs[1:]) if len(inputs) == count + 1 else [None] * count
+    captured = len(node.attr["Targuments"].list.type) if "Targuments" in node.attr else -1
+    if 0 <= captured <= min(count, len(inputs) - 1):
+        return [*[inputs[0]] * (count - captured), *inputs[1 : 1 + captured]]
+    return list(inputs) if len(inputs) == count else [None] * count
 
 
 def short_name(function: str) -> str:

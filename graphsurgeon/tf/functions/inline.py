@@ -26,6 +26,7 @@ from ..private.functions import restore_gradients
 from ..private.graphs import op_finder
 from .body import copied, in_place
 from .calls import Calls
+from .handles import with_handles
 from .library import (
     BRANCHING,
     CALLS,
@@ -316,6 +317,7 @@ class Inlining:
         """The functions that are still called: branches of conds and loops under names of their own."""
         out = Library()
         called: set[str] = set()
+        definitions = self._told() if any(node.op in BRANCHING for node in nodes) else {}
         for node in nodes:
             if node.op not in BRANCHING:
                 called |= referred(node, self.calls.known)
@@ -325,9 +327,16 @@ class Inlining:
             called |= kept
             for name in renamed:
                 names[name] = new_name(node.name, name, ())
-            out.renamed += [renamed_function(self.calls.definition(name), names) for name in names]
+            out.renamed += [renamed_function(definitions[name], names) for name in names]
             rename_calls(node, names)
             if "_output_shapes" in node.attr:
                 del node.attr["_output_shapes"]
         out.shared = [self.calls.known[name] for name in reachable(called, self.calls.known)]
         return out
+
+    def _told(self) -> dict[str, Any]:
+        """The functions that the graph calls, in which each resource that they take says what it holds."""
+        known = self.calls.known
+        calls = {node.name: called for node in self.base.nodes if (called := referred(node, known))}
+        names = reachable(set().union(*calls.values()), known)
+        return with_handles(names, map(op_finder(self.base.live), calls), known, self.calls.definitions)

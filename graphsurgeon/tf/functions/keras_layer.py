@@ -22,13 +22,14 @@ from ..copy.imports import import_nodes
 from ..open.dangers import refuse_deadly
 from ..open.snapshot import snapshot
 from ..private.eager import eager
-from ..private.functions import functions_of, say_handles
+from ..private.functions import functions_of
 from ..private.graphs import copy_handle_data
 from ..run.errors import told
 from ..values.variables import dims_of
 from .graph_function import Part, arguments, part_of, table_of, tables_of, tensors_of, traced, values_of
 from .graph_function import trainable as is_trainable
-from .library import adopt
+from .handles import with_handles
+from .library import adopt, referred
 
 Keras: Any = tf.keras
 #: Names that TensorFlow gives to gradients by `tf.custom_gradient`: they mean something in one process only.
@@ -356,9 +357,11 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
     Asked for before anybody differentiates the function: that rewrites its loops.
     """
     graph_def = concrete.graph.as_graph_def()
-    known = functions_of(concrete.graph)
-    for function in graph_def.library.function:
-        say_handles(known.get(function.signature.name), function)
+    plain = {function.signature.name: function for function in graph_def.library.function}
+    calls = [concrete.graph.get_operation_by_name(node.name) for node in graph_def.node if referred(node, plain)]
+    definitions = with_handles(plain, calls, functions_of(concrete.graph), plain)
+    del graph_def.library.function[:]
+    graph_def.library.function.extend(definitions[name] for name in plain)
     lost = []
     for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
         for node in nodes:

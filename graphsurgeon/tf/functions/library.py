@@ -32,9 +32,9 @@ from ..private.functions import (
     is_traced,
     loaded,
     restore_gradients,
-    say_handles,
 )
-from ..private.graphs import gradient_function, set_gradient_function
+from ..private.graphs import gradient_function, op_finder, set_gradient_function
+from .handles import with_handles
 
 #: Differentiating one of these defines functions named after its branches, once in a process: two copies that
 #: share branches cannot both be differentiated, and the failed one is left damaged.
@@ -77,12 +77,14 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
             continue
         called: set[str] = set()
         branches: set[str] = set()
+        calls: list[str] = []
         for i in copied.ops.tolist():
             node = copied.source.nodes[i]
-            if node.op in BRANCHING:
-                branches |= referred(node, known)
-            elif node.op in known or node.attr:
-                called |= referred(node, known)
+            if node.op in BRANCHING or node.op in known or node.attr:
+                names = referred(node, known)
+                if names:
+                    calls.append(copied.source.names[i])
+                (branches if node.op in BRANCHING else called).update(names)
         # The gradient function of a branch that gets a name of its own gets one too.
         gradients = {getattr(known[name], "grad_func_name", None) for name in reachable(branches, known)}
         branches |= {name for name in gradients if name is not None and name in known}
@@ -91,7 +93,9 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
         if is_traced(graph):
             # What is traced runs eagerly: its functions must be known there, under names that nobody else has.
             foreign = {name for name in called if not is_eager(known[name])}
-            made = loaded([definition(known[name]) for name in reachable(branches | foreign, known)])
+            order = reachable(branches | foreign, known)
+            definitions = with_handles(order, map(op_finder(source), calls), known, Definitions(known))
+            made = loaded([definitions[name] for name in order])
             out.names[-1] = {old: function_name(new) for old, new in made.items()}
             out.loaded.update({function_name(new): new for new in made.values()})
             out.slopes.update({function_name(new): _slope(known[old], made) for old, new in made.items()})
@@ -107,9 +111,9 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
         for name in renamed:
             out.names[-1][name] = new_name(copied.step.to, name, have)
             have.add(out.names[-1][name])
+        definitions = with_handles(renamed, map(op_finder(source), calls), known, Definitions(known))
         for name in renamed:
-            out.renamed.append(renamed_function(definition(known[name]), out.names[-1]))
-            say_handles(known[name], out.renamed[-1])
+            out.renamed.append(renamed_function(definitions[name], out.names[-1]))
             gradient = getattr(known[name], "grad_func_name", None)
             if gradient:
                 out.gradients.append(_gradient(name, gradient, out.names[-1]))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import function_pb2
+from tensorflow.core.framework import function_pb2, resource_handle_pb2
 from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
 from tensorflow.python.framework import function as function_module
 from tensorflow.python.framework.func_graph import FuncGraph
@@ -70,17 +70,25 @@ def loaded(definitions: Iterable[Any]) -> dict[str, Any]:
     """
     library = function_pb2.FunctionDefLibrary(function=definitions)
     with eager():
-        return dict(function_deserialization.load_function_def_library(library)) if library.function else {}
+        made = dict(function_deserialization.load_function_def_library(library)) if library.function else {}
+    for concrete in made.values():  # gradients of loops look there, and TensorFlow forgets it on the way
+        say_handles(concrete, concrete.function_def)
+    return made
+
+
+def held_by(tensor: Any) -> list[Any]:
+    """Returns what a live tensor holds that is a resource, as FunctionDefs say it; nothing where that is not known."""
+    data = get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
+    found = data.shape_and_type if data is not None and data.is_set else ()
+    return [resource_handle_pb2.ResourceHandleProto.DtypeAndShape(dtype=one.dtype, shape=one.shape) for one in found]
 
 
 def say_handles(function: Any, definition: Any) -> None:
     """Writes into a FunctionDef what the resources hold that the function takes: gradients of conds in it need that."""
     body = getattr(function, "graph", None)
     for argument, tensor in zip(definition.signature.input_arg, getattr(body, "inputs", None) or (), strict=False):
-        data = get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
-        if data is not None and data.is_set and not argument.handle_data:
-            for entry in data.shape_and_type:
-                argument.handle_data.add(dtype=entry.dtype, shape=entry.shape)
+        if not argument.handle_data:
+            argument.handle_data.extend(held_by(tensor))
 
 
 def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:

@@ -72,6 +72,8 @@ def test_what_the_resources_of_a_function_hold_is_written():
     (argument,) = definition.signature.input_arg
     assert [(d.dtype, d.shape.dim[0].size) for d in argument.handle_data] == [(tf.float32.as_datatype_enum, 2)]
     functions.say_handles(object(), function_pb2.FunctionDef())
+    assert functions.held_by(concrete.graph.inputs[0]) == list(argument.handle_data)
+    assert functions.held_by(concrete.graph.outputs[0]) == []
 
 
 def test_calls_get_their_gradient_again():
