@@ -346,7 +346,7 @@ class Values:
             run_init_ops,
             set_bare,
         )
-        from .tf.values.untrained import holding, note_untrained, untrained
+        from .tf.values.untrained import holding, note_untrained, untrained, within_reach
         from .tf.values.variables import variable_infos
 
         graph, source = new.graph, self._source
@@ -364,8 +364,10 @@ class Values:
         elif source is not None and graph is self._opened():
             source.fill(new)
             held = source.covered() & infos.keys()
-            if getattr(source, "init_ops", ()):  # what the file wants run once may have set more
-                held |= holding(new, [info for info in wanted if info.op not in held], asked)
+            ran = getattr(source, "init_ops", ())
+            if ran:  # what the file wants run once may have set more
+                more = [info for info in wanted if info.op not in held]
+                held |= holding(new, within_reach(new.graph, [*held, *ran], more), asked)
         for event in events:
             if event.number in known:
                 fill_made(new, event.applied.made)

@@ -107,12 +107,13 @@ def _needs(graph: TFGraph, info: VariableInfo, fed: bool) -> set[str]:
     """Names of the other variables that the initialiser of one reads or waits for; when fed, its value is not read."""
     initializer = graph.get_operation_by_name(info.initializer)
     inputs = [t.op for t in initializer.inputs]
-    return _reached([*initializer.control_inputs, *(inputs[:1] if fed else inputs)]) - {info.op}
+    return reached([*initializer.control_inputs, *(inputs[:1] if fed else inputs)]) - {info.op}
 
 
-def _reached(ops: Sequence[Any]) -> set[str]:
-    """Names of variables among these ops and their ancestors."""
-    found, seen, stack = set(), set(ops), list(ops)
+def reached(ops: Iterable[Any]) -> set[str]:
+    """Returns the names of the variables among these ops and their ancestors."""
+    stack = list(ops)
+    found, seen = set(), set(stack)
     while stack:
         op = stack.pop()
         if op.type in VARIABLE_TYPES:
@@ -151,7 +152,7 @@ def _stuck(
     initializer = graph.get_operation_by_name(info.initializer)
     needed = named if named in known and not cycle else min(known)
     own = graph.get_operation_by_name(info.op)
-    waiting = next((op for op in (own, initializer) if needed in _reached(op.control_inputs)), None)
+    waiting = next((op for op in (own, initializer) if needed in reached(op.control_inputs)), None)
     if waiting is not None:
         wrong = f"{waiting.name!r} waits for {needed!r}"
         instead = f"Let it not wait: ed.plan().remove_control({waiting.name!r})"

@@ -17,8 +17,10 @@ from ...graph.live import TFGraph, TFSession
 from ...graph.variables import UNHELD, VariableInfo
 from ..functions.library import definition
 from ..private.functions import functions_of
+from ..private.graphs import has_op
 from ..private.sessions import is_local, knows
 from .givers import giver_of
+from .initialization import reached
 from .transfer import stream
 from .variables import closed_told, place_of, stands_alone, value_of, variable_infos
 
@@ -86,13 +88,32 @@ def _new_places(session: TFSession) -> frozenset[tuple[bytes, bytes]]:
     A session of a server shares its variables with others, and a function may have an op for one of its own.
     """
     handles = [op for op in session.graph.get_operations() if op.type == "VarHandleOp"]
-    if not handles or not is_local(session) or knows(session, handles[-1]):
-        return frozenset()
-    functions = functions_of(session.graph).values()
-    if any(node.op == "VarHandleOp" for function in functions for node in definition(function).node_def):
+    if not handles or not is_local(session) or knows(session, handles[-1]) or _in_functions(session.graph):
         return frozenset()
     first = bisect_left(handles, True, key=lambda op: not knows(session, op))  # it learns of ops in their order
     return frozenset(map(place_of, handles[first:])) - frozenset(map(place_of, handles[:first]))
+
+
+def _in_functions(graph: TFGraph) -> bool:
+    """Whether a function of a graph has an op for a variable of its own."""
+    functions = functions_of(graph).values()
+    return any(node.op == "VarHandleOp" for function in functions for node in definition(function).node_def)
+
+
+def within_reach(graph: TFGraph, ops: Iterable[str], infos: Sequence[VariableInfo]) -> list[VariableInfo]:
+    """Returns the variables that may hold a value where nothing but these ops has run; the others need no question.
+
+    Args:
+        graph: the graph.
+        ops: names of ops; one that the graph does not have is none that has run.
+        infos: variables of the graph.
+    """
+    if _in_functions(graph):
+        return list(infos)
+    op = graph.get_operation_by_name
+    variables = map(op, reached(op(name) for name in ops if has_op(graph, name)))
+    places = {place_of(variable) for variable in variables if variable.type == "VarHandleOp"}
+    return [info for info in infos if not info.resource or place_of(op(info.op)) in places]
 
 
 def _answers(

@@ -11,7 +11,8 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.variables import UNHELD
-from graphsurgeon.tf.values.untrained import holding
+from graphsurgeon.tf.values import untrained
+from graphsurgeon.tf.values.untrained import holding, within_reach
 from graphsurgeon.tf.values.variables import variable_infos
 from tests.graphs import KINDS, look, put
 from tests.refusal import refuses
@@ -323,6 +324,42 @@ def test_a_copy_of_variables_that_no_op_asks_about_starts_in_an_open_session_wit
     assert ed.session() is session
     assert reads.count < 5
     assert session.run("t/read7:0") == 7.0
+
+
+def test_of_a_saved_model_only_what_its_init_op_can_have_set_is_asked_about(tmp_path, monkeypatch):
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("w", initializer=2.0, use_resource=True)
+        unasked(40)
+        again = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="h7", name="again")
+        tf.raw_ops.ReadVariableOp(resource=again, dtype=tf.float32)
+        with tf.control_dependencies([graph.get_operation_by_name("set7")]):
+            once = tf.no_op("once")
+        with tf1.Session(graph=graph) as session:
+            session.run(w.initializer)
+            builder = tf1.saved_model.Builder(str(tmp_path / "saved"))
+            builder.add_meta_graph_and_variables(session, ["serve"], main_op=once, saver=tf1.train.Saver([w]))
+            builder.save()
+    asked: list[Any] = []
+    monkeypatch.setattr(untrained, "_readable", lambda session, reads, asked_for: asked.extend(reads) or set(reads))
+    ed = gs.open(tmp_path / "saved")
+    assert ed.session().run(["w/Read/ReadVariableOp:0", "read7:0"]) == [2.0, 7.0]
+    assert sorted(asked) == ["again", "h7"]
+
+
+def test_what_ops_can_have_set_is_told_by_what_they_read_and_by_no_function_that_has_variables_of_its_own():
+    @tf.function
+    def start():
+        tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="h0")
+        return tf.constant(0.0)
+
+    with tf.Graph().as_default() as graph:
+        unasked(3)
+        tf1.get_variable("old", initializer=1.0, use_resource=False)
+        infos = list(variable_infos(graph).values())
+        near = within_reach(graph, ["set1", "not there"], infos)
+        start()
+        assert [info.op for info in near] == ["h1", "old"]
+        assert within_reach(graph, ["set1"], infos) == infos
 
 
 def test_a_question_answers_for_every_op_of_the_same_variable_and_one_that_does_more_is_not_asked():
