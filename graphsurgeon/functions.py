@@ -9,7 +9,7 @@ from typing import Any
 from .errors import PlanError, SelectionError, warn
 from .graph.graph import Graph
 from .graph.layers import Layers, ends, moved
-from .graph.names import op_name, tensor_name
+from .graph.names import op_name, renamed_end, tensor_name
 from .graph.opened import Opened
 from .values import Values
 from .words import few
@@ -115,7 +115,7 @@ def model_of(
     from .tf.open.snapshot import snapshot
 
     asked = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
-    sides = [{key: _renamed(t, renamed) for key, t in side.items()} for side in (opened.inputs, opened.outputs)]
+    sides = [{key: renamed_end(t, renamed) for key, t in side.items()} for side in (opened.inputs, opened.outputs)]
     now = replace(opened, inputs=sides[0], outputs=sides[1])
     takes, gives = _boundary(graph, now, layers, inputs, outputs, asked)
     several = isinstance(inputs, list | tuple) or (inputs is None and len(takes) > 1)
@@ -135,11 +135,6 @@ def _refuse_no_outputs(opened: Opened, gives: Any, asked: str) -> None:
         ways = [f"gs.open(..., signature={one.name!r})" for one in opened.serving.signatures]
         others = f", or open what is served: {few(ways)}" if ways else ""
         raise PlanError(asked, "no outputs are given", f"Name the tensors to return: outputs='softmax:0'{others}")
-
-
-def _renamed(tensor: str, names: Mapping[str, str]) -> str:
-    op, _, port = tensor.partition(":")
-    return f"{names.get(op, op)}:{port}"
 
 
 def _boundary(graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs: Any, asked: str) -> tuple[Any, Any]:

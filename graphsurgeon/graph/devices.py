@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 _PART = re.compile(
     r"(job):([A-Za-z0-9_]+)|(replica|task):(\d+|\*)|device:([A-Za-z_]+)(?::(\d+|\*))?|([A-Za-z_]+):(\d+|\*)"
@@ -76,6 +77,22 @@ def moved(name: str, rules: Sequence[tuple[str, str]]) -> str:
             rest = {key: value for key, value in here.items() if key not in wanted}
             return text_of({**rest, **target})
     return name
+
+
+def colocate(node: Any, names: Mapping[str, str]) -> None:
+    """Lets a NodeDef ask for the place of ops by their new names; those that have none are asked for no more.
+
+    Args:
+        node: the NodeDef, which is changed.
+        names: name of an op by which places are asked for -> its new one.
+    """
+    if "_class" not in node.attr:
+        return
+    places = node.attr["_class"].list.s
+    ops = [place.removeprefix(b"loc:@").decode(errors="replace") for place in places]
+    places[:] = [f"loc:@{names[op]}".encode() for op in ops if op in names]
+    if not places:
+        del node.attr["_class"]
 
 
 def _fits(have: str | None, want: str) -> bool:

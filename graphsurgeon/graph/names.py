@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from itertools import chain, count
 from typing import Any
 
@@ -89,5 +89,16 @@ def tensor_name(thing: Any) -> str:
 
 
 def op_name(thing: Any) -> str:
-    """Returns the name of an op given by name, op or one of its tensors."""
-    return str(getattr(thing, "name", thing)).partition(":")[0]
+    """Returns the name of an op given by name, op or one of its tensors, or as what waits for it: ``^name``."""
+    return str(getattr(thing, "name", thing)).lstrip("^").partition(":")[0]
+
+
+def renamed_end(text: str, names: Mapping[str, str]) -> str:
+    """Returns what an op reads or waits for with the op that gives it under another name, where that has one.
+
+    Example:
+        >>> renamed_end("a/b:1", {"a/b": "c"}), renamed_end("^a/b", {"a/b": "c"}), renamed_end("a:1", {"a/b": "c"})
+        ('c:1', '^c', 'a:1')
+    """
+    op = op_name(text)
+    return text.replace(op, names.get(op, op), 1)

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ..errors import PlanError
+from ..graph.devices import colocate
 from ..graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ..graph.variables import VARIABLE_TYPES, renaming, variable_renamed
 from .copy.imports import import_nodes
@@ -136,12 +137,7 @@ def copied_node(op: TFOp, name: str, key: str, places: Mapping[str, str]) -> Any
     node.CopyFrom(op.node_def)
     node.name = name
     del node.input[:]
-    if "_class" in node.attr:
-        held = [p.removeprefix(b"loc:@").decode() for p in node.attr["_class"].list.s if p.startswith(b"loc:@")]
-        moved = [b"loc:@" + places[p].encode() for p in held if p in places]
-        node.attr["_class"].list.s[:] = moved
-        if not moved:
-            del node.attr["_class"]
+    colocate(node, places)
     for attribute in _KEYS:
         if attribute in node.attr and (node.attr[attribute].s or node.op == "VarHandleOp"):
             old = node.attr[attribute].s or op.name.encode()

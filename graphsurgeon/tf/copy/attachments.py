@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...graph.live import TFGraph, TFOp, TFVariable
+from ...graph.names import op_name
 from ...plan.copied import Copied
 from ..functions import library as functions
 from ..private.contexts import innermost_context
@@ -123,11 +124,7 @@ class _Move:
 
     def name(self, name: str) -> str | None:
         """Returns the new name of an op or tensor."""
-        return self._copied.renamed(name) if _op(name) in self._new else None
-
-
-def _op(name: str) -> str:
-    return name.lstrip("^").partition(":")[0]
+        return self._copied.renamed(name) if op_name(name) in self._new else None
 
 
 def _keep_callbacks(copied: Copied, source: TFGraph, graph: TFGraph) -> None:

@@ -11,8 +11,10 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from ...errors import PlanError
+from ...graph.devices import colocate
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
+from ...graph.names import renamed_end
 from ...plan.backend import Piece, Site
 from ...words import counted
 from ..copy.imports import import_nodes
@@ -229,22 +231,14 @@ class _Bench:
             node.name = name
             self.inputs[name] = tensor
             moves[old] = name
-        lead, cut = site.scope, len(known.scope)
-
-        def moved(text: str) -> str:
-            mark = "^" if text[0] == "^" else ""
-            op, colon, port = text[len(mark) :].partition(":")
-            return mark + (moves[op] if op in moves else lead + op[cut:]) + colon + port
-
+        moves |= {node.name: site.scope + node.name[len(known.scope) :] for node in known.nodes}
         for old_node in known.nodes:
             node = self.later.node.add()
             node.CopyFrom(old_node)
-            node.name = moved(node.name)
-            node.input[:] = [moved(text) for text in node.input]
-            if "_class" in node.attr:
-                places = node.attr["_class"].list.s
-                places[:] = [b"loc:@" + moved(p.removeprefix(b"loc:@").decode()).encode() for p in places]
-        return {key: moved(name) for key, name in known.outputs.items()}
+            node.name = moves[node.name]
+            node.input[:] = [renamed_end(text, moves) for text in node.input]
+            colocate(node, moves)
+        return {key: renamed_end(name, moves) for key, name in known.outputs.items()}
 
     def _given(self, name: str) -> Any:
         return self.graph.get_operation_by_name(name).node_def

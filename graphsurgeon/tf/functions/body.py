@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorflow.core.framework import node_def_pb2
 
+from ...graph.devices import colocate
 from ...graph.names import op_name
 from .calls import Calls
 
@@ -66,10 +67,12 @@ def in_place(
         node = copied(old)
         node.name = named[old.name]
         node.input[:] = [read(text) for text in old.input]
-        if before and old.op != "Const" and not any(op_name(text.removeprefix("^")) in outputs for text in old.input):
+        if before and old.op != "Const" and not any(op_name(text) in outputs for text in old.input):
             node.input.extend(before)
         node.device = node.device or call.device
-        _localize(node, scope, named)
+        colocate(node, named)
+        if "frame_name" in node.attr:
+            node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s
         nodes.append(node)
     acting = {n.name for n in inner.node_def if calls.acts(n)}
     effects = [f"^{named[op]}" for op in dict.fromkeys(inner.control_ret.values()) if op in acting]
@@ -90,14 +93,3 @@ def copied(node: Any) -> Any:
     new = node_def_pb2.NodeDef()
     new.CopyFrom(node)
     return new
-
-
-def _localize(node: Any, scope: str, names: Mapping[str, str]) -> None:
-    """Colocation inside a function body is by the body's own names."""
-    if "_class" in node.attr:
-        places = [place.removeprefix(b"loc:@").decode(errors="replace") for place in node.attr["_class"].list.s]
-        node.attr["_class"].list.s[:] = [f"loc:@{names[place]}".encode() for place in places if place in names]
-        if not node.attr["_class"].list.s:
-            del node.attr["_class"]
-    if "frame_name" in node.attr:
-        node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s

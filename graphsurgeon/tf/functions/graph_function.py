@@ -176,7 +176,7 @@ def graph_function(
         held = {name: held[name] for name in part.variables}
         tables = tables_of(base, part, asked)
         plain = re.sub(r"\W", "_", name)
-        made_of = packed or partial(_packed, outputs)
+        made_of = packed or partial(as_asked, outputs)
         function = traced(base, part, held, tables, plain, made_of, asked)
     return GraphFunction(plain, list(held.values()), list(tables.values()), function, has_loops(base, part))
 
@@ -258,7 +258,8 @@ def arguments(inputs: Any) -> dict[str, str]:
     return out
 
 
-def _packed(outputs: Any, found: list[Any]) -> Any:
+def as_asked(outputs: Any, found: list[Any]) -> Any:
+    """Returns tensors in the form in which `outputs` names them: one, several, or a dict."""
     if isinstance(outputs, Mapping):
         return dict(zip(map(str, outputs), found, strict=True))
     return found if _several(outputs) else found[0]

@@ -13,13 +13,13 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.diff import diff
 from ...graph.graph import Graph
-from ...graph.names import free_name, op_name
+from ...graph.names import free_name, op_name, renamed_end
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ...words import counted, few
 from ..private.eager import eager, keras_inputs, keras_layers
 from ..values.variables import fetch
-from .graph_function import arguments, tensors_of
+from .graph_function import arguments, as_asked, tensors_of
 from .keras_layer import Keras, keras_layer
 from .layer_calls import Origin, Placed
 from .library import meaning
@@ -126,7 +126,7 @@ def keras_model(
     elif form == "one":
         symbols = symbols[0]
     name = name or getattr(known.model, "name", None)
-    model = package.Model(symbols, _packed(outputs, [made[t] for t in ends]), name=name)
+    model = package.Model(symbols, as_asked(outputs, [made[t] for t in ends]), name=name)
     model.surgery = _told(model, known, sorting, layer, training)
     return model
 
@@ -150,12 +150,6 @@ def _refuse_other_keras(package: Any, asked: str) -> None:
             f"the model is of Keras {2 if old else 3}, and TensorFlow makes layers of Keras {3 if old else 2} here",
             f"Start Python with TF_USE_LEGACY_KERAS={int(old)}",
         )
-
-
-def _packed(outputs: Any, found: list[Any]) -> Any:
-    if isinstance(outputs, Mapping):
-        return dict(zip(map(str, outputs), found, strict=True))
-    return found if isinstance(outputs, list | tuple) else found[0]
 
 
 def _frozen(known: Origin, ways: _Ways) -> frozenset[str]:
@@ -220,7 +214,7 @@ class _Other:
         self._symbols = {ways.now(name): symbol for symbol, name in pairs}
         named = {} if origin is None else {id(t): n for t, n in origin.inputs}
         named |= {} if origin is None else {k: n for one in origin.calls for k, n in one.tensors.items()}
-        self._named = {k: f"{renamed.get(op_name(n), op_name(n))}:{n.rpartition(':')[2]}" for k, n in named.items()}
+        self._named = {k: renamed_end(n, renamed) for k, n in named.items()}
 
     def __call__(self, tensor: str, symbol: int) -> str:
         """Returns the name there of a tensor, or of the tensor of Keras that it is, where that is known."""
@@ -263,8 +257,8 @@ class _Ways:
 
     def now(self, tensor: str) -> str:
         """Returns what a tensor of the first graph is called now; empty where it is gone."""
-        op, _, port = tensor.partition(":")
-        return f"{self.graph.names[self.place(op)]}:{port}" if self.place(op) >= 0 else ""
+        op = op_name(tensor)
+        return renamed_end(tensor, {op: self.op(op)}) if self.place(op) >= 0 else ""
 
     def changed(self, op: str) -> bool:
         """Returns whether a plan has made something else of an op, given by its name now; inputs do not count."""

@@ -70,14 +70,14 @@ class Flat:
 
     def needed(self, ends: Iterable[str]) -> dict[str, None]:
         """Returns the names of the ops that tensors and ops need, these included."""
-        todo = [op_name(one.removeprefix("^")) for end in ends for one in self._resolved(end)]
+        todo = [op_name(one) for end in ends for one in self._resolved(end)]
         seen: dict[str, None] = {}
         while todo:
             name = todo.pop()
             if name not in seen:
                 seen[name] = None
                 self._join(self.nodes[name])
-                todo += [op_name(text.removeprefix("^")) for text in self.nodes[name].input]
+                todo += [op_name(text) for text in self.nodes[name].input]
         return seen
 
     def end(self, tensor: str) -> str:
@@ -90,7 +90,7 @@ class Flat:
 
     def effects(self, op: str) -> list[str]:
         """Returns the ops that do what an op does: of a call that was taken apart, those of its function."""
-        return list(dict.fromkeys(op_name(text.removeprefix("^")) for text in self._resolved(op)))
+        return list(dict.fromkeys(op_name(text) for text in self._resolved(op)))
 
     # -- one call -------------------------------------------------------------------------------
 

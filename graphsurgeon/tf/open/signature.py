@@ -15,8 +15,9 @@ from tensorflow.core.framework import node_def_pb2, variable_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, struct_pb2
 
 from ...errors import OpenError
+from ...graph.devices import colocate
 from ...graph.graph import TensorInfo
-from ...graph.names import free_name, op_name
+from ...graph.names import free_name, op_name, renamed_end, tensor_name
 from ...graph.signatures import Signature
 from ...words import few
 from ..functions.body import copied
@@ -26,7 +27,7 @@ from ..values.checkpoints import Checkpoint
 from ..values.stored import asset_files
 from .called import captured, paths
 from .flat import Flat
-from .outputs import dtype_name
+from .outputs import dtype_name, stated_dims
 
 tf1 = tf.compat.v1
 _INIT = "__saved_model_init_op"
@@ -68,11 +69,9 @@ def signatures(meta: Any) -> tuple[Signature, ...]:
 
 
 def _said(infos: Mapping[str, Any]) -> dict[str, TensorInfo]:
-    return {key: TensorInfo(dtype_name(info.dtype), _dims(info.tensor_shape)) for key, info in sorted(infos.items())}
-
-
-def _dims(shape: Any) -> tuple[int | None, ...] | None:
-    return None if shape.unknown_rank else tuple(None if d.size < 0 else d.size for d in shape.dim)
+    return {
+        key: TensorInfo(dtype_name(info.dtype), stated_dims(info.tensor_shape)) for key, info in sorted(infos.items())
+    }
 
 
 def served(
@@ -102,7 +101,7 @@ def served(
     """
     there = {node.name for node in meta.graph_def.node}
     for node in meta.graph_def.node:
-        absent = [text for text in node.input if op_name(text.removeprefix("^")) not in there]
+        absent = [text for text in node.input if op_name(text) not in there]
         if absent:
             how = "Fetch or write the file again"
             raise OpenError(asked, f"op {node.name!r} reads {absent[0]!r}, which is not in the graph", how)
@@ -161,16 +160,9 @@ class _Work:
         # Until it is known what the functions bring, the graph's own ops have names that no function has.
         temporary = {name: f"#{i}" for name, i in number.items()}
         origin = {new: name for name, new in temporary.items()}
-        renamed = []
-        for node in nodes.values():
-            new = copied(node)
-            new.name = f"#{number[node.name]}"
-            new.input[:] = [_renumbered(text, number) for text in node.input]
-            _place(new, temporary)
-            renamed.append(new)
-        flat = Flat(renamed, self.functions)
-        ends = flat.outer(_renumbered(text, number) for text in outputs.values())
-        taken = {key: _renumbered(text, number) for key, text in inputs.items()}
+        flat = Flat([_named(copied(node), temporary) for node in nodes.values()], self.functions)
+        ends = flat.outer(renamed_end(text, temporary) for text in outputs.values())
+        taken = {key: renamed_end(text, temporary) for key, text in inputs.items()}
         main = flat.needed([*ends, *taken.values()])
         handles = [name for name in main if name in origin and _is_handle(flat.nodes[name])]
         fills = self._fills(nodes, number, flat, set(handles))
@@ -206,8 +198,8 @@ class _Work:
         kept = {origin[name] for name in own} | {op_name(text) for text in outputs.values()}
         return Served(
             made,
-            {key: _moved(tensor, new) for key, tensor in taken.items()},
-            {key: _moved(tensor, new) for key, tensor in zip(outputs, ends, strict=True)},
+            {key: tensor_name(renamed_end(tensor, new)) for key, tensor in taken.items()},
+            {key: tensor_name(renamed_end(tensor, new)) for key, tensor in zip(outputs, ends, strict=True)},
             keys,
             len(variables) - len(keys),
             len(nodes) - len(kept & nodes.keys()),
@@ -226,7 +218,7 @@ class _Work:
                 continue
             seen.add(name)
             if nodes[name].op in ("NoOp", "Identity"):
-                todo += [op_name(text.removeprefix("^")) for text in nodes[name].input]
+                todo += [op_name(text) for text in nodes[name].input]
             elif handles.intersection(flat.needed([f"#{number[name]}"])):
                 found.append(f"#{number[name]}")
         return sorted(found)
@@ -435,37 +427,12 @@ def _is_handle(node: Any) -> bool:
     return bool(types & {tf.resource.as_datatype_enum, tf.variant.as_datatype_enum})
 
 
-def _renumbered(text: str, number: Mapping[str, int]) -> str:
-    lead = "^" if text[0] == "^" else ""
-    name, colon, port = text.removeprefix("^").partition(":")
-    return f"{lead}#{number[name]}{colon}{port}"
-
-
-def _moved(text: str, new: Mapping[str, str]) -> str:
-    name, _, port = text.partition(":")
-    return f"{new[name]}:{port or 0}"
-
-
 def _named(node: Any, new: Mapping[str, str]) -> Any:
-    """A node under its new name, that reads others by theirs."""
+    """A node under its new name, that reads others and is placed with them by theirs."""
     node.name = new.get(node.name, node.name)
-    for i, text in enumerate(node.input):
-        lead = "^" if text[0] == "^" else ""
-        name, colon, port = text.removeprefix("^").partition(":")
-        if name in new and new[name] != name:
-            node.input[i] = f"{lead}{new[name]}{colon}{port}"
-    _place(node, new)
+    node.input[:] = [renamed_end(text, new) for text in node.input]
+    colocate(node, new)
     return node
-
-
-def _place(node: Any, new: Mapping[str, str]) -> None:
-    """Lets a node be placed with others by their new names; those that are not there are left out."""
-    if "_class" not in node.attr:
-        return
-    places = [place.decode(errors="replace").removeprefix("loc:@") for place in node.attr["_class"].list.s]
-    node.attr["_class"].list.s[:] = [f"loc:@{new[place]}".encode() for place in places if place in new]
-    if not node.attr["_class"].list.s:
-        del node.attr["_class"]
 
 
 def _text(name: str, value: bytes, listed: bool = False) -> Any:

@@ -167,16 +167,12 @@ def pieces(nodes: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, i
         ([(0, 1), (1, 3), (3, 4)], [(0, 3), (3, 4)])
     """
     number = {node.name: i for i, node in enumerate(nodes)}
-    furthest = accumulate((max([i, *(number.get(_op(text), -1) for text in node.input)]) for i, node in
+    furthest = accumulate((max([i, *(number.get(op_name(text), -1) for text in node.input)]) for i, node in
                            enumerate(nodes)), max)  # fmt: skip
     ends = [i + 1 for i, far in enumerate(furthest) if far <= i and first <= i + 1 <= last]
     wanted = range(first, last, max(1, -(-(last - first) // _PIECES)))
     cuts = sorted({next((end for end in ends if end >= at), last) for at in wanted if at} | {last})
     yield from ((a, b) for a, b in pairwise([0, *cuts]) if a < b)
-
-
-def _op(text: str) -> str:
-    return op_name(text.removeprefix("^"))
 
 
 def _imported(graph_def: Any, first: int, last: int) -> dict[str, list[Any]]:
@@ -188,8 +184,8 @@ def _imported(graph_def: Any, first: int, last: int) -> dict[str, list[Any]]:
         if not start:
             part.library.CopyFrom(graph_def.library)
         own = {node.name for node in part.node}
-        read = {text for node in part.node for text in node.input if _op(text) not in own}
-        controls = {_op(text): graph.get_operation_by_name(_op(text)) for text in read if text[0] == "^"}
+        read = {text for node in part.node for text in node.input if op_name(text) not in own}
+        controls = {op_name(text): graph.get_operation_by_name(op_name(text)) for text in read if text[0] == "^"}
         ends = [text if ":" in text else f"{text}:0" for text in read if text[0] != "^"]
         tensors = {(op_name(text), int(text.rpartition(":")[2])): graph.get_tensor_by_name(text) for text in ends}
         import_nodes(graph, part, tensors, controls)
