@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -310,24 +311,17 @@ def _replace(target: _Model, into: str, source: str, tensor: str, asked: str) ->
 
 def _order(models: dict[str, _Model], asked: str) -> list[_Model]:
     """The graphs, each after those that feed it."""
-    waits = {name: {source for source in m.feeds.values() if source} for name, m in models.items()}
-    order: list[_Model] = []
-    while waits:
-        free = [name for name, needs in waits.items() if not needs & waits.keys()]
-        if not free:
-            way = [next(iter(waits))]
-            while way[-1] not in way[:-1]:
-                way.append(next(n for n in waits[way[-1]] if n in waits))
-            cycle = way[way.index(way[-1]) :][::-1]
-            raise PlanError(
-                asked,
-                f"that is a cycle between the graphs: {' -> '.join(cycle)}",
-                "Leave one connection out; where no op needs its own result, sup.plan().reroute(...) makes it later",
-            )
-        for name in free:
-            order.append(models[name])
-            del waits[name]
-    return order
+    sorter = TopologicalSorter(dict.fromkeys(models, ()))
+    for name, model in models.items():
+        sorter.add(name, *filter(None, model.feeds.values()))
+    try:
+        return [models[name] for name in sorter.static_order()]
+    except CycleError as error:
+        raise PlanError(
+            asked,
+            f"that is a cycle between the graphs: {' -> '.join(error.args[1])}",
+            "Leave one connection out; where no op needs its own result, sup.plan().reroute(...) makes it later",
+        ) from error
 
 
 def _refuse_collections(models: Iterable[_Model], collections: str, asked: str) -> None:

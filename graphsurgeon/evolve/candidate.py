@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from ..editor import Editor
 from ..errors import PlanError
 from ..graph.names import free_name, op_name
 from ..graph.opened import Opened
 from ..graph.provenance import COLLECTION
+from ..graph.traversal import backward
 from ..open import open
 from ..summary import outputs_of
 from ..words import counted, few
@@ -114,15 +117,9 @@ class Candidate:
             without: ops at which to stop; they are left out, as the inputs are.
         """
         graph = self.editor.snapshot
-        stop = {graph.index[name] for name in (*self.inputs, *without)}
-        todo, found = [graph.index[op_name(tensor)]], set()
-        while todo:
-            op = todo.pop()
-            if op in stop or op in found:
-                continue
-            found.add(op)
-            todo += [*graph.data.row(op).tolist(), *graph.control.row(op).tolist()]
-        return tuple(graph.names[i] for i in sorted(found))
+        stay = ~graph.mask(graph.index[name] for name in (*self.inputs, *without))
+        found = backward(graph, graph.mask([graph.index[op_name(tensor)]]) & stay, within=stay)
+        return tuple(graph.names[i] for i in np.flatnonzero(found).tolist())
 
     @cached_property
     def formula(self) -> str:

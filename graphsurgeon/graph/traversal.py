@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from .graph import Edges, Graph, Ints, Mask
+
+Thing = TypeVar("Thing")
+
+
+def met_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]]) -> dict[Thing, None]:
+    """Returns things of any kind and all that they lead to, each once: a walk where there are no arrays of edges.
+
+    Args:
+        start: where the walk begins.
+        onward: gives what one of them leads to; asked once for each.
+
+    Example:
+        >>> list(met_from([6], lambda n: [n // 2, n // 3] if n else []))
+        [6, 2, 0, 1, 3]
+    """
+    met: dict[Thing, None] = {}
+    todo = list(start)
+    while todo:
+        one = todo.pop()
+        if one not in met:
+            met[one] = None
+            todo.extend(onward(one))
+    return met
 
 
 def backward(

@@ -13,6 +13,7 @@ from tensorflow.core.framework import node_def_pb2
 from ...errors import PlanError
 from ...graph.graph import TensorInfo
 from ...graph.live import TFOp, TFTensor
+from ...graph.traversal import met_from
 from ..open.outputs import tensor_info
 from ..private.graphs import number_of
 from .scratch import Refused, Scratch
@@ -23,13 +24,7 @@ Reads = Mapping[tuple[int, int], Any]
 
 def downstream(ops: list[Any]) -> list[Any]:
     """Returns ops and all that depends on what they compute, in order of creation."""
-    found = {id(op): op for op in ops}
-    wave = list(found.values())
-    while wave:
-        near = {id(c): c for op in wave for t in op.outputs for c in t.consumers() if id(c) not in found}
-        found.update(near)
-        wave = list(near.values())
-    return sorted(found.values(), key=number_of)
+    return sorted(met_from(ops, lambda op: (c for t in op.outputs for c in t.consumers())), key=number_of)
 
 
 def inferred(ops: list[Any], reads: Reads, asked: str) -> list[tuple[Any, Any]]:

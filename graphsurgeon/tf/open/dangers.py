@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from ...errors import OpenError
@@ -195,13 +196,19 @@ def _refuse_calls(functions: Any, asked: str) -> None:
             "Rename the function where it was made",
         )
     calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
-    order, cycle = _callees_first({name: sorted(set().union(*each)) for name, each in calls.items()})
-    if cycle:
+    try:
+        order = list(
+            TopologicalSorter({name: sorted(set().union(*each)) for name, each in calls.items()}).static_order()
+        )
+    except CycleError as error:
+        cycle = error.args[1][:0:-1]  # each is called by the next
+        first = cycle.index(next(name for name in library if name in cycle))
+        cycle = [*cycle[first:], *cycle[: first + 1]]
         raise OpenError(
             asked,
             f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}",
             "TensorFlow cannot run such a function; write it as a loop where it was made",
-        )
+        ) from error
     size: dict[str, int] = {}
     depth: dict[str, int] = {}
     for name in order:
@@ -220,29 +227,6 @@ def _refuse_calls(functions: Any, asked: str) -> None:
                 f"has {counted(size[name], 'ops')}",
                 f"TensorFlow looks at each of them; up to {_MOST_EXPANDED:,} are taken",
             )
-
-
-def _callees_first(calls: Mapping[str, list[str]]) -> tuple[list[str], list[str]]:
-    """Returns the functions, callees before callers; and a chain that comes back to its start, where there is one."""
-    order: list[str] = []
-    done: set[str] = set()
-    for start in calls:
-        path: dict[str, None] = {}
-        stack = [(start, False)]
-        while stack:  # depth first, without recursion: the file says how deep it goes
-            name, leaving = stack.pop()
-            if leaving:
-                path.popitem()
-                done.add(name)
-                order.append(name)
-            elif name in path:
-                names = list(path)
-                return order, [*names[names.index(name) :], name]
-            elif name not in done:
-                path[name] = None
-                stack.append((name, True))
-                stack.extend((other, False) for other in calls[name])
-    return order, []
 
 
 # -- op types whose shape inference ends the process ------------------------------------------------

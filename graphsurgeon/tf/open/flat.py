@@ -8,6 +8,7 @@ from typing import Any
 
 from ...graph.graph import Graph
 from ...graph.names import free_name, op_name
+from ...graph.traversal import met_from
 from ..functions.body import copied, in_place
 from ..functions.calls import Calls
 from ..functions.library import BRANCHING
@@ -70,15 +71,12 @@ class Flat:
 
     def needed(self, ends: Iterable[str]) -> dict[str, None]:
         """Returns the names of the ops that tensors and ops need, these included."""
-        todo = [op_name(one) for end in ends for one in self._resolved(end)]
-        seen: dict[str, None] = {}
-        while todo:
-            name = todo.pop()
-            if name not in seen:
-                seen[name] = None
-                self._join(self.nodes[name])
-                todo += [op_name(text) for text in self.nodes[name].input]
-        return seen
+        return met_from((op_name(one) for end in ends for one in self._resolved(end)), self._before)
+
+    def _before(self, name: str) -> Iterator[str]:
+        """The ops that one reads and waits for."""
+        self._join(self.nodes[name])
+        return map(op_name, self.nodes[name].input)
 
     def end(self, tensor: str) -> str:
         """Returns the tensor that is in the place of one."""
@@ -174,16 +172,6 @@ class Flat:
 
     def _waited(self, node: Any) -> set[str]:
         """The ops that an op waits for, through those that do nothing but wait."""
-        found: set[str] = set()
-        todo = [text[1:] for text in node.input if text[0] == "^"]
-        while todo:
-            name = todo.pop()
-            if name in found:
-                continue
-            other = self.nodes[name]
-            self._join(other)
-            if other.op == "NoOp":
-                todo += [text[1:] for text in other.input]
-            else:
-                found.add(name)
-        return found
+        start = [text[1:] for text in node.input if text[0] == "^"]
+        found = met_from(start, lambda name: self._before(name) if self.nodes[name].op == "NoOp" else ())
+        return {name for name in found if self.nodes[name].op != "NoOp"}

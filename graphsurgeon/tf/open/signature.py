@@ -19,6 +19,7 @@ from ...graph.devices import colocate
 from ...graph.graph import TensorInfo
 from ...graph.names import free_name, op_name, renamed_end, tensor_name
 from ...graph.signatures import Signature
+from ...graph.traversal import met_from
 from ...words import few
 from ..functions.body import copied
 from ..functions.library import referred
@@ -211,17 +212,13 @@ class _Work:
         if _INIT not in self.meta.signature_def:
             return []
         start = op_name(self.meta.signature_def[_INIT].outputs[_INIT].name)
-        todo, seen, found = [start] if start in nodes else [], set(), []
-        while todo:
-            name = todo.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            if nodes[name].op in ("NoOp", "Identity"):
-                todo += [op_name(text) for text in nodes[name].input]
-            elif handles.intersection(flat.needed([f"#{number[name]}"])):
-                found.append(f"#{number[name]}")
-        return sorted(found)
+
+        def passes(name: str) -> bool:
+            return nodes[name].op in ("NoOp", "Identity")
+
+        run = met_from([start] * (start in nodes), lambda n: map(op_name, nodes[n].input) if passes(n) else ())
+        found = [f"#{number[name]}" for name in run if not passes(name)]
+        return sorted(op for op in found if handles.intersection(flat.needed([op])))
 
     def _assets(self) -> dict[str, Any]:
         """Op that gives the path of an asset -> a constant of that path.
@@ -401,14 +398,13 @@ class _Work:
         """Takes along the functions that are still called, with their gradients."""
         library, have = self.meta.graph_def.library, self.functions
         gradients = {g.function_name: g.gradient_func for g in library.gradient}
-        todo = [name for node in made.graph_def.node if node.op not in _OWN for name in referred(node, have)]
-        kept: set[str] = set()
-        while todo:
-            name = todo.pop()
-            if name not in kept and name in have:
-                kept.add(name)
-                todo += [other for node in have[name].node_def for other in referred(node, have)]
-                todo.append(gradients.get(name, ""))
+        called = [name for node in made.graph_def.node if node.op not in _OWN for name in referred(node, have)]
+
+        def leads_to(name: str) -> list[str]:
+            inner = [other for node in have[name].node_def for other in referred(node, have)]
+            return inner + [gradients[name]] * (gradients.get(name) in have)
+
+        kept = met_from(called, leads_to)
         made.graph_def.library.function.extend(f for f in library.function if f.signature.name in kept)
         made.graph_def.library.gradient.extend(g for g in library.gradient if g.function_name in kept)
 

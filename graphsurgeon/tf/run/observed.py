@@ -19,6 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
+from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
 from ...locks import BusyError, Door, entered
 from ...plan.policies import READERS, REF_WRITERS
@@ -106,42 +107,27 @@ def touched(elements: Iterable[Any]) -> Touched:
     places: set[Place] = set()
     sets: set[Place] | None = set()
     waits = False
-    todo = [getattr(element, "op", element) for element in elements]
-    seen = set(todo)
-    while todo:
-        op = todo.pop()
+    start = (getattr(element, "op", element) for element in elements)
+    for op in met_from(start, lambda op: [*(tensor.op for tensor in op.inputs), *op.control_inputs]):
         kind = op.type
         if kind in VARIABLE_TYPES:
             places.add(place_of(op))
         waits = waits or kind.startswith(_WAITS)
-        inputs = list(op.inputs)
         if kind not in _PASSES and kind not in LOOKS:
-            for tensor in inputs:
+            for tensor in op.inputs:
                 dtype = tensor.dtype
                 if dtype == tf.resource or (dtype != dtype.base_dtype and kind.startswith(REF_WRITERS)):
                     found = _variables(tensor)
                     sets = None if sets is None or found is None else sets | found
-        for above in (*(tensor.op for tensor in inputs), *op.control_inputs):
-            if above not in seen:
-                seen.add(above)
-                todo.append(above)
     return Touched(frozenset(places), None if sets is None else frozenset(sets), waits)
 
 
 def _variables(tensor: TFTensor) -> set[Place] | None:
     """The variables that a handle may be of, none where it is of something else; None where that cannot be told."""
-    found, todo, seen = set(), [tensor.op], {tensor.op}
-    while todo:
-        op = todo.pop()
-        if op.type in VARIABLE_TYPES:
-            found.add(place_of(op))
-        elif op.type in _PASSES:
-            more = {t.op for t in op.inputs} - seen
-            seen |= more
-            todo += more
-        elif op.type in _GIVES or not known_op(op.type):
-            return None
-    return found
+    makers = met_from([tensor.op], lambda op: (t.op for t in op.inputs) if op.type in _PASSES else ())
+    if any(op.type in _GIVES or not known_op(op.type) for op in makers):
+        return None
+    return {place_of(op) for op in makers if op.type in VARIABLE_TYPES}
 
 
 class Observing:

@@ -15,6 +15,9 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2, op_def_pb2
 
+from ...graph.functions import reachable
+from ...graph.names import op_name
+from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
 from ...words import few
 from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
@@ -84,13 +87,8 @@ def frozen_graph_def(graph_def: Any, values: Mapping[str, Any], ends: Iterable[s
 def _needed(graph_def: Any, ends: Iterable[str]) -> list[Any]:
     """The nodes that some ops need, in their order."""
     by_name = {node.name: node for node in graph_def.node}
-    todo = [name for name in ends if name in by_name]
-    seen = set(todo)
-    while todo:
-        above = {text.lstrip("^").partition(":")[0] for text in by_name[todo.pop()].input} - seen
-        seen |= above
-        todo += above
-    return [node for node in graph_def.node if node.name in seen]
+    needed = met_from((name for name in ends if name in by_name), lambda name: map(op_name, by_name[name].input))
+    return [node for node in graph_def.node if node.name in needed]
 
 
 @dataclass
@@ -141,14 +139,8 @@ class _Functions:
 
     def reached(self, nodes: Iterable[Any]) -> dict[str, Any]:
         """Returns name -> FunctionDef of all that these nodes lead to."""
-        found: dict[str, Any] = {}
-        todo = list(nodes)
-        while todo:
-            for name in sorted(referred(todo.pop(), self._known)):
-                if name not in found:
-                    found[name] = self._known[name]
-                    todo += self._known[name].node_def
-        return dict(sorted(found.items()))
+        called = {name for node in nodes for name in referred(node, self._known)}
+        return {name: self._known[name] for name in sorted(reachable(called, self._known))}
 
     def freeze(self, body: _Body) -> None:
         """Follows the variables through a body and changes its nodes."""

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFSession
+from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES, VariableInfo
 from ...words import few
 from ..run.errors import words_of
@@ -112,16 +113,8 @@ def _needs(graph: TFGraph, info: VariableInfo, fed: bool) -> set[str]:
 
 def reached(ops: Iterable[Any]) -> set[str]:
     """Returns the names of the variables among these ops and their ancestors."""
-    stack = list(ops)
-    found, seen = set(), set(stack)
-    while stack:
-        op = stack.pop()
-        if op.type in VARIABLE_TYPES:
-            found.add(op.name)
-        above = [*op.control_inputs, *(t.op for t in op.inputs)]
-        stack += [up for up in dict.fromkeys(above) if up not in seen]
-        seen.update(above)
-    return found
+    above = met_from(ops, lambda op: [*op.control_inputs, *(t.op for t in op.inputs)])
+    return {op.name for op in above if op.type in VARIABLE_TYPES}
 
 
 def _layers(needs: dict[str, set[str]]) -> list[set[str]]:

@@ -13,6 +13,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from ...errors import OpenError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFSession
+from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
 from ..private.graphs import has_op
 from ..run.errors import remedy, words_of
@@ -105,16 +106,9 @@ class CheckpointValues:
         """Returns the names of the variable ops that the checkpoint restores; a saver may leave some out."""
         if self._saver is None or not self._saver.restore_op_name:
             return frozenset()
-        todo = [self._graph.get_operation_by_name(self._saver.restore_op_name)]
-        seen: set[Any] = set()
-        found: set[str] = set()
-        while todo:
-            op = todo.pop()
-            if op not in seen:
-                seen.add(op)
-                todo.extend(op.control_inputs)
-                found.update(t.op.name for t in op.inputs if t.op.type in VARIABLE_TYPES)
-        return frozenset(found)
+        start: Any = self._graph.get_operation_by_name(self._saver.restore_op_name)
+        ops = met_from([start], lambda op: op.control_inputs)
+        return frozenset(t.op.name for op in ops for t in op.inputs if t.op.type in VARIABLE_TYPES)
 
     def untrained(self) -> dict[str, str]:
         """Returns none: what a checkpoint holds was put there."""
