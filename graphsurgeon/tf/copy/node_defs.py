@@ -18,6 +18,7 @@ from ...plan.copied import Copied, NewConstant, NewOp
 from ...plan.effect import Effect
 from ...plan.shapes import frontier
 from ..edit.nodes import arranged, change_node
+from ..functions.body import constant
 from ..functions.library import BRANCHING, Library, rename_calls
 from ..open import nodes
 from ..private.graphs import op_definition, op_finder
@@ -212,15 +213,12 @@ def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | 
         dtype, value = tf.as_dtype(new.info.dtype), None if frozen is None else frozen[new.name]
     else:
         dtype, value = copied.source.live.as_graph_element(new.was).dtype.base_dtype, new.value
-    node = node_def_pb2.NodeDef(name=new.name, op="Const")
-    node.attr["dtype"].type = dtype.as_datatype_enum
     if value is None:  # one number stands for all of them
         tensor = tf.make_tensor_proto(b"" if dtype == tf.string else 0, dtype=dtype)
         tensor.tensor_shape.CopyFrom(tf.TensorShape(new.info.shape).as_proto())
     else:
         tensor = tf.make_tensor_proto(value, dtype=dtype)
-    node.attr["value"].tensor.CopyFrom(tensor)
-    return node
+    return constant(new.name, tensor)
 
 
 def setter_node(copied: Copied, new: NewOp) -> Any:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
 from ...graph.devices import colocate
-from ...graph.names import op_name
-from .calls import Calls
+from ...graph.names import op_name, renamed_end
+from .calls import Calls, flat_end
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,7 @@ def in_place(
         if text[0] == "^":
             outer = arguments.get(text[1:])
             return f"^{named[text[1:]]}" if outer is None else f"^{op_name(outer)}"
-        op, _, rest = text.partition(":")
-        if op in arguments:
-            return arguments[op]
-        out, _, index = rest.partition(":")
-        return f"{named[op]}:{outputs[op].get(out, 0) + int(index or 0)}"
+        return arguments.get(op_name(text)) or renamed_end(flat_end(text, outputs), named)
 
     nodes = []
     for old in inner.node_def:
@@ -86,6 +82,12 @@ def in_place(
             text = f"{node.name}:0"
         results.append(text)
     return Body(nodes, results, effects)
+
+
+def constant(name: str, tensor: Any) -> Any:
+    """Returns the NodeDef of a constant that holds a TensorProto."""
+    about = {"dtype": attr_value_pb2.AttrValue(type=tensor.dtype), "value": attr_value_pb2.AttrValue(tensor=tensor)}
+    return node_def_pb2.NodeDef(name=name, op="Const", attr=about)
 
 
 def copied(node: Any) -> Any:

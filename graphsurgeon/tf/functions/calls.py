@@ -136,6 +136,20 @@ class Calls:
         return self._acting[name]
 
 
+def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:
+    """Returns what an op of a function reads as in a graph: ``op:out:0`` with the number of the output, ``op:2``.
+
+    Args:
+        text: the text; an argument, which no op gives, and what is waited for stay as they are.
+        outputs: op of the function -> `flat_outputs` of it.
+    """
+    op, _, rest = text.partition(":")
+    if op not in outputs or not rest:
+        return text
+    out, _, index = rest.partition(":")
+    return f"{op}:{outputs[op].get(out, 0) + int(index or 0)}"
+
+
 def flat_outputs(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:
     """Returns for each output argument of an op the number of its first output; nothing for an unknown op type.
 

@@ -13,7 +13,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
-from ...graph.names import free_name, op_name
+from ...graph.names import free_name, op_name, tensor_name
 from ...graph.packages import refuse_unknown
 from ...graph.selection import select
 from ...plan.plan import Plan
@@ -252,10 +252,9 @@ class Inlining:
 
     def _end(self, text: str) -> str:
         """The tensor that takes the place of a call's result, through all calls inside calls."""
-        key = text if ":" in text else f"{text}:0"
+        key = tensor_name(text)
         while key in self.moved:
-            text = self.moved[key]
-            key = text if ":" in text else f"{text}:0"
+            key = tensor_name(self.moved[key])
         return key
 
     def _joined(self, nodes: list[Any]) -> list[Any]:

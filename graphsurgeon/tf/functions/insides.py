@@ -11,10 +11,12 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2, tensor_shape_pb2
 from ...errors import SelectionError
 from ...graph.functions import reachable, referred
 from ...graph.graph import Graph, TensorInfo
+from ...graph.names import free_name
 from ...words import few
 from ..open.dangers import refuse_deadly
 from ..open.outputs import tensor_info
-from .calls import flat_outputs
+from .body import copied
+from .calls import flat_end, flat_outputs
 
 
 def body(graph: Graph, name: str, call: int | None = None) -> Graph:
@@ -36,15 +38,7 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
             f"It holds {few(sorted(functions), 5) or 'none'}",
         )
     inner = functions[name]
-    arguments = {a.name for a in inner.signature.input_arg}
     outputs = {n.name: flat_outputs(n, functions) for n in inner.node_def}
-
-    def read(text: str) -> str:
-        op, _, rest = text.partition(":")
-        if text.startswith("^") or op in arguments or not rest:
-            return text
-        out, _, index = rest.partition(":")
-        return f"{op}:{outputs[op].get(out, 0) + int(index or 0)}"
 
     nodes = []
     for argument in inner.signature.input_arg:
@@ -52,15 +46,14 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
         node.attr["T"].type = argument.type
         nodes.append(node)
     for old in inner.node_def:
-        node = node_def_pb2.NodeDef()
-        node.CopyFrom(old)
-        node.input[:] = [read(text) for text in old.input]
+        node = copied(old)
+        node.input[:] = [flat_end(text, outputs) for text in old.input]
         nodes.append(node)
     taken = {node.name for node in nodes}
     for result in inner.signature.output_arg:
-        free = next(n for n in (result.name, *(f"{result.name}_{i}" for i in range(1, 10_000))) if n not in taken)
+        free = free_name(result.name, taken.__contains__, as_tensorflow=True)
         taken.add(free)
-        node = node_def_pb2.NodeDef(name=free, op="_Retval", input=[read(inner.ret[result.name])])
+        node = node_def_pb2.NodeDef(name=free, op="_Retval", input=[flat_end(inner.ret[result.name], outputs)])
         node.attr["T"].type = result.type
         nodes.append(node)
     outer = graph.outputs_of.known if isinstance(graph.outputs_of, BodyOutputs) else {}

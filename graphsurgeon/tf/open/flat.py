@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...graph.graph import Graph
-from ...graph.names import free_name, op_name
+from ...graph.names import free_name, op_name, tensor_name
 from ...graph.traversal import met_from
 from ..functions.body import copied, in_place
 from ..functions.calls import Calls
@@ -80,10 +80,9 @@ class Flat:
 
     def end(self, tensor: str) -> str:
         """Returns the tensor that is in the place of one."""
-        key = tensor if ":" in tensor else f"{tensor}:0"
+        key = tensor_name(tensor)
         while key in self._moved:
-            text = self._moved[key]
-            key = text if ":" in text else f"{text}:0"
+            key = tensor_name(self._moved[key])
         return key
 
     def effects(self, op: str) -> list[str]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import node_def_pb2, variable_pb2
+from tensorflow.core.framework import variable_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, struct_pb2
 
 from ...errors import OpenError
@@ -21,7 +21,7 @@ from ...graph.names import free_name, op_name, renamed_end, tensor_name
 from ...graph.signatures import Signature
 from ...graph.traversal import met_from
 from ...words import few
-from ..functions.body import copied
+from ..functions.body import constant, copied
 from ..functions.library import referred
 from ..private.graphs import op_definition
 from ..values.checkpoints import Checkpoint
@@ -346,26 +346,23 @@ class _Work:
             dtype, shape = node.attr["dtype"], node.attr["shape"]
             if key and not keys:
                 graph.node.append(_text("checkpoint/prefix", prefix.encode()))
-                graph.node.append(_text("checkpoint/whole", b"", listed=True))
+                graph.node.append(_text("checkpoint/whole", [b""]))
             value = f"{name}/Initializer/value"
             if key:
                 keys[name] = key
-                graph.node.append(_text(f"{name}/Initializer/key", key.encode(), listed=True))
+                graph.node.append(_text(f"{name}/Initializer/key", [key.encode()]))
                 read = graph.node.add(name=value, op="RestoreV2")
                 read.input.extend(["checkpoint/prefix", f"{name}/Initializer/key", "checkpoint/whole"])
                 read.attr["dtypes"].list.type.append(dtype.type)
-                read.attr["_output_shapes"].list.shape.add().CopyFrom(shape.shape)
+                read.attr["_output_shapes"].list.shape.append(shape.shape)
             else:
-                read = graph.node.add(name=value, op="Placeholder")
-                read.attr["dtype"].CopyFrom(dtype)
-                read.attr["shape"].CopyFrom(shape)
-            assign = graph.node.add(name=f"{name}/Assign", op="AssignVariableOp", input=[name, value])
-            assign.attr["dtype"].CopyFrom(dtype)
+                graph.node.add(name=value, op="Placeholder", attr={"dtype": dtype, "shape": shape})
+            sets = {"dtype": dtype}
+            assign = graph.node.add(name=f"{name}/Assign", op="AssignVariableOp", input=[name, value], attr=sets)
             there = graph.node.add(name=f"{name}/IsInitialized", op="VarIsInitializedOp", input=[name])
             there.attr["_output_shapes"].list.shape.add()
-            tell = graph.node.add(name=f"{name}/Read/ReadVariableOp", op="ReadVariableOp", input=[name])
-            tell.attr["dtype"].CopyFrom(dtype)
-            tell.attr["_output_shapes"].list.shape.add().CopyFrom(shape.shape)
+            tell = graph.node.add(name=f"{name}/Read/ReadVariableOp", op="ReadVariableOp", input=[name], attr=sets)
+            tell.attr["_output_shapes"].list.shape.append(shape.shape)
             about = variable_pb2.VariableDef(
                 variable_name=f"{name}:0", initializer_name=assign.name, initial_value_name=f"{value}:0",
                 snapshot_name=f"{tell.name}:0", is_resource=True,
@@ -397,12 +394,12 @@ class _Work:
     def _library(self, made: Any) -> None:
         """Takes along the functions that are still called, with their gradients."""
         library, have = self.meta.graph_def.library, self.functions
-        gradients = {g.function_name: g.gradient_func for g in library.gradient}
+        gradients = {g.function_name: [g.gradient_func] for g in library.gradient if g.gradient_func in have}
         called = [name for node in made.graph_def.node if node.op not in _OWN for name in referred(node, have)]
 
         def leads_to(name: str) -> list[str]:
             inner = [other for node in have[name].node_def for other in referred(node, have)]
-            return inner + [gradients[name]] * (gradients.get(name) in have)
+            return [*inner, *gradients.get(name, ())]
 
         kept = met_from(called, leads_to)
         made.graph_def.library.function.extend(f for f in library.function if f.signature.name in kept)
@@ -431,14 +428,6 @@ def _named(node: Any, new: Mapping[str, str]) -> Any:
     return node
 
 
-def _text(name: str, value: bytes, listed: bool = False) -> Any:
-    """A constant of text, or of a list of one."""
-    node = node_def_pb2.NodeDef(name=name, op="Const")
-    node.attr["dtype"].type = tf.string.as_datatype_enum
-    tensor = node.attr["value"].tensor
-    tensor.dtype = tf.string.as_datatype_enum
-    tensor.string_val.append(value)
-    tensor.tensor_shape.SetInParent()
-    if listed:
-        tensor.tensor_shape.dim.add(size=1)
-    return node
+def _text(name: str, value: bytes | list[bytes]) -> Any:
+    """A constant of text, or of a list of some."""
+    return constant(name, tf.make_tensor_proto(value))

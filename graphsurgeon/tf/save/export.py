@@ -26,7 +26,7 @@ from ..copy.imports import LIMIT, import_nodes
 from ..copy.resources import init_ops
 from ..private.contexts import written_alone
 from ..private.graphs import differently_shaped
-from ..values.variables import fetch, rebuilt, variable_infos, variable_objects
+from ..values.variables import fetch, reading, rebuilt, setting, variable_infos, variable_objects
 from .freeze import Unfreezable, frozen_graph_def
 
 tf1 = tf.compat.v1
@@ -207,23 +207,12 @@ def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> Any:
 def _object(graph: TFGraph, info: VariableInfo) -> TFVariable | None:
     """A variable object for a variable that no collection holds; what it lacks is added to the exported graph."""
     op, new = graph.get_operation_by_name(info.op), info
-    dtype = tf.as_dtype(info.dtype)
     with graph.as_default(), tf1.name_scope("for_the_saver/"):
         if not info.snapshot:
-            resource = info.resource
-            read = (
-                tf.raw_ops.ReadVariableOp(resource=op.outputs[0], dtype=dtype)
-                if resource
-                else tf.identity(op.outputs[0])
-            )
-            new = replace(new, snapshot=read.name)
+            new = replace(new, snapshot=reading(op).name)
         if not info.initializer:
-            value = tf1.placeholder(dtype, tf.TensorShape(op.get_attr("shape")))
-            if info.resource:
-                assign = tf.raw_ops.AssignVariableOp(resource=op.outputs[0], value=value)
-            else:
-                assign = tf.raw_ops.Assign(ref=op.outputs[0], value=value).op
-            new = replace(new, initializer=assign.name, initial_value=value.name)
+            value = tf1.placeholder(info.dtype, tf.TensorShape(op.get_attr("shape")))
+            new = replace(new, initializer=setting(op, value).name, initial_value=value.name)
     return rebuilt(graph, new, None, "")
 
 

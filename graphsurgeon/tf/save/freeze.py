@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2, op_def_pb2
+from tensorflow.core.framework import function_pb2, graph_pb2, op_def_pb2
 
 from ...graph.functions import reachable
 from ...graph.names import op_name
 from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
 from ...words import few
+from ..functions.body import constant
 from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
 from ..private.graphs import op_definition
 
@@ -347,11 +348,10 @@ def _gather(node: Any, dtype: int, inside: bool) -> list[Any]:
     if not batch:
         _become(node, "Gather", Tparams=dtype, Tindices=indices)
         return []
-    axis = node_def_pb2.NodeDef(name=f"{node.name}/axis", op="Const", device=node.device)
+    axis = constant(f"{node.name}/axis", tf.make_tensor_proto(batch, tf.int32))
+    axis.device = node.device
     # In a loop of TF1 a constant is of the round in which what it waits for is made.
-    axis.input.append(f"^{node.input[1].partition(':')[0]}")
-    axis.attr["dtype"].type = tf.int32.as_datatype_enum
-    axis.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(batch, tf.int32))
+    axis.input.append(f"^{op_name(node.input[1])}")
     _become(node, "GatherV2", Tparams=dtype, Tindices=indices, Taxis=tf.int32.as_datatype_enum)
     node.attr["batch_dims"].i = batch
     node.input.insert(2, f"{axis.name}:output:0" if inside else axis.name)

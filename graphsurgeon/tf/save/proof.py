@@ -32,7 +32,7 @@ from ..private.graphs import has_op, op_definition
 from ..run.errors import told, words_of
 from ..values.initialization import initialise
 from ..values.transfer import assign
-from ..values.variables import fetch
+from ..values.variables import fetch, setting
 
 tf1 = tf.compat.v1
 
@@ -429,7 +429,7 @@ def graph_def_file(
         tf1.import_graph_def(graph_def, name="")
         held = [op for op in graph.get_operations() if op.type in VARIABLE_TYPES] if source is not None else []
         given = {op.name: tf1.placeholder(op.get_attr("dtype"), None) for op in held}
-        sets = {op.name: _setter(op, given[op.name]) for op in held}
+        sets = {op.name: setting(op, given[op.name]) for op in held}
     with tf1.Session(graph=graph, config=config(base)) as session:
         begun: set[str] = set()
 
@@ -446,12 +446,6 @@ def graph_def_file(
             return _run(session, outs, feeds, moved)
 
         yield run
-
-
-def _setter(variable: Any, value: Any) -> Any:
-    if variable.type == "VarHandleOp":
-        return tf.raw_ops.AssignVariableOp(resource=variable.outputs[0], value=value)
-    return tf.raw_ops.Assign(ref=variable.outputs[0], value=value, validate_shape=False).op
 
 
 def _run(

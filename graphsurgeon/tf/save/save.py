@@ -186,7 +186,7 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
     kept = trained(made.graph, uninitialized)
     saver = with_saver(made.graph, kept)
     parts = slices(made.graph)
-    keys = {op: (parts[op].name, parts[op].spec) if op in parts else (op, "") for op in kept}
+    keys = {op: (parts[op].full_name, parts[op].spec) if op in parts else (op, "") for op in kept}
     infos = [base.state.variables[op] for op in kept]
     asked = request.asked
     with beside(path, asked) as folder:

@@ -22,7 +22,7 @@ from ..run.observed import LOOKS
 from .checkpoints import array_of
 from .followed import CheckpointFolder, Wanted
 from .transfer import put
-from .variables import dims_of, fetch, value_of, variable_objects
+from .variables import dims_of, fetch, reading, setting, value_of, variable_objects
 
 tf1 = tf.compat.v1
 
@@ -134,19 +134,15 @@ def _mixed(old: Any, new: Any, tau: Any, shape: Any) -> Any:
 
 
 def _read(graph: TFGraph, info: VariableInfo) -> TFTensor:
-    handle = graph.get_operation_by_name(info.op).outputs[0]
-    with graph.colocate_with(handle.op):
-        if info.resource:
-            return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.as_dtype(info.dtype))
-        return tf.identity(handle)
+    variable = graph.get_operation_by_name(info.op)
+    with graph.colocate_with(variable):
+        return reading(variable)
 
 
 def _set(graph: TFGraph, info: VariableInfo, value: TFTensor) -> TFOp:
-    handle = graph.get_operation_by_name(info.op).outputs[0]
-    with graph.colocate_with(handle.op):
-        if info.resource:
-            return tf.raw_ops.AssignVariableOp(resource=handle, value=value)
-        return tf.raw_ops.Assign(ref=handle, value=value, validate_shape=False).op
+    variable = graph.get_operation_by_name(info.op)
+    with graph.colocate_with(variable):
+        return setting(variable, value)
 
 
 # -- between sessions ---------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -20,24 +19,10 @@ from .transfer import assign, unsettable
 from .variables import fitting_stored, variable_infos, variable_objects
 
 
-@dataclass
-class Slice:
-    """Where the value of a partitioned variable lies in the whole one, and how a checkpoint writes that."""
-
-    name: str
-    start: tuple[int, ...]
-    shape: tuple[int, ...]
-    spec: str
-
-
-def slices(graph: TFGraph) -> dict[str, Slice]:
-    """Returns the parts of partitioned variables, by op name."""
-    found = {}
-    for op, variable in variable_objects(graph).items():
-        about = slice_of(variable)
-        if about is not None:
-            found[op] = Slice(about.full_name, tuple(about.var_offset), tuple(about.var_shape), about.spec)
-    return found
+def slices(graph: TFGraph) -> dict[str, Any]:
+    """Returns where the parts of partitioned variables lie in the whole, by op name: a `SaveSliceInfo` of each."""
+    found = {op: slice_of(variable) for op, variable in variable_objects(graph).items()}
+    return {op: about for op, about in found.items() if about is not None}
 
 
 def saved_names(
@@ -62,7 +47,7 @@ def saved_names(
     for op in known:
         if lead and not op.startswith(lead + "/"):
             continue
-        whole = parts[op].name if op in parts else op
+        whole = parts[op].full_name if op in parts else op
         out[op] = whole.removeprefix(lead + "/") if lead else whole
     if lead and not out:
         raise PlanError(asked, f"no variable is under {lead!r}", one_of(lead, {n.partition("/")[0] for n in known}))
@@ -154,7 +139,8 @@ def restore(
     if mute:
         raise unsettable(mute, asked)
     if not fresh:
-        checkpoint.verify(_once(found.values()))  # what turns out to be damaged must do so before anything is set
+        # What turns out to be damaged must do so before anything is set.
+        checkpoint.verify({stored.key: stored for stored in found.values()}.values())
     try:
         assign(session, graph, found, infos, "restoring")
     except KeyboardInterrupt as stop:
@@ -251,9 +237,5 @@ def matched(checkpoint: Checkpoint, wanted: Mapping[str, str], graph: TFGraph) -
         elif name not in names:
             missing.append(op)
         else:
-            found[op] = checkpoint.stored(name, (parts[op].start, parts[op].shape) if op in parts else None)
+            found[op] = checkpoint.stored(name, (parts[op].var_offset, parts[op].var_shape) if op in parts else None)
     return found, missing
-
-
-def _once(values: Iterable[Stored]) -> list[Stored]:
-    return list({stored.key: stored for stored in values}.values())

@@ -366,6 +366,22 @@ def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, asked: st
     )
 
 
+def reading(variable: TFOp) -> TFTensor:
+    """Returns a new tensor that reads a variable, given by its op, in the graph that is the default."""
+    held = variable.outputs[0]
+    if held.dtype == tf.resource:
+        return tf.raw_ops.ReadVariableOp(resource=held, dtype=variable.get_attr("dtype"))
+    return tf.identity(held)
+
+
+def setting(variable: TFOp, value: TFTensor) -> TFOp:
+    """Returns a new op that sets a variable, given by its op, to a value of any shape; in the default graph."""
+    held = variable.outputs[0]
+    if held.dtype == tf.resource:
+        return tf.raw_ops.AssignVariableOp(resource=held, value=value)
+    return tf.raw_ops.Assign(ref=held, value=value, validate_shape=False).op
+
+
 def must_be_fed(graph: TFGraph, info: VariableInfo) -> bool:
     """Returns whether the initial value of a variable is a placeholder: its initialiser cannot run by itself."""
     name = (assigned(graph, info.initializer) or info.initial_value).partition(":")[0]
