@@ -87,7 +87,12 @@ class Editor:
 
     @property
     def layers(self) -> Layers:
-        """The Keras layers of the graph as it is now: what each has made, and which edits have taken out.
+        """The layers of the graph as it is now: what each has made, and which edits have taken out.
+
+        A Keras model says them, and so does a function that calls one; the modules of a `tf.Module` are layers by the
+        attributes that lead to them, as ``encoder/dense``. A SavedModel that Keras 2 wrote lists its layers; of any
+        other, and of a function that was traced before, those are known whose variables are read in a scope of their
+        name: where a file says no classes, `Layer.class_name` is empty.
 
         Example:
             >>> import graphsurgeon as gs, keras
@@ -102,7 +107,7 @@ class Editor:
         return self._timeline.layers
 
     def layer(self, name: Any) -> Layer:
-        """Returns a Keras layer of the graph: its class, and the ops, inputs, outputs and variables it has here.
+        """Returns a layer of the graph: its class, and the ops, inputs, outputs and variables it has here.
 
         Args:
             name: its name, or its path where it is inside a nested model: ``"encoder/dense"``; or the layer of Keras.

@@ -1,21 +1,25 @@
-"""Layers: which ops of a graph each Keras layer has made, as values."""
+"""Layers: which ops of a graph each Keras layer, or module of a `tf.Module`, has made, as values."""
 
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
+import numpy as np
+
 from ..errors import SelectionError, nearest
 from ..words import counted, few
+from .functions import called_by, short_name
 from .graph import Graph
 from .names import op_name, under
 from .variables import VARIABLE_TYPES
 
 _OWN = (*VARIABLE_TYPES, "ReadVariableOp", "Const")
-NONE = "it was not opened from a Keras model, which alone knows its layers"
+NONE = "it was not opened from a Keras model or a tf.Module, which know their layers"
 """Why a graph has no layers, where nobody says more."""
 
 
@@ -30,11 +34,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Layer:
-    """A Keras layer, with what it is in the graph. A layer that is shared has several calls.
+    """A Keras layer, or a module of a `tf.Module`, with what it is in the graph. One that is shared has several calls.
 
     Args:
         name: its own name.
-        class_name: its class, as ``Conv2D``.
+        class_name: its class, as ``Conv2D``; empty where nothing says it.
         path: its name with those of the nested models and layers around it: ``encoder/dense``.
         calls: what each call of it has made, in order.
         variables: names of the variable ops that it reads; those of the layers inside it too.
@@ -71,7 +75,8 @@ class Layer:
         parts += [counted(len(self.variables), "variables")] if self.variables else []
         parts += [counted(len(self.calls), "calls")] if len(self.calls) > 1 else []
         ends = f"{few(self.inputs) or 'nothing'} -> {few(self.outputs) or 'nothing'}"
-        return f"{self.path}  {self.class_name}: {', '.join([*parts, ends])}"
+        title = f"{self.path}  {self.class_name}" if self.class_name else self.path
+        return f"{title}: {', '.join([*parts, ends])}"
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ class Layers(Sequence[Layer]):
     @property
     def text(self) -> str:
         """How many there are, of which classes."""
-        kinds = Counter(layer.class_name for layer in self)
+        kinds = Counter(layer.class_name or "class untold" for layer in self)
         told = [kind + (f" {n:,}" if n > 1 else "") for kind, n in kinds.most_common()]
         return f"{len(self):,} ({few(told, 6)})"
 
@@ -326,6 +331,8 @@ def _fed(graph: Graph, ops: Sequence[str]) -> tuple[str, ...]:
 def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
     """Returns the name scopes that are exactly one call of a layer, with a slash at the end, each with that call.
 
+    A scope in which all calls of a layer are is that layer too. What holds its variables may stand there beside them.
+
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/d/z", "Neg", ["n/d/y"])])
         >>> dense = Layer("d", "Dense", "d", (Call(("n/d/y", "n/d/z"), ("x:0",), ("n/d/z:0",)),))
@@ -335,10 +342,16 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
     scopes = graph.scopes
     found: dict[str, tuple[Layer, Call]] = {}
     for layer in layers:
+        at: dict[str, list[Call]] = {}
         for call in layer.calls:
-            scope = _shared(call.ops)
+            at.setdefault(_shared(call.ops), []).append(call)
+        for scope, calls in at.items():
+            if scope not in scopes.index:
+                continue
+            call = calls[0] if len(calls) == 1 else Call(layer.ops, layer.inputs, layer.outputs)
+            held = sum(int(graph.scope_mask(name).sum()) for name in layer.variables if name.startswith(f"{scope}/"))
             inside = sum(op.startswith(f"{scope}/") for op in call.ops)
-            if scope in scopes.index and inside == len(call.ops) == int(scopes.counts[scopes.index[scope]]):
+            if inside == len(call.ops) == int(scopes.counts[scopes.index[scope]]) - held:
                 found.setdefault(f"{scope}/", (layer, call))
     return found
 
@@ -360,7 +373,7 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
         x  InputLayer: 1 op, nothing -> x:0
         d  Dense: 1 op, x:0 -> net/d/y:0
     """
-    found: list[tuple[int, int, Layer]] = []
+    found = []
     for path, kind in classes.items():
         name = path.rpartition("/")[2]
         scope = f"{model}/{path}"
@@ -370,14 +383,136 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
             numbers = [graph.index[name]]
         else:
             continue
+        found.append(_of_calls(graph, path, kind, [numbers]))
+    return _in_order(graph, found)
+
+
+def _of_calls(graph: Graph, path: str, kind: str, calls: Iterable[list[int]]) -> Layer:
+    """A layer whose calls have made these ops, by their numbers."""
+    made, held = [], dict[str, None]()
+    for numbers in calls:
         own = set(numbers)
         ops = tuple(graph.names[i] for i in numbers)
         fed = {t: graph.types[graph.index[op_name(t)]] for t in _fed(graph, ops)}
-        held = tuple(dict.fromkeys(op_name(t) for t, made in fed.items() if made in VARIABLE_TYPES))
+        held |= dict.fromkeys(op_name(t) for t, kind in fed.items() if kind in VARIABLE_TYPES)
         gives = tuple(f"{graph.names[i]}:{port}" for i in numbers for port in _read_outside(graph, i, own))
-        call = Call(ops, tuple(t for t, made in fed.items() if made not in _OWN), gives)
-        found.append((numbers[0], len(path), Layer(name, kind, path, (call,), held)))
-    return tuple(layer for _, _, layer in sorted(found, key=lambda one: one[:2]))
+        made.append(Call(ops, tuple(t for t, kind in fed.items() if kind not in _OWN), gives))
+    return Layer(path.rpartition("/")[2], kind, path, tuple(made), tuple(held))
+
+
+def _in_order(graph: Graph, layers: Iterable[Layer]) -> tuple[Layer, ...]:
+    return tuple(sorted(layers, key=lambda one: (graph.index[one.ops[0]], len(one.path))))
+
+
+# -- by their variables ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What holds variables: a layer or module, of which it is not known yet what it has made.
+
+    Args:
+        path: its name with those of what is around it.
+        scope: the name scope of its calls, as ``encoder/dense``; TensorFlow may have put numbers behind the parts.
+            Empty where it has none.
+        class_name: its class; empty where that is not known.
+        variables: names of its variable ops, with those of what is inside it.
+        methods: names of its functions.
+    """
+
+    path: str
+    scope: str
+    class_name: str = ""
+    variables: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+
+
+def named_owners(names: Mapping[str, str]) -> list[Owner]:
+    """Returns what holds variables by their names alone: each scope that they are in.
+
+    Args:
+        names: variable op -> the name that it was made with. Where two have the same, they are of two that cannot be
+            told apart, and nobody is said to hold them.
+
+    Example:
+        >>> [(one.path, one.variables) for one in named_owners({"a": "net/d/w", "b": "net/w", "c": "net/w"})]
+        [('net', ('a', 'b', 'c')), ('net/d', ('a',))]
+    """
+    held: dict[str, dict[str, None]] = {}
+    often = Counter(names.values())
+    blurred = {name.rpartition("/")[0] for name, count in often.items() if count > 1}
+    for op, name in names.items():
+        parts = name.split("/")[:-1]
+        for end in range(1, len(parts) + 1):
+            held.setdefault("/".join(parts[:end]), {})[op] = None
+    return [Owner(path, path, "", tuple(ops)) for path, ops in sorted(held.items()) if path not in blurred]
+
+
+def by_variables(graph: Graph, owners: Iterable[Owner]) -> tuple[Layer, ...]:
+    """Returns the layers that are certain by who holds the variables that ops read.
+
+    A layer is what is in a scope of its name that reads a variable of its own, or a call of a function of its own name
+    that takes all its variables and no other. What several claim is nobody's.
+
+    Args:
+        graph: the snapshot.
+        owners: what holds variables.
+
+    Returns:
+        the layers, in the order of their first ops.
+
+    Example:
+        >>> g = Graph.of([("d/w", "VarHandleOp", []), ("x", "Placeholder", []), ("n/d_1/r", "ReadVariableOp", ["d/w"]),
+        ...               ("n/d_1/y", "MatMul", ["x", "n/d_1/r"]), ("z", "Identity", ["n/d_1/y"])])
+        >>> print(*by_variables(g, named_owners({"d/w": "d/w"})))
+        d: 2 ops, 1 variable, x:0 -> n/d_1/y:0
+    """
+    claims: dict[str, list[Owner]] = {}
+    for owner in owners:
+        for place in _read_in(graph, owner):
+            claims.setdefault(place, []).append(owner)
+    calls: dict[str, list[list[int]]] = {}
+    known: dict[str, Owner] = {}
+    machinery = np.zeros(graph.size, np.bool_)
+    for name in dict.fromkeys(name for who in claims.values() for owner in who for name in owner.variables):
+        machinery |= graph.scope_mask(name)
+    for place, who in claims.items():
+        if len(who) == 1:
+            inside = graph.scope_mask(place) if place in graph.scopes.index else graph.mask([graph.index[place]])
+            known[who[0].path] = who[0]
+            calls.setdefault(who[0].path, []).append((inside & ~machinery).nonzero()[0].tolist())
+    return _in_order(graph, (_of_calls(graph, path, known[path].class_name, sorted(calls[path])) for path in calls))
+
+
+def _read_in(graph: Graph, owner: Owner) -> list[str]:
+    """The scopes, and the calls of functions, in which an owner reads its variables."""
+    parts = [re.compile(rf"{re.escape(part)}(_\d+)?") for part in owner.scope.split("/") if part]
+    found: dict[str, None] = {}
+    for name in owner.variables:
+        for i in graph.consumers.row(graph.index[name]).tolist():
+            reader = graph.names[i]
+            if reader.startswith(f"{name}/"):
+                continue
+            place = _scope_like(reader.split("/")[:-1], parts)
+            if place or _is_method(graph, i, owner):
+                found[place or reader] = None
+    return list(found)
+
+
+def _scope_like(parts: list[str], like: list[re.Pattern[str]]) -> str:
+    """The innermost scope of these parts that ends with parts like some; empty where there is none."""
+    for end in range(len(parts), len(like) - 1 if like else len(parts), -1):
+        if all(one.fullmatch(part) for one, part in zip(like, parts[end - len(like) : end], strict=True)):
+            return "/".join(parts[:end])
+    return ""
+
+
+def _is_method(graph: Graph, op: int, owner: Owner) -> bool:
+    """Whether an op is a call of a function that is called as one of the owner's, and takes its variables alone."""
+    called = called_by(graph.nodes[op], graph.functions)
+    taken = {op_name(t) for t in graph.input_names(op)}
+    held = {name for name in taken if graph.types[graph.index[name]] in VARIABLE_TYPES}
+    return len(called) == 1 and short_name(called[0].function) in owner.methods and held == {*owner.variables}
 
 
 def _read_outside(graph: Graph, op: int, inside: set[int]) -> list[int]:

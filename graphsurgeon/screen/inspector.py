@@ -118,10 +118,11 @@ def layer_rows(graph: Graph, layers: Layers, name: str) -> tuple[list[list[str]]
     whole = scopes_of(graph, layers).get(name)
     if whole is None:
         around = [one for one in layers if name in one.ops or name in one.variables]
-        return ([["of layer", f"{around[-1].path} ({around[-1].class_name})"]] if around else []), ""
+        kind = f" ({around[-1].class_name})" if around and around[-1].class_name else ""
+        return ([["of layer", around[-1].path + kind]] if around else []), ""
     layer, call = whole
-    rows = [["layer", layer.path], ["class", layer.class_name]]
-    if len(layer.calls) > 1:
+    rows = [["layer", layer.path], *([["class", layer.class_name]] if layer.class_name else [])]
+    if len(layer.calls) > 1 and call in layer.calls:
         rows.append(["call", f"{layer.calls.index(call) + 1} of {len(layer.calls)}"])
     return [*rows, *(["variable", variable] for variable in layer.variables[:_KINDS])], f"ed.layer({layer.path!r})"
 

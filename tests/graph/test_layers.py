@@ -6,7 +6,7 @@ import pytest
 
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.layers import Call, Layer, Layers, ends, moved, scopes_of
+from graphsurgeon.graph.layers import Call, Layer, Layers, Owner, by_variables, ends, moved, named_owners, scopes_of
 from tests.refusal import refuses
 
 OPS = [
@@ -119,3 +119,43 @@ def test_a_call_that_was_inlined_is_what_is_in_its_scope():
 def test_scopes_that_are_exactly_a_layer(ops, found):
     layers = Layers((Layer("d", "Dense", "d", (Call(ops, (), ()),)),))
     assert {scope: layer.class_name for scope, (layer, _) in scopes_of(small(), layers).items()} == found
+
+
+# -- by their variables ------------------------------------------------------------------------------
+
+READ = [
+    ("d/w", "VarHandleOp", []), ("d/w/Assign", "AssignVariableOp", ["d/w"]), ("e/w", "VarHandleOp", []),
+    ("x", "Placeholder", []),
+    ("d/read", "ReadVariableOp", ["d/w"]), ("d/mul", "MatMul", ["x", "d/read"]),
+    ("net/e_1/read", "ReadVariableOp", ["e/w"]), ("net/e_1/mul", "MatMul", ["d/mul", "net/e_1/read"]),
+    ("net/e_3/read", "ReadVariableOp", ["e/w"]), ("net/e_3/mul", "MatMul", ["net/e_1/mul", "net/e_3/read"]),
+    ("far/read", "ReadVariableOp", ["e/w"]), ("y", "Identity", ["net/e_3/mul"]),
+]  # fmt: skip
+
+
+def test_a_scope_that_reads_the_variables_of_its_name_is_a_layer():
+    g = Graph.of(READ)
+    d, e = by_variables(g, named_owners({"d/w": "d/w", "e/w": "e/w"}))
+    assert d == Layer("d", "", "d", (Call(("d/read", "d/mul"), ("x:0",), ("d/mul:0",)),), ("d/w",))
+    assert [(call.inputs, call.outputs) for call in e.calls] == [
+        (("d/mul:0",), ("net/e_1/mul:0",)), (("net/e_1/mul:0",), ("net/e_3/mul:0",))
+    ]  # fmt: skip
+    assert {scope: layer for scope, (layer, _) in scopes_of(g, Layers((d, e))).items()} == {
+        "d/": d, "net/e_1/": e, "net/e_3/": e
+    }  # fmt: skip
+
+
+def test_what_two_claim_is_nobodys():
+    g = Graph.of(READ)
+    one, two = Owner("a", "d", "A", ("d/w",)), Owner("b", "d", "B", ("d/w",))
+    assert by_variables(g, [one, two]) == ()
+    assert [layer.class_name for layer in by_variables(g, [one])] == ["A"]
+    assert by_variables(g, [Owner("c", "d", "C", ("e/w",))]) == ()  # it reads no variable of its own there
+    assert named_owners({"w": "d/w", "w_1": "d/w"}) == []
+
+
+def test_scopes_that_are_all_calls_of_a_layer_are_the_layer():
+    g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"]), ("d/z", "Neg", ["d/y"])])
+    calls = Call(("d/y",), ("x:0",), ("d/y:0",)), Call(("d/z",), ("d/y:0",), ("d/z:0",))
+    layer = Layer("d", "Dense", "d", calls)
+    assert scopes_of(g, Layers((layer,))) == {"d/": (layer, Call(layer.ops, layer.inputs, layer.outputs))}

@@ -1,24 +1,28 @@
-"""Layer calls: which ops each layer of a Keras model makes while the model is traced."""
+"""Layer calls: which ops each Keras layer, and each module in a `tf.Module`, makes while a function is traced."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import FunctionType
 from typing import Any
 
 import tensorflow as tf
 
-from ...graph.layers import Call, Layer, Layers
+from ...graph.layers import Call, Layer, Layers, Owner, by_variables, named_owners
 from ...graph.live import TFGraph
-from ..private.eager import KerasNode, keras_inputs, keras_nodes
-from .lift import Lifted
+from ...graph.names import under
+from ..open.snapshot import snapshot
+from ..private.eager import KerasNode, as_traced, keras_inputs, keras_nodes
+from .lift import Lifted, arguments_of
 
 tf1 = tf.compat.v1
 _LOCK = threading.RLock()
+_NONE = "no Keras layer or module is called in it, or none that a scope or function of its name shows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,79 +49,119 @@ class Seen:
 
 
 @contextmanager
-def observed(base: Any) -> Iterator[list[Seen]]:
-    """Notes each call of a layer or operation in this thread; they, and what they return, stay as they are.
+def observed(bases: Iterable[type], modules: Iterable[type] = ()) -> Iterator[list[Seen]]:
+    """Notes each call of a layer, operation or module in this thread; they, and what they return, stay as they are.
 
     Args:
-        base: the class of all layers: `keras.Layer`, or that of `tf_keras`.
+        bases: the classes of all layers: `keras.Layer`, or that of `tf_keras`.
+        modules: subclasses of `tf.Module`: noted are the calls of their public methods.
     """
     seen: list[Seen] = []
     around: list[Any] = []
     begun = itertools.count()
     me = threading.get_ident()
 
-    def noting(original: Any, others: type | None = None) -> Any:
-        @functools.wraps(original)
+    def noting(original: Any, module: bool) -> Any:
         def call(layer: Any, *args: Any, **options: Any) -> Any:
-            noted_already = others is not None and isinstance(layer, others)
-            if noted_already or threading.get_ident() != me or tf.executing_eagerly():
-                return original(layer, *args, **options)
+            made_by = as_traced(original, layer) if module else functools.partial(original, layer)
+            within = bool(around) and around[-1] is layer  # one method calls another
+            if within or threading.get_ident() != me or tf.executing_eagerly():
+                return made_by(*args, **options)
             graph = tf1.get_default_graph()
             outer, first, number = tuple(around), graph.version, next(begun)
             around.append(layer)
             try:
-                made = original(layer, *args, **options)
+                made = made_by(*args, **options)
             finally:
                 around.pop()
             given = _tensors((args, options))
             seen.append(Seen(layer, outer, number, graph, first, graph.version, given, _tensors(made)))
             return made
 
+        if isinstance(original, FunctionType):
+            functools.update_wrapper(call, original)
+        if module:
+            call.__module__ = "tensorflow"  # what is of TensorFlow is called as it is, not turned into graph code
         return call
 
     # In Keras 3 what is above all layers is an operation, as those of ``x + y`` are.
-    classes = [one for one in base.__mro__ if "__call__" in vars(one)]
-    originals = [one.__call__ for one in classes]
+    found = [(one, "__call__", False) for base in bases for one in base.__mro__ if "__call__" in vars(one)]
+    for one in dict.fromkeys(own for kind in modules for own in kind.__mro__[: kind.__mro__.index(tf.Module)]):
+        methods = (FunctionType, tf.types.experimental.PolymorphicFunction)
+        named = [name for name, value in vars(one).items() if isinstance(value, methods)]
+        found += [(one, name, True) for name in named if name == "__call__" or not name.startswith("_")]
+    originals = [vars(one)[name] for one, name, _ in found]
     with _LOCK:  # another thread that opens a model waits: the class is one for all
-        for one, original in zip(classes, originals, strict=True):
-            one.__call__ = noting(original, None if one is base else base)
+        for (one, name, module), original in zip(found, originals, strict=True):
+            setattr(one, name, noting(original, module))
         try:
             yield seen
         finally:
-            for one, original in zip(classes, originals, strict=True):
-                one.__call__ = original
+            for (one, name, _), original in zip(found, originals, strict=True):
+                setattr(one, name, original)
 
 
 def _tensors(thing: Any) -> tuple[Any, ...]:
     return tuple(t for t in tf.nest.flatten(thing, expand_composites=True) if isinstance(t, tf.Tensor))
 
 
-def layers_of(model: Any, seen: Sequence[Seen], body: Any, arguments: Sequence[Any], lifted: Lifted) -> Layers:
-    """Returns the layers of a model that was traced, as they are in the graph that its body was lifted to.
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A layer or module that a traced object holds.
 
     Args:
-        model: the model, or a layer alone.
-        seen: the calls that were made while it was traced.
-        body: the graph of the traced function.
-        arguments: the tensors of the body that are its arguments.
+        path: the way to it.
+        scope: the name scope of its calls, as far as it is known before there is one; empty where it has none.
+        thing: the layer or module.
+    """
+
+    path: str
+    scope: str
+    thing: Any
+
+
+def layers_of(found: Any, lifted: Lifted) -> Layers:
+    """Returns the layers of what was traced, as they are in the graph that its body was lifted to.
+
+    Those of a function that was traced before it was opened are told by its variables: who holds them, and what scopes
+    read them.
+
+    Args:
+        found: the `Trace`: of a Keras model or layer, of a function that calls some, or of a `tf.Module`.
         lifted: the same as a plain graph.
     """
+    body, paths = found.concrete.graph, {id(one.thing): one.path for one in found.held}
     names = _Names(body, lifted)
-    found: dict[tuple[int, ...], Layer] = {}
-    calls: dict[tuple[int, ...], list[Call]] = {}
-    for one in sorted(seen, key=lambda one: one.begun):
-        chain = [layer for layer in (*one.around, one.layer) if layer is not model or not hasattr(model, "layers")]
-        if one.graph is not body or not chain or not hasattr(one.layer, "variables"):
+    known: dict[tuple[str, int], Layer] = {}
+    calls: dict[tuple[str, int], list[Call]] = {}
+    for one in sorted(found.seen, key=lambda one: one.begun):
+        path = ""
+        for layer in (*one.around, one.layer):
+            path = paths[id(layer)] if id(layer) in paths else under(path, layer.name)
+        if one.graph is not body or not path or not hasattr(one.layer, "variables"):
             continue
-        key = tuple(map(id, chain))
+        key = path, id(one.layer)
         calls.setdefault(key, []).append(names.call(one))
-        path = "/".join(layer.name for layer in chain)
-        found[key] = Layer(one.layer.name, type(one.layer).__name__, path, (), tuple(names.variables(one.layer)))
-    items = [
-        Layer(layer.name, layer.class_name, layer.path, tuple(calls[key]), layer.variables)
-        for key, layer in found.items()
-    ]
-    return Layers((*_given(model, arguments), *items), why="the model has none that is called")
+        kind = type(one.layer).__name__
+        known[key] = Layer(path.rpartition("/")[2], kind, path, (), tuple(names.variables(one.layer)))
+    items = [replace(layer, calls=tuple(calls[key])) for key, layer in known.items()]
+    if found.model is not None:
+        given = _given(found.model, arguments_of(found.concrete))
+        return Layers((*given, *items), why="the model has none that is called")
+    return Layers(tuple(items) or by_variables(snapshot(lifted.graph), _owners(found, names)), why=_NONE)
+
+
+def _owners(found: Any, names: _Names) -> list[Owner]:
+    """What holds the variables of a function: objects, and for the other variables the scopes in their names."""
+    left = names.called(found)
+    owners = []
+    for one in found.held:
+        held = tuple(names.variables(one.thing))
+        methods = [name for name in dir(type(one.thing)) if name == "__call__" or not name.startswith("_")]
+        if one.path and held:
+            owners.append(Owner(one.path, one.scope, type(one.thing).__name__, held, tuple(methods)))
+            left = {name: text for name, text in left.items() if name not in held}
+    return [*owners, *named_owners(left)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +200,12 @@ class Origin:
     variables: Mapping[str, Any] = field(default_factory=dict)
 
 
-def origin_of(model: Any, seen: Sequence[Seen], body: Any, arguments: Sequence[Any], lifted: Lifted) -> Origin:
+def origin_of(found: Any, lifted: Lifted) -> Origin:
     """Returns how a functional model is connected, in words of the graph; arguments as of `layers_of`."""
+    model, body, arguments = found.model, found.concrete.graph, arguments_of(found.concrete)
     names = _Names(body, lifted)
     own: dict[int, list[Seen]] = {}
-    for one in sorted(seen, key=lambda one: one.begun):
+    for one in sorted(found.seen, key=lambda one: one.begun):
         if one.graph is body and one.around == (model,):
             own.setdefault(id(one.layer), []).append(one)
     taken = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
@@ -208,6 +253,12 @@ class _Names:
         """Returns the variables of a layer that the graph has, by name."""
         held = {self._handles.get(id(_handle(v)), ""): v for v in getattr(layer, "variables", ())}
         return {name: variable for name, variable in held.items() if name}
+
+    def called(self, found: Any) -> dict[str, str]:
+        """Returns variable of the graph -> what it is called where it comes from; two can be called the same."""
+        held = [*((v, v.name) for v in self._body.variables), *found.named]
+        return {self._handles[id(_handle(v))]: name.removesuffix(":0") for v, name in held
+                if id(_handle(v)) in self._handles}  # fmt: skip
 
 
 def _handle(variable: Any) -> Any:

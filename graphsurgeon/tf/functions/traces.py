@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
 
 from ...errors import OpenError, did_you_mean
+from ...graph.names import under
 from ...plan.sources import written
 from ...words import counted
-from ..private.eager import eager, is_trackable, keras_built_shapes, keras_inputs
-from ..private.functions import function_name, traces
-from .layer_calls import Seen, observed
+from ..private.eager import (
+    eager,
+    is_trackable,
+    keras_built_shapes,
+    keras_inputs,
+    module_attributes,
+    module_scope,
+)
+from ..private.functions import function_name, owner_of, traces
+from .layer_calls import Held, Seen, observed
 
 _Concrete = tf.types.experimental.ConcreteFunction
 _Function = tf.types.experimental.PolymorphicFunction
@@ -31,7 +40,8 @@ class Trace:
         named: (variable, name) pairs, where the object knows better names than its variables have.
         keep: what must stay alive, since the function holds its variables weakly.
         model: the Keras model or layer that it is the call of, if it is one.
-        seen: the calls of layers while it was traced.
+        held: the layers and modules that are known to be in it; it may be one of them, with an empty path.
+        seen: the calls of layers and modules while it was traced; none where it was traced earlier.
     """
 
     concrete: Any
@@ -40,6 +50,7 @@ class Trace:
     named: list[tuple[Any, str]] = field(default_factory=list)
     keep: Any = None
     model: Any = None
+    held: Sequence[Held] = ()
     seen: Sequence[Seen] = ()
 
 
@@ -69,7 +80,7 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
         return Trace(thing, _name(thing), "gs.open(function)")
     with eager():
         if isinstance(thing, _Function):
-            found = _of_function(thing, signature, "open(function)")
+            found = _of_function(thing, signature, "open(function)", [*_named(thing)])
             found.code = f"gs.open(function{_signed(signature)})"
             return found
         if is_keras(thing):
@@ -96,14 +107,15 @@ def _choices(word: str, names: Any) -> str:
 # -- tf.function ----------------------------------------------------------------------------------
 
 
-def _of_function(function: Any, signature: Any, asked: str) -> Trace:
+def _of_function(function: Any, signature: Any, asked: str, held: Sequence[Held]) -> Trace:
     name = getattr(getattr(function, "python_function", None), "__name__", "function")
     title = "function" if name == "<lambda>" else name
-    if signature is not None:
-        args, options = _arguments(signature)
-        concrete = _traced(function, args, options, asked)
-    elif function.input_signature is not None:
-        concrete = _traced(function, (), {}, asked)
+    seen: Sequence[Seen] = ()
+    if signature is not None or function.input_signature is not None:
+        args, options = ((), {}) if signature is None else _arguments(signature)
+        modules = [type(one.thing) for one in held if isinstance(one.thing, tf.Module) and not is_keras(one.thing)]
+        with observed(_layer_classes(), modules) as seen:
+            concrete = _traced(function, args, options, asked)
     else:
         have = traces(function)
         if len(have) != 1:
@@ -114,7 +126,48 @@ def _of_function(function: Any, signature: Any, asked: str) -> Trace:
                 "or give the arguments: signature=[tf.TensorSpec(...)]",
             )
         concrete = have[0]
-    return Trace(concrete, title, "gs.open(function)")
+    return Trace(concrete, title, "gs.open(function)", held=held, seen=seen)
+
+
+def _named(function: Any) -> Iterator[Held]:
+    """The Keras models and modules that the Python code of a `tf.function` names, and what is in them."""
+    code = function.python_function
+    owner = owner_of(code)
+    if owner is not None:
+        yield from _within(owner, "", {})
+        return
+    code = inspect.unwrap(code) if callable(code) else code
+    found = inspect.getclosurevars(code) if inspect.isfunction(code) else None
+    named = [code] if found is None else [*found.nonlocals.values(), *found.globals.values()]
+    seen: dict[int, Any] = {}
+    for thing in named:
+        if _holds_variables(thing):
+            yield from _within(thing, thing.name, seen)
+
+
+def _holds_variables(thing: Any) -> bool:
+    return is_keras(thing) or isinstance(thing, tf.Module)
+
+
+def _within(thing: Any, path: str, seen: dict[int, Any]) -> Iterator[Held]:
+    """A layer or module and what is in it, however deep, in order; a module stands where its attribute says."""
+    if id(thing) in seen:
+        return
+    seen[id(thing)] = thing
+    yield Held(path, thing.name if is_keras(thing) else module_scope(thing), thing)
+    if is_keras(thing):
+        for layer in getattr(thing, "layers", ()):
+            yield from _within(layer, under(path, layer.name), seen)
+        return
+    todo = module_attributes(thing)[::-1]
+    while todo:
+        name, value = todo.pop()
+        if _holds_variables(value):
+            yield from _within(value, under(path, value.name if is_keras(value) else name), seen)
+        elif isinstance(value, (list, tuple)):
+            todo += [(f"{name}/{i}", one) for i, one in enumerate(value)][::-1]
+        elif isinstance(value, Mapping):
+            todo += [(f"{name}/{key}", one) for key, one in value.items()][::-1]
 
 
 def _arguments(signature: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -158,11 +211,11 @@ def _of_module(module: Any, signature: Any, function: str | None) -> Trace:
             f"it has no tf.function {function!r}",
             (near + " " if near.startswith("Did") else "") + _choices("function", known),
         )
-    found = known[function]
+    found, held = known[function], [*_within(module, "", {})]
     if isinstance(found, _Concrete):
-        done = Trace(found, function, "")
+        done = Trace(found, function, "", held=held)
     else:
-        done = _of_function(found, signature, asked)
+        done = _of_function(found, signature, asked, held)
     done.title, done.keep = kind, module
     done.code = f"gs.open(module, function={function!r}{_signed(signature)})"
     return done
@@ -192,16 +245,15 @@ def is_keras(thing: Any) -> bool:
 
 def keras_of(thing: Any) -> Any:
     """Returns the package whose layer this is: `keras`, or `tf_keras`, which is Keras 2; None where it is not one."""
-    for name in ("keras", "tf_keras"):
-        package = sys.modules.get(name)
-        layer = _layer_class(package)
-        if isinstance(layer, type) and isinstance(thing, layer):
-            return package
-    return None
+    return next((package for layer, package in _layer_classes().items() if isinstance(thing, layer)), None)
 
 
-def _layer_class(package: Any) -> Any:
-    return getattr(package, "Layer", None) or getattr(getattr(package, "layers", None), "Layer", None)
+def _layer_classes() -> dict[type, Any]:
+    """The class of all layers of each Keras that is imported, with its package."""
+    packages = [sys.modules[name] for name in ("keras", "tf_keras") if name in sys.modules]
+    found = {getattr(one, "Layer", None) or getattr(getattr(one, "layers", None), "Layer", None): one
+             for one in packages}  # fmt: skip
+    return {layer: package for layer, package in found.items() if isinstance(layer, type)}
 
 
 def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
@@ -219,12 +271,13 @@ def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
         specs = signature
 
     call = tf.function(lambda *args: model(*args, training=training), autograph=False)
-    with observed(_layer_class(package)) as seen:
+    held = [Held("", model.name, model)] if hasattr(model, "layers") else []
+    with observed([layer for layer, of in _layer_classes().items() if of is package]) as seen:
         concrete = _traced(call, specs, {}, asked)
-    held = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
-    named = [(variable, name) for variable, name in held if isinstance(variable, tf.Variable)]
+    known = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
+    named = [(variable, name) for variable, name in known if isinstance(variable, tf.Variable)]
     code = f"gs.open(model{_signed(signature)}{', training=True' * training})"
-    return Trace(concrete, model.name, code, named, (model, call), model, seen)
+    return Trace(concrete, model.name, code, named, (model, call), model, held, seen)
 
 
 def _keras_specs(model: Any, asked: str) -> tuple[Any, ...]:

@@ -38,7 +38,7 @@ def captured(meta: Any) -> tuple[dict[str, int], set[str]]:
 
 def paths(objects: Any) -> dict[int, str]:
     """Returns object -> the shortest way to it from the one that was saved."""
-    found, todo = {0: ""}, [0] if objects.nodes else []
+    found, todo = ({0: ""}, [0]) if objects.nodes else ({}, [])
     for at in todo:
         for child in objects.nodes[at].children:
             if child.node_id not in found and 0 <= child.node_id < len(objects.nodes):

@@ -1,29 +1,39 @@
-"""Saved layers: the layers of a SavedModel that Keras 2 wrote: it keeps their names and classes beside the graph."""
+"""Saved layers: the layers of a SavedModel, as far as its file says which ops are theirs; nothing of it is run."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import SelectionError
 from ...graph.graph import Graph
-from ...graph.layers import NO_LAYERS, Layers, in_scopes
+from ...graph.layers import Layer, Layers, Owner, by_variables, in_scopes, named_owners
 from ..private.eager import keras_metadata
+from .called import paths
 
 FILE = "keras_metadata.pb"
 _UNTOLD = "this SavedModel does not say which ops are of which layer"
 
 
-def saved_layers(folder: Path | None, graph_def: Any) -> Layers:
-    """Returns the layers of a SavedModel, as far as it is certain which ops are theirs: by the names of scopes.
+def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[str, int]) -> Layers:
+    """Returns the layers of a SavedModel, as far as it is certain which ops are theirs.
+
+    Keras 2 writes a list of its layers beside the graph: they are the scopes of their names. Others, as Keras 3 and
+    `tf.Module`, say only which object holds which variable: a layer is then a scope of its name in which its variables
+    are read. Of one without variables, and of the classes, the file says nothing.
 
     Args:
         folder: where it lies.
-        graph_def: the graph of one of its signatures.
+        graph: one of its signatures.
+        objects: its object graph.
+        held: variable op of the graph -> number of its object.
     """
     if folder is None or not (folder / FILE).exists():
-        return Layers(why=f"{_UNTOLD}; Keras writes that to .keras files")
+        found = _by_objects(graph, objects, held)
+        why = f"{_UNTOLD}: no scope has the name of a layer whose variables it reads; a .keras file says it"
+        return Layers(found, why=why)
     told = {}
     for path, kind, text in keras_metadata((folder / FILE).read_bytes()) or ():
         try:
@@ -38,9 +48,88 @@ def saved_layers(folder: Path | None, graph_def: Any) -> Layers:
         around = [told.get(".".join(parts[: i + 1]), ("", ""))[0] for i in range(len(parts))]
         if len(around) > 1 and all(around):
             names["/".join(around[1:])] = kind
-    try:
-        graph = Graph.read(graph_def.node)
-    except SelectionError:  # what is wrong with it is said where it is read
-        return NO_LAYERS
     found = in_scopes(graph, told.get("root", ("", ""))[0], names)
     return Layers(found, why=f"{_UNTOLD}: none of the {len(names):,} that Keras lists is a scope of its graph")
+
+
+def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[Layer, ...]:
+    """The layers by what holds the variables: a module in the object graph, or else the scopes in their names."""
+    ops = {number: op for op, number in held.items()}
+    modules = _Modules(objects, ops)
+    owners = modules.owners()
+    known = {name for owner in owners for name in owner.variables}
+    left = {op: str(objects.nodes[number].variable.name) for op, number in held.items() if op not in known}
+    found = by_variables(graph, [*owners, *named_owners(left)])
+    # Keras saves a model by a call of it, so all is in the scope of its name.
+    whole = [one for one in found if not owners and "/" not in one.path and {*one.ops}.issuperset(_ops(found))]
+    for one in whole[:1]:
+        if len(found) > 1:
+            return tuple(
+                replace(layer, path=layer.path.removeprefix(f"{one.path}/")) for layer in found if layer != one
+            )
+    return found
+
+
+def _ops(layers: tuple[Layer, ...]) -> set[str]:
+    return {op for layer in layers for op in layer.ops}
+
+
+class _Modules:
+    """The modules of an object graph: the objects that were not made by Keras and hold variables."""
+
+    def __init__(self, objects: Any, ops: Mapping[int, str]) -> None:
+        self._nodes, self._ops, self._paths = objects.nodes, ops, paths(objects)
+        self._scopes: dict[int, str] = {}
+
+    def owners(self) -> list[Owner]:
+        """Returns what holds variables, by the attributes that lead to it."""
+        found = []
+        for number, path in self._paths.items():
+            node = self._nodes[number]
+            hidden = any(part.startswith("_") for part in path.split("/"))
+            if not path or hidden or not self._is_module(number):
+                continue
+            variables = tuple(self._ops[n] for n in self._below(number) if n in self._ops)
+            methods = tuple(child.local_name for child in node.children if self._kind(child.node_id) == "function")
+            if variables:
+                found.append(Owner(path, self._scope(number), "", variables, methods))
+        return found
+
+    def _kind(self, number: int) -> str:
+        return str(self._nodes[number].WhichOneof("kind"))
+
+    def _is_module(self, number: int) -> bool:
+        node = self._nodes[number]
+        names = {child.local_name for child in node.children}
+        return self._kind(number) == "user_object" and node.user_object.identifier == "_generic_user_object" and not (
+            names & {"_inbound_nodes", "_operations", "_all_variables"}
+        )  # fmt: skip
+
+    def _below(self, number: int) -> dict[int, None]:
+        """The objects that one leads to."""
+        found, todo = dict.fromkeys([number]), [number]
+        for at in todo:
+            for child in self._nodes[at].children:
+                if child.node_id not in found and 0 < child.node_id < len(self._nodes):
+                    found[child.node_id] = None
+                    todo.append(child.node_id)
+        return found
+
+    def _scope(self, number: int) -> str:
+        """The name scope of its variables, else the one around those of its modules; empty where they differ."""
+        if number in self._scopes:
+            return self._scopes[number]
+        self._scopes[number] = ""  # one that leads to itself
+        own, inner = set(), set()
+        todo = [number]
+        for at in todo:
+            for child in self._nodes[at].children:
+                if self._kind(child.node_id) == "variable":
+                    own.add(str(self._nodes[child.node_id].variable.name).rpartition("/")[0])
+                elif self._is_module(child.node_id):
+                    inner.add(self._scope(child.node_id).rpartition("/")[0])
+                elif self._kind(child.node_id) == "user_object" and child.node_id not in todo:
+                    todo.append(child.node_id)  # a list or dict
+        scopes = own or inner
+        self._scopes[number] = scopes.pop() if len(scopes) == 1 else ""
+        return self._scopes[number]

@@ -46,6 +46,7 @@ class Served:
         inputs: argument -> name of its tensor.
         outputs: result -> name of its tensor.
         keys: variable op -> key of its value in the checkpoint.
+        objects: variable op -> number of its object in the object graph, where that is known.
         bare: how many of its variables have no value there.
         left: how many ops of the file are not in it: those that save, restore and serve something else.
         notes: what to know of it.
@@ -55,6 +56,7 @@ class Served:
     inputs: dict[str, str]
     outputs: dict[str, str]
     keys: dict[str, str] = field(default_factory=dict)
+    objects: dict[str, int] = field(default_factory=dict)
     bare: int = 0
     left: int = 0
     notes: list[str] = field(default_factory=list)
@@ -202,6 +204,7 @@ class _Work:
             {key: tensor_name(renamed_end(tensor, new)) for key, tensor in taken.items()},
             {key: tensor_name(renamed_end(tensor, new)) for key, tensor in zip(outputs, ends, strict=True)},
             keys,
+            {new[name]: self._objects[origin[name]] for name in variables if origin[name] in self._objects},
             len(variables) - len(keys),
             len(nodes) - len(kept & nodes.keys()),
             self.notes,

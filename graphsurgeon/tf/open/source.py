@@ -25,7 +25,7 @@ from ...words import counted, few
 from ..copy.imports import import_nodes
 from ..functions.layer_calls import layers_of, origin_of
 from ..functions.library import adopt
-from ..functions.lift import arguments_of, lift
+from ..functions.lift import lift
 from ..functions.traces import Trace, is_traceable, trace
 from ..private.graphs import collection_reader
 from ..run.errors import told
@@ -143,13 +143,10 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
 
 def _from_trace(found: Trace, asked: str) -> Opened:
     lifted = lift(found.concrete, asked, found.named)
-    about: dict[str, Any] = {}
-    if found.model is not None:
-        traced = found.model, found.seen, found.concrete.graph, arguments_of(found.concrete), lifted
-        about = {"layers": layers_of(*traced), "origin": origin_of(*traced)}
     return Opened(
         lifted.graph, found.title, found.code, None, lifted.values, lifted.inputs, lifted.outputs,
-        packed=lifted.packed, **about,
+        packed=lifted.packed, layers=layers_of(found, lifted),
+        origin=None if found.model is None else origin_of(found, lifted),
     )  # fmt: skip
 
 
@@ -306,7 +303,7 @@ def _from_served(
         read.owner, "saved model" if known else str(wish.function), wish.code("saved_model"),
         inputs=found.inputs, outputs=found.outputs, values=KeyedValues(found.keys, prefix),
         lack=lack, serving=Serving(known, name or f"function {wish.function}", found.left, notes),
-        layers=saved_layers(folder, found.meta.graph_def),
+        layers=saved_layers(folder, read, meta.object_graph_def, found.objects),
     )  # fmt: skip
 
 

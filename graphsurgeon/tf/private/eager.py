@@ -50,6 +50,29 @@ def is_trackable(thing: Any) -> bool:
     return isinstance(thing, (tf.Module, tf.__internal__.tracking.AutoTrackable))
 
 
+def module_scope(thing: Any) -> str:
+    """Returns the name scope that a `tf.Module` enters where it enters one; empty for another object."""
+    return thing.name_scope.name.rstrip("/") if isinstance(thing, tf.Module) else ""
+
+
+def module_attributes(thing: Any) -> list[tuple[str, Any]]:
+    """Returns the attributes of an object, by name, but for those that TensorFlow keeps on it."""
+    own = getattr(tf.Module, "_TF_MODULE_IGNORED_PROPERTIES", ())
+    return [(name, value) for name, value in getattr(thing, "__dict__", {}).items() if name not in own]
+
+
+def as_traced(method: Any, owner: Any) -> Callable[..., Any]:
+    """Returns a method of an object as the code that is being traced calls it: as graph code, where that is asked."""
+    bound = method.__get__(owner, type(owner))
+
+    def call(*args: Any, **options: Any) -> Any:
+        return bound(*args, **options)
+
+    convert = tf.__internal__.autograph
+    converted: Callable[..., Any] = convert.tf_convert(call, convert.control_status_ctx())
+    return converted
+
+
 def variable_data(handle: Any) -> tuple[Any, Any] | None:
     """Returns dtype and shape of the variable behind an eager handle; None where it is the handle of something else."""
     data = getattr(handle, "_handle_data", None)

@@ -46,6 +46,13 @@ def traces(function: Any) -> list[Any]:
     return list(held)
 
 
+def owner_of(code: Any) -> Any:
+    """Returns the object whose method the Python code of a `tf.function` is; None where it is a plain function."""
+    code = getattr(code, "__original_wrapped__", getattr(code, "__wrapped__", code))
+    owner = getattr(code, "__self__", None)
+    return getattr(owner, "target", owner)  # a `tf.function` holds it weakly
+
+
 def function_name(concrete: Any) -> str:
     """Returns the name a ConcreteFunction has in graphs."""
     name = concrete.name

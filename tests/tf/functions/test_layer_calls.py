@@ -14,7 +14,9 @@ import tf_keras
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError, SurgeryError
 from graphsurgeon.graph.layers import scopes_of
+from graphsurgeon.screen.inspector import layer_rows
 from graphsurgeon.tf.functions.layer_calls import observed
+from tests import modules
 from tests.refusal import refuses
 
 KERAS = pytest.mark.parametrize("k", [keras, tf_keras], ids=["keras 3", "keras 2"])
@@ -179,7 +181,7 @@ def test_the_class_of_layers_is_as_it_was(k):
     before = base.__call__
 
     def fails():
-        with observed(base):
+        with observed([base]):
             assert base.__call__ is not before
             raise ValueError("no")
 
@@ -195,7 +197,7 @@ def test_calls_outside_a_graph_and_in_other_threads_are_not_noted():
         tf.function(layer).get_concrete_function(tf.TensorSpec([1, 2]))
 
     layer(x)
-    with observed(keras.layers.Layer) as seen:
+    with observed([keras.layers.Layer]) as seen:
         layer(x)
         other = threading.Thread(target=elsewhere)
         other.start()
@@ -203,13 +205,118 @@ def test_calls_outside_a_graph_and_in_other_threads_are_not_noted():
         assert seen == []
 
 
-def test_what_was_not_opened_from_keras_has_no_layers():
+def test_what_has_no_layers_says_why():
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0)
+    assert str(gs.open(graph).layers) == (
+        "no layers: it was not opened from a Keras model or a tf.Module, which know their layers"
+    )
     ed = gs.open(tf.function(lambda x: x * 2.0), signature=tf.TensorSpec([2]))
     assert len(ed.layers) == 0
-    assert str(ed.layers) == "no layers: it was not opened from a Keras model, which alone knows its layers"
-    with refuses(SelectionError, "layer('dense'): the graph has no layers: it was not opened from a Keras model",
-                 "Open the keras.Model itself"):  # fmt: skip
+    wrong = "no Keras layer or module is called in it, or none that a scope or function of its name shows"
+    with refuses(SelectionError, f"layer('dense'): the graph has no layers: {wrong}", "Open the keras.Model itself"):
         ed.layer("dense")
+
+
+# -- modules, and functions that call layers -------------------------------------------------------------
+
+
+def told(layers):
+    """Returns path and class of each layer."""
+    return [(one.path, one.class_name) for one in layers]
+
+
+WHOLE = [("enc", "Encoder"), ("enc/first", "Dense"), ("enc/more/0", "Dense"), ("enc/more/1", "Dense"),
+         ("head", "Head")]  # fmt: skip
+
+
+def test_the_modules_of_a_module_are_its_layers():
+    net = modules.Net()
+    ed = gs.open(net, function="forward")
+    assert told(ed.layers) == WHOLE
+    first, second = ed.layer("first").calls
+    assert first.inputs == ed.layer("enc").inputs == ("x:0",)
+    assert second.inputs == first.outputs
+    assert ed.layer("enc/more/0").inputs == second.outputs
+    assert ed.layer("enc/more/1").inputs == ed.layer("enc/more/0").outputs
+    assert ed.layer("enc/more/1").variables == ("encoder/two/w_1",)
+    assert set(ed.layer("enc").variables) > set(ed.layer("first").variables) == {"encoder/dense/w"}
+    assert ed.layer("head").inputs == ed.layer("enc").outputs
+    x = np.random.RandomState(0).rand(2, 3).astype("float32")
+    got = ed.session().run([first.outputs[0], *ed.outputs.values()], {"x:0": x})
+    np.testing.assert_allclose(got[0], net.enc.first(x), rtol=1e-5)
+    np.testing.assert_allclose(got[1], net.forward(x), rtol=1e-5)
+    assert set(ed.select(layer="enc/first").names) == {*ed.layer("first").ops, "encoder/dense/w"}
+    assert "encoder/two/w_1" in ed.find("layer:enc/more/*")
+    assert ed.find("layer-type:head") == ["w", *ed.layer("head").ops]
+    assert ed.select(inputs="enc", outputs="head").names == ["w", *ed.layer("head").ops]
+    assert layer_rows(ed.snapshot, ed.layers, "encoder/dense/") == (
+        [["layer", "enc/first"], ["class", "Dense"], ["variable", "encoder/dense/w"]], "ed.layer('enc/first')",
+    )  # fmt: skip
+
+
+def test_a_module_is_called_as_it_is_while_it_is_watched():
+    net, kinds = modules.Net(), (modules.Dense, modules.Encoder, modules.Head, modules.Net)
+    before = [dict(vars(kind)) for kind in kinds]
+    ed = gs.open(net, function="forward")
+    assert [dict(vars(kind)) for kind in kinds] == before
+    assert "StatelessIf" in {ed.op(name).type for name in ed.layer("first").ops}  # its `if` is graph code
+    with observed([], [modules.Dense]) as seen:
+        net.enc.first(tf.ones([1, 3]))  # outside of a graph
+        assert seen == []
+
+
+def test_a_module_that_was_traced_before_is_told_by_its_variables():
+    net = modules.Net()
+    net.forward.get_concrete_function()
+    by_module, by_method = gs.open(net, function="forward"), gs.open(net.forward)
+    assert told(by_module.layers) == told(by_method.layers) == [WHOLE[0], WHOLE[1], WHOLE[4]]  # two share a scope
+    fresh = gs.open(modules.Net(), function="forward")
+    for path in ("enc", "head"):
+        assert by_module.layer(path) == fresh.layer(path)
+    assert by_module.layer("first").ops == fresh.layer("first").ops
+    alone = gs.open(net.forward.get_concrete_function())  # which knows names only
+    assert told(alone.layers) == [("encoder", ""), ("encoder/dense", "")]
+    assert alone.layer("encoder").calls == fresh.layer("enc").calls
+    assert alone.layers.text == "2 (class untold 2)"
+
+
+def test_a_function_that_calls_layers_and_modules_has_them():
+    model, net = nested(keras), modules.Net()
+    spec = tf.TensorSpec([None, 8], name="x")
+    both = tf.function(lambda x: net.enc(model(x)[:, :1] + tf.ones([1, 3])))
+    ed = gs.open(both, signature=spec)
+    assert told(ed.layers) == [
+        ("net", "Functional"), ("net/encoder", "Sequential"), ("net/encoder/dense", "Dense"),
+        ("net/encoder/linear", "Activation"), ("net/shared", "Dense"), ("net/head", "Dense"),
+        ("net/enc", "Encoder"), ("net/enc/first", "Dense"), ("net/enc/more/0", "Dense"), ("net/enc/more/1", "Dense"),
+    ]  # fmt: skip
+    assert len(ed.layer("net/shared").calls) == 2
+    assert ed.layer("net/head").outputs == ed.layer("net").outputs
+    whole = tf.function(model)
+    whole.get_concrete_function(spec)
+    again = gs.open(whole)  # traced before: those with variables
+    assert told(again.layers) == [
+        ("net", "Functional"), ("net/encoder", "Sequential"), ("net/encoder/dense", "Dense"), ("net/shared", "Dense"),
+        ("net/head", "Dense"),
+    ]  # fmt: skip
+    fresh = gs.open(nested(keras))
+    for name in ("dense", "shared", "head"):
+        for call, other in zip(again.layer(name).calls, fresh.layer(name).calls, strict=True):
+            assert [op.partition("/")[2] for op in call.ops] == [op.partition("/")[2] for op in other.ops]
+
+
+def test_an_object_that_is_no_module_can_hold_layers():
+    class Trainer:
+        def __init__(self):
+            self.parts = {"net": modules.Dense("net")}
+
+        @tf.function(input_signature=[modules.X])
+        def step(self, x):
+            return self.parts["net"](x)
+
+    trainer = Trainer()
+    assert told(gs.open(trainer.step).layers) == [("parts/net", "Dense")]
 
 
 def test_edits_move_the_layers_along():

@@ -1,4 +1,4 @@
-"""A SavedModel of Keras 2 lists its layers; that of another says none, and why."""
+"""A SavedModel of Keras 2 lists its layers; that of another says whose variables ops read, or none, and why."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ import shutil
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 import tf_keras
+from tensorflow.core.protobuf import saved_object_graph_pb2
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.layers import scopes_of
+from graphsurgeon.screen.inspector import layer_rows
+from graphsurgeon.tf.open.saved_layers import saved_layers
+from tests import modules
 from tests.refusal import refuses
 
 
@@ -57,8 +64,85 @@ def test_a_list_that_is_damaged_or_of_another_model(folder, tmp_path):
         gs.open(path).layer("dense")
 
 
-def test_a_saved_model_of_keras_3_does_not_say(tmp_path):
-    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="dense")]).export(tmp_path / "net", verbose=False)
-    wrong = "this SavedModel does not say which ops are of which layer; Keras writes that to .keras files"
+def test_layers_of_a_saved_model_of_keras_3(tmp_path):
+    """The file holds no list of layers: those are certain whose variables are read in a scope of their name."""
+    k = keras.layers
+    x = keras.Input((8,), name="x")
+    shared = k.Dense(4, name="shared")
+    inner = keras.Sequential([keras.Input((8,)), k.Dense(4, name="dense"), k.ReLU(name="relu")], name="encoder")
+    model = keras.Model(x, k.Dense(2, name="head")(shared(shared(inner(x)))), name="net")
+    model.export(tmp_path / "net", verbose=False)
+    ed, live = gs.open(tmp_path / "net"), gs.open(model)
+    assert [(one.path, one.class_name) for one in ed.layers] == [
+        ("encoder", ""), ("encoder/dense", ""), ("shared", ""), ("head", "")
+    ]  # fmt: skip
+    for path in ("encoder/dense", "shared", "head"):
+        assert [len(call.ops) for call in ed.layer(path).calls] == [len(call.ops) for call in live.layer(path).calls]
+        assert ed.layer(path).variables == live.layer(path).variables == (f"{path}/kernel", f"{path}/bias")
+    assert ed.layer("dense").inputs == ("x:0",)
+    assert ed.layer("head").inputs == ed.layer("shared").calls[1].outputs
+    assert "  layers       4 (class untold 4)" in str(ed).splitlines()
+    assert str(ed.layer("head")).startswith("head: 4 ops, 2 variables, ")
+    x = np.random.RandomState(0).rand(3, 8).astype("float32")
+    got = ed.session().run(ed.layer("encoder/dense").outputs[0], {"x:0": x})
+    np.testing.assert_allclose(got, inner.layers[0](x), rtol=1e-5)
+    assert "shared/kernel" in ed.find("layer:shared")
+    assert ed.select(layer="enc*") == ed.select(layer="encoder")
+    box = next(scope for scope, (layer, _) in scopes_of(ed.snapshot, ed.layers).items() if layer.path == "head")
+    assert layer_rows(ed.snapshot, ed.layers, box) == (
+        [["layer", "head"], ["variable", "head/kernel"], ["variable", "head/bias"]], "ed.layer('head')",
+    )  # fmt: skip
+    assert layer_rows(ed.snapshot, ed.layers, ed.layer("head").ops[0]) == ([["of layer", "head"]], "")
+
+
+def test_layers_of_a_saved_module(tmp_path):
+    net = modules.Net()
+    tf.saved_model.save(net, tmp_path, signatures=net.forward)
+    ed, live = gs.open(tmp_path), gs.open(net, function="forward")
+    assert [one.path for one in ed.layers] == ["enc", "enc/first", "head"]  # of enc/more two share a scope
+    for path in ("enc", "head"):
+        assert ed.layer(path).calls == live.layer(path).calls
+    assert ed.layer("enc/first").ops == live.layer("enc/first").ops  # its two calls share a scope, and are told as one
+    assert ed.layer("first").variables == ("encoder/dense/w",)
+    assert ed.find("layer:head") == ["w", *ed.layer("head").ops]
+
+
+def test_a_layer_is_named_as_in_the_model_though_a_class_makes_it(tmp_path):
+    """The names of its variables begin with that of the model, which is not a layer of itself."""
+    inside = {"a/b/w": "a_1/b_1", "a/c/w": "a_1/c_1"}
+    nodes = [(name, "VarHandleOp", []) for name in inside]
+    nodes += [(f"{scope}/read", "ReadVariableOp", [name]) for name, scope in inside.items()]
+    objects = saved_object_graph_pb2.SavedObjectGraph()
+    root = objects.nodes.add()
+    root.user_object.identifier = "_generic_user_object"
+    held = {}
+    for name in inside:
+        held[name] = len(objects.nodes)
+        objects.nodes.add().variable.name = name
+        root.children.add(node_id=held[name], local_name=name[2])
+    layers = saved_layers(None, Graph.of(nodes), objects, held)
+    assert [one.path for one in layers] == ["b", "c"]
+
+
+class Late(keras.Model):
+    """Its layers are built when it is first called: Keras gives their variables no name of their own."""
+
+    def __init__(self):
+        super().__init__(name="late")
+        self.body, self.head = keras.layers.Dense(3), keras.layers.Dense(2)
+
+    def call(self, x):
+        """Returns what it computes."""
+        return self.head(self.body(x))
+
+
+def test_a_saved_model_that_does_not_say(tmp_path):
+    model = Late()
+    model(np.ones((1, 2), "float32"))
+    model.export(tmp_path / "net", verbose=False)
+    wrong = (
+        "this SavedModel does not say which ops are of which layer: no scope has the name of a layer whose variables "
+        "it reads; a .keras file says it"
+    )
     with refuses(SelectionError, wrong, "Open the keras.Model itself"):
         gs.open(tmp_path / "net").layer("dense")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
 import tf_keras
 from tensorflow.python.eager import context
 from tensorflow.python.framework import ops
 
 from graphsurgeon.tf.private import eager
+from tests import modules
 from tests.tf2 import Net
 
 tf1 = tf.compat.v1
@@ -108,3 +110,24 @@ def test_what_keras_2_lists_in_a_saved_model(tmp_path):
     assert ("root.layer_with_weights-0", "_tf_keras_layer") in [one[:2] for one in listed]
     assert eager.keras_metadata(b"\xff") is None
     assert eager.keras_metadata(b"") == []
+
+
+def test_what_a_module_has_and_where_it_is_called():
+    net = modules.Net()
+    names = [name for name, _ in eager.module_attributes(net)]
+    assert {"enc", "head"} <= set(names)
+    assert not {"_obj_reference_counts_dict", "_self_unconditional_checkpoint_dependencies"} & set(names)
+    assert eager.module_attributes(3) == []
+    assert eager.module_scope(net.enc.first) == "encoder/dense"
+    assert eager.module_scope(object()) == ""
+
+
+def test_a_method_is_called_as_the_code_that_is_traced_calls_it():
+    dense = modules.Dense()
+    seen = tf.function(lambda x: eager.as_traced(modules.Dense.__call__, dense)(x), autograph=False)
+    x = tf.ones([1, 3])
+    np.testing.assert_array_equal(eager.as_traced(modules.Dense.__call__, dense)(x), dense(x))
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        seen(x)  # no graph code is asked
+    asked = tf.function(dense)
+    np.testing.assert_array_equal(asked(x), dense(x))

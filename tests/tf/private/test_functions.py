@@ -7,6 +7,7 @@ import tensorflow as tf
 from tensorflow.core.framework import function_pb2
 
 from graphsurgeon.tf.private import functions, graphs
+from tests import modules
 
 tf1 = tf.compat.v1
 
@@ -106,3 +107,11 @@ def test_ops_whose_type_is_a_function_get_a_gradient(slope, wanted):
         return tf.gradients(call.outputs[0], x)[0]
 
     assert gradient(tf.constant(3.0)) == wanted
+
+
+def test_the_object_whose_method_a_function_is():
+    net = modules.Net()
+    assert functions.owner_of(net.forward.python_function) is net
+    net.forward.get_concrete_function()  # TensorFlow keeps the method elsewhere from then on
+    assert functions.owner_of(net.forward.python_function) is net
+    assert functions.owner_of(tf.function(lambda: 1).python_function) is None
