@@ -86,7 +86,7 @@ class _Modules:
         found = []
         for number, path in self._paths.items():
             node = self._nodes[number]
-            hidden = any(part.startswith("_") for part in path.split("/"))
+            hidden = any(part.startswith("_") or part == "keras_api" for part in path.split("/"))
             if not path or hidden or not self._is_module(number):
                 continue
             variables = tuple(self._ops[n] for n in self._below(number) if n in self._ops)
@@ -102,7 +102,7 @@ class _Modules:
         node = self._nodes[number]
         names = {child.local_name for child in node.children}
         return self._kind(number) == "user_object" and node.user_object.identifier == "_generic_user_object" and not (
-            names & {"_inbound_nodes", "_operations", "_all_variables"}
+            names & {"_inbound_nodes", "_operations", "_all_variables", "keras_api"}
         )  # fmt: skip
 
     def _below(self, number: int) -> dict[int, None]:
