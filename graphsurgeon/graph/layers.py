@@ -436,7 +436,7 @@ def named_owners(names: Mapping[str, str]) -> list[Owner]:
 
     Example:
         >>> [(one.path, one.variables) for one in named_owners({"a": "net/d/w", "b": "net/w", "c": "net/w"})]
-        [('net', ('a', 'b', 'c')), ('net/d', ('a',))]
+        [('net/d', ('a',))]
     """
     held: dict[str, dict[str, None]] = {}
     often = Counter(names.values())

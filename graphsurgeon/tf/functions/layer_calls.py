@@ -137,7 +137,7 @@ def layers_of(found: Any, lifted: Lifted) -> Layers:
     for one in sorted(found.seen, key=lambda one: one.begun):
         path = ""
         for layer in (*one.around, one.layer):
-            path = paths[id(layer)] if id(layer) in paths else under(path, layer.name)
+            path = paths.get(id(layer), under(path, getattr(layer, "name", type(layer).__name__)))
         if one.graph is not body or not path or not hasattr(one.layer, "variables"):
             continue
         key = path, id(one.layer)

@@ -142,7 +142,7 @@ def _named(function: Any) -> Iterator[Held]:
     seen: dict[int, Any] = {}
     for thing in named:
         if _holds_variables(thing):
-            yield from _within(thing, thing.name, seen)
+            yield from _within(thing, getattr(thing, "name", type(thing).__name__), seen)
 
 
 def _holds_variables(thing: Any) -> bool:

@@ -52,7 +52,8 @@ def is_trackable(thing: Any) -> bool:
 
 def module_scope(thing: Any) -> str:
     """Returns the name scope that a `tf.Module` enters where it enters one; empty for another object."""
-    return thing.name_scope.name.rstrip("/") if isinstance(thing, tf.Module) else ""
+    scope = getattr(thing, "name_scope", None) if isinstance(thing, tf.Module) else None  # `__init__` may not be called
+    return "" if scope is None else scope.name.rstrip("/")
 
 
 def module_attributes(thing: Any) -> list[tuple[str, Any]]:

@@ -319,6 +319,19 @@ def test_an_object_that_is_no_module_can_hold_layers():
     assert told(gs.open(trainer.step).layers) == [("parts/net", "Dense")]
 
 
+def test_a_module_may_forget_to_be_made_as_one():
+    class Bare(tf.Module):
+        def __init__(self):
+            self.inner = modules.Head()
+
+        def twice(self, x):
+            return self.inner(x) * 2.0
+
+    bare = Bare()
+    ed = gs.open(tf.function(lambda x: bare.twice(x)), signature=modules.X)
+    assert told(ed.layers) == [("Bare", "Bare"), ("Bare/inner", "Head")]
+
+
 def test_edits_move_the_layers_along():
     ed = gs.open(nested(keras))
     head, encoder = ed.layer("head"), ed.layer("encoder")
