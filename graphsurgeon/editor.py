@@ -381,7 +381,8 @@ class Editor:
 
         Args:
             pattern: a plain Python function of tensors; a selection, for all like it; a small graph, as an editor, a
-                snapshot or a `tf.Graph`, whose placeholders are its inputs; or a `Pattern`.
+                snapshot or a `tf.Graph`, whose placeholders are its inputs; or a `Pattern`. A selection, and `within`,
+                may be of what is inside of calls: then it looks there too.
             inputs: for a function, argument -> dtype or `tf.TensorSpec`: they decide which ops the function makes.
             where: op of the pattern -> a test called with an `OpView`, or the arguments of `Pattern.where` as a dict:
                 ``{"conv": {"attributes": {"padding": "SAME"}}}``.
@@ -412,7 +413,9 @@ class Editor:
         from .tf.edit.patterns import array_of, as_pattern
 
         made = as_pattern(pattern, inputs=inputs, where=where, attributes=attributes, constants=constants)
-        return match(self.snapshot, made, overlapping=overlapping, within=within, steps=steps, read=array_of)
+        inside = [one.graph for one in (within, pattern) if isinstance(one, Selection) and one.graph.unfolded]
+        graph = next((one for one in inside if one.folded.owner is self.snapshot.owner), self.snapshot)
+        return match(graph, made, overlapping=overlapping, within=within, steps=steps, read=array_of)
 
     # -- planning, applying and undoing ----------------------------------------------------------
 

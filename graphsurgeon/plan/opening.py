@@ -8,7 +8,10 @@ from typing import Any
 
 from ..graph.functions import called_by, gives_way
 from ..graph.graph import Graph
-from .steps import InlineStep, RenameStep, Step
+from ..graph.match.match import Match
+from ..graph.match.pattern import Pattern
+from ..graph.selection import Selection
+from .steps import InlineStep, RenameStep, ReplaceStep, Step
 
 #: Fields of steps that name ops and tensors of the graph.
 _NAMING = frozenset({
@@ -96,6 +99,10 @@ def _named(step: Step) -> Iterator[str]:
     """The names that a step says, of what may be inside of a call."""
     if isinstance(step, RenameStep):
         yield from (old for old, _ in step.names)
+    if isinstance(step, ReplaceStep):
+        matches = () if isinstance(step.what, Pattern) else step.what
+        for place in (step.within, step.given, *matches):
+            yield from place.names if isinstance(place, (Selection, Match)) else ()
     for field in fields(step):
         if field.name in _NAMING:
             todo = [getattr(step, field.name)]

@@ -423,7 +423,8 @@ class Plan:
 
         Args:
             what: a pattern: a Python function of tensors, a selection (all like it), a small graph or a `Pattern`, as
-                for ``ed.match``; or matches that it has found: all, some in a list, or one.
+                for ``ed.match``; or matches that it has found: all, some in a list, or one. The calls that a selection
+                or match lies in are inlined before it.
             by: a Python function. Its arguments are inputs of the pattern, by name or in their order; one called
                 ``match`` is given the `Match`, with the attributes and constants of its ops. It returns what takes the
                 place of the outputs: one tensor, or several in a list, in order, or in a dict by name. An argument may
@@ -436,7 +437,8 @@ class Plan:
             to: the scope of the new ops; default: the name of the first output. A number is added where it is taken.
 
         Raises:
-            PlanError: `external` is not known, or `by` is neither a function nor a text.
+            PlanError: `external` is not known, `by` is neither a function nor a text, or the matches or `within` are of
+                another graph.
             SelectionError: `what` is not a pattern. All else is found by `check`.
         """
         given = self._given("replace()")
@@ -456,9 +458,12 @@ class Plan:
             found = tuple(what)
         else:
             found = self.backend.pattern(what, given.asked, **about)
-        if not isinstance(found, Pattern) and found and found[0].graph.owner is not self.base.owner:
+        if not isinstance(found, Pattern) and found and found[0].graph.folded.owner is not self.base.owner:
             wrong = f"the matches are of another graph, {found[0].graph.title}"
             raise PlanError(given.asked, wrong, f"Look for them in {self.base.title}")
+        if within is not None and within.graph.folded.owner is not self.base.owner:
+            wrong = f"within= is of another graph, {within.graph.title}"
+            raise PlanError(given.asked, wrong, f"Select from {self.base.title}")
         return self._with(steps.ReplaceStep(found, by, str(to).strip("/"), external, within, what, words, options))
 
     def collapse(self, what: Any, *, name: str) -> Plan:

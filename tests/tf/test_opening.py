@@ -37,12 +37,18 @@ def lines(plan):
     return [line for line in str(plan.preview()).splitlines() if "open " in line]
 
 
+LOW = "PartitionedCall/low"
+INNER = [f"PartitionedCall/PartitionedCall/{name}" for name in ("squared", "Identity")]
+
+
 #: What is done to the call, and y for x = [1, -2] where p holds.
 STEPS = {
     "reroute": (lambda p: p.reroute("PartitionedCall/low:0", to="other:0"), [6.0, 7.0]),
     "insert": (lambda p: p.insert("Abs", on="PartitionedCall/low:0", name="size"), [2.0, 5.0]),
     "connect": (lambda p: p.connect("other:0", to="PartitionedCall/low", input=0), [-4.0, -5.0]),
     "bypass": (lambda p: p.bypass("PartitionedCall/low"), [2.0, 5.0]),
+    "collapse": (lambda p: p.collapse([LOW], name="minus"), [0.0, -3.0]),
+    "collapse what reads the inner call": (lambda p: p.collapse([*INNER, LOW], name="both"), [0.0, -3.0]),
     "inside a cond": (lambda p: p.insert("Neg", on="PartitionedCall/bend/then_branch/up:0", name="neg"), [0.0, 3.0]),
 }
 
@@ -94,3 +100,51 @@ def test_what_a_copy_is_given_may_be_inside(graph):
     assert plan.steps[0].ops == ("PartitionedCall",)
     src.apply(plan)
     assert src.session().run("c/flat/Identity:0", {"x:0": [1.0, -2.0], "p:0": True}).tolist() == [-1.0, -4.0]
+
+
+#: How the negative inside of the call is given, and the ops of a replacement that is made of it.
+PLACES = {
+    "all like it": lambda ed, low: ed.plan().replace(low, "Abs", to="size"),
+    "all within": lambda ed, low: ed.plan().replace(lambda v: tf.negative(v), "Abs", within=low, to="size"),
+    "matches": lambda ed, low: ed.plan().replace(ed.match(low), "Abs", to="size"),
+    "a match of a function": lambda ed, low: ed.plan().replace(ed.match(tf.negative, within=low)[0], "Abs", to="size"),
+}
+
+
+@pytest.mark.parametrize("given", PLACES)
+def test_a_pattern_inside_is_found_and_replaced(given, graph):
+    ed = gs.open(graph)
+    low = ed.select(name=LOW)
+    assert [match.names for match in ed.match(low)] == [[LOW]]
+    plan = PLACES[given](ed, low)
+    assert plan.check() == (), [str(f) for f in plan.check()]
+    assert plan.steps[0].ops == ("PartitionedCall",)
+    ed.apply(plan)
+    names = [name for name in ed.snapshot.names if ed.snapshot.types[ed.snapshot.index[name]] in ("Neg", "Abs")]
+    assert names == ["size"]
+    assert ed.session().run("y:0", {"x:0": [1.0, -2.0], "p:0": True}).tolist() == [2.0, 5.0]
+
+
+def test_what_a_plan_opens_and_takes_out_is_never_made(graph):
+    ed = gs.open(graph)
+    plan = ed.plan().collapse(ed.select(name=[*INNER, LOW]), name="both")
+    assert "both" in plan.after().index
+    assert not {*INNER, LOW} & set(plan.after().names)
+    assert "stay" not in str(plan.effect.replaced[-1])
+
+
+def test_a_match_that_an_earlier_step_takes_out_is_not_replaced(graph):
+    ed = gs.open(graph)
+    (found,) = ed.match(ed.select(name=LOW))
+    plan = ed.plan().remove(LOW, stitch=True).replace(found, "Abs")
+    reads(plan.check()[0], "replace(", f"{LOW}:0: the graph has changed since it was found")
+
+
+def test_places_of_another_graph_are_refused(graph):
+    ed, other = gs.open(graph), gs.open(tf.Graph())
+    with pytest.raises(gs.PlanError) as found:
+        other.plan().replace(tf.negative, "Abs", within=ed.select(name=LOW))
+    reads(found.value, "replace(", "within= is of another graph", "Select from ")
+    with pytest.raises(gs.PlanError) as found:
+        other.plan().replace(ed.match(ed.select(name=LOW)), "Abs")
+    reads(found.value, "the matches are of another graph", "Look for them in ")

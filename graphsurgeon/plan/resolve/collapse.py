@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...errors import PlanError
-from ...graph.boundary import entering, leaving
+from ...graph.boundary import Tensor, entering, leaving
 from ...graph.contexts import FLOW_TYPES, loops_of
 from ...graph.graph import Graph, Mask
 from ...graph.names import free_name, valid_scope
@@ -28,29 +29,65 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     """Makes the call, lets others read its results, and takes the ops out."""
     request = asked(step)
     (numbers,) = ops_of(so_far, request, step.ops)
-    graph, size = so_far.after, so_far.base.size
+    graph = so_far.after
     if not valid_scope(step.name) or step.name.lower() in graph.lowered:
         free = free_name(step.name if valid_scope(step.name) else "call", graph.taken)
         raise PlanError(request, f"the name {step.name!r} is taken, or none", f"Type name={free!r}, which is free")
     touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
-    late = [graph.names[i] for i in numbers if i >= size or graph.names[i] in touched]
+    home = _home(so_far, numbers)
+    late = [graph.names[i] for i in numbers if i not in home.own or graph.names[i] in touched]
     if late:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
     mask, stay = _inside(graph, graph.mask(numbers))
     _refuse(request, graph, mask)
-    inputs = {f"in{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(entering(graph, mask))}
     ends = [t for t in leaving(graph, mask) if graph.types[t[0]] != "Const"]
-    outputs = {f"out{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(ends)}
-    if not outputs:
+    if not ends:
         raise PlanError(request, "nothing that comes out of it is a tensor", "Select ops that compute something")
-    region = Region(graph, np.flatnonzero(mask).tolist(), inputs, outputs)
-    ports = tuple(inputs.values()), tuple(outputs.values())
-    by = so_far.backend.collapsed(so_far.base, mask[:size], *ports, step.name)
+    ops = np.flatnonzero(mask).tolist()
+    given = home.given(graph, ops)
+    inputs = {f"in{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(given.values())}
+    outputs = {f"out{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(ends)}
+    region = Region(graph, ops, inputs, outputs)
+    source = home.graph
+    takes = tuple(f"{source.names[op]}:{port}" for op, port in given)
+    gives = tuple(f"{source.names[home.own[op]]}:{port}" for op, port in ends)
+    by = so_far.backend.collapsed(source, source.mask(home.own[op] for op in ops), takes, gives, step.name)
     chosen = Chosen([region], hint=lambda: "Select what lies between its ops too")
     yield from exchange(so_far, request, chosen, by, step.name, only_op=True)
     if stay and not so_far.faults:
         stays = "stays" if len(stay) == 1 else "stay"
         yield Delta(warnings=[f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}"])
+
+
+@dataclass(frozen=True)
+class _Home:
+    """The graph that ops were made in: that of the plan, or what took the place of a call that the plan has opened.
+
+    Args:
+        graph: its snapshot.
+        own: number of an op after the steps so far -> its number there.
+    """
+
+    graph: Graph
+    own: Mapping[int, int]
+
+    def given(self, after: Graph, ops: Sequence[int]) -> dict[Tensor, Tensor]:
+        """Returns the tensors that enter some ops, as they are there -> as they are after the steps so far."""
+        inside, found = set(ops), dict[Tensor, Tensor]()
+        for op in ops:
+            pairs = zip(self.graph.data.ends(self.own[op]), after.data.ends(op), strict=True)
+            found.update((there, now) for there, now in pairs if now[0] not in inside)
+        return found
+
+
+def _home(so_far: Tally, numbers: Sequence[int]) -> _Home:
+    """Where ops were made, going by the first: it may not be all of them that were."""
+    for copied in so_far.copies:
+        if copied.role == "graft" and not copied.variables:
+            own = {int(copied.place[op]): op for op in copied.ops.tolist()}
+            if numbers and numbers[0] in own:
+                return _Home(copied.source, own)
+    return _Home(so_far.base, {op: op for op in numbers if op < so_far.base.size})
 
 
 def _refuse(request: str, graph: Graph, mask: Mask) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import PlanError
 from ...graph.boundary import Tensor
-from ...graph.graph import Graph
+from ...graph.graph import Graph, Mask
 from ...graph.rewired import closed_cycle
 from ...words import counted, few
 from ..backend import Site
@@ -19,7 +19,7 @@ from ..delta import Delta
 from ..effect import Change, Region, Replaced
 from ..tally import Tally
 from ..workbench import Workbench
-from .graft import Grafted, grafted, site_scope
+from .graft import Grafted, built, grafted, site_scope, taken_out
 from .moves import Moved, loop_waits, moved_waits, resolved
 from .remove import protected
 from .rewire import Refused, mismatch, rewire
@@ -66,6 +66,7 @@ def exchange(
         to: the scope of the new ops; default: the name of the first output.
         only_op: the function makes one op for each match, which gets the name of the scope itself.
     """
+    was = {(c.to, c.input): c.was for c in so_far.connections}
     while chosen.matches:
         sites = _sites(so_far.after, asked, chosen, to, only_op)
         made = grafted(so_far, so_far.backend.built(by, sites, so_far.after, asked), sites, only_op)
@@ -83,7 +84,13 @@ def exchange(
             yield Delta(quiet=moved.control)
             yield rewire(so_far, asked, moved.edges, checked=True)
             if not so_far.faults:
-                yield _finished(so_far, chosen, sites, made, moved)
+                gone = _needless(so_far, sites)
+                yield _finished(so_far, chosen, sites, made, moved, gone)
+                late = [i for i in np.flatnonzero(gone).tolist() if i >= so_far.base.size]
+                if late:  # nothing of what the plan makes and then replaces is ever made
+                    effect = so_far.effect()
+                    instead = {old: new for one in effect.replaced[-len(sites) :] for old, new in one.outputs.items()}
+                    yield Delta(instead=taken_out(effect, late, instead, was))
             return
         for k in reversed(guilty):
             lost = chosen.matches.pop(k)
@@ -129,13 +136,20 @@ def _moved(graph: Graph, asked: str, sites: Sequence[Site], made: Grafted) -> Mo
     return moved_waits(bench.frozen(), sites, made, subs, owner, waits)
 
 
-def _finished(so_far: Tally, chosen: Chosen, sites: Sequence[Site], made: Grafted, moved: Moved) -> Delta:
+def _needless(so_far: Tally, sites: Sequence[Site]) -> Mask:
+    """The ops of matches that nothing needs any more; what a step before has made, if it was built."""
+    graph = so_far.after
+    matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
+    gone: Mask = matched & ~protected(graph, matched)
+    for i in np.flatnonzero(gone).tolist():
+        gone[i] = i < so_far.base.size or built(so_far, i)
+    return gone
+
+
+def _finished(so_far: Tally, chosen: Chosen, sites: Sequence[Site], made: Grafted, moved: Moved, gone: Mask) -> Delta:
     """What took the place of each match, what goes, and what is to be said."""
     graph, base = so_far.after, so_far.base.size
     names = graph.names
-    matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
-    gone = matched & ~protected(graph, matched)
-    gone[base:] = False
     replaced = []
     for site, outputs, ops in zip(sites, made.outputs, made.names, strict=True):
         old = {site.match.outputs[key]: _final(names, moved.subs, outputs[key]) for key in outputs}
@@ -143,7 +157,7 @@ def _finished(so_far: Tally, chosen: Chosen, sites: Sequence[Site], made: Grafte
         replaced.append(Replaced(site.match, site.scope, old, ops, kept))
     return Delta(
         changes={op: Change(waits=tuple(a), frees=tuple(f)) for op, (a, f) in moved.waits.items() if op < base},
-        removed=frozenset(np.flatnonzero(gone).tolist()),
+        removed=frozenset(np.flatnonzero(gone[:base]).tolist()),
         replaced=replaced,
         warnings=_said(chosen, moved),
     )

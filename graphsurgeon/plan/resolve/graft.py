@@ -103,6 +103,11 @@ def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False, below
     return name
 
 
+def built(so_far: Tally, op: int) -> bool:
+    """Returns whether an op was built for the plan, as what a call gave way to, and is no part of a variable."""
+    return any(c.role == "graft" and not c.variables and op in c.place[c.ops] for c in so_far.copies)
+
+
 def taken_out(
     effect: Effect, ops: Sequence[int], instead: Mapping[str, str], was: Mapping[tuple[str, int], str]
 ) -> Effect:

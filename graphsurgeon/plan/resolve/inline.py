@@ -14,7 +14,6 @@ from ..delta import Delta
 from ..steps import InlineStep
 from ..tally import Tally
 from .exchange import Chosen, exchange, region_of
-from .graft import taken_out
 from .rewire import ops_of
 
 _IF, _CASE, _WHILE = ("then_branch", "else_branch"), ("branches_0",), ("cond", "body")
@@ -43,15 +42,11 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
         else:  # a call that this plan has made: its function is where it was built
             by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
         region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
-        was = {(c.to, c.input): c.was for c in so_far.connections}
         below = _PARTS.get(graph.types[op], ()) or _leaves(graph, op)
         chosen = Chosen([region], below=below)
         yield from exchange(so_far, request, chosen, by, name)
         if so_far.faults:
             return
-        if graft is not None:
-            effect = so_far.effect()
-            yield Delta(instead=taken_out(effect, [op], effect.replaced[-1].outputs, was))
 
 
 def _leaves(graph: Graph, op: int) -> tuple[str, ...]:

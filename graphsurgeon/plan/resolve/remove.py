@@ -22,7 +22,7 @@ from ..fault import Fault
 from ..steps import RemoveStep
 from ..tally import Tally
 from ..workbench import Workbench
-from .graft import taken_out
+from .graft import built, taken_out
 from .rewire import Refused, ops_of, rewire
 
 
@@ -31,7 +31,7 @@ def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
     request = asked(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     late = [i for i in numbers if i >= so_far.base.size]
-    others = [i for i in late if not _grafted(so_far, i)]
+    others = [i for i in late if not built(so_far, i)]
     if others:
         name = so_far.bench.names[others[0]]
         raise PlanError(request, f"{name!r} is made by this plan", "Take the step that makes it out instead")
@@ -48,11 +48,6 @@ def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
         raise Refused([fault])
     instead = {graph.name(old): graph.name(new) for old, new in pairs.items()}
     yield Delta(instead=taken_out(so_far.effect(), late, instead, {}))
-
-
-def _grafted(so_far: Tally, op: int) -> bool:
-    """Whether an op was built for the plan, as what a call gave way to, and is no part of a variable."""
-    return any(c.role == "graft" and not c.variables and op in c.place[c.ops] for c in so_far.copies)
 
 
 def _stitched(so_far: Tally, request: str, gone: set[int], pairs: dict[Tensor, Tensor]) -> Delta:

@@ -9,7 +9,7 @@ import numpy as np
 from ...graph.graph import Graph
 from ...graph.match.match import Match, match
 from ...graph.match.pattern import Pattern
-from ...graph.selection import Selection
+from ...graph.selection import Selection, listed
 from ...words import counted, few
 from ..calls import asked
 from ..delta import Delta
@@ -38,9 +38,19 @@ def _hint(step: ReplaceStep, so_far: Tally, chosen: Chosen) -> str:
 def _within(step: ReplaceStep, graph: Graph) -> Selection | None:
     if step.within is None:
         return None
+    if step.within.graph.unfolded is not None:  # its calls are open in the plan: what is in them has its names
+        return listed(graph, [graph.index[name] for name in step.within.names if name in graph.index])
     mask = np.zeros(graph.size, np.bool_)
     mask[: len(step.within.mask)] = step.within.mask
     return Selection(graph, mask, step.within.query)
+
+
+def _opened(found: Match, graph: Graph) -> list[Match]:
+    """A match inside of a call, where the call is open; none where it is not there any more."""
+    if found.graph.unfolded is None:
+        return [found]
+    place = listed(graph, [graph.index[name] for name in found.names if name in graph.index])
+    return list(match(graph, found.pattern, within=place))[:1]
 
 
 def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
@@ -54,7 +64,11 @@ def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
     else:
         given = step.what
     used = set[int]()
-    for one in given:
+    for told in given:
+        one = next(iter(_opened(told, graph)), None)
+        if one is None:
+            out.refused.append(f"{match_word(told)}: the graph has changed since it was found")
+            continue
         now = Match(graph, one.pattern, one.found, one.read or so_far.backend.array)
         own = {i for i in now.numbers if graph.types[i] != "Const"}
         why = "an earlier step removes a part of it" if so_far.removed & own else ""
