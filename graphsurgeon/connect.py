@@ -108,7 +108,7 @@ def connect(
     models = _models(graphs, values or {}, asked)
     for end, starts in (connections or {}).items():
         source, tensor = _end(end, models, asked, "outputs")
-        for start in _starts({end: starts}):
+        for start in starts if isinstance(starts, (list, tuple, set)) else [starts]:
             target, into = _end(start, models, asked)
             _refuse_unread(target, into, asked)
             _replace(target, into, source.name, under(source.name, tensor), asked)
@@ -172,13 +172,6 @@ def _untrained(plan: Plan, models: Mapping[str, _Model], asked: str) -> dict[str
             + (", or values='initial' for all" if len(names) > 1 else ""),
         )
     return found
-
-
-def _starts(pairs: Mapping[Any, Any]) -> list[Any]:
-    """The inputs that are fed."""
-    return [
-        start for given in pairs.values() for start in (given if isinstance(given, (list, tuple, set)) else [given])
-    ]
 
 
 def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) -> dict[str, _Model]:

@@ -102,3 +102,21 @@ def renamed_end(text: str, names: Mapping[str, str]) -> str:
     """
     op = op_name(text)
     return text.replace(op, names.get(op, op), 1)
+
+
+def named(things: Any) -> dict[str, str]:
+    """Returns name -> tensor name for one tensor, several, or a dict; without names, by the ops.
+
+    Example:
+        >>> named("a/b:0"), named({"x": "c:1"}), named(["a/b", "c/b:0"])
+        ({'b': 'a/b:0'}, {'x': 'c:1'}, {'b': 'a/b:0', 'b_2': 'c/b:0'})
+    """
+    if things is None:
+        return {}
+    if isinstance(things, Mapping):
+        return {str(key): tensor_name(tensor) for key, tensor in things.items()}
+    out: dict[str, str] = {}
+    for tensor in map(tensor_name, things if isinstance(things, (list, tuple)) else [things]):
+        leaf = tensor.partition(":")[0].rpartition("/")[2]
+        out[free_name(leaf, out.__contains__)] = tensor
+    return out

@@ -269,7 +269,7 @@ def _moved(top: Any, here: Any, there: Any, known: Callable[[Any], Any], missing
     """What became of an op, tensor or variable of one graph, or of the name of one, in another."""
     if elements.is_variable_object(top):
         op = known(top.op)
-        found = None if op is None else elements.variables_in(there).get(op.name)
+        found = None if op is None else elements.variable_objects(there).get(op.name)
     else:
         found = known(_element(here, top))
     return missing_fn(top) if found is None and missing_fn is not None else found

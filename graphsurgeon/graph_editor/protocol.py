@@ -61,7 +61,7 @@ def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
         _order(info, transformer, op)
     names = {old.name: new.name for old, new in info.transformed_ops.items()}
     elements.rebuild_variables(info.graph, info.graph_, names, info.scope_.rstrip("/"), info.new_collection)
-    if any(elements.in_context(op) for op in ops):
+    if any(elements.context_of(op) is not None for op in ops):
         tell("loops and conds that a transform_op_handler makes have no gradients: use copy for these")
     return list(info.transformed_ops.values())
 

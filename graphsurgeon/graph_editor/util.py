@@ -273,7 +273,7 @@ def make_placeholder_from_tensor(t: Any, scope: str | None = None, prefix: str =
         TypeError: `t` is not a tensor.
     """
     name = placeholder_name(t, scope, prefix)
-    return elements.placeholder(t.graph if elements.eager_now() else None, t.dtype, t.shape, name)
+    return elements.placeholder(t.graph if elements.executing_eagerly() else None, t.dtype, t.shape, name)
 
 
 def make_placeholder_from_dtype_and_shape(

@@ -204,7 +204,8 @@ def _apart(
     editor: Editor, block: Selection, own: Any, values: Any, graph: Any, asked: _Asked, handles: Mapping[str, Any]
 ) -> Replica:
     """A duplicate in another graph, with a session of its own; `handles` are those of the variables of an object."""
-    from ..tf.run.devices import new_graph, new_session, refuse_missing, refuse_missing_at
+    from ..tf.elements import Graph
+    from ..tf.run.devices import new_session, refuse_missing, refuse_missing_at
     from ..tf.values.links import MappingSource, ObjectSource, SessionSource, pairs_of, refuse_folded
     from ..tf.values.sessions import settle
     from ..tf.values.variables import refuse_empty
@@ -215,7 +216,7 @@ def _apart(
             "a graph that is there already has its session",
             "Leave graph= out, or give graph=tf.compat.v1.Session(target, graph=...)",
         )
-    there = graph if isinstance(graph, Editor) else open(graph or new_graph(), title="duplicate")
+    there = graph if isinstance(graph, Editor) else open(graph or Graph(), title="duplicate")
     if graph is None:
         refuse_missing_at(asked.device, asked.target, asked.config, asked.timeout)
     else:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
+
 from ..applied import Applied
 from ..errors import PlanError, SelectionError, warn
 from ..graph.live import TFSession
@@ -375,7 +377,7 @@ class Replica:
             now = {}
             before = current(self.session, list(pairs.values()))
             moved = {n: mixed(before[n], v, tau) if pairs[n].soft else v for n, v in values.items()}
-            todo = {n: v for n, v in moved.items() if not _equal(before[n], v)}
+            todo = {n: v for n, v in moved.items() if not np.array_equal(before[n], v)}
         phase(f"setting {counted(len(todo), 'variables')}")
         if todo:
             self._set(todo, timeout)
@@ -498,7 +500,7 @@ class Replica:
             wrong = f"an object of type {type(folder).__name__} is not a folder"
             raise PlanError(asked, wrong, "Give the path of one; a session is followed by replica.attach(session)")
         if seconds is not None:
-            pause(seconds, "follow")
+            pause(seconds)
         if values not in (None, "initial"):
             raise PlanError(f"follow(values={values!r})", "the folder gives the values", "Choose 'initial', or None")
         if self._grouped is not None:
@@ -610,7 +612,3 @@ def _beat(replica: weakref.ref[Replica], stop: threading.Event, seconds: float) 
         except Exception as error:  # nobody hears of it, and the next look may be a good one
             one.error = error if not stop.is_set() else None
         del one
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return bool(a.shape == b.shape and (a == b).all())

@@ -70,12 +70,12 @@ def times(every: Any, verb: str) -> int:
     return int(every)
 
 
-def pause(seconds: Any, verb: str) -> float:
+def pause(seconds: Any) -> float:
     """Returns `seconds`, a time above 0.
 
     Raises:
         PlanError: it is none.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < float(seconds) < TIMEOUT_MAX:
-        raise PlanError(f"{verb}(seconds={seconds!r})", "seconds is a time, above 0", "Try seconds=5")
+        raise PlanError(f"follow(seconds={seconds!r})", "seconds is a time, above 0", "Try seconds=5")
     return float(seconds)

@@ -15,7 +15,8 @@ from ..graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ..graph.variables import VARIABLE_TYPES, renaming, variable_renamed
 from .copy.imports import import_nodes
 from .functions.library import adopt
-from .private.contexts import context_of, outermost_context, outside_contexts
+from .private.contexts import context_of as context_of
+from .private.contexts import outermost_context, outside_contexts
 from .private.functions import functions_of
 from .private.graphs import MARKS_INPUTS as MARKS_INPUTS
 from .private.graphs import TENSOR, names_in_use, same_shape
@@ -26,11 +27,14 @@ from .private.graphs import set_original as set_original
 from .private.graphs import waited_for as waited_for
 from .private.variables import is_variable
 from .values.transfer import assign
-from .values.variables import fetch, join_collection, rebuilt, variable_infos, variable_objects
+from .values.variables import fetch, join_collection, rebuilt, variable_infos
+from .values.variables import variable_objects as variable_objects
 
 tf1 = tf.compat.v1
 
 Graph, Operation, Tensor = tf.Graph, tf.Operation, tf.Tensor
+#: Whether ops made now would run at once: no graph is being built.
+executing_eagerly = tf.executing_eagerly
 #: What only a live graph has; an eager tensor is none.
 SymbolicTensor = TENSOR
 
@@ -65,11 +69,6 @@ def placeholder(graph: TFGraph | None, dtype: Any, shape: Any = None, name: str 
     # A name with a slash at its end is absolute, and takes the scope as it is.
     with graph.as_default(), tf1.name_scope(None), tf1.control_dependencies(None):
         return tf1.placeholder(dtype, shape, name)
-
-
-def eager_now() -> bool:
-    """Returns whether ops made now would run at once: no graph is being built."""
-    return bool(tf.executing_eagerly())
 
 
 def graph_key_names() -> list[str]:
@@ -113,11 +112,6 @@ def whole_contexts(ops: Iterable[TFOp]) -> list[TFOp]:
         for tensor in op.outputs:
             found.update({id(c): c for c in tensor.consumers() if c.type in ("Merge", "RefMerge", "Exit", "RefExit")})
     return sorted((op for key, op in found.items() if key not in have), key=number_of)
-
-
-def in_context(op: TFOp) -> bool:
-    """Returns whether an op is in a TF1 loop or cond."""
-    return context_of(op) is not None
 
 
 #: Attributes that name state or a loop: a copy that kept them would share it.
@@ -290,11 +284,6 @@ def join_collections(
         news = [made[item.op.name] for item in items if is_variable(item) and item.op.name in made]
         if news:
             join_collection(graph, rename(key), news)
-
-
-def variables_in(graph: TFGraph) -> dict[str, TFVariable]:
-    """Returns the `tf.Variable` objects in the collections of a graph, by the name of their op."""
-    return variable_objects(graph)
 
 
 def carry_values(ops: Mapping[str, str], source: TFSession, session: TFSession) -> int:

@@ -97,7 +97,7 @@ class _Carrier:
     """Makes the contexts of a copy; the graph's own context is the one around what is made."""
 
     def __init__(self, copied: Copied, graph: TFGraph, joined: set[int]) -> None:
-        self._rename, self._graph, self._source = _Renamer(copied), graph, copied.source.live
+        self._rename, self._graph, self._source = Renamer(copied), graph, copied.source.live
         self._joined = joined  # contexts of which the copy has a part
         self.made: dict[int, Any] = {}
         self.missed: list[str] = []
@@ -139,7 +139,7 @@ class _Carrier:
             set_differentiated_loop(new, self.made.get(id(forward)))
 
 
-class _Renamer:
+class Renamer:
     """Source name of an op or tensor -> its name in the destination, or None where the copy has none."""
 
     def __init__(self, copied: Copied) -> None:
@@ -161,7 +161,7 @@ class _Renamer:
         return self._copied.key + self._copied.keys.get(name, name)
 
 
-def _moved(proto: Any, rename: _Renamer) -> bool:
+def _moved(proto: Any, rename: Renamer) -> bool:
     """Renames all names in a context; False where one that it cannot do without is missing."""
     kind = proto.WhichOneof("ctxt")
     context = getattr(proto, kind)

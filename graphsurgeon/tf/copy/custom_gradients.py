@@ -17,6 +17,7 @@ from ...graph.live import TFGraph, TFOp, TFVariable
 from ...plan.copied import Copied
 from ...plan.preflight import custom_gradients
 from ..private.graphs import is_composite, registered_gradient
+from .contexts import Renamer
 
 _numbers = itertools.count(1)
 #: Values that hold no tensor.
@@ -142,13 +143,10 @@ class _Mover:
     def _tensor(self, old: Any) -> Any:
         if getattr(old, "graph", None) is not self._source:
             return old
-        copied, number = self._copied, self._copied.source.index[old.op.name]
-        if (number, old.value_index) in copied.external:
-            name, port = copied.external[number, old.value_index]
-            return self._graph.get_operation_by_name(name).outputs[port]
-        if copied.place[number] < 0:
+        new = Renamer(self._copied)(old.name)
+        if new is None:
             raise _Stuck(f"{old.name!r}, which was not copied")
-        return self._graph.get_operation_by_name(copied.renamed(old.op.name)).outputs[old.value_index]
+        return self._graph.get_tensor_by_name(new)
 
     def _variable(self, old: Any) -> Any:
         if getattr(old, "graph", None) is not self._source:

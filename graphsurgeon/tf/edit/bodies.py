@@ -81,9 +81,7 @@ def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..
     """
     number = base.find(name)
     node, flow = base.nodes[number], Flow(base)
-    reason = flow.calls.obstacle(node, flow=True)
-    if reason:
-        raise PlanError(f"resolve_condition({name!r})", *reason)
+    flow.calls.refuse(node, f"resolve_condition({name!r})", flow=True)
     known = {k: answers[text] for k, text in enumerate(base.input_names(number)) if text in answers}
     count = len(base.outputs(number) or ())
 
@@ -108,9 +106,7 @@ def rounds_of(base: Graph, op: int, loop: Loop | None, times: int) -> Callable[.
     if loop is not None:
         return _rounds_of_tf1(base, loop, times)
     node, flow = base.nodes[op], Flow(base)
-    reason = flow.calls.obstacle(node, flow=True)
-    if reason:
-        raise PlanError(f"unroll({base.names[op]!r}, {times})", *reason)
+    flow.calls.refuse(node, f"unroll({base.names[op]!r}, {times})", flow=True)
     acts = flow.calls.acts(node)
     flow = Flow(base, ordered=acts)
     shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
@@ -216,9 +212,7 @@ def taken_apart(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[
         PlanError: this op is not a call, or one that cannot be inlined.
     """
     node, flow = base.nodes[base.find(name)], Flow(base, opens=inside)
-    reason = flow.calls.obstacle(node, flow=True)
-    if reason:
-        raise PlanError(f"inline({name!r})", *reason)
+    flow.calls.refuse(node, f"inline({name!r})", flow=True)
     count = len(base.outputs(base.index[name]) or ())
 
     def call(*given: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -63,10 +64,15 @@ def new_node(new: NewNode, effect: Effect) -> Any:
         if about.type_attr and info is not None:
             node.attr[about.type_attr].type = tf.as_dtype(info.dtype).base_dtype.as_datatype_enum
     for name, value in new.attributes.items():
-        if name not in kinds and not name.startswith("_"):
-            raise PlanError(asked, f"{new.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
-        node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
+        _set(node, name, value, kinds, asked)
     return node
+
+
+def _set(node: Any, name: str, value: Any, kinds: Mapping[str, str], asked: str) -> None:
+    """Gives a node an attribute, of those that its type has, or of somebody's own."""
+    if name not in kinds and not name.startswith("_"):
+        raise PlanError(asked, f"{node.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
+    node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
 
 
 def change_node(node: Any, change: Change) -> None:
@@ -83,9 +89,7 @@ def change_node(node: Any, change: Change) -> None:
         if value is None:
             node.attr.pop(name, None)
             continue
-        if name not in kinds and not name.startswith("_"):
-            raise PlanError(asked, f"{node.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
-        node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
+        _set(node, name, value, kinds, asked)
         allowed = sorted(text.decode() for text in known[name].allowed_values.list.s) if name in known else []
         if allowed and kinds[name] == "string" and node.attr[name].s.decode() not in allowed:
             raise PlanError(asked, f"{name}={value!r} is none of its values", f"It can be {', '.join(allowed)}")

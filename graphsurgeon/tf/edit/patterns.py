@@ -6,13 +6,15 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import product
+from math import inf, prod
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from ...errors import SelectionError, one_of
+from ...errors import SelectionError, SurgeryError, one_of
 from ...graph.graph import Graph
 from ...graph.match.pattern import Pattern
 from ...graph.selection import Selection
@@ -49,17 +51,14 @@ def pattern_of(
     """
     asked = f"pattern({getattr(function, '__name__', 'function')})"
     specs = _specs(function, inputs or {}, asked)
-    made = _traced(function, specs, asked, attributes, constants)
+    trace = partial(_traced, function, attributes, constants)
+    made = trace(specs, asked)
     open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
-    return replace(made, ranked=lambda: _ranked(function, specs, made, attributes, constants)) if open_ else made
+    return replace(made, ranked=lambda: _ranked(trace, specs, made)) if open_ else made
 
 
 def _traced(
-    function: Callable[..., Any],
-    specs: Mapping[str, Any],
-    asked: str,
-    attributes: str | Iterable[str],
-    constants: str,
+    function: Callable[..., Any], attributes: str | Iterable[str], constants: str, specs: Mapping[str, Any], asked: str
 ) -> Pattern:
     graph = tf.Graph()
     with graph.as_default():
@@ -84,13 +83,7 @@ def _traced(
     )
 
 
-def _ranked(
-    function: Callable[..., Any],
-    specs: Mapping[str, Any],
-    made: Pattern,
-    attributes: str | Iterable[str],
-    constants: str,
-) -> Iterator[tuple[str, Pattern]]:
+def _ranked(trace: Callable[..., Pattern], specs: Mapping[str, Any], made: Pattern) -> Iterator[tuple[str, Pattern]]:
     """What a function makes of inputs whose rank is known, where that is other ops; each with the code that says so."""
     open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
     ranks = sorted(product(_RANKS, repeat=len(open_)), key=lambda those: len(set(those)))
@@ -98,7 +91,7 @@ def _ranked(
     for those in ranks[:_TRIES]:
         known = {name: tf.TensorSpec([None] * n, specs[name].dtype) for name, n in zip(open_, those, strict=True)}
         try:
-            pattern = _traced(function, {**specs, **known}, "pattern", attributes, constants)
+            pattern = trace({**specs, **known}, "pattern")
         except SelectionError:
             continue
         if _makes(pattern) not in seen:
@@ -106,7 +99,7 @@ def _ranked(
             for name in open_:  # what may stay open is not said
                 fewer = {other: spec for other, spec in known.items() if other != name}
                 with suppress(SelectionError):
-                    less = _traced(function, {**specs, **fewer}, "pattern", attributes, constants)
+                    less = trace({**specs, **fewer}, "pattern")
                     known = fewer if _makes(less) == _makes(pattern) else known
             said = [f"{n!r}: tf.TensorSpec({s.shape.as_list()}, tf.{s.dtype.name})" for n, s in known.items()]
             yield f"inputs={{{', '.join(said)}}}", pattern
@@ -117,10 +110,16 @@ def _makes(pattern: Pattern) -> Any:
     return tuple((graph.types[i], tuple(graph.input_names(i))) for i in pattern.numbers)
 
 
-def array_of(node: Any) -> Any:
-    """Returns the array that a constant holds; None where it cannot be read."""
+def array_of(node: Any, most: float = inf) -> Any:
+    """Returns the array that a constant holds; None where the node holds none, or more than `most` elements."""
+    attr = getattr(node, "attr", None)
+    if not attr or "value" not in attr or attr["value"].WhichOneof("value") != "tensor":
+        return None
+    proto = attr["value"].tensor
+    if prod(max(dim.size, 0) for dim in proto.tensor_shape.dim) > most:
+        return None
     try:
-        return np.asarray(tf.make_ndarray(node.attr["value"].tensor))
+        return np.asarray(tf.make_ndarray(proto))
     except (TypeError, ValueError):
         return None
 
@@ -175,12 +174,16 @@ def _made(
     )
 
 
-def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], asked: str) -> dict[str, tf.TensorSpec]:
-    plain = getattr(function, "python_function", function)
+def parameters_of(function: Callable[..., Any], kind: type[SurgeryError], asked: str) -> list[inspect.Parameter]:
+    """Returns the parameters of a function, also of a `tf.function`; raises an error of a kind where nobody knows."""
     try:
-        parameters = inspect.signature(plain).parameters.values()
+        return list(inspect.signature(getattr(function, "python_function", function)).parameters.values())
     except (TypeError, ValueError):
-        raise SelectionError(asked, "its arguments cannot be read", "Wrap it: lambda x: ...") from None
+        raise kind(asked, "its arguments cannot be read", "Wrap it: lambda x: ...") from None
+
+
+def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], asked: str) -> dict[str, tf.TensorSpec]:
+    parameters = parameters_of(function, SelectionError, asked)
     free = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY)]
     if free:
         raise SelectionError(asked, f"its argument {free[0].name!r} has no fixed name", "Wrap it: lambda x, y: ...")

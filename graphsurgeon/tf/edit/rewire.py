@@ -189,7 +189,7 @@ def _check_edge(edge: Edge, graph: TFGraph, asked: str) -> None:
     if mismatch:
         raise PlanError(asked, f"{now.name!r} cannot take the place of {was.name!r} at {op.name!r}: {mismatch}",
                         "Choose a tensor of the same dtype and shape, or convert it first")  # fmt: skip
-    if _changes(op, edge.input) and not _is_variable(now):
+    if _changes(op, edge.input) and now.dtype == now.dtype.base_dtype:
         wrong = f"{op.name!r} changes the variable {was.name!r} where it is, and {now.name!r} is not a variable"
         raise PlanError(asked, wrong, f"Leave {op.name!r} as it is, or take it along with its variable")
     if _frame(now.op) is not _frame(was.op):
@@ -224,10 +224,6 @@ def _changes(op: Any, at: int) -> bool:
             return bool(argument.is_ref)
         at -= count
     return False
-
-
-def _is_variable(tensor: TFTensor) -> bool:
-    return bool(tensor.dtype != tensor.dtype.base_dtype)
 
 
 def _frame(op: TFOp) -> Any:

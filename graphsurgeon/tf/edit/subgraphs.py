@@ -24,6 +24,7 @@ from ..private.functions import functions_of
 from ..private.graphs import all_collections, copy_handle_data, guarded_ops, op_definition
 from ..run.errors import told, words_of
 from .nodes import alike
+from .patterns import parameters_of
 
 tf1 = tf.compat.v1
 #: Where the placeholders stand; no op of this scope goes anywhere.
@@ -118,12 +119,7 @@ class _Bench:
     def _arguments(self, site: Site) -> dict[str, str]:
         """Parameter of the function -> input of the site; ``match`` for itself."""
         if self.parameters is None:
-            plain = getattr(self.function, "python_function", self.function)
-            try:
-                self.parameters = list(inspect.signature(plain).parameters.values())
-            except (TypeError, ValueError):
-                wrong = "its arguments cannot be read"
-                raise PlanError(self.asked, wrong, "Wrap it: lambda x: ...") from None
+            self.parameters = parameters_of(self.function, PlanError, self.asked)
         names = list(site.inputs)
         several = [p for p in self.parameters if p.kind == p.VAR_POSITIONAL]
         words = [p.name for p in self.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
@@ -227,7 +223,7 @@ class _Bench:
         for at, (old, tensor) in enumerate(zip(known.given, tensors, strict=True)):
             name = f"{_LEAD}/{number}/{at}"
             node = self.later.node.add()
-            node.CopyFrom(self._given(old))
+            node.CopyFrom(self.graph.get_operation_by_name(old).node_def)
             node.name = name
             self.inputs[name] = tensor
             moves[old] = name
@@ -239,9 +235,6 @@ class _Bench:
             node.input[:] = [renamed_end(text, moves) for text in node.input]
             colocate(node, moves)
         return {key: renamed_end(name, moves) for key, name in known.outputs.items()}
-
-    def _given(self, name: str) -> Any:
-        return self.graph.get_operation_by_name(name).node_def
 
     def finish(self) -> None:
         """Makes what is the same as for an earlier site, all at once."""

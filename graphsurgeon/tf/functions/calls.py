@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from ...errors import PlanError
 from ...graph.contexts import FLOW_TYPES
 from ...graph.functions import reachable
 from ...graph.graph import Graph
@@ -80,6 +81,12 @@ class Calls:
         if not wrong and node.name in self.base.index and context_of(op_finder(self.base.live)(node.name)):
             wrong = f"{node.name!r} is inside a while_loop or cond of TF1"
         return (wrong, "Leave this call as it is") if wrong else None
+
+    def refuse(self, node: Any, asked: str, flow: bool = False) -> None:
+        """Refuses a node that cannot be inlined, see `obstacle`; raises PlanError."""
+        found = self.obstacle(node, flow)
+        if found is not None:
+            raise PlanError(asked, *found)
 
     def _functions(self, node: Any) -> list[str]:
         """The functions that a call, cond, case or loop may run."""

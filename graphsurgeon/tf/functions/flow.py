@@ -15,12 +15,12 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
-from ...errors import PlanError
 from ...graph.boundary import entering
 from ...graph.conditions import BRANCHES, CASES, carried
 from ...graph.contexts import FLOW_SCOPE
 from ...graph.graph import Graph, Mask
 from ...graph.live import TFTensor
+from ...graph.names import tensor_name
 from ...graph.selection import Query, Selection
 from ..copy.append import copied_into
 from ..copy.imports import import_nodes
@@ -289,17 +289,14 @@ class Flow:
             import_nodes(alone, written, {(t.op.name, 0): t for t in enters})
         apart = inlined(snapshot(alone), [_CALL])
         graph = snapshot(apart.graph)
-        results = [apart.tensors[f"{_CALL}:{k}"] for k in range(len(about.output_arg))]
-        results = [text if ":" in text else f"{text}:0" for text in results]
+        results = [tensor_name(apart.tensors[f"{_CALL}:{k}"]) for k in range(len(about.output_arg))]
         chosen = _answered(graph, {graph.index[enters[k].op.name]: value for k, value in answers.items()})
         opens = [graph.index[n] for n in (f"{_CALL}/{inner}" for inner in self._opens) if n in graph.index]
         flow = graph.typed(BRANCHING) if deep else graph.mask([*chosen, *opens]) & graph.typed(BRANCHING)
         arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, Flow(graph, self._ordered)
         stateful = graph.typed([kind for kind in set(graph.types) if _lasts(kind)])
         for op in np.flatnonzero(flow).tolist():
-            reason = inner.calls.obstacle(graph.nodes[op], flow=True)
-            if reason is not None:
-                raise PlanError(f"inline({name!r})", *reason)
+            inner.calls.refuse(graph.nodes[op], f"inline({name!r})", flow=True)
         return _Body(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, chosen)
 
 

@@ -17,7 +17,7 @@ from ...errors import PlanError, warn
 from ...graph.boundary import Tensor, region
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
-from ...graph.names import free_name, op_name, tensor_name
+from ...graph.names import free_name, named, op_name, tensor_name
 from ...graph.packages import refuse_unknown
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
@@ -248,11 +248,9 @@ def trainable(info: VariableInfo) -> bool:
 
 def arguments(inputs: Any) -> dict[str, str]:
     """Returns argument name -> tensor name, as a function has them; without names, those of the ops."""
-    tensors = tensors_of(inputs)
-    names = list(inputs) if isinstance(inputs, Mapping) else [t.partition(":")[0] for t in tensors]
     out: dict[str, str] = {}
-    for wish, tensor in zip(names, tensors, strict=True):
-        plain = re.sub(r"\W", "_", str(wish).rpartition("/")[2] if not isinstance(inputs, Mapping) else str(wish))
+    for wish, tensor in named(inputs).items():
+        plain = re.sub(r"\W", "_", wish)
         plain = f"arg_{plain}" if not plain.isidentifier() or keyword.iskeyword(plain) else plain
         out[free_name(plain, out.__contains__)] = tensor
     return out
@@ -468,7 +466,7 @@ def copied_part(
             stand_ins[f"{name}:0"] = handle
     for name, table in tables.items():
         stand_ins[f"{name}:0"] = graph.capture(table.resource_handle, name="capture")
-    read = _reads(base, part.mask)
+    read = read_by(base, part.mask)
     if part.mask.any():
         inputs = {name: tensor.name for name, tensor in stand_ins.items() if base.tensor(name) in read}
         block = Selection(base, part.mask, Query("select"))
@@ -487,8 +485,7 @@ def copied_part(
     return [end(name) for name in part.outputs]
 
 
-def _reads(base: Graph, mask: Any) -> set[tuple[int, int]]:
+def read_by(base: Graph, mask: Any) -> set[tuple[int, int]]:
     """Returns the tensors (op, output) that the ops of a mask read."""
-    rows = np.repeat(np.arange(base.size), np.diff(base.data.ptr))
-    hit = mask[rows]
+    hit = mask[base.data.rows]
     return set(zip(base.data.node[hit].tolist(), base.data.port[hit].tolist(), strict=True))

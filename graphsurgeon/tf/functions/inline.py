@@ -79,9 +79,7 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
     work = Inlining(base)
     for name in names:
         number = base.find(name, f"inlined({name!r})")
-        reason = work.calls.obstacle(base.nodes[number])
-        if reason:
-            raise PlanError(f"inlined({name!r})", *reason)
+        work.calls.refuse(base.nodes[number], f"inlined({name!r})")
     return work.done(set(names) if names else None)
 
 
@@ -102,9 +100,7 @@ def unfolded(graph: Graph) -> Graph:
     if about.settled is None:
         work = Inlining(about.graph, deep=False)
         for name, node in about.calls.items():
-            reason = work.calls.obstacle(node, flow=True)
-            if reason:
-                raise PlanError(f"copy() of what is inside {name!r}", *reason)
+            work.calls.refuse(node, f"copy() of what is inside {name!r}", flow=True)
         plain = {name for name, node in about.calls.items() if node.op not in BRANCHING}
         beside = [name for name in about.calls if name not in plain]
         made = work.done(plain, _beside(graph, beside) if beside else [])

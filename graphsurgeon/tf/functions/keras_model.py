@@ -19,7 +19,7 @@ from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ...words import counted, few
 from ..private.eager import eager, keras_inputs, keras_layers
 from ..values.variables import fetch
-from .graph_function import arguments, as_asked, tensors_of
+from .graph_function import arguments, as_asked, read_by, tensors_of
 from .keras_layer import Keras, keras_layer
 from .layer_calls import Origin, Placed
 from .library import meaning
@@ -421,9 +421,8 @@ class _Sorting:
         Raises:
             PlanError: there are none.
         """
-        graph, region = self._ways.graph, self._region
-        hit = region[graph.data.rows]
-        read = set(zip(graph.data.node[hit].tolist(), graph.data.port[hit].tolist(), strict=True))
+        graph = self._ways.graph
+        read = read_by(graph, self._region)
         found = [name for name in self.have if graph.tensor(name) in read]
         if not found:
             how = "Keras has no model without an input: name other outputs"

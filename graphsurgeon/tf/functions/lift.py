@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import OpenError
+from ...graph.conditions import BRANCHES, CASES
 from ...graph.live import TFGraph, TFSession, TFTensor
 from ...graph.names import free_name
 from ...graph.selection import Query, Selection
@@ -376,10 +377,10 @@ def _users(body: Any, tensor: TFTensor) -> Sequence[Any]:
         if not called:
             found.append(node)
             continue
+        at = position - (node.op in BRANCHES + CASES)
         for name in called:
-            if (name, position - (node.op in ("If", "StatelessIf", "Case", "StatelessCase"))) in seen:
+            if (name, at) in seen:
                 continue
-            at = position - (node.op in ("If", "StatelessIf", "Case", "StatelessCase"))
             seen.add((name, at))
             inner = definition(known[name])
             argument = inner.signature.input_arg[at].name

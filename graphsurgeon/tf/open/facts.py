@@ -16,7 +16,7 @@ from ...graph.pending import pending
 from ...graph.selection import Selection
 from ...words import counted
 from ..edit.nodes import check_attribute, check_inserted
-from ..edit.patterns import as_pattern
+from ..edit.patterns import array_of, as_pattern
 from ..functions.insides import BodyOutputs, body
 from ..private.graphs import flops as flops_of
 from ..private.graphs import op_finder
@@ -149,16 +149,4 @@ def _cut(text: str, most: int) -> str:
 
 def constant_value(node: Any, most: int = 1 << 20) -> Any:
     """Returns the value of a constant as an array; None where the node has none, or more than `most` elements."""
-    attr = getattr(node, "attr", None)
-    if not attr or "value" not in attr or attr["value"].WhichOneof("value") != "tensor":
-        return None
-    proto = attr["value"].tensor
-    size = 1
-    for dim in proto.tensor_shape.dim:
-        size *= max(dim.size, 0)
-    if size > most:
-        return None
-    try:
-        return tf.make_ndarray(proto)
-    except (TypeError, ValueError):
-        return None
+    return array_of(node, most)

@@ -48,11 +48,6 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
         raise PlanError(asked, words_of(error), "Give 'grpc://host:port' of a tf.distribute.Server") from error
 
 
-def new_graph() -> TFGraph:
-    """Returns an empty graph."""
-    return tf.Graph()
-
-
 def new_session(graph: TFGraph, target: str, config: Any, seconds: float) -> TFSession:
     """Returns a session of a graph, where its cluster answers in time.
 

@@ -12,7 +12,6 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFTensor, TFVariable
-from ...graph.names import free_name, tensor_name
 from ...graph.packages import refuse_unknown
 from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward
@@ -169,24 +168,6 @@ def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str])
             if item.name.partition(":")[0] in made:
                 new.add_to_collection(key, new.as_graph_element(item.name))
     return new
-
-
-def named(things: Any) -> dict[str, str]:
-    """Returns name -> tensor name for one tensor, several, or a dict; without names, by the ops.
-
-    Example:
-        >>> named("a/b:0"), named({"x": "c:1"}), named(["a/b", "c/b:0"])
-        ({'b': 'a/b:0'}, {'x': 'c:1'}, {'b': 'a/b:0', 'b_2': 'c/b:0'})
-    """
-    if things is None:
-        return {}
-    if isinstance(things, Mapping):
-        return {str(key): tensor_name(tensor) for key, tensor in things.items()}
-    out: dict[str, str] = {}
-    for tensor in map(tensor_name, things if isinstance(things, (list, tuple)) else [things]):
-        leaf = tensor.partition(":")[0].rpartition("/")[2]
-        out[free_name(leaf, out.__contains__)] = tensor
-    return out
 
 
 def trained(graph: TFGraph, uninitialized: frozenset[str]) -> dict[str, VariableInfo]:

@@ -17,6 +17,7 @@ from google.protobuf import text_format
 from ...errors import PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph
+from ...graph.names import named
 from ...graph.reports import Saved, untrained_text
 from ...graph.selection import select
 from ...graph.sizes import variable_bytes
@@ -31,7 +32,7 @@ from ..run.errors import told
 from ..values.restore import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
-from .export import Exported, exported, meta_graph, named, nodes_of, trained, with_saver
+from .export import Exported, exported, meta_graph, nodes_of, trained, with_saver
 from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .saved_model import write_saved_model
 from .write import beside, put_checkpoint, put_folder, read_back, write_checkpoint

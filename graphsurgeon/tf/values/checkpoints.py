@@ -232,13 +232,10 @@ def _prefix(place: str, asked: str) -> str:
 
 def _near(prefix: str) -> str:
     folder = os.path.dirname(prefix) or "."
-    there = sorted(name.removesuffix(".index") for name in _list(folder) if name.endswith(".index"))
+    listed = os.listdir(folder) if os.path.isdir(folder) else []
+    there = sorted(name.removesuffix(".index") for name in listed if name.endswith(".index"))
     shown = " or ".join(repr(os.path.join(os.path.dirname(prefix), name)) for name in there[:3])
     return f"Give {shown}" if shown else "Give the path of a checkpoint without its suffix, or the folder it is in"
-
-
-def _list(folder: str) -> list[str]:
-    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 def _stamp(prefix: str) -> tuple[int, int]:
