@@ -13,13 +13,10 @@ from collections.abc import Mapping
 from operator import lt
 from typing import Any
 
-import numpy as np
-
 from ..editor import Editor
 from ..errors import StalePlanError
-from ..graph.graph import Graph as Snapshot
 from ..graph.opened import Opened
-from ..graph.selection import Query, Selection
+from ..graph.selection import listed
 from ..tf import elements
 from ..tf.edit import rewire as rewiring
 from ..words import counted, few
@@ -168,7 +165,7 @@ def _apply(
         destination = source if same else Editor(Opened(info.graph_, "the destination graph"))
         snapshot = source.snapshot
         held.keep(snapshot)
-        selection = _selection(snapshot, info.sgv.ops)
+        selection = listed(snapshot, (snapshot.index[op.name] for op in info.sgv.ops))
         plan = destination.plan().copy(
             selection,
             to=info.scope_,
@@ -180,14 +177,6 @@ def _apply(
             names=names,
         )
     return _carry(destination, plan)
-
-
-def _selection(snapshot: Snapshot, ops: list[Any]) -> Selection:
-    if len(ops) == snapshot.size and ops == snapshot.owner.get_operations():
-        return Selection(snapshot, np.ones(snapshot.size, np.bool_), Query("names", tuple(snapshot.names)))
-    mask, names = np.zeros(snapshot.size, np.bool_), [op.name for op in ops]
-    mask[[snapshot.index[name] for name in names]] = True
-    return Selection(snapshot, mask, Query("names", tuple(names)))
 
 
 def _carry(destination: Any, plan: Any) -> tuple[Any, Any]:

@@ -44,7 +44,7 @@ def make_regex(obj: Any) -> re.Pattern[str]:
 
 def _get_input_ts(ops: Any) -> list[Any]:
     """Returns the tensors that ops read, each once. Programs call this, whatever its name says."""
-    return inputs_of(util.make_list_of_op(ops))
+    return list(_read_by(util.make_list_of_op(ops)).values())
 
 
 def _get_output_ts(ops: Any) -> list[Any]:
@@ -153,11 +153,6 @@ def select_ops_and_ts(*args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
 
 
 # -- boundaries ------------------------------------------------------------------------------------
-
-
-def inputs_of(ops: Iterable[Any]) -> list[Any]:
-    """Returns the tensors that ops read, each once."""
-    return list(_read_by(ops).values())
 
 
 def _read_by(ops: Iterable[Any]) -> dict[int, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from ...graph.live import TFGraph, TFOp, TFVariable
@@ -146,21 +145,15 @@ def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
             new.set_shape(old.shape)
 
 
-def _fed(copied: Copied) -> list[int]:
-    """Numbers of the placeholders that are copied."""
-    kinds, _, kind_of = copied.source.kinds
-    fed = np.array([kind.startswith("Placeholder") for kind in kinds], np.bool_)
-    ops: list[int] = copied.ops[fed[kind_of[copied.ops]]].tolist() if kinds else []
-    return ops
-
-
 def _keep_handles(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> None:
     """Says of resources that come in by a placeholder what they hold: TensorFlow has no attribute for it.
 
     Nor can it have inferred it of what reads them.
     """
     old, find = copied.source.live.get_operations(), graph.get_operation_by_name
-    comes = [(old[i].outputs[0], find(copied.renamed(old[i].name)).outputs[0]) for i in _fed(copied)]
+    fed = copied.source.typed([kind for kind in copied.source.kinds[0] if kind.startswith("Placeholder")])
+    numbers = copied.ops[fed[copied.ops]].tolist()
+    comes = [(old[i].outputs[0], find(copied.renamed(old[i].name)).outputs[0]) for i in numbers]
     for p in copied.placeholders:
         comes.append((copied.source.live.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
     if any(was.dtype in _HANDLES for was, _ in comes):

@@ -157,7 +157,7 @@ class _Item:
     """A node on its way into the new graph."""
 
     node: Any
-    chain: tuple[Any, ...] = ()  # the calls around it, innermost first: (function name, outer chain)
+    around: tuple[str, ...] = ()  # the functions that it is in, the outermost first
     top: bool = True
 
 
@@ -196,7 +196,8 @@ class Inlining:
                 if item.top:
                     self.kept.add(item.node.name)
                 continue
-            todo += [_Item(n, (self.calls.called(item.node), item.chain), False) for n in reversed(self._body(item))]
+            around = (*item.around, self.calls.called(item.node))
+            todo += [_Item(n, around, False) for n in reversed(self._body(item))]
         nodes += self._joined(nodes)
         there = {node.name for node in nodes}
         graph = self._graph([*nodes, *(node for node in beside if node.name not in there)])
@@ -205,13 +206,10 @@ class Inlining:
     def _body(self, item: _Item) -> list[Any]:
         """The nodes of a called function, named and joined to what the call reads."""
         call, name = item.node, self.calls.called(item.node)
-        chain = item.chain
-        while chain:
-            if chain[0] == name:
-                raise PlanError(
-                    f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
-                )
-            chain = chain[1]
+        if name in item.around:
+            raise PlanError(
+                f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
+            )
         made = in_place(self.calls, call, self._scope(call.name, self.calls.definition(name)), self._free)
         for node in made.nodes:
             self._keep_shapes(node)

@@ -219,12 +219,19 @@ def _nameless(known: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
 def _blanked(values: Iterable[Any]) -> list[str]:
     """Takes the names of functions out of attributes; returns them in order."""
     names = []
+    for function in _named(values):
+        names.append(function.name)
+        function.name = ""
+    return names
+
+
+def _named(values: Iterable[Any]) -> Iterator[Any]:
+    """Yields the functions that attributes name, as they can be changed; in the attributes of these too."""
     for value in values:
         kind = value.WhichOneof("value")
         for function in [value.func] if kind == "func" else value.list.func if kind == "list" else ():
-            names.append(function.name)
-            function.name = ""
-    return names
+            yield function
+            yield from _named(function.attr.values())
 
 
 def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[str], set[str]]:
@@ -259,18 +266,8 @@ def rename_calls(node: Any, names: Mapping[str, str]) -> None:
     """Makes a NodeDef call functions by their new names."""
     if node.op in names:
         node.op = names[node.op]
-    for value in node.attr.values():
-        _rename_value(value, names)
-
-
-def _rename_value(value: Any, names: Mapping[str, str]) -> None:
-    kind = value.WhichOneof("value")
-    functions = [value.func] if kind == "func" else list(value.list.func) if kind == "list" else []
-    for called in functions:
-        if called.name in names:
-            called.name = names[called.name]
-        for inner in called.attr.values():
-            _rename_value(inner, names)
+    for called in _named(node.attr.values()):
+        called.name = names.get(called.name, called.name)
 
 
 def renamed_function(old: Any, names: Mapping[str, str]) -> Any:
@@ -280,8 +277,8 @@ def renamed_function(old: Any, names: Mapping[str, str]) -> Any:
     new.signature.name = names[old.signature.name]
     for node in new.node_def:
         rename_calls(node, names)
-    for value in new.attr.values():
-        _rename_value(value, names)
+    for called in _named(new.attr.values()):
+        called.name = names.get(called.name, called.name)
     return new
 
 

@@ -6,6 +6,7 @@ import gzip
 import os
 import re
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,10 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
             raise OpenError(asked, wrong, "Mend it there, or write the graph out again") from error
         return _parse_text(text, order, asked)
     for kind in order:
-        proto = kind()
-        try:
-            proto.ParseFromString(data)
-        except DecodeError:
-            continue
-        if _makes_sense(proto):
-            return proto
+        with suppress(DecodeError):
+            proto = kind.FromString(data)
+            if _makes_sense(proto):
+                return proto
     raise _why_broken(data, asked)
 
 
@@ -108,25 +106,20 @@ def _is_text(data: bytes) -> bool:
     head = data[:4096]
     if b"\x00" in head:
         return False
-    try:
-        text = head.decode("utf-8", "ignore")
-    except UnicodeDecodeError:
-        return False
-    word = text.lstrip()[:200]
+    word = head.decode("utf-8", "ignore").lstrip()[:200]
     return bool(word) and all(c.isprintable() or c.isspace() for c in word) and (word[0].isalpha() or word[0] == "#")
 
 
 def _parse_text(text: str, order: list[Any], asked: str) -> Any:
     problems = []
     for kind in order:
-        proto = kind()
         try:
-            text_format.Parse(text, proto)
+            proto = text_format.Parse(text, kind())
         except text_format.ParseError as error:
             problems.append(str(error))
-            continue
-        if _makes_sense(proto):
-            return proto
+        else:
+            if _makes_sense(proto):
+                return proto
     looks_alike = any(word in text[:20_000] for word in ("node {", "node:", "graph_def", "meta_graphs", "op:"))
     where = problems[0].replace("tensorflow.", "") if problems else "no op in it"
     if not looks_alike:
