@@ -19,7 +19,7 @@ from ...graph.graph import Graph as Snapshot
 from ...graph.graph import TensorInfo
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
 from ...plan.fitting import axis_text
-from ..open.outputs import tensor_info
+from ..open.outputs import expanded, tensor_info
 from ..private.contexts import context_of, loop_around
 from ..private.graphs import number_of, rewiring_works, same_shape, set_control_inputs, set_input
 from ..private.sessions import is_closed
@@ -216,14 +216,8 @@ def _said(tensor: TFTensor, info: TensorInfo) -> str:
 
 def _changes(op: Any, at: int) -> bool:
     """Whether an op takes a reference as that input, where nothing else can stand."""
-    for argument in op.op_def.input_arg:
-        count = op.get_attr(argument.number_attr) if argument.number_attr else 1
-        if argument.type_list_attr:
-            count = len(op.get_attr(argument.type_list_attr))
-        if at < count:
-            return bool(argument.is_ref)
-        at -= count
-    return False
+    refs = [bool(arg.is_ref) for arg, _, _ in expanded(op.op_def.input_arg, op.node_def, op.op_def)]
+    return refs[at]
 
 
 def _frame(op: TFOp) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,7 +109,7 @@ def keras_model(
         used, takes, wanted = {one.node.layer.name for one in known.calls}, sorting.takes(asked), list(sorting.wanted)
         told = training
         if isinstance(training, tuple):
-            there = _Other(known, ways, *training[1:3])
+            there = _elsewhere(known, ways, *training[1:3])
             ids = {t: id(made[t]) for t in takes} | sorting.wanted
             told = training[0], *([there(t, ids[t]) for t in side] for side in (takes, wanted)), training[3]
         layer = keras_layer(
@@ -199,26 +199,23 @@ def _differs(layer: Any) -> bool:
     return bool(layer.trainable and layer.non_trainable_variables) and not hasattr(layer, "recurrent_dropout")
 
 
-class _Other:
-    """What the tensors of a graph are called in that of the same model which was opened for training.
+def _elsewhere(
+    known: Origin, ways: _Ways, renamed: Mapping[str, str], origin: Origin | None
+) -> Callable[[str, int], str]:
+    """Returns what the tensors of a graph are called in that of the same model which was opened for training.
 
     Args:
         known: the model, in words of the first graph.
         ways: what became of its ops.
         renamed: of the other graph, op as it was opened -> its name now.
         origin: the model, in words of the other graph.
+
+    Returns:
+        A call: name of a tensor, id of the tensor of Keras that it is, or 0 -> its name there, where that is known.
     """
-
-    def __init__(self, known: Origin, ways: _Ways, renamed: Mapping[str, str], origin: Origin | None) -> None:
-        pairs = [*((id(t), n) for t, n in known.inputs), *(p for one in known.calls for p in one.tensors.items())]
-        self._symbols = {ways.now(name): symbol for symbol, name in pairs}
-        named = {} if origin is None else {id(t): n for t, n in origin.inputs}
-        named |= {} if origin is None else {k: n for one in origin.calls for k, n in one.tensors.items()}
-        self._named = {k: renamed_end(n, renamed) for k, n in named.items()}
-
-    def __call__(self, tensor: str, symbol: int) -> str:
-        """Returns the name there of a tensor, or of the tensor of Keras that it is, where that is known."""
-        return self._named.get(symbol, self._named.get(self._symbols.get(tensor, 0), tensor))
+    symbols = {ways.now(name): symbol for symbol, name in known.named.items()}
+    named = {} if origin is None else {key: renamed_end(name, renamed) for key, name in origin.named.items()}
+    return lambda tensor, symbol: named.get(symbol, named.get(symbols.get(tensor, 0), tensor))
 
 
 class _Ways:

@@ -199,6 +199,12 @@ class Origin:
     inputs: tuple[tuple[Any, str], ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def named(self) -> dict[int, str]:
+        """Tensor of Keras, by its id -> what it is called in the graph."""
+        inputs = {id(symbol): name for symbol, name in self.inputs}
+        return inputs | {key: name for one in self.calls for key, name in one.tensors.items()}
+
 
 def origin_of(found: Any, lifted: Lifted) -> Origin:
     """Returns how a functional model is connected, in words of the graph; arguments as of `layers_of`."""

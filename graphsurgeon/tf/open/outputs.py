@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -123,7 +123,7 @@ class Stated:
             node = self._nodes[reader]
             signature = self._signature(node)
             args = signature.input_arg if signature is not None else ()
-            dtypes = [name for arg in args for name in _dtypes(arg, node, signature)]
+            dtypes = _dtypes(args, node, signature)
             for at, (op, port) in enumerate(self._graph.data.ends(reader)):
                 if op == number:
                     asked.setdefault(port, UNKNOWN)
@@ -137,7 +137,7 @@ class Stated:
             return self._asked(number)
         if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
             return None  # no op has so many: the file is damaged
-        dtypes = [name for arg in signature.output_arg for name in _dtypes(arg, node, signature)]
+        dtypes = _dtypes(signature.output_arg, node, signature)
         shapes = self._shapes(node, dtypes)
         return [TensorInfo(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
 
@@ -179,14 +179,27 @@ def with_shapes(graph_def: Any, read: Graph) -> Any:
     return whole
 
 
-def _dtypes(arg: Any, node: Any, signature: Any) -> list[str]:
-    """Returns the dtypes of the tensors that one output of an op stands for."""
-    if arg.type_list_attr:
-        numbers = list(_attribute(node, signature, arg.type_list_attr).list.type)
-    else:
-        number = arg.type or _attribute(node, signature, arg.type_attr).type
-        numbers = [number] * _count(arg, node, signature)
-    return [dtype_name(number) + "_ref" * arg.is_ref for number in numbers]
+def expanded(arguments: Iterable[Any], node: Any, signature: Any) -> Iterator[tuple[Any, int, int]]:
+    """Yields the tensors that a node takes or gives, lists one by one: what it is of, its place there, its dtype.
+
+    Args:
+        arguments: the inputs or the outputs of the OpDef.
+        node: the NodeDef.
+        signature: the OpDef, whose defaults count where the node says nothing.
+    """
+    for arg in arguments:
+        if arg.type_list_attr:
+            numbers = list(_attribute(node, signature, arg.type_list_attr).list.type)
+        else:
+            number = arg.type or _attribute(node, signature, arg.type_attr).type
+            numbers = [number] * _count(arg, node, signature)
+        for at, number in enumerate(numbers):
+            yield arg, at, number
+
+
+def _dtypes(arguments: Iterable[Any], node: Any, signature: Any) -> list[str]:
+    """Returns the dtypes of the tensors that a node takes or gives."""
+    return [dtype_name(number) + "_ref" * arg.is_ref for arg, _, number in expanded(arguments, node, signature)]
 
 
 def _count(arg: Any, node: Any, signature: Any) -> int:

@@ -8,7 +8,7 @@ each set of arguments that have become plain.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from ...graph.variables import VARIABLE_TYPES
 from ...words import few
 from ..functions.body import constant
 from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
+from ..open.outputs import expanded
 from ..private.graphs import op_definition
 
 #: What hands a variable on as it is: the outputs at which it comes out again.
@@ -177,8 +178,9 @@ class _Functions:
         found = {at: dtype for at, dtype in held.items() if dtype is not None}
         if not found:
             return {}
-        places = list(_expanded(node, self._signature(node).input_arg))
-        return {at: d for at, d in found.items() if at >= len(places) or places[at][2] or places[at][1] in _HANDLES}
+        about = self._signature(node)
+        places = [arg.is_ref or dtype in _HANDLES for arg, _, dtype in expanded(about.input_arg, node, about)]
+        return {at: dtype for at, dtype in found.items() if at >= len(places) or places[at]}
 
     def _signature(self, node: Any) -> Any:
         known = self._known.get(node.op)
@@ -194,7 +196,8 @@ class _Functions:
         """What the outputs of a node of a function are called in it: another type of op has other names for them."""
         if not body.function:
             return []
-        return [f"{node.name}:{name}" for name, _, _ in _expanded(node, self._signature(node).output_arg)]
+        about = self._signature(node)
+        return [f"{node.name}:{arg.name}:{at}" for arg, at, _ in expanded(about.output_arg, node, about)]
 
     def _outputs(self, node: Any, taken: Mapping[int, int]) -> dict[int, int]:
         """The outputs of a node at which variables come out again."""
@@ -304,18 +307,6 @@ class _Functions:
         self._known[new.signature.name] = new
         self._made[key] = _Made(new.signature.name, out, list(dict.fromkeys(body.stuck)))
         return self._made[key]
-
-
-def _expanded(node: Any, arguments: Iterable[Any]) -> Iterator[tuple[str, int, bool]]:
-    """Yields what a node takes or gives, lists one by one: name as functions write it, dtype, whether a reference."""
-    for arg in arguments:
-        if arg.type_list_attr:
-            types = list(node.attr[arg.type_list_attr].list.type)
-        else:
-            one = arg.type or (node.attr[arg.type_attr].type if arg.type_attr in node.attr else 0)
-            types = [one] * (node.attr[arg.number_attr].i if arg.number_attr else 1)
-        for at, dtype in enumerate(types):
-            yield f"{arg.name}:{at}", dtype, arg.is_ref
 
 
 def _say(node: Any, key: str, types: Mapping[int, int]) -> None:

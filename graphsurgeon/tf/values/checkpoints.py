@@ -19,9 +19,9 @@ from ..private.eager import eager
 from ..run.errors import words_of
 from ..run.progress import Progress
 
-_OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
+OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-_SHARD = re.compile(r"\.data-(\d+)-of-(\d+)$")
+SHARD = re.compile(r"\.data-(\d+)-of-(\d+)$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Checkpoint:
         An object-based checkpoint knows a variable by its path from the object that was saved, and mostly by the name
         it had: both are here, the name where it is no other variable's.
         """
-        if _OBJECTS not in self.shapes:
+        if OBJECTS not in self.shapes:
             return {key: key for key in self.shapes}
         held = [a for node in self.objects for a in node.attributes if a.checkpoint_key.endswith(_VALUE)]
         paths = {a.checkpoint_key.removesuffix(_VALUE): a.checkpoint_key for a in held}
@@ -105,8 +105,8 @@ class Checkpoint:
     def objects(self) -> Sequence[Any]:
         """The objects of which an object-based checkpoint holds the values, the one that was saved first; else none."""
         about = trackable_object_graph_pb2.TrackableObjectGraph()
-        if _OBJECTS in self.shapes:
-            about.ParseFromString(self.read(_OBJECTS).item())
+        if OBJECTS in self.shapes:
+            about.ParseFromString(self.read(OBJECTS).item())
         return about.nodes
 
     @cached_property
@@ -192,7 +192,7 @@ def refuse_incomplete(prefix: str, asked: str) -> None:
     """
     if os.path.isfile(prefix) or (glob.has_magic(prefix) and glob.glob(prefix)):
         return  # the format of before 2016: one file, or a pattern for several
-    shards = [m for m in map(_SHARD.search, glob.glob(glob.escape(prefix) + ".data-*-of-*")) if m]
+    shards = [m for m in map(SHARD.search, glob.glob(glob.escape(prefix) + ".data-*-of-*")) if m]
     has = {(int(m[1]), int(m[2])) for m in shards}
     if not os.path.exists(prefix + ".index"):
         if has:
@@ -213,7 +213,7 @@ def refuse_incomplete(prefix: str, asked: str) -> None:
 def _prefix(place: str, asked: str) -> str:
     """The prefix of a checkpoint, however it was named."""
     if not os.path.isdir(place):
-        found = _SHARD.sub("", place)
+        found = SHARD.sub("", place)
         for suffix in (".index", ".meta"):
             found = found.removesuffix(suffix)
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,17 +19,15 @@ from ...errors import OpenError, one_of
 from ...words import counted, few
 from ..run.errors import words_of
 from ..run.progress import Progress
-from .checkpoints import array_of
+from .checkpoints import OBJECTS, SHARD, array_of
 
 #: The last bytes of every index file: the table format's own mark.
 _MAGIC = bytes.fromhex("57fb808b247547db")
-_SHARD = re.compile(r"\.data-(\d{5})-of-(\d{5})$")
 _MOST_STATE = 1 << 20
 #: Each TensorFlow has its own kinds.
 _UNREADABLE = (tf.errors.OpError, ValueError, RuntimeError, DecodeError)
 #: So often a folder is looked at anew where a checkpoint was deleted meanwhile.
 _LOOKS = 5
-_OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ def _lacks(prefix: str) -> str:
         file.seek(max(0, size - len(_MAGIC)))
         if file.read() != _MAGIC:
             return f"its index ends too early, after {counted(size, 'bytes')}"
-    shards = [m for path in glob.glob(glob.escape(prefix) + ".data-*") if (m := _SHARD.search(path))]
+    shards = [m for path in glob.glob(glob.escape(prefix) + ".data-*") if (m := SHARD.search(path))]
     if not shards:
         return "its data file is missing"
     count = max(int(m[2]) for m in shards)
@@ -250,11 +247,11 @@ def _keys(reader: Any, shapes: Mapping[str, Any]) -> tuple[dict[str, str], set[s
 
     `tf.train.Checkpoint` writes keys of its own and a table of names.
     """
-    keys = {name: name for name in shapes if name != _OBJECTS}
-    if _OBJECTS not in shapes:
+    keys = {name: name for name in shapes if name != OBJECTS}
+    if OBJECTS not in shapes:
         return keys, set()
     table = trackable_object_graph_pb2.TrackableObjectGraph()
-    table.ParseFromString(reader.get_tensor(_OBJECTS))
+    table.ParseFromString(reader.get_tensor(OBJECTS))
     held = {a.checkpoint_key: a.full_name.removesuffix(":0") for node in table.nodes for a in node.attributes}
     count = Counter(held.values())
     keys.update({name: key for key, name in held.items() if name and count[name] == 1 and key in shapes})
