@@ -17,7 +17,7 @@ from ...errors import PlanError, warn
 from ...graph.boundary import Tensor, region
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
-from ...graph.names import free_name, named, op_name, tensor_name
+from ...graph.names import free_name, op_name, tensor_name
 from ...graph.packages import refuse_unknown
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
@@ -248,9 +248,11 @@ def trainable(info: VariableInfo) -> bool:
 
 def arguments(inputs: Any) -> dict[str, str]:
     """Returns argument name -> tensor name, as a function has them; without names, those of the ops."""
+    tensors = tensors_of(inputs)
+    names = list(inputs) if isinstance(inputs, Mapping) else [t.partition(":")[0] for t in tensors]
     out: dict[str, str] = {}
-    for wish, tensor in named(inputs).items():
-        plain = re.sub(r"\W", "_", wish)
+    for wish, tensor in zip(names, tensors, strict=True):
+        plain = re.sub(r"\W", "_", str(wish).rpartition("/")[2] if not isinstance(inputs, Mapping) else str(wish))
         plain = f"arg_{plain}" if not plain.isidentifier() or keyword.iskeyword(plain) else plain
         out[free_name(plain, out.__contains__)] = tensor
     return out
