@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -69,7 +70,7 @@ class Corpus:
         """Returns the documented value of a variable that has no checkpoint."""
         return self._module.fill_value(name, shape, dtype)
 
-    @property
+    @cached_property
     def _module(self) -> ModuleType:
         spec = importlib.util.spec_from_file_location("corpus_reader", self.root / "corpus.py")
         assert spec is not None

@@ -72,19 +72,38 @@ UNCUT: set[str] = set()
 CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 
 
-def opened(corpus: Any, id: str) -> tuple[Any, Any]:
-    """Returns the editor of an item, and what to give as values."""
+def opened(corpus: Any, id: str, filled: Any = None) -> tuple[Any, Any]:
+    """Returns the editor of an item, and what to give as values, which for some are made: in `filled` they are."""
     item = corpus.item(id)
     tags = item["run"].get("tags")
     ed = gs.open(corpus.path(id), tags=tags, raw=True)
     if not item["run"].get("fill_rule"):
         return ed, ed if ed.snapshot.state.variables else None
+    if filled is not None:
+        return ed, filled
     values = {}
     for name in ed.snapshot.state.variables:
         op = ed.graph.get_operation_by_name(name)
         shape = tuple(d.size for d in op.get_attr("shape").dim)
         values[name] = corpus.fill_value(name, shape, tf.as_dtype(op.get_attr("dtype")).as_numpy_dtype)
     return ed, values
+
+
+@pytest.fixture(scope="module", params=IDS)
+def id(request):
+    """An item; all its tests come after one another."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def filled(corpus, id):
+    """The values of an item without a checkpoint, made once: they can be gigabytes. No test can change them."""
+    if not corpus.item(id)["run"].get("fill_rule"):
+        return None
+    values = opened(corpus, id)[1]
+    for array in values.values():
+        array.flags.writeable = False
+    return values
 
 
 def run(session: Any, names: dict[str, str], feeds: dict[str, Any]) -> dict[str, Any]:
@@ -101,10 +120,9 @@ def test_there_are_items():
     assert 5 <= len(IDS) <= 16 or IDS == ["no-corpus"]
 
 
-@pytest.mark.parametrize("id", IDS)
-def test_copied_whole(corpus, id):
+def test_copied_whole(corpus, id, filled):
     feeds, fetches = corpus.golden(id)
-    src, values = opened(corpus, id)
+    src, values = opened(corpus, id, filled)
     dst = gs.open(tf.Graph())
     before = src.snapshot.fingerprint
     clear = "clear" if corpus.item(id)["run"].get("clear_devices") else "keep"
@@ -118,11 +136,10 @@ def test_copied_whole(corpus, id):
     corpus.compare(id, got)
 
 
-@pytest.mark.parametrize("id", IDS)
-def test_copied_twice(corpus, id):
+def test_copied_twice(corpus, id, filled):
     """Two copies in one graph and one session: both give the golden, so they share nothing that matters."""
     feeds, fetches = corpus.golden(id)
-    src, values = opened(corpus, id)
+    src, values = opened(corpus, id, filled)
     dst = gs.open(tf.Graph())
     clear = "clear" if corpus.item(id)["run"].get("clear_devices") else "keep"
     both = [dst.apply(dst.plan().copy(src.select(), to=n, values=values, device=clear)) for n in ("one", "two")]
@@ -132,11 +149,10 @@ def test_copied_twice(corpus, id):
         corpus.compare(id, got)
 
 
-@pytest.mark.parametrize("id", IDS)
-def test_cut_in_the_middle(corpus, id):
+def test_cut_in_the_middle(corpus, id, filled):
     """The second half alone, fed with what the first half gives, computes the golden."""
     feeds, fetches = corpus.golden(id)
-    src, values = opened(corpus, id)
+    src, values = opened(corpus, id, filled)
     clear = "clear" if corpus.item(id)["run"].get("clear_devices") else "keep"
     found = cut(src, values, feeds, fetches, clear)
     if found is None and set(src.snapshot.types) & CALLS:  # all the work is done inside calls

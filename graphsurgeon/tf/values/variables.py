@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -206,7 +206,8 @@ def refuse_unfit(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: 
         PlanError: as `fetch` does.
     """
     if isinstance(values, Mapping):
-        fetch(values, infos, graph, asked, frozenset(info.op for info in infos))
+        for info in infos:
+            _given(values, info, graph, asked, later=True, own=False)
         return
     _of_this(values, graph, asked)
     if infos:
@@ -313,14 +314,17 @@ def place_of(op: TFOp) -> tuple[bytes, bytes]:
     return op.get_attr("container"), op.get_attr("shared_name")
 
 
-def _given(values: Mapping[str, Any], info: VariableInfo, graph: TFGraph, asked: str, later: bool) -> Any:
+def _given(
+    values: Mapping[str, Any], info: VariableInfo, graph: TFGraph, asked: str, later: bool, own: bool = True
+) -> Any:
+    """What a mapping has for a variable; `later` one in a file stays there, `own` an array is a copy of our own."""
     for key in (info.op, info.op + ":0"):
         if key in values:
             if isinstance(values[key], Stored):
                 fitting_stored(values[key], info, graph, asked)
                 return values[key] if later else values[key].read()
             # A copy of our own: TensorFlow may go on using the memory it is fed.
-            return _fitting(values[key], info, graph, asked)
+            return _fitting(values[key], info, graph, asked, np.array if own else np.asarray)
     has = few([repr(str(name)) for name in values]) or "no name at all"
     anew = f", or let it start anew: variables={{{info.op!r}: 'initial'}}" if asked.startswith("copy(") else ""
     raise PlanError(
@@ -330,11 +334,11 @@ def _given(values: Mapping[str, Any], info: VariableInfo, graph: TFGraph, asked:
     )
 
 
-def _fitting(value: Any, info: VariableInfo, graph: TFGraph, asked: str) -> Any:
+def _fitting(value: Any, info: VariableInfo, graph: TFGraph, asked: str, make: Callable[..., Any]) -> Any:
     """A value as an array of its variable's dtype; refused where its shape is another."""
     instead = f"Give an array of {info.dtype} and of shape {info.shape}"
     try:
-        array = np.array(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
+        array = make(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
     except (TypeError, ValueError) as error:
         raise PlanError(asked, f"the value of {info.op!r} is not an array of {info.dtype}", instead) from error
     op = graph.get_operation_by_name(info.op)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,6 +11,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon import graph_editor as ge
 from graphsurgeon.errors import PlanError
+from graphsurgeon.tf.values.variables import fetch, refuse_unfit, variable_infos
 from tests.graphs import KINDS, OPTIMIZERS, collections, keys, look, model, put
 from tests.refusal import reads, refuses
 
@@ -451,3 +454,19 @@ def test_of_variables_that_are_no_copies_nothing_is_asked_but_their_op():
     for variable in made:
         held.append(variable)
     assert len(held) == 4 + len(asked) == 4 + len(made)
+
+
+def test_to_look_whether_values_fit_copies_none_of_them():
+    with tf.Graph().as_default() as graph:
+        tf1.get_variable("w", [1_000_000], initializer=tf1.zeros_initializer(), use_resource=True)
+    infos, values = list(variable_infos(graph).values()), {"w": np.zeros(1_000_000, np.float32)}
+    tracemalloc.start()
+    try:
+        refuse_unfit(values, infos, graph, "copy(...)")
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+        assert fetch(values, infos, graph, "copy(...)")["w"] is not values["w"]
+        assert tracemalloc.get_traced_memory()[1] > 4_000_000
+    finally:
+        tracemalloc.stop()
+    with refuses(PlanError, "copy(...)", "the value of 'w' has shape (2,)", "of shape (1000000,)"):
+        refuse_unfit({"w": [1.0, 2.0]}, infos, graph, "copy(...)")
