@@ -994,7 +994,7 @@ class Editor:
         from .view.dot import to_dot
 
         self._infer()
-        keys = self.screen.unfolded if unfolded is None else fold_keys(unfolded, "to_dot")
+        keys = self.screen.unfolded if unfolded is None else fold_keys(self.screen, unfolded, "to_dot")
         return to_dot(self.screen.tree_of(keys), keys)
 
     def to_html(self, unfolded: Iterable[str] | None = None, theme: str = "auto") -> str:
@@ -1020,7 +1020,7 @@ class Editor:
             ('<!doctype html>', False)
         """
         self._infer()
-        keys = self.screen.unfolded if unfolded is None else fold_keys(unfolded, "to_html")
+        keys = self.screen.unfolded if unfolded is None else fold_keys(self.screen, unfolded, "to_html")
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
         shown = self.screen.expanded(keys)
         return page_of(shown.graph, keys, shown.spread(marks), theme, self.screen.direction)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .errors import SurgeryError
+from .errors import SurgeryError, did_you_mean
 from .graph.graph import Graph
 from .words import counted
 
@@ -45,21 +45,30 @@ class Picture(str):
 def svg_of(screen: Any, unfolded: Iterable[str] | None = None) -> Picture:
     """Returns the picture of what a screen shows, as `Editor.to_svg` does."""
     screen.infer()
-    svg = screen.svg() if unfolded is None else screen.svg_of(fold_keys(unfolded, "to_svg"))
+    svg = screen.svg() if unfolded is None else screen.svg_of(fold_keys(screen, unfolded, "to_svg"))
     return Picture(svg, f"{screen.source.title}: {counted(screen.source.snapshot.size, 'ops')}")
 
 
-def fold_keys(unfolded: Iterable[str], call: str) -> frozenset[str]:
-    """Returns the scopes and calls to open; refuses what is not a list of names.
+def fold_keys(screen: Any, unfolded: Iterable[str], call: str) -> frozenset[str]:
+    """Returns the scopes and calls to open; refuses what is not a list of names of some.
 
     Raises:
-        SurgeryError: it is something else, as a path.
+        SurgeryError: it is something else, as a path; or there is nothing of a name that opens.
     """
+    from .view.tree import find_item
+
     alone = isinstance(unfolded, (str, bytes)) or not isinstance(unfolded, Iterable)
     names: list[Any] = [unfolded] if alone else list(unfolded)
     if alone or not all(isinstance(name, str) for name in names):
         how = f"Type {call}(unfolded=['net/', 'net/block1/']). Write a file with Path(...).write_text(...)"
         raise SurgeryError(f"{call}({unfolded!r})", "unfolded= is not a list of the scopes and calls to open", how)
+    tree = screen.tree_of(frozenset(names))
+    for name in names:
+        there = name.endswith("/") and name[:-1] in tree.graph.scopes.index
+        if not there and find_item(tree, name.removesuffix("+")) is None:
+            known = [*(f"{scope}/" for scope in tree.graph.scopes.names if scope), *tree.graph.names]
+            wrong = f"there is no scope or call {name!r} to open"
+            raise SurgeryError(f"{call}({names!r})", wrong, did_you_mean(name, known))
     return frozenset(names)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from .errors import PlanError, SelectionError, warn
+from .graph.boundary import region
 from .graph.graph import Graph
 from .graph.layers import Layers, ends, moved
 from .graph.names import op_name, renamed_end, tensor_name
@@ -42,6 +43,7 @@ def function_of(
     packed = opened.packed if outputs is None else None
     takes, gives = _boundary(graph, opened, layers, inputs, opened.outputs if outputs is None else outputs, asked)
     _refuse_no_outputs(opened, gives, asked)
+    _refuse_unconnected(graph, layers, inputs, takes, gives, also, asked)
     made = graph_function(graph, takes, gives, _given(values), name, packed=packed, also=also)
     left = updates_left_out(graph, takes, gives, also)
     if left:
@@ -81,6 +83,7 @@ def layer_of(
     asked = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
     takes, gives = _boundary(graph, opened, layers, inputs, outputs, asked)
     _refuse_no_outputs(opened, gives, asked)
+    _refuse_unconnected(graph, layers, inputs, takes, gives, (), asked)
     if hasattr(training, "opened"):
         there = _boundary(training.snapshot, training.opened, training.layers, inputs, outputs, asked)
         training = (training.snapshot, *there, _given(training))
@@ -142,6 +145,30 @@ def _boundary(graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs
     call = f"{asked.partition('(')[0]}(inputs={inputs!r})"
     takes = opened.inputs if inputs is None else _tensors(graph, layers, inputs, call, named=True)
     return takes, _as_packed(opened) if outputs is None else _tensors(graph, layers, outputs, asked)
+
+
+def _refuse_unconnected(
+    graph: Graph, layers: Layers, inputs: Any, takes: Any, gives: Any, also: Any, asked: str
+) -> None:
+    """Refuses inputs that were asked for and lead to no result, and results that are the inputs themselves."""
+    from .tf.functions.graph_function import arguments, tensors_of
+
+    if inputs is None:
+        return
+    cuts = [graph.tensor(name, asked) for name in arguments(takes).values()]
+    ends_of = [graph.tensor(name, asked) for name in tensors_of(gives)]
+    along = [graph.find(op_name(op), asked) for op in (also if isinstance(also, list | tuple) else [also])]
+    if ends_of and not along and set(ends_of) <= set(cuts):
+        names = [getattr(one, "path", one) for one in (inputs if isinstance(inputs, list | tuple) else [inputs])]
+        layer = next((one for name in names if isinstance(name, str) for one in layers.called(name)), None)
+        own = f"{graph.name(ends_of[0])!r} is both what it takes and what it gives, so it computes nothing"
+        if layer is not None and layer.inputs:
+            first = layer.inputs[0] if len(layer.inputs) == 1 else [*layer.inputs]
+            how = f"As an input, a layer is what it gives. For the layer itself type inputs={first!r}"
+            raise SelectionError(asked, own, how)
+        raise SelectionError(asked, own, "Name an output that is computed from it")
+    used = [cut for cut in cuts if cut not in ends_of]
+    region(graph, used, [*(end for end in ends_of if end not in cuts), *((op, 0) for op in along)], asked)
 
 
 def _tensors(graph: Graph, layers: Layers, things: Any, asked: str, named: bool = False) -> Any:

@@ -396,12 +396,12 @@ class Timeline:
 
     def origin(self, op: TFOp) -> Origin:
         """Returns where an op came from, as `Editor.provenance` does."""
-        from .tf.copy.provenance import known
+        from .tf.copy.provenance import origin
 
         name = op_name(getattr(op, "op", op))
         graph = self.snapshot
         graph.find(name, f"provenance({name!r})")
-        found = known(graph, self._graph).get(name)
+        found = origin(graph, self._graph, name)
         left = self.leftovers(self._graph)
         if found is None and name in left:
             return Origin(name, "orphan", left[name])

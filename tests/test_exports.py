@@ -226,3 +226,9 @@ def test_nbconvert_shows_every_picture_of_a_tutorial():
 def test_what_is_not_a_list_of_scopes_is_refused(call, odd):
     with refuses(SurgeryError, f"{call}({odd!r})", "unfolded= is not a list of the scopes", "unfolded=['net/'"):
         getattr(gs.open(tiny()), call)(odd)
+
+
+@pytest.mark.parametrize("call", ["to_svg", "to_dot", "to_html"])
+def test_what_is_to_be_opened_is_there(call):
+    with refuses(SurgeryError, f"{call}(['nett/']): there is no scope or call 'nett/' to open", "Did you mean 'net/'"):
+        getattr(opened(), call)(unfolded=["nett/"])

@@ -8,6 +8,8 @@ from typing import Any
 from ..errors import SelectionError
 from ..graph.graph import Graph
 from ..graph.layers import ends
+from ..graph.selection import Query, Selection
+from ..words import counted, few
 from .marks import Marks, ops_of
 from .shown import boundary_text
 from .stage import Stage
@@ -15,17 +17,17 @@ from .state import State
 
 
 def mark_input(stage: Stage, state: State, tensor: str) -> State:
-    """Marks a tensor as boundary input; a Keras layer, or a scope that is one, for its output."""
+    """Marks a tensor as boundary input; a layer, or a box with one output, for that."""
     marks = state.marks
-    for graph, one in _ends(stage, tensor, "mark_input"):
+    for graph, one in _ends(stage, state, tensor, "mark_input"):
         marks = marks.with_input(graph, one)
     return _marked(stage, state, marks)
 
 
 def mark_output(stage: Stage, state: State, tensor: str) -> State:
-    """Marks a tensor as boundary output; a Keras layer, or a scope that is one, for its output."""
+    """Marks a tensor as boundary output; a layer, or a box with one output, for that."""
     marks = state.marks
-    for graph, one in _ends(stage, tensor, "mark_output"):
+    for graph, one in _ends(stage, state, tensor, "mark_output"):
         marks = marks.with_output(graph, one)
     return _marked(stage, state, marks)
 
@@ -55,11 +57,26 @@ def add_leak(stage: Stage, state: State, tensor: str) -> State:
     return mark_input(stage, state, tensor)
 
 
-def _ends(stage: Stage, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
+def _ends(stage: Stage, state: State, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
     """The tensors that a name stands for, each with a graph that has it: calls unfolded, where it is inside of some."""
     base = stage.source.snapshot
     for one in ends(base, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
+        if str(one).endswith("/"):
+            one = _only_output(stage, state, one, verb)
         yield stage.around(base, [str(getattr(one, "name", one))]).graph, one
+
+
+def _only_output(stage: Stage, state: State, box: str, verb: str) -> str:
+    """The tensor that leaves a box, where there is one."""
+    tree, boxes = stage.holding(state, "source", [box])
+    inside = Selection(tree.graph, ops_of(tree, boxes, verb), Query("select"))
+    given = Marks.around(inside).outputs
+    if len(given) != 1:
+        told = f": {few(map(repr, given))}" if given else ""
+        wrong = f"{counted(len(given), 'tensors')} leave {box.strip('~/')!r}{told}"
+        instead = "Unfold it (Enter) and mark an op, or mark the boundary of what is selected (Shift+B)"
+        raise SelectionError(f"{verb}({box!r})", wrong, instead)
+    return given[0]
 
 
 def _marked(stage: Stage, state: State, marks: Marks) -> State:

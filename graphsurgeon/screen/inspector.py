@@ -77,7 +77,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
     leave = mask[graph.data.node] & ~mask[graph.data.rows]
     readers = [graph.names[i] for i in np.unique(graph.data.rows[leave]).tolist()]
     ends = {"inputs": crossing.inputs, "outputs": crossing.outputs, "control_inputs": waits, "consumers": readers}
-    return _panel(graph, name.rstrip("/"), rows, ends, _MOST, python=_python(inside, name))
+    return _panel(graph, name.strip("~/"), rows, ends, _MOST, python=_python(inside, name))
 
 
 def _panel(

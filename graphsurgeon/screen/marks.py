@@ -102,9 +102,6 @@ def selection_of(tree: Tree, names: Sequence[str]) -> Selection:
 
 
 def _checked(graph: Graph, tensor: Any, verb: str) -> str:
-    if str(tensor).endswith("/"):
-        instead = "Unfold it (Enter) and mark an op, or mark the boundary of what is selected (Shift+B)"
-        raise SelectionError(f"{verb}({tensor!r})", "it holds several ops and is not one layer", instead)
     name = tensor_name(tensor)
     op, port = graph.tensor(name, f"{verb}({name!r})")
     return f"{graph.names[op]}:{port}"

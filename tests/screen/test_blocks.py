@@ -6,6 +6,9 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.errors import SelectionError
+from graphsurgeon.screen.marks import Marks
+from tests.refusal import refuses
 
 tf1 = tf.compat.v1
 SERIES = "~net/block_[1..6]/"
@@ -71,8 +74,28 @@ def test_selecting_a_block_selects_its_ops(ed):
     screen.select(["~net/block_4/"])
     assert ed.selection.names == [f"net/block_4_{op}" for op in ("up/Tanh", "up/Relu", "down", "add")]
     assert ed.selection.boundary.inputs == ("net/block_3_add:0",)
-    assert screen.details("~net/block_4/")["title"] == "~net/block_4"
+    assert screen.details("~net/block_4/")["title"] == "net/block_4"
     assert "net/block_4_down" in screen.details("~net/block_4/")["python"]
+
+
+def test_a_folded_block_is_marked_by_the_one_tensor_that_leaves_it(ed):
+    ed.screen.mark_output("~net/block_4/")
+    ed.screen.mark_input("~net/block_2/")
+    assert ed.screen.state.marks == Marks(("net/block_2_add:0",), ("net/block_4_add:0",))
+    assert ed.selection == ed.select(inputs="net/block_2_add:0", outputs="net/block_4_add:0")
+    ed.screen.mark_output("net/block_5_up/")
+    assert ed.screen.state.marks.outputs[-1] == "net/block_5_up/Relu:0"
+
+
+def test_a_box_that_several_tensors_leave_is_not_marked():
+    with tf.Graph().as_default() as graph:
+        with tf.name_scope("two"):
+            a, b = tf.split(tf1.placeholder(tf.float32, [2], name="x"), 2, name="parts")
+        tf.add(a, b, name="y")
+    screen = gs.open(graph).screen
+    wrong = "mark_output('two/'): 2 tensors leave 'two': 'two/parts:0', 'two/parts:1'"
+    with refuses(SelectionError, wrong, "Unfold it (Enter) and mark an op, or mark the boundary of what is selected"):
+        screen.mark_output("two/")
 
 
 def test_hits_say_which_block_they_are_in(ed):

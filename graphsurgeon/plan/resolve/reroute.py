@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...errors import PlanError
 from ...graph.rewired import Edge
 from ..calls import asked
 from ..delta import Delta
@@ -26,6 +27,10 @@ def swap(step: SwapStep, so_far: Tally) -> Iterator[Delta]:
     """Sets the inputs of the consumers of both tensors."""
     request = asked(step)
     pairs = list(zip(*tensors_of(so_far, request, step.a, step.b), strict=True))
+    same = [a for a, b in pairs if a == b]
+    if same:
+        name = so_far.bench.name(same[0])
+        raise PlanError(request, f"both are {name!r}, which changes nothing", "Give two tensors: swap('a:0', 'b:0')")
     edges: list[Edge] = []
     for a, b in pairs:
         edges += [(op, at, b) for op, at in consumers_of(so_far.bench, a)]

@@ -64,6 +64,13 @@ def known(snapshot: Graph, graph: TFGraph) -> Mapping[str, Origin]:
     return {**{name: from_attribute(name, said) for name, said in marked.items()}, **found} if marked else found
 
 
+def origin(snapshot: Graph, graph: TFGraph, name: str) -> Origin | None:
+    """Returns where one op came from; None for an original. It asks no other op."""
+    found = origins(records(graph)).get(name)
+    said = getattr(snapshot.nodes[snapshot.index[name]], "attr", {}) if found is None else {}
+    return from_attribute(name, said[ATTRIBUTE].s) if ATTRIBUTE in said else found
+
+
 def _marked(snapshot: Graph) -> list[int]:
     """Numbers of the ops whose nodes say themselves where they came from."""
     stamps, sign = snapshot.stamps, ATTRIBUTE.encode()

@@ -28,6 +28,7 @@ from ..functions.library import adopt
 from ..functions.lift import lift
 from ..functions.traces import Trace, is_traceable, trace
 from ..private.graphs import collection_reader
+from ..private.sessions import is_closed
 from ..run.errors import told
 from ..values.checkpoints import Checkpoint
 from ..values.stored import CheckpointValues, KeyedValues, Values, asset_files
@@ -98,6 +99,10 @@ def opened(
             return Opened(made(thing), "graph", "gs.open(graph)")
         return replace(_from_proto(thing.as_graph_def(), None, wish.asked("graph"), wish), code=wish.code("graph"))
     if isinstance(thing, (tf1.Session, tf1.InteractiveSession)) and function is None:
+        if is_closed(thing):
+            raise OpenError(
+                "open(session)", "the session is closed: its values are gone", "Open its graph: gs.open(session.graph)"
+            )
         return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, Message):
         kept = type(thing)()

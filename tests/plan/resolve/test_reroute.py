@@ -39,3 +39,10 @@ def test_edges_into_a_loop():
           "Rewire what the loop takes")  # fmt: skip
     assert Plan(g).reroute("out", to="x").check() == ()
     assert Plan(g).insert("Neg", on="s:1", name="more").check() == ()
+
+
+def test_a_tensor_does_not_change_places_with_itself():
+    (fault,) = Plan(Graph.of([("a", "X", []), ("y", "Y", ["a"])])).swap("a:0", "a").check()
+    assert (fault.wrong, fault.instead) == (
+        "both are 'a:0', which changes nothing", "Give two tensors: swap('a:0', 'b:0')"
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 
 import pytest
 import tensorflow as tf
@@ -10,6 +11,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.provenance import ATTRIBUTE, COLLECTION
+from graphsurgeon.tf.copy.provenance import known, origin
 from tests.graphs import model, run, tf1, tiny
 from tests.refusal import refuses
 
@@ -182,3 +184,21 @@ def test_long_records_are_packed():
     assert len(data) < 30_000
     name = "a_rather_long_scope/of_a_rather_long_name/op_7"
     assert str(ed.provenance(f"t/{name}")) == f"copied from op {name!r} of graph in step 1"
+
+
+def test_one_op_is_asked_and_no_other(tmp_path):
+    """A click asks about one op: in a file of any size no other node is looked at."""
+    ed = operated()
+    (tmp_path / "g.pb").write_bytes(ed.graph_def(provenance=True).SerializeToString())
+    graph = gs.open(tmp_path / "g.pb").snapshot
+    asked = []
+
+    class Nodes(list):
+        def __getitem__(self, at):
+            asked.append(at)
+            return super().__getitem__(at)
+
+    found = origin(replace(graph, nodes=Nodes(graph.nodes)), graph.owner, "z")
+    assert found.changes
+    assert set(asked) == {graph.index["z"]}
+    assert known(graph, graph.owner)["z"] == found

@@ -450,7 +450,7 @@ def test_what_is_refused():
     with refuses(PlanError, "writes to the reference variable", "a function has resource variables only",
                  "assign to the function's variables from outside"), m.graph.as_default():  # fmt: skip
         after = tf1.assign_add(m.w, tf.ones_like(m.w), name="more")
-        gs.open(m.session).function(m.x, after)
+        gs.open(m.session).function([], after)
     with tf.Graph().as_default() as graph:
         queue = tf1.FIFOQueue(3, tf.float32, name="queue")
         size = tf.identity(queue.size(), name="size")

@@ -332,6 +332,22 @@ def test_a_module_may_forget_to_be_made_as_one():
     assert told(ed.layers) == [("Bare", "Bare"), ("Bare/inner", "Head")]
 
 
+@pytest.mark.parametrize("call", ["function", "keras_layer"])
+def test_what_goes_in_leads_to_what_comes_out(call):
+    ed = gs.open(nested(keras))
+    make, first = getattr(ed, call), ed.layer("encoder/dense").inputs[0]
+    asked = f"{call}(outputs='dense')"
+    wrong = f"{asked}: {ed.layer('dense').outputs[0]!r} is both what it takes and what it gives, so it computes nothing"
+    with refuses(SelectionError, wrong, f"For the layer itself type inputs={first!r}"):
+        make("dense", "dense")
+    with refuses(SelectionError, "is both what it takes and what it gives", "Name an output that is computed from it"):
+        make("x:0", "x:0")
+    last = ed.layer("head").outputs[0]
+    with refuses(SelectionError, f"the boundary does not connect: {last!r} does not lead to", "Leave it out"):
+        make(["x:0", last], ed.layer("dense").outputs[0])
+    assert make("x:0", "dense")(np.ones((1, 8), "float32")).shape == (1, 4)
+
+
 def test_edits_move_the_layers_along():
     ed = gs.open(nested(keras))
     head, encoder = ed.layer("head"), ed.layer("encoder")
@@ -385,9 +401,9 @@ def test_the_box_of_a_layer_says_so_and_can_be_marked():
     assert details["rows"][:2] == [["layer", "head"], ["class", "Dense"]]
     assert details["python"] == "ed.layer('head')"
     whole = scope.partition("/")[0] + "/"
-    wrong = f"mark_input('{whole}'): it holds several ops and is not one layer"
-    with refuses(SelectionError, wrong, "Unfold it (Enter)"):
-        ed.screen.mark_input(whole)
+    ed.screen.clear_boundary()
+    ed.screen.mark_output(whole)  # no layer, but a box that one tensor leaves
+    assert ed.screen.state.marks.outputs == ed.layer("head").outputs
 
 
 def whole(ed):

@@ -30,6 +30,13 @@ def test_a_live_graph_is_used_as_it_is():
     assert look(graph) == before
 
 
+def test_a_closed_session_is_told_at_once():
+    with tf.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
+        tf.constant(1.0)
+    with refuses(OpenError, "open(session): the session is closed: its values are gone", "gs.open(session.graph)"):
+        gs.open(session)
+
+
 def test_a_session_brings_its_values():
     m = model()
     m.train_steps()
