@@ -16,14 +16,16 @@ class SurgeryError(Exception):
         wrong: what is wrong with it.
         instead: what to type or do instead.
 
+    A whole text alone makes an error too: what copies errors, as pickle and Keras do, makes them of their text.
+
     Example:
         >>> str(SurgeryError("open('a.txt')", "the file is empty", "Give a GraphDef"))
         "open('a.txt'): the file is empty.\nGive a GraphDef."
     """
 
-    def __init__(self, asked: str, wrong: str, instead: str) -> None:
+    def __init__(self, asked: str, wrong: str = "", instead: str = "") -> None:
         self.asked, self.wrong, self.instead = asked, wrong, instead
-        super().__init__(f"{asked}: {_sentence(wrong)}\n{_sentence(instead)}")
+        super().__init__(f"{asked}: {_sentence(wrong)}\n{_sentence(instead)}" if wrong else asked)
 
 
 def _sentence(text: str) -> str:

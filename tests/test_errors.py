@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
 
 import pytest
@@ -20,6 +21,13 @@ def test_three_parts():
 @pytest.mark.parametrize("end", [".", "?", "!"])
 def test_one_full_stop(end):
     assert str(SurgeryError("a", "b" + end, " c" + end)) == f"a: b{end}\nc{end}"
+
+
+@pytest.mark.parametrize("again", [lambda e: pickle.loads(pickle.dumps(e)), lambda e: type(e)(str(e))])
+def test_what_copies_errors_gives_the_same_text(again):
+    error = errors.PlanError("apply(plan)", "it is stale", "Make it again")
+    assert type(again(error)) is errors.PlanError
+    assert str(again(error)) == str(error)
 
 
 def test_the_tree():

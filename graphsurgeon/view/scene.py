@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from .wires import hush, wires
 
 MOST = 400
 """A picture of more boxes than this is refused."""
+_UNNAMED = re.compile(r"(Stateful)?PartitionedCall(_\d+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +184,7 @@ def _too_many(count: int, item: Item) -> LayoutError:
 def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     """Returns the box of an item that is folded, with its words."""
     graph = tree.graph
-    kind, label, count, outputs = item.kind, elide(item.label), len(tree.ops_of(item)), 0
+    kind, label, count, outputs = item.kind, elide(_label(item)), len(tree.ops_of(item)), 0
     if item.one_op:
         sub, kin, count = item.holds or _type_of(tree, item), family(graph.types[item.op]), 1
         known = graph.stated(item.op)
@@ -206,6 +208,12 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
         kin = UNKNOWN
         sub += f" · {lost:,} unknown" if count > 1 else ""
     return Box(number, kind, item.name, label, elide(sub), count, kin, group, outputs=outputs)
+
+
+def _label(item: Item) -> str:
+    """Returns what a box is called: a call that nobody named, alone in a scope, as the scope."""
+    scope, _, leaf = item.label.rpartition("/")
+    return scope if scope and _UNNAMED.fullmatch(leaf) else item.label
 
 
 def _type_of(tree: Tree, item: Item) -> str:

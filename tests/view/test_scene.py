@@ -83,6 +83,13 @@ def test_scope_with_one_op_is_drawn_as_that_op():
     assert relu.hidden == {"constants": 1}
 
 
+@pytest.mark.parametrize("call", ["PartitionedCall", "StatefulPartitionedCall_3"])
+def test_a_call_that_nobody_named_is_called_as_the_scope_it_is_alone_in(call):
+    ops = [("x", "Placeholder", []), (f"layer/{call}", call.partition("_")[0], ["x"]), ("b/mine", "Neg", ["x"])]
+    labels = [box.label for box in build(Tree(Graph.of(ops))).boxes]
+    assert labels == ["x", "layer", "b/mine"]
+
+
 def test_scope_in_scope_opens_at_once():
     graph = chain(20, "a/b/c/")
     (box,) = build(Tree(graph)).boxes

@@ -116,7 +116,7 @@ def keras_model(
             graph, takes, wanted, held, free_name("rebuilt", used.__contains__), told, True, asked, frozen
         )
         layer.supports_masking = True  # the layers behind it take theirs as arguments
-        made.update(zip(wanted, layer([made[t] for t in takes]), strict=True))
+        made.update(zip(wanted, layer([_typed(graph, t, made[t]) for t in takes]), strict=True))
     sorting.replay(made)
     symbols: Any = list(starts.values())
     if inputs is None:
@@ -140,6 +140,12 @@ def _input(package: Any, graph: Graph, key: str, tensor: str, asked: str) -> Any
         how = "Keras wants a batch: name another tensor in inputs=, or use ed.keras_layer"
         raise PlanError(asked, wrong, how)
     return package.Input(dims[1:], batch_size=dims[0], dtype=about.dtype, name=key)
+
+
+def _typed(graph: Graph, tensor: str, symbol: Any) -> Any:
+    """A tensor of Keras in the dtype that it has in the graph: of some layers Keras foretells another."""
+    about = graph.info(*graph.tensor(tensor))
+    return symbol if about is None or symbol.dtype == about.dtype else Keras.ops.cast(symbol, about.dtype)
 
 
 def _refuse_other_keras(package: Any, asked: str) -> None:

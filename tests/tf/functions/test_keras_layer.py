@@ -240,6 +240,15 @@ def test_several_inputs_and_outputs():
         layer._arguments([a])
 
 
+def test_what_is_wrong_with_an_argument_is_read_in_what_keras_says():
+    """Keras makes an error again, of its text and more."""
+    import keras
+
+    layer = gs.open(keras_model("dense")).keras_layer()
+    with pytest.raises(PlanError, match=r"(?s)'x' is float32, and it is given string\.\nGive float32: keras\.Input"):
+        layer(keras.Input((2,), dtype="string"))
+
+
 def test_recurrent(tmp_path):
     import keras
 
