@@ -1,8 +1,9 @@
 """Opens and copies every real graph of the corpus and prints one row for each: python tools/corpus_table.py [ID ...].
 
 A row says whether the graph opens (or the sentence that refuses it), and whether copies of it, whole, twice into one
-graph, cut in the middle, and trained, give the numbers recorded for it. Where none are recorded, the copies are
-compared with what was predicted. Exit code 1: a copy failed or differs.
+graph, cut in the middle, and trained, give the numbers recorded for it; of a SavedModel of TF2 also what it serves,
+opened as that, copied, cut, and saved for plain TensorFlow. Where none are recorded, the copies are compared with what
+was predicted. Exit code 1: a copy failed or differs.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import graphsurgeon as gs
 from tests.corpus import Corpus, open_corpus
 from tests.tf import test_corpus as runs
+from tests.tf import test_corpus_signatures as signatures
 
 KINDS: dict[str, Callable[[Any, str], None]] = {
     "whole": runs.test_copied_whole,
     "twice": runs.test_copied_twice,
     "middle": runs.test_cut_in_the_middle,
     "trained": runs.test_a_training_graph_trains_the_same,
+    "served": signatures.serve,
 }
+#: Which graphs some of them are for.
+ONLY: dict[str, Callable[[Any], bool]] = {"trained": runs.trains, "served": signatures.served}
 
 
 def row(corpus: Corpus, id: str) -> list[str]:
@@ -36,14 +41,13 @@ def row(corpus: Corpus, id: str) -> list[str]:
     try:
         gs.open(corpus.path(id), tags=item["run"].get("tags"))
     except gs.OpenError as error:
-        return [id, str(item["n_ops"] or ""), f"refused: {error.wrong}", "", "", "", "", ""]
+        return [id, str(item["n_ops"] or ""), f"refused: {error.wrong}", *[""] * len(KINDS), ""]
     cells = [id, str(item["n_ops"]), "opened"]
     if runs.speechless(item):
         made = outcome(runs.test_copied_without_numbers, corpus, id).replace("equal", "as predicted")
-        cells += [f"{made}, no numbers", f"{made}, no numbers", "no numbers", ""]
+        cells += [f"{made}, no numbers", f"{made}, no numbers", "no numbers", "", ""]
     else:
-        cells += [outcome(run, corpus, id) if word != "trained" else "" for word, run in KINDS.items()]
-        cells[-1] = outcome(KINDS["trained"], corpus, id) if runs.trains(item) else ""
+        cells += [outcome(run, corpus, id) if ONLY.get(word, bool)(item) else "" for word, run in KINDS.items()]
     return [*cells, f"{time.perf_counter() - start:.1f} s"]
 
 

@@ -167,16 +167,21 @@ def test_cut_in_the_middle(corpus, id, filled):
     if found is None:
         UNCUT.add(id)
         return
+    agree(src, values, found, feeds, clear)
+
+
+def agree(src: Any, values: Any, found: Any, feeds: dict[str, Any], device: str) -> None:
+    """Asserts that a part, as `cut` found it, gives alone what it gives in a copy of the whole."""
     block, plan, at, out, leaks = found
     whole = gs.open(tf.Graph())
-    first = whole.apply(whole.plan().copy(src.select(), to="all", values=values, device=clear))
+    first = whole.apply(whole.plan().copy(src.select(), to="all", values=values, device=device))
     session = settled(whole)
     given = {first[n].name: v for n, v in feeds.items()}
     # In one run: a training graph changes its own averages each time.
     at_cut = run(session, {t: first[t].name for t in [at, *leaks, out]}, given)
     want = at_cut.pop(out)
     part = gs.open(plan.base.owner)
-    done = part.apply(part.plan().copy(block, **about(values, clear)))
+    done = part.apply(part.plan().copy(block, **about(values, device)))
     assert len(plan.effect.copies[0].ops) <= src.snapshot.size
     assert {p.was for p in plan.effect.placeholders} == {at, *leaks}
     got = settled(part).run(done[out].name, {done[t].name: v for t, v in at_cut.items()})
