@@ -78,12 +78,14 @@ def layer_of(
         name: what to call it.
         trainable: whether its weights are trained.
     """
+    from .tf.functions.graph_function import updates_left_out
     from .tf.functions.keras_layer import keras_layer
 
     asked = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
     takes, gives = _boundary(graph, opened, layers, inputs, outputs, asked)
     _refuse_no_outputs(opened, gives, asked)
-    _refuse_unconnected(graph, layers, inputs, takes, gives, (), asked)
+    run_too = () if inputs is None else updates_left_out(graph, takes, gives)
+    _refuse_unconnected(graph, layers, inputs, takes, gives, run_too, asked)
     if hasattr(training, "opened"):
         there = _boundary(training.snapshot, training.opened, training.layers, inputs, outputs, asked)
         training = (training.snapshot, *there, _given(training))
