@@ -195,10 +195,7 @@ def remove_control_inputs(op: TFOp, cops: Any) -> None:
         wrong = f"{missing[0]!r} is not a control_input of {op.name!r}"
         raise WrongValue(asked, wrong, f"It has: {few(map(repr, [c.name for c in op.control_inputs])) or 'none'}")
     gone = set(cops)
-    with as_values():
-        rewiring.order(op, [c for c in op.control_inputs if c not in gone], asked)
-    if cops:
-        _tell_sessions(op.graph)
+    _order(op, [c for c in op.control_inputs if c not in gone], asked)
 
 
 def add_control_inputs(op: TFOp, cops: Any) -> None:
@@ -216,9 +213,14 @@ def add_control_inputs(op: TFOp, cops: Any) -> None:
     there = [cop.name for cop in cops if cop in op.control_inputs]
     if there:
         raise WrongValue(asked, f"{there[0]!r} is already a control_input of {op.name!r}", "Leave it out")
+    _order(op, [*op.control_inputs, *cops], asked)
+
+
+def _order(op: TFOp, control_inputs: list[TFOp], asked: str) -> None:
+    changed = len(control_inputs) != len(op.control_inputs)
     with as_values():
-        rewiring.order(op, [*op.control_inputs, *cops], asked)
-    if cops:
+        rewiring.order(op, control_inputs, asked)
+    if changed:
         _tell_sessions(op.graph)
 
 

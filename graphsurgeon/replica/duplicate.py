@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -14,9 +13,8 @@ from ..errors import PlanError
 from ..graph.live import TFSession
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
-from ..graph.variables import VARIABLE_TYPES, VariableInfo
+from ..graph.variables import VARIABLE_TYPES
 from ..open import open
-from ..plan.plan import Plan
 from .replica import Replica, refuse_foreign
 from .update import part, times
 
@@ -170,9 +168,8 @@ def _running(editor: Editor, values: Any) -> Any:
 def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: _Asked) -> Replica:
     """A duplicate in the graph of its original."""
     from ..tf.run.devices import refuse_missing
-    from ..tf.values.links import grouped, pairs_of, refuse_folded
+    from ..tf.values.links import grouped
     from ..tf.values.sessions import settle
-    from ..tf.values.variables import refuse_empty
 
     if asked.target or isinstance(session, Mapping):
         what = f"target={asked.target!r}" if asked.target else "values={...}"
@@ -185,17 +182,12 @@ def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: 
         refuse_foreign(session, editor.graph, "duplicate(graph=..., values=session)")
         refuse_missing(asked.device, session)
     scope = free_name("replica", editor.snapshot.taken) if asked.to is None else asked.to
-    with _told():
-        plan = editor.plan().copy(block, to=scope, **{**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"})
-        if session is not None and not plan.effect.faults:
-            refuse_empty(session, _read(plan), "duplicate(...)")
-        applied = editor.apply(plan)
-    pairs = pairs_of(applied.copies, applied.graph)
-    refuse_folded(pairs)
+    rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"}
+    applied, pairs = _copied(editor, block, session, to=scope, **rules)
     ops = grouped(pairs, applied.graph, scope, asked.tau != 1.0)
 
     def start(session: TFSession) -> None:
-        settle(session, applied.graph, applied.made)
+        settle(session, applied.made)
 
     return Replica(applied, pairs, None, None, session, ops, asked.every, asked.tau, start, _unread(applied))
 
@@ -206,9 +198,8 @@ def _apart(
     """A duplicate in another graph, with a session of its own; `handles` are those of the variables of an object."""
     from ..tf.elements import Graph
     from ..tf.run.devices import new_session, refuse_missing, refuse_missing_at
-    from ..tf.values.links import MappingSource, ObjectSource, SessionSource, pairs_of, refuse_folded
+    from ..tf.values.links import MappingSource, ObjectSource, SessionSource
     from ..tf.values.sessions import settle
-    from ..tf.values.variables import refuse_empty
 
     if graph is not None and asked.target:
         raise PlanError(
@@ -223,21 +214,15 @@ def _apart(
         refuse_missing(asked.device, there.session())
     starts = values if values is not None or own is None else editor
     rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "placeholder"}
-    with _told():
-        plan = there.plan().copy(block, to=asked.to or "", values=starts, **rules)
-        if own is not None and not isinstance(own, Mapping) and not plan.effect.faults:
-            refuse_empty(own, _read(plan), "duplicate(...)")
-        applied = there.apply(plan)
+    applied, pairs = _copied(there, block, own, to=asked.to or "", values=starts, **rules)
     made = applied.made
     # Updates bring the values; here they would be kept twice.
     made.initial += [name for name in made.values if made.infos[name].initial_value]
     made.values.clear()
-    pairs = pairs_of(applied.copies, applied.graph)
-    refuse_folded(pairs)
 
     def opened() -> Any:
         session = new_session(applied.graph, asked.target, asked.config, asked.timeout)
-        settle(session, applied.graph, made)
+        settle(session, made)
         return session
 
     source: Any = None
@@ -249,20 +234,24 @@ def _apart(
     return Replica(applied, pairs, source, how, session, None, asked.every, asked.tau, None, _unread(applied))
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    """Says of a duplicate what a plan says of the copy that it is."""
+def _copied(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[Applied, list[Any]]:
+    """The copy, and its variables with their originals; what a plan says of the copy is said of the duplicate."""
+    from ..tf.values.links import pairs_of, refuse_folded
+    from ..tf.values.variables import refuse_empty
+
     try:
-        yield
+        plan = editor.plan().copy(block, **how)
+        if own is not None and not isinstance(own, Mapping) and not plan.effect.faults:
+            starts = [v.info for v in plan.effect.variables if v.made.initializer and v.policy == "copy"]
+            refuse_empty(own, starts, "duplicate(...)")
+        applied = editor.apply(plan)
     except PlanError as error:
         if not error.asked.startswith("copy("):
             raise
         raise type(error)("duplicate(...)", error.wrong, error.instead) from error
-
-
-def _read(plan: Plan) -> list[VariableInfo]:
-    """The variables of the original whose values the duplicate starts with."""
-    return [v.info for v in plan.effect.variables if v.made.initializer and v.policy == "copy"]
+    pairs = pairs_of(applied.copies, applied.graph)
+    refuse_folded(pairs)
+    return applied, pairs
 
 
 def _unread(applied: Applied) -> set[str]:

@@ -300,7 +300,7 @@ def carry_values(ops: Mapping[str, str], source: TFSession, session: TFSession) 
     before, now = variable_infos(source.graph), variable_infos(session.graph)
     moved = {old: new for old, new in ops.items() if old in before and new in now and now[new].initializer}
     values = fetch(source, [before[name] for name in moved], source.graph, "load_values(...)")
-    assign(session, session.graph, {moved[name]: value for name, value in values.items()}, now)
+    assign(session, {moved[name]: value for name, value in values.items()}, now)
     return len(moved)
 
 

@@ -47,13 +47,12 @@ def materialise(effect: Effect) -> Made:
     )
     made = carry_out(both, tf.Graph())
     # Variables of the base keep the values their session has: they are not the plan's to set.
-    own = {v.name for c in effect.copies for v in c.variables}
-    own |= _revalued(effect, both.copies[0], made)
+    new = {v.name for c in effect.copies for v in c.variables}
+    own = new | _revalued(effect, both.copies[0], made)
     made.origins = _origins(effect)
     made.initial = [name for name in made.initial if name in own and name not in made.origins]
     made.infos = {name: info for name, info in made.infos.items() if name in own}
     made.ops = effect.new_names
-    new = {v.name for c in effect.copies for v in c.variables}
     made.carried = {name: v for name, v in made.variables.items() if name not in new}
     made.variables = {name: v for name, v in made.variables.items() if name in new}
     return made

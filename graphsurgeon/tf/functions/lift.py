@@ -207,8 +207,8 @@ class OpenedValues:
     def fill(self, session: TFSession) -> None:
         """Sets the variables of `session`, then fills its tables."""
         infos = variable_infos(session.graph)
-        initialise(session, session.graph, [infos[name] for name in sorted(self._names) if name not in self._held])
-        assign(session, session.graph, self._held, infos)
+        initialise(session, [infos[name] for name in sorted(self._names) if name not in self._held])
+        assign(session, self._held, infos)
         self.start(session)
 
     def start(self, session: TFSession) -> None:

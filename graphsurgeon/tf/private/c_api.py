@@ -18,6 +18,7 @@ from tensorflow.python.framework import c_api_util, ops
 from tensorflow.python.util import tf_stack
 
 from ...graph.collector import gc_paused
+from ...graph.names import renamed_end
 from ...words import counted
 from .functions import functions_of
 from .graphs import TENSOR, names_in, names_in_use
@@ -82,7 +83,7 @@ def raw_import(
     options = scoped.options
     c_api.TF_ImportGraphDefOptionsSetPrefix(options, within)
     if within:
-        graph_def = _without_prefix(graph_def, within + "/", tensors, controls)
+        graph_def = _without_prefix(graph_def, within + "/")
     c_api.TF_ImportGraphDefOptionsSetUniquifyNames(options, False)
     c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
     for (name, port), tensor in tensors.items():
@@ -114,22 +115,14 @@ def _buffer(graph_def: Any, limit: int) -> Any:
     return c_api.TF_NewBufferFromString(wire)
 
 
-def _without_prefix(
-    graph_def: Any, prefix: str, tensors: Mapping[tuple[str, int], Any], controls: Mapping[str, Any]
-) -> Any:
+def _without_prefix(graph_def: Any, prefix: str) -> Any:
     """Takes a prefix from the names of nodes; what they read from outside keeps its full name."""
     out = type(graph_def)()
     out.CopyFrom(graph_def)
-    own = {n.name for n in graph_def.node}
-
-    def cut(text: str) -> str:
-        mark = "^" if text.startswith("^") else ""
-        name = text[len(mark) :]
-        return mark + (name.removeprefix(prefix) if name.partition(":")[0] in own else name)
-
+    own = {node.name: node.name.removeprefix(prefix) for node in graph_def.node}
     for node in out.node:
-        node.name = node.name.removeprefix(prefix)
-        node.input[:] = [cut(text) for text in node.input]
+        node.name = own[node.name]
+        node.input[:] = [renamed_end(text, own) for text in node.input]
         if "_class" in node.attr:
             places = node.attr["_class"].list.s
             lead = b"loc:@" + prefix.encode()

@@ -127,7 +127,7 @@ def _score(candidate: Any, score: Callable[[Any], float], target: str, config: A
         try:
             infos = variable_infos(candidate.graph)
             if infos:
-                initialise(session, candidate.graph, infos.values())
+                initialise(session, infos.values())
             fill_tables(session, candidate.graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS))
             value = _number(score(run))
         except LOST:

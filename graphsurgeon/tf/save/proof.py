@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -327,9 +328,9 @@ class Source:
         infos = [known[name] for name in part.variables if name in known and name not in self._begun]
         if self._given is not None:
             arrays = fetch(self._given, infos, graph, self._asked)
-            assign(self._own, graph, arrays, known, "opening it again")
+            assign(self._own, arrays, known, "opening it again")
         else:
-            initialise(self._own, graph, infos, list(known.values()), self._asked)
+            initialise(self._own, infos, list(known.values()), self._asked)
         self._begun.update(info.op for info in infos)
         fill(self._own, part.tables)
         return self._own
@@ -415,8 +416,7 @@ def graph_def_file(
         paths: what these are fed.
         source: gives the variables the values that the file does not have; None where it has no variables.
     """
-    with open(path, "rb") as found:
-        data = found.read()
+    data = Path(path).read_bytes()
     data = gzip.decompress(data) if path.endswith(".gz") else data
     graph_def = tf1.GraphDef()
     if path.removesuffix(".gz").endswith((".pbtxt", ".txt")):

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, redirect_stderr
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -197,8 +198,7 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
             meta = meta_graph(made.graph, saver, asked)
             if infos:
                 write_checkpoint(new, read(base, values, infos, asked), keys, _total(infos), asked)
-            with open(new + ".meta", "wb") as out:
-                out.write(meta.SerializeToString())
+            Path(new + ".meta").write_bytes(meta.SerializeToString())
             first = made.there(request.init_ops[0])
             if first:
                 made.notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
@@ -349,8 +349,7 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
         notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
     with beside(path, request.asked) as folder:
         new = os.path.join(folder, os.path.basename(path))
-        with open(new, "wb") as out:
-            out.write(gzip.compress(data) if path.endswith(".gz") else data)
+        Path(new).write_bytes(gzip.compress(data) if path.endswith(".gz") else data)
         # A GraphDef has no values: where none are given, both sides get the initial ones.
         source = Source(base, _live(values) if request.freeze or not callable(values) else None, request.asked)
         file = graph_def_file(

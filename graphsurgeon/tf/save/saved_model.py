@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -65,8 +66,7 @@ def write_saved_model(
         made.notes.append(f"what {tables} holds is not in it: such tables start empty")
     model = saved_model_pb2.SavedModel(saved_model_schema_version=1, meta_graphs=[meta])
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "saved_model.pb"), "wb") as out:
-        out.write(model.SerializeToString())
+    Path(folder, "saved_model.pb").write_bytes(model.SerializeToString())
     return meta
 
 

@@ -82,7 +82,7 @@ class SessionSide(Side):
 
     def write(self, values: Mapping[str, Any]) -> None:
         """Sets variables through their own initialisers."""
-        assign(self._session, self._session.graph, values, self._infos)
+        assign(self._session, values, self._infos)
 
     def refuse_unsettable(self, names: Iterable[str], asked: str) -> None:
         """Refuses variables that no op sets; raises PlanError."""

@@ -22,7 +22,6 @@ _EMPTY = re.compile(r"(?:uninitialized value|[Ff]ind variable|resource variable)
 
 def initialise(
     session: TFSession,
-    graph: TFGraph,
     infos: Iterable[VariableInfo],
     helped: Sequence[VariableInfo] = (),
     asked: str = "session()",
@@ -31,7 +30,6 @@ def initialise(
 
     Args:
         session: the session.
-        graph: its graph.
         infos: the variables.
         helped: variables that may be initialised too, where one of the others needs them.
         asked: the request, for messages.
@@ -39,12 +37,11 @@ def initialise(
     Raises:
         PlanError: one needs the value of another that has none, in whatever order; both are named.
     """
-    start(session, graph, list(infos), [], lambda infos: None, asked, helped)
+    start(session, list(infos), [], lambda infos: None, asked, helped)
 
 
 def start(
     session: TFSession,
-    graph: TFGraph,
     fresh: Sequence[VariableInfo],
     given: Sequence[VariableInfo],
     give: Callable[[list[VariableInfo]], None],
@@ -55,7 +52,6 @@ def start(
 
     Args:
         session: the session.
-        graph: its graph.
         fresh: variables that start from their initial values.
         given: variables that `give` sets, through their initialisers too.
         give: sets some of `given`.
@@ -65,13 +61,14 @@ def start(
     Raises:
         PlanError: one needs the value of another that has none, in whatever order; both are named.
     """
+    graph = session.graph
     todo = [info for info in fresh if info.initializer and not must_be_fed(graph, info)]
     if not any(_needs(graph, info, True) for info in given):
         try:
-            _run(session, graph, todo)
+            _run(session, todo)
         except tf.errors.FailedPreconditionError as error:
             if "able not initialized" in str(error.message):
-                _fill_tables(session, graph)
+                _fill_tables(session)
         else:
             give(list(given))
             return
@@ -86,20 +83,20 @@ def start(
         first = [info for info in todo if info.op in layer]
         then = [info for info in given if info.op in layer]
         try:
-            _run(session, graph, first)
+            _run(session, first)
             if then:
                 give(then)
         except tf.errors.FailedPreconditionError as error:
             raise _stuck(graph, [*first, *then], needs, error, asked) from error
 
 
-def _run(session: TFSession, graph: TFGraph, infos: Sequence[VariableInfo]) -> None:
+def _run(session: TFSession, infos: Sequence[VariableInfo]) -> None:
     if infos:
-        session.run([graph.get_operation_by_name(info.initializer) for info in infos])
+        session.run([session.graph.get_operation_by_name(info.initializer) for info in infos])
 
 
-def _fill_tables(session: TFSession, graph: TFGraph) -> None:
-    for op in graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS):
+def _fill_tables(session: TFSession) -> None:
+    for op in session.graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS):
         with suppress(tf.errors.FailedPreconditionError):  # filled already
             session.run(op)
 

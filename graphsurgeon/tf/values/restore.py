@@ -142,7 +142,7 @@ def restore(
         # What turns out to be damaged must do so before anything is set.
         checkpoint.verify({stored.key: stored for stored in found.values()}.values())
     try:
-        assign(session, graph, found, infos, "restoring")
+        assign(session, found, infos, "restoring")
     except KeyboardInterrupt as stop:
         stop.add_note("Each variable has either its old or its new value, whole. The same call again restores all.")
         raise

@@ -102,21 +102,20 @@ def give(due: Due, helped: Sequence[VariableInfo]) -> None:
     mute = [info.op for info in due.arrays if not info.initializer]
     if mute:
         raise unsettable(mute, due.asked)
-    session, graph = due.session, due.session.graph
 
     def put(infos: list[VariableInfo]) -> None:
         wanted = {info.op for info in infos}
         pairs = [pair for pair in due.pairs if pair[1].op in wanted]
         arrays = {info: value for info, value in due.arrays.items() if info.op in wanted}
         if pairs:
-            transfer_values(due.old, session, pairs, due.asked)
+            transfer_values(due.old, due.session, pairs, due.asked)
         if arrays:
             known = {info.op: info for info in arrays}
             values = {info.op: value for info, value in arrays.items()}
-            assign(session, graph, values, known, "setting variables")
+            assign(due.session, values, known)
 
     given = [*(new for _, new in due.pairs), *due.arrays]
-    start(session, graph, due.initial, given, put, due.asked, helped)
+    start(due.session, due.initial, given, put, due.asked, helped)
 
 
 class SessionValues:
@@ -155,7 +154,7 @@ class SessionValues:
         def give(infos: list[Any]) -> None:
             transfer_values(old, session, [(before[i.op], i) for i in infos], "session()")
 
-        start(session, session.graph, [], both, give, "session()", [i for i in now.values() if i.op not in before])
+        start(session, [], both, give, "session()", [i for i in now.values() if i.op not in before])
         self._names = frozenset(info.op for info in both)
         self.start(session)
 
@@ -182,7 +181,7 @@ class SessionValues:
 
 
 @placed(lambda: new_session(None), "session()")
-def settle(session: TFSession, graph: TFGraph, made: Made) -> None:
+def settle(session: TFSession, made: Made) -> None:
     """Gives the variables that a plan has made, in a graph that is still the same, their values in `session`."""
     arrays = {made.infos[name]: value for name, value in made.values.items()}
     give(Due(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), [])

@@ -99,7 +99,7 @@ class CheckpointValues:
         size = sum(value.nbytes for value in stored.values()) if stored else 0
         if not stored or size < _MUCH or not all(op in infos and infos[op].initializer for op in stored):
             return False
-        assign(session, session.graph, stored, infos, "restoring")
+        assign(session, stored, infos, "restoring")
         return True
 
     def covered(self) -> frozenset[str]:
@@ -219,7 +219,7 @@ class KeyedValues:
         Raises:
             OpenError: a file of the checkpoint is missing or damaged.
         """
-        assign(session, session.graph, self.stored(), variable_infos(session.graph), "restoring")
+        assign(session, self.stored(), variable_infos(session.graph), "restoring")
         self.start(session)
 
     def start(self, session: TFSession) -> None:

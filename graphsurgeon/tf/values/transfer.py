@@ -11,7 +11,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 
 from ...errors import PlanError
-from ...graph.live import TFGraph, TFOp, TFSession
+from ...graph.live import TFOp, TFSession
 from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
 from ...words import few
@@ -79,7 +79,6 @@ def stream(session: TFSession, infos: Iterable[VariableInfo], asked: str) -> Ite
 
 def assign(
     session: TFSession,
-    graph: TFGraph,
     values: Mapping[str, Any],
     variables: Mapping[str, VariableInfo],
     what: str = "setting variables",
@@ -87,10 +86,9 @@ def assign(
     """Sets variables through their own initialisers; adds no op.
 
     Args:
-        session: a session of `graph`.
-        graph: the live graph.
+        session: the session.
         values: variable op name -> array, or what a checkpoint stores, which is read when its turn comes.
-        variables: what each is made of, with names in `graph`.
+        variables: what each is made of, with names in the graph of the session.
         what: what is being done, for the bar.
     """
     sizes = {name: value.nbytes if hasattr(value, "nbytes") else 0 for name, value in values.items()}
