@@ -71,10 +71,9 @@ def copy_op_handler(
         raise WrongType("copy_op_handler(info, op, new_inputs)", "new_inputs must be an iterable of tensors",
                         "Give copy_shape by its name")  # fmt: skip
     new_inputs = list(new_inputs)
-    places = {old.name: new.name for old, new in info.transformed_ops.items()} if elements.is_placed(op) else {}
-    name = unique_name(info.graph_, info.new_name(op.name))
+    name, places = unique_name(info.graph_, info.new_name(op.name)), {}
     if elements.is_placed(op):
-        places[op.name] = name
+        places = {op.name: name, **{old.name: new.name for old, new in info.transformed_ops.items()}}
     node = elements.copied_node(op, name, info.key, places)
     node = node if nodedef_fn is None else nodedef_fn(node)
     new = elements.add_op(info.graph_, node, new_inputs)

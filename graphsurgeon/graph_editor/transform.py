@@ -196,7 +196,7 @@ def _replacements(replacement_ts: Any, graph: TFGraph) -> tuple[TensorMap, dict[
         op = old.op if elements.is_variable_object(old) else None
         if op is None and not isinstance(old, elements.Tensor):
             raise expected("replacement_ts", "tensors or variables as keys", old)
-        tensor = elements.as_tensor(new, elements.like_in(graph, old))
+        tensor = elements.as_tensor(new, graph, old.dtype)
         if op is None and old.dtype.name == "resource" and tensor.dtype.name != "resource":
             op = old.op  # the handle of a variable: its value is meant
         if op is None:

@@ -66,7 +66,7 @@ class LocalCluster:
         server = self._running[task]
         if server is not None:
             server.kill()
-            _gone(server)
+            server.communicate()  # waits for its end, and closes what leads to it
         self._running[task] = None
 
     def restart(self, task: int) -> None:
@@ -180,10 +180,3 @@ def _says_ready(server: subprocess.Popen[str], seconds: float) -> bool:
     with selectors.DefaultSelector() as selector:
         selector.register(server.stdout, selectors.EVENT_READ)
         return bool(selector.select(max(0.0, seconds))) and server.stdout.readline() == "ready\n"
-
-
-def _gone(server: subprocess.Popen[str]) -> None:
-    server.wait()
-    for stream in (server.stdin, server.stdout):
-        if stream is not None:
-            stream.close()

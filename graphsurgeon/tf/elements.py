@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
@@ -314,13 +313,12 @@ def same_shapes(some: Iterable[TFTensor], others: Iterable[TFTensor]) -> bool:
     return all(same_shape(a, b) for a, b in zip(some, others, strict=True))
 
 
-def as_tensor(thing: Any, like: Any) -> TFTensor:
-    """Returns a value, array or variable as a tensor in the graph of another, with its dtype; a tensor as it is."""
+def as_tensor(thing: Any, graph: TFGraph, dtype: Any) -> TFTensor:
+    """Returns a value, array or variable as a tensor of a graph, of the dtype of another; a tensor as it is."""
     if isinstance(thing, tf.Tensor) and hasattr(thing, "graph"):
         return bare(thing)
-    with like.graph.as_default(), tf1.control_dependencies(None):
-        dtype = None if like.dtype == tf.resource else like.dtype.base_dtype
-        return tf.convert_to_tensor(thing, dtype)
+    with graph.as_default(), tf1.control_dependencies(None):
+        return tf.convert_to_tensor(thing, None if dtype == tf.resource else dtype.base_dtype)
 
 
 def variable_of(tensor: TFTensor) -> TFOp | None:
@@ -335,11 +333,6 @@ def value_readers(holder: TFOp) -> list[TFOp]:
     """Returns the ops that read the value of a variable, given by its op; not those that set it."""
     users = dict.fromkeys(op for out in holder.outputs for op in out.consumers())
     return [op for op in users if not op.type.startswith(("Assign", "VarIsInitialized", "IsVariableInitialized"))]
-
-
-def like_in(graph: TFGraph, old: Any) -> Any:
-    """Returns what a replacement is to be like: dtype of the tensor or variable `old`, in a graph."""
-    return SimpleNamespace(graph=graph, dtype=old.dtype)
 
 
 def graph_with_placeholders(wanted: Mapping[str, Any], asked: str) -> TFGraph:
