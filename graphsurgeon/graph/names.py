@@ -120,3 +120,18 @@ def named(things: Any) -> dict[str, str]:
         leaf = tensor.partition(":")[0].rpartition("/")[2]
         out[free_name(leaf, out.__contains__)] = tensor
     return out
+
+
+def plain_name(name: str, lead: str) -> str:
+    """Returns a name as an op can have it: without its output, and without characters that ops cannot have.
+
+    Args:
+        name: the name of a variable or an argument.
+        lead: what comes before it where it begins with a character that no op does.
+
+    Example:
+        >>> plain_name("my net/w:0", "arg"), plain_name("_x", "arg")
+        ('my_net/w', 'arg_x')
+    """
+    clean = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name.removesuffix(":0"))
+    return clean if re.match(r"[A-Za-z0-9.]", clean) else f"{lead}{clean}"

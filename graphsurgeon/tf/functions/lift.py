@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ import tensorflow as tf
 from ...errors import OpenError
 from ...graph.conditions import BRANCHES, CASES
 from ...graph.live import TFGraph, TFSession, TFTensor
-from ...graph.names import free_name
+from ...graph.names import free_name, plain_name
 from ...graph.selection import Query, Selection
 from ...plan.plan import Plan
 from ..copy.append import carry_out
@@ -242,8 +241,8 @@ def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], ask
         OpenError: it captures something else, as an iterator, or a variable that has no value yet.
     """
     body = concrete.graph
-    known: dict[int, tuple[Any, str]] = {id(v.handle): (v, _plain(v.name)) for v in body.variables}
-    known.update({id(v.handle): (v, _plain(name)) for v, name in named})
+    known: dict[int, tuple[Any, str]] = {id(v.handle): (v, plain_name(v.name, "variable")) for v in body.variables}
+    known.update({id(v.handle): (v, plain_name(name, "variable")) for v, name in named})
     outside = list(concrete.captured_inputs)
     inside = list(body.inputs)[len(body.inputs) - len(outside) :]
     names = _Names(op.name for op in body.get_operations() if op not in {t.op for t in inside})
@@ -268,12 +267,6 @@ def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], ask
                     out.values[name] = value
         out.tensors[stand_in.name] = made[id(taken)]
     return out
-
-
-def _plain(name: str) -> str:
-    """A variable's name as an op name: without its output, and without characters that ops cannot have."""
-    clean = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name.removesuffix(":0"))
-    return clean if re.match(r"[A-Za-z0-9.]", clean) else f"variable{clean}"
 
 
 class _Names:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from tensorflow.core.protobuf import meta_graph_pb2, struct_pb2
 from ...errors import OpenError
 from ...graph.devices import colocate
 from ...graph.graph import TensorInfo
-from ...graph.names import free_name, op_name, renamed_end, tensor_name
+from ...graph.names import free_name, op_name, plain_name, renamed_end, tensor_name
 from ...graph.signatures import Signature
 from ...graph.traversal import met_from
 from ...words import few
@@ -268,12 +267,12 @@ class _Work:
 
         for name in sorted(own, key=lambda n: (f"{n}:0" not in arguments, n not in variables, int(n[1:]))):
             if f"{name}:0" in arguments:
-                found[name] = free(plain(arguments[f"{name}:0"]))
+                found[name] = free(plain_name(arguments[f"{name}:0"], "arg"))
             elif name in variables:
                 wish = wishes[name]
                 if often[wish] > 1:
                     wish = self._path(origin[name]) or wish
-                found[name] = free(plain(wish), _PARTS)
+                found[name] = free(plain_name(wish, "arg"), _PARTS)
             else:
                 found[name] = free(origin[name])
         return found
@@ -407,12 +406,6 @@ class _Work:
         kept = met_from(called, leads_to)
         made.graph_def.library.function.extend(f for f in library.function if f.signature.name in kept)
         made.graph_def.library.gradient.extend(g for g in library.gradient if g.function_name in kept)
-
-
-def plain(name: str) -> str:
-    """Returns a name as an op can have it: without its output, and without characters that ops cannot have."""
-    clean = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name.removesuffix(":0"))
-    return clean if re.match(r"[A-Za-z0-9.]", clean) else f"arg{clean}"
 
 
 def _is_handle(node: Any) -> bool:

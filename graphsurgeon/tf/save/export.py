@@ -170,11 +170,6 @@ def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str])
     return new
 
 
-def trained(graph: TFGraph, uninitialized: frozenset[str]) -> dict[str, VariableInfo]:
-    """Returns the variables whose values belong into a file: all but those without any value."""
-    return {op: info for op, info in variable_infos(graph).items() if op not in uninitialized}
-
-
 def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> Any:
     """Adds a saver for these variables to an exported graph; returns its SaverDef, or None where there are none."""
     objects = variable_objects(graph)

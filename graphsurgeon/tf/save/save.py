@@ -33,7 +33,7 @@ from ..run.errors import told
 from ..values.restore import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
-from .export import Exported, exported, meta_graph, nodes_of, trained, with_saver
+from .export import Exported, exported, meta_graph, nodes_of, with_saver
 from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .saved_model import write_saved_model
 from .write import beside, put_checkpoint, put_folder, read_back, write_checkpoint
@@ -185,7 +185,7 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
     calls = _calls(base, orphans, request, signatures)
     if kind == "graph_def":
         return replace(_graph_def(base, made, path, values, request, left, calls), untrained=inside)
-    kept = trained(made.graph, uninitialized)
+    kept = {op: info for op, info in variable_infos(made.graph).items() if op not in uninitialized}
     saver = with_saver(made.graph, kept)
     parts = slices(made.graph)
     keys = {op: (parts[op].full_name, parts[op].spec) if op in parts else (op, "") for op in kept}
