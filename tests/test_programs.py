@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from tests.needs import ROOT
+from tests.fresh import process
 
 #: The two ways in which programs of TF1 are run today: with what TF1 did by default, or with graphs alone.
 HEADS = {
@@ -194,8 +190,7 @@ with tf.Session() as sess:
 
 def run(program):
     """Runs a program in a process of its own; returns what it prints and what it says beside."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=ROOT)
+    done = process(program, environment={"CUDA_VISIBLE_DEVICES": ""})
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines(), done.stderr
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 import weakref
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
+from tests.fresh import process
 from tests.graphs import model, put, tf1, tiny
-from tests.needs import ROOT
 from tests.refusal import refuses
 
 RUN = """
@@ -30,7 +28,7 @@ def again(script: Path) -> Any:
     """Returns the GraphDef that a script makes in a new process."""
     out = script.with_suffix(".out")
     code = RUN.format(script=str(script), out=str(out))
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = process(code)
     assert done.returncode == 0, done.stderr[-3000:] + script.read_text()
     return tf1.GraphDef.FromString(out.read_bytes())
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
 from tests.corpus import corpus_ids
+from tests.fresh import process
 from tests.tf.test_corpus import has_golden, opened
 
 tf1 = tf.compat.v1
@@ -106,8 +105,7 @@ def answered(cases: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, An
     """Runs files in one fresh process of plain TensorFlow; gives for each its outputs, or what went wrong."""
     plan = folder / "cases.json"
     plan.write_text(json.dumps(cases))
-    args = [sys.executable, "-c", PLAIN, str(plan)]
-    done = subprocess.run(args, capture_output=True, text=True, check=False, cwd="/")
+    done = process(PLAIN, plan, cwd="/")
     assert done.returncode == 0, done.stderr[-2000:]
     out: list[dict[str, Any] | str] = []
     for at, case in enumerate(cases):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -13,6 +11,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
+from tests.fresh import process
 from tests.graphs import KINDS, look, model
 from tests.refusal import refuses
 
@@ -59,8 +58,7 @@ X = np.array([[0.1, 0.2], [0.3, 0.4]], np.float32)
 def plainly(how, path, fetch="net/y:0"):
     """Returns what a plain TensorFlow computes from a file, in a process of its own."""
     code = PLAIN.format(how=textwrap.dedent(HOW[how]))
-    args = [sys.executable, "-c", code, str(path), fetch]
-    done = subprocess.run(args, capture_output=True, text=True, check=False, cwd="/")
+    done = process(code, path, fetch, cwd="/")
     assert done.returncode == 0, done.stderr[-2000:]
     return np.array(json.loads(done.stdout.strip().splitlines()[-1]), np.float32)
 
