@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -71,11 +72,14 @@ class Edges(NamedTuple):
 def joined(old: Edges | None, ptr: Sequence[int], node: Sequence[int], port: Sequence[int]) -> Edges:
     """Returns the rows of `old`, where there are any, and after them those of the lists.
 
+    Raises:
+        OverflowError: the number of an output does not fit; NumPy 1 would make another of it.
+
     Example:
         >>> joined(None, [0, 0, 1], [0], [2]).row(1).tolist()
         [0]
     """
-    new = Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.asarray(port, np.int32))
+    new = Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.asarray(array("i", port)))
     return stacked(old, new) if old is not None else new
 
 

@@ -70,3 +70,9 @@ def test_control_edges_have_no_ports():
     edges = Edges.of(np.array([1, 1]), np.array([0, 2]), 3)
     assert edges.ends(1) == [(0, 0), (2, 0)]
     assert edges.ends(0) == edges.ends(2) == []
+
+
+@pytest.mark.parametrize("port", [2**31, 2**32, -(2**31) - 1])
+def test_the_number_of_an_output_that_does_not_fit_is_no_other_number(port):
+    with pytest.raises(OverflowError):
+        joined(None, [0, 0, 1], [0], [port])
