@@ -263,7 +263,7 @@ def _refuse_unread(target: _Model, into: str, asked: str) -> None:
     """Refuses to feed a tensor that nothing reads."""
     graph = target.editor.snapshot
     op, port = graph.tensor(into)
-    if not (graph.consumers.ports(op) == port).any():
+    if not graph.readers((op, port)):
         read = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
         read = [n for n in read if len(graph.consumers.row(graph.index[n]))][:4]
         how = "Name a tensor that is read" + (
@@ -402,5 +402,5 @@ def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections:
 
 def _is_read(graph: Graph, op: int, port: int, mask: Any) -> bool:
     """Whether a part that is copied reads a tensor. What nothing reads at all counts too: the plan says that."""
-    hit = graph.consumers.ports(op) == port
-    return not hit.any() or bool(mask[graph.consumers.row(op)[hit]].any())
+    readers = graph.readers((op, port))
+    return not readers or any(mask[reader] for reader, _ in readers)

@@ -53,6 +53,10 @@ class LayoutError(SurgeryError):
     """A picture could not be laid out."""
 
 
+#: What to say of the names of a graph where none is near.
+NOTHING_NEAR = "Nothing there has a similar name; ed.find('part of the name') lists what there is"
+
+
 def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
     """Returns the choices that look most like `word`, best first.
 
@@ -80,18 +84,15 @@ def one_of(word: str, choices: Iterable[str]) -> str:
         ("Did you mean 'kernel'?", "There is 'kernel', 'bias'")
     """
     known = list(dict.fromkeys(choices))
-    if nearest(word, known) or not known:
-        return did_you_mean(word, known) if known else "There is none at all"
     more = f" and {len(known) - 5} more" if len(known) > 5 else ""
-    return "There is " + ", ".join(map(repr, known[:5])) + more
+    there = "There is " + ", ".join(map(repr, known[:5])) + more
+    return did_you_mean(word, known, there if known else "There is none at all")
 
 
-def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Returns a sentence that proposes the nearest names of a graph, or says how to list them all."""
+def did_you_mean(word: str, choices: Iterable[str], otherwise: str = NOTHING_NEAR) -> str:
+    """Returns a sentence that proposes the nearest names, or another: of a graph, how to list them all."""
     close = nearest(word, choices)
-    if not close:
-        return "Nothing there has a similar name; ed.find('part of the name') lists what there is"
-    return "Did you mean " + " or ".join(repr(c) for c in close) + "?"
+    return "Did you mean " + " or ".join(map(repr, close)) + "?" if close else otherwise
 
 
 def warn(text: str) -> None:

@@ -24,6 +24,13 @@ from .scopes import Scopes
 from .variables import State, VariableInfo
 
 Mask = NDArray[np.bool_]
+DTYPES = {
+    1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 7: "string", 8: "complex64",
+    9: "int64", 10: "bool", 11: "qint8", 12: "quint8", 13: "qint32", 14: "bfloat16", 15: "qint16", 16: "quint16",
+    17: "uint16", 18: "complex128", 19: "float16", 20: "resource", 21: "variant", 22: "uint32", 23: "uint64",
+    24: "float8_e5m2", 25: "float8_e4m3fn", 29: "int4", 30: "uint4",
+}  # fmt: skip
+"""Names of TensorFlow's dtypes by their numbers in files."""
 
 
 class TensorInfo(NamedTuple):
@@ -62,6 +69,7 @@ def value_info(info: VariableInfo) -> TensorInfo:
     return TensorInfo(info.dtype, shape_from(info.shape))
 
 
+@dataclass(eq=False)
 class Unfolded:
     """What a graph is in which calls are unfolded.
 
@@ -72,21 +80,15 @@ class Unfolded:
         scopes: the scopes that they are unfolded as.
         results: tensor of a function that a call of the graph itself hands on -> that result of the call.
         expand: gives the graph with the calls of some scopes unfolded.
-
-    Attributes:
         settled: the same graph as what runs it has it, where that was asked for.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        calls: Mapping[str, Any],
-        scopes: frozenset[str],
-        results: Mapping[str, str],
-        expand: Callable[[Iterable[str]], Graph],
-    ) -> None:
-        self.graph, self.calls, self.scopes, self.results, self.expand = graph, calls, scopes, results, expand
-        self.settled: Graph | None = None
+    graph: Graph
+    calls: Mapping[str, Any]
+    scopes: frozenset[str]
+    results: Mapping[str, str]
+    expand: Callable[[Iterable[str]], Graph]
+    settled: Graph | None = None
 
     @property
     def outer(self) -> list[str]:
@@ -423,6 +425,13 @@ class Graph:
     def control_names(self, i: int) -> list[str]:
         """Returns the names of the control inputs of op i."""
         return [self.names[n] for n in self.control.row(i)]
+
+    def readers(self, tensor: tuple[int, int]) -> list[tuple[int, int]]:
+        """Returns (op, input) for what reads a tensor, in order."""
+        ops = self.consumers.row(tensor[0])[self.consumers.ports(tensor[0]) == tensor[1]]
+        return [
+            (op, at) for op in dict.fromkeys(ops.tolist()) for at, one in enumerate(self.data.ends(op)) if one == tensor
+        ]
 
     def written(self, first: int = 0) -> list[list[str]]:
         """Returns the inputs of the ops from number `first` on as a NodeDef writes them: output 0 by the bare name.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SelectionError, nearest
+from ..errors import SelectionError, did_you_mean
 from ..words import counted, few, one_or_all
 from .boundary import Boundary, Tensor, control_entering, entering, leaks, leaving, region
 from .graph import Graph, Mask, TensorInfo
@@ -351,8 +351,7 @@ def _scope(graph: Graph, scope: str, asked: str) -> Mask:
     if bare in graph.index:
         mask[graph.index[bare]] = True
     if not mask.any():
-        close = nearest(bare, graph.scopes.names[1:])
-        hint = "Did you mean " + " or ".join(repr(c) for c in close) + "?" if close else _top(graph)
+        hint = did_you_mean(bare, graph.scopes.names[1:], _top(graph))
         raise SelectionError(asked, f"{graph.title} has no name scope {bare!r}", hint)
     return mask
 
@@ -370,8 +369,7 @@ def _types(graph: Graph, kinds: Sequence[str], asked: str, notes: list[str]) -> 
         hit = graph.type_array == kind
         if not hit.any():
             there = sorted(set(graph.types))
-            close = nearest(kind, there)
-            hint = "Did you mean " + " or ".join(map(repr, close)) + "?" if close else ""
+            hint = did_you_mean(kind, there, "")
             notes.append(f"no op of type {kind!r}" + (f" (d{hint[1:]})" if hint else ""))
             if len(notes) == len(kinds):
                 which = repr(kind) if len(kinds) == 1 else " or ".join(map(repr, kinds))

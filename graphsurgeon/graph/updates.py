@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .graph import Graph, Ints, Mask
+from .graph import Graph, Mask
 from .traversal import backward, forward
 from .variables import FEED_TYPES, QUEUE_TYPES, VARIABLE_TYPES
 
@@ -58,8 +58,7 @@ def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Up
     candidates = _candidates(graph)
     if not candidates:
         return Updates()
-    readers = [graph.consumers.node[_edges_of(graph, op, port)] for op, port in cuts]
-    fed = forward(graph, graph.mask(i for row in readers for i in row.tolist()), control=False)
+    fed = forward(graph, graph.mask(op for tensor in cuts for op, _ in graph.readers(tensor)), control=False)
     others = fed & ~region & _leading_elsewhere(graph, candidates)
     read = _variables_read(graph, region)
     inside, outside = [], {}
@@ -143,10 +142,3 @@ def _variables_read(graph: Graph, region: Mask) -> set[int]:
     """The variables that ops of a region read, but for those that they only write."""
     edges = zip(graph.data.rows[hit := region[graph.data.rows]].tolist(), graph.data.node[hit].tolist(), strict=True)
     return {op for row, op in edges if graph.types[op] in VARIABLE_TYPES and graph.types[row] not in ASSIGNING}
-
-
-def _edges_of(graph: Graph, op: int, port: int) -> Ints:
-    """The edges that carry a tensor."""
-    row: Ints = np.arange(graph.consumers.ptr[op], graph.consumers.ptr[op + 1], dtype=np.int32)
-    found: Ints = row[graph.consumers.port[row] == port]
-    return found

@@ -7,42 +7,32 @@ from typing import NamedTuple
 
 
 class Ink(NamedTuple):
-    """Fill, outline and text colour of a family in the light theme (CSS class ``gs-f-<family>``)."""
+    """Fill, outline and text colour of a family in the light theme (CSS class ``gs-f-<family>``), and its words."""
 
     fill: str
     line: str
     text: str
+    words: str = ""
 
 
 UNKNOWN = "unknown"
 """The family of ops of types that TensorFlow does not know here, and of folds that hold some: hatched boxes."""
 
 COLOURS: dict[str, Ink] = {
-    "conv": Ink("#DCE9F9", "#4E7FB8", "#1B2A3D"),
-    "norm": Ink("#E3F1E6", "#5B9A6C", "#1B3323"),
-    "activation": Ink("#FBE9DC", "#C0794A", "#40240F"),
-    "math": Ink("#EEE7F6", "#8A6DB3", "#2C1F40"),
-    "shape": Ink("#F0F0EC", "#8C8C80", "#2C2C28"),
-    "state": Ink("#FBF3D3", "#B09430", "#3A310C"),
-    "control": Ink("#F7E1E8", "#B56A85", "#3F1A28"),
-    "other": Ink("#F5F6F8", "#8A93A0", "#222A35"),
-    "scope": Ink("#FFFFFF", "#7C8796", "#1C2430"),
-    "unknown": Ink("#FBF8F2", "#7A5C3A", "#2B2013"),
+    "conv": Ink("#DCE9F9", "#4E7FB8", "#1B2A3D", "convolution, matmul"),
+    "norm": Ink("#E3F1E6", "#5B9A6C", "#1B3323", "normalisation"),
+    "activation": Ink("#FBE9DC", "#C0794A", "#40240F", "activation"),
+    "math": Ink("#EEE7F6", "#8A6DB3", "#2C1F40", "arithmetic"),
+    "shape": Ink("#F0F0EC", "#8C8C80", "#2C2C28", "shape, slice, concat"),
+    "state": Ink("#FBF3D3", "#B09430", "#3A310C", "variable, constant, input"),
+    "control": Ink("#F7E1E8", "#B56A85", "#3F1A28", "control flow"),
+    "other": Ink("#F5F6F8", "#8A93A0", "#222A35", "other op"),
+    "scope": Ink("#FFFFFF", "#7C8796", "#1C2430", "folded ops"),
+    "unknown": Ink("#FBF8F2", "#7A5C3A", "#2B2013", "unknown to TensorFlow here"),
 }
 """Colours of the light theme, one for each family, in the order of the legend."""
 
-WORDS: dict[str, str] = {
-    "conv": "convolution, matmul",
-    "norm": "normalisation",
-    "activation": "activation",
-    "math": "arithmetic",
-    "shape": "shape, slice, concat",
-    "state": "variable, constant, input",
-    "control": "control flow",
-    "other": "other op",
-    "scope": "folded ops",
-    "unknown": "unknown to TensorFlow here",
-}
+WORDS = {kin: ink.words for kin, ink in COLOURS.items()}
 """What the legend says of each family."""
 
 _EXACT: dict[str, str] = {
@@ -72,26 +62,17 @@ _EXACT: dict[str, str] = {
     }.items()
     for op in ops.split()
 }
-_PARTS: tuple[tuple[str, str], ...] = (
-    ("Conv", "conv"),
-    ("BatchNorm", "norm"),
-    ("Norm", "norm"),
-    ("Pool", "norm"),
-    ("CrossEntropy", "activation"),
-    ("Relu", "activation"),
-    ("HashTable", "state"),
-    ("LookupTable", "state"),
-    ("Queue", "state"),
-    ("Iterator", "state"),
-    ("TensorArray", "state"),
-    ("Stack", "state"),
-    ("ResourceApply", "state"),
-    ("Apply", "state"),
-    ("Scatter", "state"),
-    ("Summary", "other"),
-    ("Save", "other"),
-    ("Restore", "other"),
-)
+_PARTS: dict[str, str] = {
+    part: family
+    for family, parts in {
+        "conv": "Conv",
+        "norm": "BatchNorm Norm Pool",
+        "activation": "CrossEntropy Relu",
+        "state": "HashTable LookupTable Queue Iterator TensorArray Stack ResourceApply Apply Scatter",
+        "other": "Summary Save Restore",
+    }.items()
+    for part in parts.split()
+}
 
 
 @lru_cache(maxsize=4096)
@@ -108,5 +89,5 @@ def family(op_type: str) -> str:
     if known is None and op_type.endswith("Grad"):
         known = _EXACT.get(op_type.removesuffix("Grad"))
     if known is None:
-        known = next((kin for part, kin in _PARTS if part in op_type), "other")
+        known = next((kin for part, kin in _PARTS.items() if part in op_type), "other")
     return known

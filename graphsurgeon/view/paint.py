@@ -13,7 +13,7 @@ from ..errors import LayoutError
 from ..graph.graph import Graph
 from ..words import counted
 from .dtypes import dtypes_of
-from .families import COLOURS, WORDS
+from .families import COLOURS
 from .repeats import repeated
 from .scene import Scene
 from .text import elide
@@ -107,7 +107,7 @@ def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -
 def _families(boxes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     there = Counter(box["family"] for box in boxes)
     items = [
-        {"key": kin, "text": WORDS[kin], "colour": ink.line, "boxes": there[kin]}
+        {"key": kin, "text": ink.words, "colour": ink.line, "boxes": there[kin]}
         for kin, ink in COLOURS.items()
         if there[kin]
     ]

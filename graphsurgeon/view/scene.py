@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
-from ..graph.graph import Graph, Ints, shape_text
+from ..graph.graph import DTYPES, Graph, Ints, shape_text
 from ..words import counted
-from .dtypes import DTYPES
 from .families import UNKNOWN, family
 from .gist import gist
 from .gradients import put_beside, without_far

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import TensorInfo, shape_text
+from ..graph import DTYPES, TensorInfo, shape_text
 from ..pairs import attribute_bytes
 from ..selection import OpView
 
@@ -124,14 +124,4 @@ def _is_type(number: int, value: Any) -> bool:
     wanted = getattr(value, "as_datatype_enum", value)
     if isinstance(wanted, int):
         return number == wanted
-    return _numbers().get(str(wanted)) == number
-
-
-def _numbers() -> dict[str, int]:
-    """Dtype names as numbers; TensorFlow's own list of the types that attributes of graphs hold."""
-    names = (
-        "", "float32", "float64", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool", "qint8",
-        "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "float16", "resource", "variant",
-        "uint32", "uint64",
-    )  # fmt: skip
-    return {name: number for number, name in enumerate(names) if name}
+    return DTYPES.get(number) == str(wanted)

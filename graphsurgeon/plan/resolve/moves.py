@@ -65,21 +65,6 @@ def resolved(subs: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
     return out
 
 
-def readers(edges: Edges, rows: Edges, subs: Mapping[Tensor, Tensor]) -> list[tuple[int, int, Tensor]]:
-    """Returns (op, input, tensor) for all that reads one of some tensors.
-
-    Args:
-        edges: the reversed edges: row i = what reads op i.
-        rows: the edges.
-        subs: the tensors.
-    """
-    out = []
-    for op, port in subs:
-        for reader in dict.fromkeys(edges.row(op)[edges.ports(op) == port].tolist()):
-            out += [(reader, at, tensor) for at, tensor in enumerate(rows.ends(reader)) if tensor == (op, port)]
-    return out
-
-
 def loop_waits(graph: Graph, sites: Sequence[Site], grafted: Grafted) -> dict[int, list[int]] | str:
     """Returns what new ops in a loop of TF1 that read nothing must wait for, to run there; or why that cannot be."""
     if not graph.typed(_ENTER).any():
@@ -120,7 +105,8 @@ def moved_waits(
     mine = {op: k for k, ops in enumerate(own) for op in ops}
     edges: list[Edge] = [
         (reader, at, subs[tensor])
-        for reader, at, tensor in readers(graph.consumers, graph.data, subs)
+        for tensor in subs
+        for reader, at in graph.readers(tensor)
         if owner.get(reader, -1) != owner.get(tensor[0], -2)
     ]
     ends = [

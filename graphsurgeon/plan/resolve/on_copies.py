@@ -24,7 +24,6 @@ from ..effect import Effect, Slice
 from ..steps import INITIAL, CopyStep, OnCopiesStep
 from ..tally import Tally
 from .copy import copied_by
-from .moves import readers
 from .remove import readers_fault
 from .rewire import Refused, ops_of, rewire
 
@@ -80,7 +79,7 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
         ports = set(graph.consumers.ports(i).tolist())
         subs.update({(i, port): (int(place[i]), port) for port in ports})
     inside = graph.mask([*ops, *place[ops].tolist()])
-    edges = [(op, at, subs[t]) for op, at, t in readers(graph.consumers, graph.data, subs) if not inside[op]]
+    edges = [(op, at, new) for old, new in subs.items() for op, at in graph.readers(old) if not inside[op]]
     yield rewire(so_far, request, edges, checked=True)
     waiting = np.unique([op for i in ops for op in graph.control_consumers.row(i).tolist()]).astype(int).tolist()
     waits = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ...errors import SelectionError
 from ...graph.boundary import Tensor
 from ...graph.graph import Graph
@@ -174,15 +172,9 @@ def consumers_of(
     graph: Graph | Workbench, tensor: Tensor, only: Sequence[str] | None = None, exclude: Sequence[str] = ()
 ) -> list[tuple[int, int]]:
     """Returns (op, input) for what reads a tensor."""
-    out = graph.readers(tensor) if isinstance(graph, Workbench) else _consumers(graph, tensor)
+    out = graph.readers(tensor)
     if only is None and not exclude:
         return out
     keep, leave = None if only is None else set(only), set(exclude)
     names = graph.names
     return [(op, at) for op, at in out if names[op] not in leave and (keep is None or names[op] in keep)]
-
-
-def _consumers(graph: Graph, tensor: Tensor) -> list[tuple[int, int]]:
-    hit = np.flatnonzero((graph.data.node == tensor[0]) & (graph.data.port == tensor[1]))
-    ops = np.searchsorted(graph.data.ptr, hit, side="right") - 1
-    return [(int(op), int(at - graph.data.ptr[op])) for op, at in zip(ops, hit, strict=True)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -92,7 +91,7 @@ def _refuse(request: str, graph: Graph, loop: Loop, numbers: Sequence[int]) -> N
 
 def _rounds_of_loop(so_far: Tally, loop: Loop, most: int) -> int | None:
     graph, array = so_far.after, so_far.backend.array
-    nodes = _Nodes(graph)
+    nodes = dict(zip(graph.names, graph.nodes, strict=True))
     enters = [graph.input_names(i)[0] for i in (*loop.enters, *loop.constants)]
     start = [scalar(nodes, text, {}, array) for text in enters]
     fixed = [graph.names[i] for i in loop.constants]
@@ -104,7 +103,8 @@ def _rounds_of_loop(so_far: Tally, loop: Loop, most: int) -> int | None:
 
 def _rounds_of_while(so_far: Tally, op: int, most: int) -> int | None:
     graph, array = so_far.after, so_far.backend.array
-    start = [scalar(_Nodes(graph), text, {}, array) for text in graph.input_names(op)]
+    nodes = dict(zip(graph.names, graph.nodes, strict=True))
+    start = [scalar(nodes, text, {}, array) for text in graph.input_names(op)]
     turns = []
     for key in ("cond", "body"):
         function = graph.functions.get(graph.nodes[op].attr[key].func.name)
@@ -114,19 +114,3 @@ def _rounds_of_while(so_far: Tally, op: int, most: int) -> int | None:
         results = [function.ret[out.name] for out in function.signature.output_arg]
         turns.append(Turn({node.name: node for node in function.node_def}, arguments, results))
     return rounds(turns[0], turns[1], start, most, array)
-
-
-class _Nodes(Mapping[str, Any]):
-    """The nodes of a graph by name, each looked up when it is asked for."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-
-    def __getitem__(self, name: str) -> Any:
-        return self._graph.nodes[self._graph.index[name]]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._graph.names)
-
-    def __len__(self) -> int:
-        return self._graph.size
