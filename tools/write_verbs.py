@@ -7,12 +7,17 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from graphsurgeon.screen.verbs import ALIASES, KEYS, VERBS, Kind
+from graphsurgeon.screen.verbs import COLOURS, KEYS, MODE, PANE, POLICY, TRAINING, UNMAPPED, VERBS, Kind
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
 NOTEBOOK = ROOT / "notebooks" / "00_start_here.ipynb"
 _TABLE = re.compile(r"^\|.*?\|$(?:\n^\|.*\|$)*", re.MULTILINE)
+ALIASES = {
+    "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Training": TRAINING,
+    "ColourBy": COLOURS, "Policy": POLICY,
+}  # fmt: skip
+"""Kinds that have a name of their own in TypeScript."""
 _PAGE = """# All verbs of the screen
 
 Each gesture is a method of `ed.screen`, and each method is a message of the page:

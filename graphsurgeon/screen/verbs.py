@@ -170,12 +170,6 @@ SIDE = _one_of("both", "inputs", "outputs")
 TRAINING = _one_of("away", "beside", "scopes")
 COLOURS = _one_of("device", "dtype", "family", "scope", "structure")
 POLICY = _one_of("copy", "freeze", "initial", "share")
-ALIASES = {
-    "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Training": TRAINING,
-    "ColourBy": COLOURS, "Policy": POLICY,
-}  # fmt: skip
-"""Kinds that have a name of their own in TypeScript."""
-
 _pane = Arg("pane", PANE, "source")
 _name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)
 _old, _to = Arg("old", TEXT), Arg("to", TEXT)

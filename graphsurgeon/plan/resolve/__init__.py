@@ -11,7 +11,6 @@ from ...graph.collector import gc_paused
 from ...graph.graph import Graph
 from .. import steps
 from ..backend import Backend
-from ..calls import asked
 from ..delta import Delta
 from ..effect import Effect
 from ..fault import Fault
@@ -77,7 +76,7 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
         except Refused as refused:
             so_far.faults += refused.faults
         except SurgeryError as error:
-            so_far.faults.append(Fault(asked(step), error.wrong, error.instead))
+            so_far.faults.append(Fault.of(error))
         done.append(len(so_far.faults))
     refuse_cycles(so_far, done)
     effect = so_far.effect()

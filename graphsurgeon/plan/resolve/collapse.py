@@ -22,7 +22,7 @@ from ..effect import Region
 from ..steps import CollapseStep
 from ..tally import Tally
 from .exchange import Chosen, exchange
-from .rewire import ops_of
+from .rewire import ops_of, told_as
 
 
 def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
@@ -51,7 +51,8 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     source = home.graph
     takes = tuple(f"{source.names[op]}:{port}" for op, port in given)
     gives = tuple(f"{source.names[home.own[op]]}:{port}" for op, port in ends)
-    by = so_far.backend.collapsed(source, source.mask(home.own[op] for op in ops), takes, gives, step.name)
+    with told_as(request):
+        by = so_far.backend.collapsed(source, source.mask(home.own[op] for op in ops), takes, gives, step.name)
     chosen = Chosen([region], hint=lambda: "Select what lies between its ops too")
     yield from exchange(so_far, request, chosen, by, step.name, only_op=True)
     if stay and not so_far.faults:

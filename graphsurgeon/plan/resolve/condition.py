@@ -22,7 +22,7 @@ from ..steps import ConditionStep
 from ..tally import Tally
 from .exchange import Chosen, exchange, region_of
 from .moves import resolved
-from .rewire import tensors_of
+from .rewire import tensors_of, told_as
 
 
 def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
@@ -198,7 +198,8 @@ def _chosen(request: str, so_far: Tally, op: int, tensor: Tensor, value: Any) ->
     known = carried(graph, tensor, value)
     answers = {text: known[end] for text, end in zip(graph.input_names(op), graph.data.ends(op), strict=True)
                if end in known}  # fmt: skip
-    by = so_far.backend.branch(so_far.base, name, answers)
+    with told_as(request):
+        by = so_far.backend.branch(so_far.base, name, answers)
     yield from exchange(so_far, request, Chosen([region_of(graph, op, request, "Leave it as it is")]), by, name)
 
 

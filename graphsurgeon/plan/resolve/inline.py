@@ -14,7 +14,7 @@ from ..delta import Delta
 from ..steps import InlineStep
 from ..tally import Tally
 from .exchange import Chosen, exchange, region_of
-from .rewire import ops_of
+from .rewire import ops_of, told_as
 
 _IF, _CASE, _WHILE = ("then_branch", "else_branch"), ("branches_0",), ("cond", "body")
 #: In which scopes below its name an op that is inlined becomes ops.
@@ -37,10 +37,11 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
         if new and graft is None:
             wrong = f"{name!r} is made by this plan, together with other ops"
             raise PlanError(request, wrong, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
-        if graft is None:
-            by = so_far.backend.inlined(so_far.base, name, inside)
-        else:  # a call that this plan has made: its function is where it was built
-            by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
+        with told_as(request):
+            if graft is None:
+                by = so_far.backend.inlined(so_far.base, name, inside)
+            else:  # a call that this plan has made: its function is where it was built
+                by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
         region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
         below = _PARTS.get(graph.types[op], ()) or _leaves(graph, op)
         chosen = Chosen([region], below=below)

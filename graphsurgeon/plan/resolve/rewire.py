@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from ...errors import SelectionError
+from ...errors import PlanError, SelectionError, SurgeryError
 from ...graph.boundary import Tensor
 from ...graph.graph import Graph
 from ...graph.rewired import TURNING, Edge
@@ -22,6 +23,15 @@ class Refused(Exception):
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__(*faults)
         self.faults = faults
+
+
+@contextmanager
+def told_as(asked: str) -> Iterator[None]:
+    """Lets what is refused meanwhile be refused as this request."""
+    try:
+        yield
+    except SurgeryError as error:
+        raise PlanError(asked, error.wrong, error.instead) from None
 
 
 def ops_of(so_far: Tally, asked: str, *groups: Sequence[str]) -> list[list[int]]:

@@ -17,6 +17,7 @@ from ..rounds import Turn, rounds, scalar
 from ..steps import UnrollStep
 from ..tally import Tally
 from .exchange import Chosen, exchange
+from .rewire import told_as
 
 _WHILE = ("While", "StatelessWhile")
 _PARTS = ("body", "body_1")
@@ -33,7 +34,8 @@ def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
     if loop is not None:
         _refuse(request, graph, loop, numbers)
-    by = so_far.backend.unrolled(so_far.base, op, loop, step.times)
+    with told_as(request):
+        by = so_far.backend.unrolled(so_far.base, op, loop, step.times)
     if loop is None:
         name, known = graph.names[op], _rounds_of_while(so_far, op, step.times)
         reads, gives = graph.input_names(op), [f"{name}:{k}" for k in range(len(graph.outputs(op) or ()))]
