@@ -79,12 +79,9 @@ def replace(
     chosen = _selection(old, names, "replace")
     more: dict[str, Any] = {} if external == "refuse" else {"external": external}
     word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
-    return edited(
-        stage,
-        state,
-        lambda plan: plan.replace(chosen, by, **more),
-        lambda plan: f"{counted(len(plan.effect.replaced), 'places')} like {few(chosen.names)} will give way to {word}",
-    )
+    plan = stage.draft(state).replace(chosen, by, **more)
+    count = counted(len(plan.effect.replaced), "places")
+    return edited(stage, state, plan, f"{count} like {few(chosen.names)} will give way to {word}")
 
 
 def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -37,7 +36,7 @@ def copy(stage: Stage, state: State, to: str | None = None, unmapped: str = "pla
 def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) -> State:
     """Adds a connection to the plan: input `input` of op `to` reads `tensor`."""
     text = f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}"
-    return edited(stage, state, lambda plan: plan.connect(tensor, to=to, input=input), text)
+    return edited(stage, state, stage.draft(state).connect(tensor, to=to, input=input), text)
 
 
 def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str) -> State:
@@ -114,12 +113,9 @@ def _is_event(thing: Any) -> bool:
     return hasattr(thing, "applied")
 
 
-def edited(stage: Stage, state: State, change: Callable[[Plan], Plan], text: str | Callable[[Plan], str]) -> State:
-    """Returns the state with the plan changed, and says what will be, and whether the graph is built anew."""
-    plan = change(stage.draft(state))
-    said = text if isinstance(text, str) else text(plan)
-    where = ", in a new graph" if plan.mode == "materialise" else ""
-    return planned(stage, state, plan, said + where)
+def edited(stage: Stage, state: State, plan: Plan, text: str) -> State:
+    """Returns the state with another plan, and says what will be, and whether the graph is built anew."""
+    return planned(stage, state, plan, text + (", in a new graph" if plan.mode == "materialise" else ""))
 
 
 def planned(stage: Stage, state: State, plan: Plan, text: str) -> State:

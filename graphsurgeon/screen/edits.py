@@ -25,28 +25,24 @@ ASKING = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1,
 
 def reroute(stage: Stage, state: State, old: str, to: str) -> State:
     """What reads tensor `old` shall read tensor `to`."""
-    return edited(
-        stage,
-        state,
-        lambda plan: plan.reroute(old, to=to),
-        f"what reads {tensor_name(old)} will read {tensor_name(to)}",
-    )
+    plan = stage.draft(state).reroute(old, to=to)
+    return edited(stage, state, plan, f"what reads {tensor_name(old)} will read {tensor_name(to)}")
 
 
 def swap(stage: Stage, state: State, a: str, b: str) -> State:
     """The consumers of two tensors change places."""
-    return edited(stage, state, lambda plan: plan.swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places")
+    return edited(stage, state, stage.draft(state).swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places")
 
 
 def bypass(stage: Stage, state: State, op: str) -> State:
     """What reads an op shall read what its first input reads."""
-    return edited(stage, state, lambda plan: plan.bypass(op), f"{op_name(op)} will be bypassed")
+    return edited(stage, state, stage.draft(state).bypass(op), f"{op_name(op)} will be bypassed")
 
 
 def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both") -> State:
     """Cuts boxes off: placeholders feed them (``inputs``), or feed what reads them (``outputs``), or ``both``."""
     ops = _ops(stage, state, names, "detach")
-    return edited(stage, state, lambda plan: plan.detach(ops, side=side), f"{few(ops)} will be cut off")
+    return edited(stage, state, stage.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
 
 
 def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None) -> State:
@@ -59,15 +55,14 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
     """
     free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.calls(state, "destination").listed.graph.taken)
     stage.facts.check_inserted(op, free)
-    return edited(
-        stage, state, lambda plan: plan.insert(op, on=on, name=free), f"{free} will stand behind {tensor_name(on)}"
-    )
+    plan = stage.draft(state).insert(op, on=on, name=free)
+    return edited(stage, state, plan, f"{free} will stand behind {tensor_name(on)}")
 
 
 def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = False) -> State:
     """Takes boxes out of the graph; with `stitch`, what read them reads what they read first."""
     ops = _ops(stage, state, names, "remove")
-    return edited(stage, state, lambda plan: plan.remove(ops, stitch=stitch), f"{few(ops)} will go")
+    return edited(stage, state, stage.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will go")
 
 
 def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value: Any) -> State:
@@ -76,36 +71,34 @@ def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value:
     graph = stage.around(stage.graph(state, "destination"), ops).graph
     for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
         stage.facts.check_attribute(kind, op, name, value)
-    return edited(stage, state, lambda plan: plan.set_attr(ops, name, value), f"{name} of {few(ops)} will be {value!r}")
+    plan = stage.draft(state).set_attr(ops, name, value)
+    return edited(stage, state, plan, f"{name} of {few(ops)} will be {value!r}")
 
 
 def set_device(stage: Stage, state: State, names: Sequence[str], device: str) -> State:
     """Places all ops of boxes on a device; an empty text lets TensorFlow choose."""
     ops = _ops(stage, state, names, "set_device")
-    return edited(
-        stage, state, lambda plan: plan.set_device(ops, device), f"{few(ops)} will run on {device or 'any device'}"
-    )
+    plan = stage.draft(state).set_device(ops, device)
+    return edited(stage, state, plan, f"{few(ops)} will run on {device or 'any device'}")
 
 
 def add_control(stage: Stage, state: State, op: str, after: str) -> State:
     """An op shall run after another."""
-    return edited(
-        stage, state, lambda plan: plan.add_control(op, after), f"{op_name(op)} will run after {op_name(after)}"
-    )
+    plan = stage.draft(state).add_control(op, after)
+    return edited(stage, state, plan, f"{op_name(op)} will run after {op_name(after)}")
 
 
 def remove_control(stage: Stage, state: State, op: str, after: str | None = None) -> State:
     """An op shall no longer wait for another; for none at all where `after` is None."""
     whom = "anything" if after is None else op_name(after)
-    return edited(
-        stage, state, lambda plan: plan.remove_control(op, after), f"{op_name(op)} will no longer wait for {whom}"
-    )
+    plan = stage.draft(state).remove_control(op, after)
+    return edited(stage, state, plan, f"{op_name(op)} will no longer wait for {whom}")
 
 
 def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
     """What waits for an op shall wait for another instead."""
     text = f"what waits for {op_name(old)} will wait for {op_name(to)}"
-    return edited(stage, state, lambda plan: plan.reroute_control(old, to=to), text)
+    return edited(stage, state, stage.draft(state).reroute_control(old, to=to), text)
 
 
 def rename(stage: Stage, state: State, old: str, to: str) -> State:
@@ -116,7 +109,7 @@ def rename(stage: Stage, state: State, old: str, to: str) -> State:
         to: the new name, which must be free.
     """
     text = f"{old.strip('/')} will be called {to.strip('/')}"
-    return edited(stage, state, lambda plan: plan.rename(old, to=to), text)
+    return edited(stage, state, stage.draft(state).rename(old, to=to), text)
 
 
 def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None = None) -> State:
@@ -129,15 +122,14 @@ def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None 
     ops, graph = _ops(stage, state, names, "collapse"), stage.graph(state, "destination")
     scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
     free = name or free_name(f"{scope or ops[0]}_call", graph.taken)
-    return edited(
-        stage, state, lambda plan: plan.collapse(scope or ops, name=free), f"{few(ops)} will be one call, {free}"
-    )
+    plan = stage.draft(state).collapse(scope or ops, name=free)
+    return edited(stage, state, plan, f"{few(ops)} will be one call, {free}")
 
 
 def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
     """Puts what function calls compute in the place of the calls."""
     ops = _ops(stage, state, names, "inline")
-    return edited(stage, state, lambda plan: plan.inline(ops), f"{few(ops)} will give way to what is inside")
+    return edited(stage, state, stage.draft(state).inline(ops), f"{few(ops)} will give way to what is inside")
 
 
 def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
@@ -149,7 +141,7 @@ def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
     """
     name = _called(stage, state, loop)
     text = f"{name.rstrip('/')} will give way to {counted(times, 'rounds')}"
-    return edited(stage, state, lambda plan: plan.unroll(name, times), text)
+    return edited(stage, state, stage.draft(state).unroll(name, times), text)
 
 
 def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> State:
@@ -165,7 +157,7 @@ def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> Stat
     reads = graph.input_names(graph.index[op]) if kind in ASKING else []
     asks = reads[ASKING[kind]] if reads else tensor_name(name)
     text = f"{asks} will be {value} where conds ask it"
-    return edited(stage, state, lambda plan: plan.resolve_condition(asks, _read(value)), text)
+    return edited(stage, state, stage.draft(state).resolve_condition(asks, _read(value)), text)
 
 
 def insert_copy(stage: Stage, state: State, names: Sequence[str], on: str, to: str | None = None) -> State:
@@ -199,12 +191,8 @@ def insert_copy(stage: Stage, state: State, names: Sequence[str], on: str, to: s
     readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
     own = [op for op in readers if op.startswith(f"{scope}/")]
     end = f"{scope}/{marks.outputs[0]}"
-    return edited(
-        stage,
-        state,
-        lambda _: copied.reroute(tensor, to=end, exclude=own),
-        f"a copy of {few(ops)} will stand behind {tensor}",
-    )
+    plan = copied.reroute(tensor, to=end, exclude=own)
+    return edited(stage, state, plan, f"a copy of {few(ops)} will stand behind {tensor}")
 
 
 def on_copies(
@@ -220,7 +208,7 @@ def on_copies(
     scope = scope or free_name("edited", stage.graph(state, "destination").taken)
     ends = list(until) or None
     text = f"the edits so far will be made on copies under {scope}/"
-    return edited(stage, state, lambda plan: plan.on_copies(scope, until=ends, assign=assign), text)
+    return edited(stage, state, stage.draft(state).on_copies(scope, until=ends, assign=assign), text)
 
 
 def _called(stage: Stage, state: State, name: str) -> str:
