@@ -67,98 +67,102 @@ def close(
         unmapped: ``include`` pulls in what computes the tensors that enter.
         control: ``include`` pulls in the control inputs from outside.
     """
-    pulled: list[Pulled] = []
-    mask = mask.copy()
+    work = _Closing(graph, mask.copy(), cuts, policy)
     if unmapped == "include" or control == "include":
-        mask = _take(
-            graph, mask, _wider(graph, mask, cuts, unmapped == "include", control == "include"), pulled,
-            "needed by the selection, as include asks",
-        )  # fmt: skip
-    shared = np.zeros(graph.size, np.bool_)
-    done: dict[str, VariableInfo] = {}
+        work.take(_wider(graph, mask, cuts, unmapped == "include", control == "include"), _ASKED)
     while True:  # what comes along may bring more along
-        count = len(done), int(np.count_nonzero(mask))
-        mask = _with_variables(graph, mask, cuts, policy, done, shared, pulled)
-        mask = _whole_contexts(graph, mask, cuts, pulled, control == "include")
-        mask = _with_init_ops(graph, mask, cuts, pulled)
-        if count == (len(done), int(np.count_nonzero(mask))):
+        count = len(work.done), int(np.count_nonzero(work.mask))
+        work.variables()
+        work.contexts(control == "include")
+        work.init_ops()
+        if count == (len(work.done), int(np.count_nonzero(work.mask))):
             break
-    gone = shared & mask
-    for name in done:
+    mask, gone = work.mask, work.shared & work.mask
+    for name in work.done:
         if policy.get(name) == "share":
-            parts = np.flatnonzero(variable_parts(graph, done[name])).tolist()
+            parts = np.flatnonzero(variable_parts(graph, work.done[name])).tolist()
             gone |= spare(graph, mask, parts, name) & mask
     substitutes, without = substituted(graph, mask, policy)
     gone |= without
-    mask &= ~gone
-    order = sorted(done.values(), key=lambda v: graph.index[v.op])
-    return Closure(mask, shared, order, substitutes, gone, pulled)
+    order = sorted(work.done.values(), key=lambda v: graph.index[v.op])
+    return Closure(mask & ~gone, work.shared, order, substitutes, gone, work.pulled)
 
 
-def _with_variables(
-    graph: Graph,
-    mask: Mask,
-    cuts: frozenset[Tensor],
-    policy: Mapping[str, str],
-    done: dict[str, VariableInfo],
-    shared: Mask,
-    pulled: list[Pulled],
-) -> Mask:
-    """Takes what the variables inside are made of; notes them in `done`, and those that are shared in `shared`."""
-    known = graph.state.variables
-    while True:
-        inside = [n for n in known if mask[graph.index[n]] and n not in done]
-        fresh = [n for n in inside if not is_substitute(policy.get(n, ""))]
-        if not fresh:
-            return mask
-        parts = np.zeros(graph.size, np.bool_)
-        for name in fresh:
-            done[name] = known[name]
-            family, start = variable_ops(graph, known[name]), known[name].initial_value
-            if start and cuts and graph.tensor(start) in cuts:
-                family.remove(graph.tensor(start)[0])
-            (shared if policy.get(name) == "share" else parts)[family] = True
-        reach = backward(graph, parts, cuts) if parts.any() else parts
-        own = sum(policy.get(name) != "share" for name in fresh)
-        mask = _take(graph, mask, reach, pulled, f"initial values and readers of {counted(own, 'variables')}")
+_ASKED = "needed by the selection, as include asks"
 
 
-def _whole_contexts(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled], control: bool) -> Mask:
-    """Takes loops and conds whole where a part of them is copied: gradients need the pivots and all exits."""
-    feeds = graph.typed(FEED_TYPES)
-    for names in graph.state.contexts:
-        ops = graph.mask(graph.index[n] for n in names if n in graph.index)
-        if not (ops & mask).any() or not (ops & ~mask).any():
-            continue
-        if _is_round(graph, ops, mask, cuts):
-            inner, ends = loops_within(graph, mask & ops), cuts | frozenset(entering(graph, mask, cuts))
-            if (inner & ~mask).any():
-                mask = _take(graph, mask, backward(graph, inner, ends, control=False), pulled, "the rest of a loop")
-            continue
-        # What enters the selection enters its loops too, and needs no other source.
-        reach = backward(graph, ops, cuts | frozenset(entering(graph, mask, cuts)), control)
-        if not (reach & feeds & ~mask).any():  # a boundary through a cond must not pull in what lies before it
-            mask = _take(graph, mask, reach, pulled, "the rest of a loop or cond")
-    return mask
+class _Closing:
+    """A selection while what must go with it is found.
 
+    Args:
+        graph, mask, cuts, policy: as for `close`.
 
-def _is_round(graph: Graph, ops: Mask, mask: Mask, cuts: frozenset[Tensor]) -> bool:
-    """Whether what is copied of a loop is what it does in a round: then the loop itself stays."""
-    return bool((graph.typed(["LoopCond"]) & ops & ~mask).any()) and body_alone(graph, mask, cuts)
+    Attributes:
+        done: the variables of which all is there.
+        shared: ops of those that the copy shares.
+        pulled: what came along.
+    """
 
+    def __init__(self, graph: Graph, mask: Mask, cuts: frozenset[Tensor], policy: Mapping[str, str]) -> None:
+        self.graph, self.mask, self.cuts, self.policy = graph, mask, cuts, policy
+        self.done, self.pulled = dict[str, VariableInfo](), list[Pulled]()
+        self.shared = np.zeros(graph.size, np.bool_)
 
-def _with_init_ops(graph: Graph, mask: Mask, cuts: frozenset[Tensor], pulled: list[Pulled]) -> Mask:
-    """Takes what fills the tables, iterators and queues that are copied."""
-    wanted = [
-        graph.index[init_op]
-        for holder, init_ops in graph.state.init_ops.items()
-        if holder in graph.index and mask[graph.index[holder]]
-        for init_op in init_ops
-        if init_op in graph.index
-    ]
-    if not wanted:
-        return mask
-    return _take(graph, mask, backward(graph, graph.mask(wanted), cuts), pulled, "what fills tables, iterators, queues")
+    def take(self, reach: Mask, why: str) -> None:
+        """Takes what is reached, and notes what of it is new."""
+        fresh = reach & ~self.mask
+        count = int(np.count_nonzero(fresh))
+        if count:
+            names = tuple(self.graph.names[i] for i in np.flatnonzero(fresh)[:8].tolist())
+            self.pulled.append(Pulled(count, why, names, bytes_of(self.graph, fresh)))
+        self.mask = self.mask | reach
+
+    def variables(self) -> None:
+        """Takes what the variables inside are made of."""
+        graph, known, policy = self.graph, self.graph.state.variables, self.policy
+        while True:
+            inside = [n for n in known if self.mask[graph.index[n]] and n not in self.done]
+            fresh = [n for n in inside if not is_substitute(policy.get(n, ""))]
+            if not fresh:
+                return
+            parts = np.zeros(graph.size, np.bool_)
+            for name in fresh:
+                self.done[name] = known[name]
+                family, start = variable_ops(graph, known[name]), known[name].initial_value
+                if start and self.cuts and graph.tensor(start) in self.cuts:
+                    family.remove(graph.tensor(start)[0])
+                (self.shared if policy.get(name) == "share" else parts)[family] = True
+            reach = backward(graph, parts, self.cuts) if parts.any() else parts
+            own = sum(policy.get(name) != "share" for name in fresh)
+            self.take(reach, f"initial values and readers of {counted(own, 'variables')}")
+
+    def contexts(self, control: bool) -> None:
+        """Takes loops and conds whole where a part of them is copied: gradients need the pivots and all exits."""
+        graph, feeds = self.graph, self.graph.typed(FEED_TYPES)
+        for names in graph.state.contexts:
+            ops = graph.mask(graph.index[n] for n in names if n in graph.index)
+            if not (ops & self.mask).any() or not (ops & ~self.mask).any():
+                continue
+            # What enters the selection enters its loops too, and needs no other source.
+            ends = self.cuts | frozenset(entering(graph, self.mask, self.cuts))
+            if (graph.typed(["LoopCond"]) & ops & ~self.mask).any() and body_alone(graph, self.mask, self.cuts):
+                # What is copied of the loop is what it does in a round: then the loop itself stays.
+                inner = loops_within(graph, self.mask & ops)
+                if (inner & ~self.mask).any():
+                    self.take(backward(graph, inner, ends, control=False), "the rest of a loop")
+                continue
+            reach = backward(graph, ops, ends, control)
+            if not (reach & feeds & ~self.mask).any():  # a boundary through a cond must not pull in what lies before it
+                self.take(reach, "the rest of a loop or cond")
+
+    def init_ops(self) -> None:
+        """Takes what fills the tables, iterators and queues that are copied."""
+        index, held = self.graph.index, self.graph.state.init_ops.items()
+        fills = [ops for holder, ops in held if holder in index and self.mask[index[holder]]]
+        wanted = [index[op] for ops in fills for op in ops if op in index]
+        if wanted:
+            reach = backward(self.graph, self.graph.mask(wanted), self.cuts)
+            self.take(reach, "what fills tables, iterators, queues")
 
 
 def variable_parts(graph: Graph, variable: VariableInfo) -> Mask:
@@ -204,12 +208,3 @@ def _wider(graph: Graph, mask: Mask, cuts: frozenset[Tensor], data: bool, contro
         return backward(graph, mask, cuts, control=control)
     outside = [int(c) for i in np.flatnonzero(mask).tolist() for c in graph.control.row(i) if not mask[c]]
     return backward(graph, graph.mask(outside), cuts)
-
-
-def _take(graph: Graph, mask: Mask, reach: Mask, pulled: list[Pulled], why: str) -> Mask:
-    fresh = reach & ~mask
-    count = int(np.count_nonzero(fresh))
-    if count:
-        names = tuple(graph.names[i] for i in np.flatnonzero(fresh)[:8].tolist())
-        pulled.append(Pulled(count, why, names, bytes_of(graph, fresh)))
-    return mask | reach

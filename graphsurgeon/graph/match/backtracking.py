@@ -271,28 +271,37 @@ class Search:
         return left[:1] if tensor in self.once else left
 
     def _try(self, task: Task, choice: Any, state: _State, made: list[Any]) -> Why | None:
-        kind, p = task[0], task[1]
+        kind, p, graph = task[0], task[1], self.graph
         if kind == "waits":
             op, other = state.image[p], state.image[task[2]]
-            return None if other in self.graph.control.row(op) else self._said("order", op, other)
+            waits = other in graph.control.row(op)
+            return None if waits else Said(kind, lambda: f"{self._op(op)} does not wait for {self._op(other)}")
         if kind != "input":
             return self._place(p, int(choice), state, made)
         _, _, slot, tensor = task
         op = state.image[p]
-        edge = int(self.graph.data.ptr[op]) + choice
-        have = int(self.graph.data.node[edge]), int(self.graph.data.port[edge])
+        edge = int(graph.data.ptr[op]) + choice
+        have = int(graph.data.node[edge]), int(graph.data.port[edge])
+
+        def reads(words: Why) -> Said:
+            return Said(kind, lambda: f"input {choice} of {self._op(op)} reads {words()}")
+
         _put(state.slots, (p, choice), slot, made)
         if tensor[0] in self.inner:
             q, port = tensor
             if have[1] != port:
-                return self._said("port", op, have, choice, port)
-            if q in state.image:
-                return None if state.image[q] == have[0] else self._said("other", op, have, choice, state.image[q])
-            return self._place(q, have[0], state, made)
+                return reads(lambda: f"output {have[1]} of its source, not {port}")
+            there = state.image.get(q, have[0])
+            if there != have[0]:
+                return reads(lambda: f"'{graph.name(have)}', not {graph.names[there]!r}")
+            return None if q in state.image else self._place(q, have[0], state, made)
+        bound = state.bound.get(tensor, have)
+        if bound != have:
+            return reads(lambda: f"'{graph.name(have)}', not '{graph.name(bound)}' as before")
         if tensor in state.bound:
-            return None if state.bound[tensor] == have else self._said("shared", op, have, choice, state.bound[tensor])
+            return None
         if have[0] in state.used:
-            return self._said("inside", op, have, choice)
+            return reads(lambda: f"'{graph.name(have)}', which the match computes itself")
         _put(state.bound, tensor, have, made)
         if have[0] not in state.fed:
             _put(state.fed, have[0], True, made)
@@ -300,11 +309,11 @@ class Search:
 
     def _place(self, p: int, op: int, state: _State, made: list[Any]) -> Why | None:
         if not self.domain[p][op]:
-            return self._said("kind", p, op)
+            return Said("kind", lambda: f"{self._op(op)} is {self._unlike(p, op)}")
         if op in state.used or op in state.fed:
-            return self._said("twice", op)
+            return Said("twice", lambda: f"{self._op(op)} stands for another op of the pattern already")
         if self.taken[op]:
-            return self._said("taken", op)
+            return Said("taken", lambda: f"{self._op(op)} is part of another match")
         if p in self.pattern.conditions:
             text = self._fits.get((p, op))
             if text is None:
@@ -312,13 +321,18 @@ class Search:
                 texts = (condition.misfit(view) for condition in self.pattern.conditions[p])
                 text = self._fits[p, op] = next((text for text in texts if text), "")
             if text:
-                return self._said("condition", op, text)
+                return Said("condition", lambda: f"{self._op(op)} does not fit: {text}")
         _put(state.image, p, op, made)
         _put(state.used, op, p, made)
         return None
 
-    def _said(self, kind: str, *about: Any) -> Said:
-        return Said(self.graph, self.pattern, kind, about)
+    def _op(self, number: int) -> str:
+        return f"{self.graph.names[number]!r} ({self.graph.types[number]})"
+
+    def _unlike(self, p: int, op: int) -> str:
+        kinds = self.pattern.kinds(p)
+        right = self.graph.types[op] in kinds
+        return "outside the ops to look in" if right else f"not of type {' or '.join(sorted(kinds))}"
 
     def _note(self, state: _State, task: Task, why: Why) -> None:
         # Of two that came as far, another type says least: where order is free, one of the orders ends so.
