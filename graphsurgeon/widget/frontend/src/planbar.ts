@@ -144,43 +144,29 @@ export class PlanBar {
   }
 
   #summarise(b: Boundary): void {
-    const had = hasFocus(this.#summary);
-    this.#summed(b);
-    if (had) this.#summary.focus();
-  }
-
-  #summed(b: Boundary): void {
-    const marked = b.inputs.length + b.outputs.length > 0;
-    if (!marked && !b.ops) {
+    const had = hasFocus(this.#summary),
+      leaks = b.leaks.length + b.control_leaks.length;
+    const hint = [
+      "Select an op, then ",
+      h("kbd", {}, "i"),
+      " marks its output as an input of the boundary, ",
+      h("kbd", {}, "o"),
+      " as an output.",
+    ];
+    if (!b.inputs.length && !b.outputs.length && !b.ops) fill(this.#summary, h("span", { class: "gs-muted" }, ...hint));
+    else
       fill(
         this.#summary,
-        h(
-          "span",
-          { class: "gs-muted" },
-          "Select an op, then ",
-          h("kbd", {}, "i"),
-          " marks its output as an input of the boundary, ",
-          h("kbd", {}, "o"),
-          " as an output.",
-        ),
+        h("span", { class: "gs-tag gs-tag-in" }, `\u25b7 ${b.inputs.length} in`),
+        h("span", { class: "gs-tag gs-tag-out" }, `\u25c1 ${b.outputs.length} out`),
+        h("span", { class: "gs-figure" }, count(b.ops, "op")),
+        b.variables > 0 && h("span", { class: "gs-figure" }, count(b.variables, "variable")),
+        leaks > 0 &&
+          h("button", { class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } }, `\u26a0 ${count(leaks, "leak")}`),
+        b.problem && h("span", { class: "gs-problem", title: b.problem }, b.problem),
+        button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.ask("clear_boundary", {}) }),
       );
-      return;
-    }
-    fill(
-      this.#summary,
-      h("span", { class: "gs-tag gs-tag-in" }, `\u25b7 ${b.inputs.length} in`),
-      h("span", { class: "gs-tag gs-tag-out" }, `\u25c1 ${b.outputs.length} out`),
-      h("span", { class: "gs-figure" }, count(b.ops, "op")),
-      b.variables > 0 && h("span", { class: "gs-figure" }, count(b.variables, "variable")),
-      (b.leaks.length > 0 || b.control_leaks.length > 0) &&
-        h(
-          "button",
-          { class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } },
-          `\u26a0 ${count(b.leaks.length + b.control_leaks.length, "leak")}`,
-        ),
-      b.problem && h("span", { class: "gs-problem", title: b.problem }, b.problem),
-      button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.ask("clear_boundary", {}) }),
-    );
+    if (had) this.#summary.focus();
   }
 
   #draw(): void {
