@@ -1,27 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { mount } from "../src/app";
+import { beforeEach, expect, test, vi } from "vitest";
 import { brightness } from "../src/theme";
-import { box, edge, FakeModel, group, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
-
-let model: FakeModel, host: HTMLElement, close: () => void;
-
-function start(state = {}): void {
-  model = new FakeModel(state);
-  host = document.body.appendChild(document.createElement("div"));
-  close = mount(model, host);
-}
-const item = (label: string) =>
-  [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
-const click = (e: Element, more = {}) => e.dispatchEvent(new MouseEvent("click", { bubbles: true, ...more }));
-const key = (e: Element, name: string, more = {}) =>
-  e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
-const settled = () => new Promise(done => setTimeout(done));
+import { box, edge, group, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
+import { click, close, host, item, key, model, settled, start } from "./mounted";
 
 beforeEach(() => start());
-afterEach(() => {
-  close();
-  host.remove();
-});
 
 test("a click highlights at once, then tells Python", () => {
   click(item("a"));

@@ -1,31 +1,17 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { mount } from "../src/app";
+import { beforeEach, expect, test, vi } from "vitest";
 import { Minimap } from "../src/minimap";
 import { glob, shape } from "../src/page/find";
 import { type PackedRow, PageGraph, TooMany } from "../src/page/graph";
 import { View } from "../src/view";
-import { box, edge, FakeModel, scene } from "./fake";
+import { box, edge, scene } from "./fake";
+import { choices, host, item, key, model, settled, start } from "./mounted";
 
-let model: FakeModel, host: HTMLElement, close: () => void;
-const item = (label: string) =>
-  [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
-const key = (e: Element, name: string, more = {}) =>
-  e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
-const settled = () => new Promise(done => setTimeout(done));
-const choices = () => [...host.querySelectorAll<HTMLElement>(".gs-choice")];
-
-beforeEach(() => {
-  model = new FakeModel({
+beforeEach(() =>
+  start({
     scenes: { source: scene([box("a"), box("b", { y: 100 }), box("s/")], [edge("a", "b")]), destination: null },
     views: { back: 1, forward: 0, saved: ["head"] },
-  });
-  host = document.body.appendChild(document.createElement("div"));
-  close = mount(model, host);
-});
-afterEach(() => {
-  close();
-  host.remove();
-});
+  }),
+);
 
 const DETAILS = {
   title: "",

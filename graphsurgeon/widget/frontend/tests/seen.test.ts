@@ -1,29 +1,18 @@
 // What is shown and in which colours: menus, keys, legend, and what the inspector fetches.
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { mount } from "../src/app";
+import { beforeEach, expect, test } from "vitest";
 import { counted } from "../src/dom";
 import type { Details, Legend } from "../src/types";
 import { broken } from "../src/text";
-import { box, edge, FakeModel, scene } from "./fake";
+import { box, edge, scene } from "./fake";
+import { host, item, key, model, settled, start } from "./mounted";
 
 const LOOK = { shown: [], hidden: [], training: "scopes" as const, by: "family", name: "", faded: [], budget: 200 };
-let model: FakeModel, host: HTMLElement, close: () => void;
-
-function start(state = {}): void {
-  model = new FakeModel(state);
-  host = document.body.appendChild(document.createElement("div"));
-  close = mount(model, host);
-}
-const item = (label: string) =>
-  [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
 const press = (text: string, within = host) => {
   const found = [...within.querySelectorAll<HTMLButtonElement>("button")].find(b => (b.textContent || b.title).includes(text));
   if (!found)
     throw new Error(`no button ${text}: ${[...within.querySelectorAll("button")].map(b => b.textContent || b.title).join(" | ")}`);
   found.click();
 };
-const key = (e: Element, name: string) => e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
-const settled = () => new Promise(done => setTimeout(done));
 const details = (more: Partial<Details>): Details => ({
   title: "a",
   rows: [],
@@ -36,10 +25,6 @@ const details = (more: Partial<Details>): Details => ({
 });
 
 beforeEach(() => start());
-afterEach(() => {
-  close();
-  host.remove();
-});
 
 test("a long label stands on two lines, and what is hidden hangs on a stub", () => {
   start({

@@ -7,47 +7,32 @@ function surroundings(memory: () => WebAssembly.Memory): WebAssembly.ModuleImpor
   const view = () => new DataView(memory().buffer),
     BAD = 8,
     NONE = 0;
-  const zero = (at: number, bytes: number) => new Uint8Array(memory().buffer, at, bytes).fill(0);
+  const zero = (at: number, bytes: number) => {
+    new Uint8Array(memory().buffer, at, bytes).fill(0);
+    return NONE;
+  };
+  const none = ["environ_get", "fd_close", "fd_fdstat_set_flags"],
+    bad = ["fd_filestat_get", "fd_prestat_get", "fd_prestat_dir_name", "fd_seek", "path_filestat_get", "path_open"];
   return {
-    environ_get: () => NONE,
+    ...Object.fromEntries(none.map(name => [name, () => NONE])),
+    ...Object.fromEntries(bad.map(name => [name, () => BAD])),
     environ_sizes_get: (n: number, size: number) => {
-      view().setUint32(n, 0, true);
-      view().setUint32(size, 0, true);
-      return NONE;
+      zero(n, 4);
+      return zero(size, 4);
     },
-    clock_time_get: (_id: number, _precision: bigint, at: number) => {
-      view().setBigUint64(at, 0n, true);
-      return NONE;
-    },
-    fd_close: () => NONE,
-    fd_fdstat_get: (_fd: number, at: number) => {
-      zero(at, 24);
-      return NONE;
-    },
-    fd_fdstat_set_flags: () => NONE,
-    fd_filestat_get: () => BAD,
-    fd_prestat_get: () => BAD,
-    fd_prestat_dir_name: () => BAD,
-    fd_read: (_fd: number, _vectors: number, _n: number, at: number) => {
-      view().setUint32(at, 0, true);
-      return NONE;
-    },
-    fd_seek: () => BAD,
+    clock_time_get: (_id: number, _precision: bigint, at: number) => zero(at, 8),
+    fd_fdstat_get: (_fd: number, at: number) => zero(at, 24),
+    fd_read: (_fd: number, _vectors: number, _n: number, at: number) => zero(at, 4),
     fd_write: (_fd: number, vectors: number, n: number, at: number) => {
       let sum = 0;
       for (let i = 0; i < n; i++) sum += view().getUint32(vectors + 8 * i + 4, true);
       view().setUint32(at, sum, true);
       return NONE;
     },
-    path_filestat_get: () => BAD,
-    path_open: () => BAD,
     proc_exit: (code: number) => {
       throw new Error(`Graphviz ended with code ${code}`);
     },
-    random_get: (at: number, n: number) => {
-      zero(at, n);
-      return NONE;
-    },
+    random_get: (at: number, n: number) => zero(at, n),
   };
 }
 
