@@ -315,16 +315,14 @@ class Graph:
         Raises:
             SelectionError: there is none; the nearest names are proposed.
         """
+        asked = asked or f"find({name!r})"
         if not isinstance(name, str):
-            raise SelectionError(asked or f"find({name!r})", f"{name!r} is not text", "Give its name, as 'conv1/y'")
+            raise SelectionError(asked, f"{name!r} is not text", "Give its name, as 'conv1/y'")
         i = self.index.get(name)
         if i is None:
-            wrong, instead = self._inside(name)
-            raise SelectionError(
-                asked or f"find({name!r})",
-                f"no op is called {name!r} in {self.title}{wrong}",
-                instead or did_you_mean(name, self.index),
-            )
+            more, instead = self._inside(name)
+            wrong = f"no op is called {name!r} in {self.title}{more}"
+            raise SelectionError(asked, wrong, instead or did_you_mean(name, self.index))
         return i
 
     def call_around(self, name: str) -> str:
@@ -355,33 +353,25 @@ class Graph:
         Raises:
             SelectionError: no such op, or the op has no such output.
         """
+        asked = asked or f"tensor({name!r})"
         if not isinstance(name, str):
-            raise SelectionError(asked or f"tensor({name!r})", f"{name!r} is not text", "Give its name, as 'conv1/y:0'")
+            raise SelectionError(asked, f"{name!r} is not text", "Give its name, as 'conv1/y:0'")
         op_name, colon, port_text = name.rpartition(":")
         if not colon:
             op_name, port_text = name, "0"
         if not port_text.isdigit():
-            raise SelectionError(
-                asked or f"tensor({name!r})",
-                f"{name!r} is not a tensor name",
-                f"Type it as op:output, like '{op_name or name}:0'",
-            )
+            wrong = f"{name!r} is not a tensor name"
+            raise SelectionError(asked, wrong, f"Type it as op:output, like '{op_name or name}:0'")
         if op_name not in self.index:
-            wrong, instead = self._inside(op_name)
-            raise SelectionError(
-                asked or f"tensor({name!r})",
-                f"there is no tensor {name!r} in {self.title}" + (wrong or f": no op is called {op_name!r}"),
-                instead or did_you_mean(op_name, self.index),
-            )
+            more, instead = self._inside(op_name)
+            wrong = f"there is no tensor {name!r} in {self.title}" + (more or f": no op is called {op_name!r}")
+            raise SelectionError(asked, wrong, instead or did_you_mean(op_name, self.index))
         i, port = self.index[op_name], int(port_text)
         outputs = self.stated(i)
         if outputs is not None and port >= len(outputs) and self.types[i] not in self.unknown:
             have = ", ".join(f"'{op_name}:{k}'" for k in range(min(len(outputs), 8))) or "no outputs at all"
-            raise SelectionError(
-                asked or f"tensor({name!r})",
-                f"op {op_name!r} ({self.types[i]}) has {counted(len(outputs), 'outputs')}",
-                f"It has {have}",
-            )
+            wrong = f"op {op_name!r} ({self.types[i]}) has {counted(len(outputs), 'outputs')}"
+            raise SelectionError(asked, wrong, f"It has {have}")
         return i, port
 
     @property

@@ -176,36 +176,29 @@ def hits(graph: Graph, query: str, attribute: AttributeText = str, layers: Layer
 
 def _fits(index: Index, word: str, query: str, attribute: AttributeText, layers: Layers) -> Mask:
     """Returns a mask of the ops that fit one word."""
-    key, colon, value = word.partition(":")
+    (key, colon, value), asked = word.partition(":"), f"find({query!r})"
     if len(word) > 2 and word[0] == word[-1] == "/":
         try:
             return index.where(re.compile(word[1:-1]).search, list(index.names))
         except re.error as error:
-            raise SelectionError(
-                f"find({query!r})",
-                f"{word!r} is not a regular expression: {error}",
-                "Escape special characters with \\",
-            ) from None
-    if colon and value and key.lower() in ("layer", "layer-type"):
+            wrong = f"{word!r} is not a regular expression: {error}"
+            raise SelectionError(asked, wrong, "Escape special characters with \\") from None
+    low = key.lower() if colon and value else ""
+    if low in ("layer", "layer-type"):
         if not layers:
-            raise layers.none(f"find({query!r})")
-        found = layers.matching(value) if key.lower() == "layer" else layers.of_class(value)
+            raise layers.none(asked)
+        found = layers.matching(value) if low == "layer" else layers.of_class(value)
         return index.mask([index.number[op] for op in made_by(found) if op in index.number])
-    if colon and value and key.lower() == "is":
+    if low == "is":
         if value.lower() != "unknown":
-            wrong = f"no op is {value!r}"
-            raise SelectionError(
-                f"find({query!r})", wrong, "Type is:unknown for ops that TensorFlow does not know here"
-            )
+            how = "Type is:unknown for ops that TensorFlow does not know here"
+            raise SelectionError(asked, f"no op is {value!r}", how)
         return index.unknown
-    if colon and value and key.lower() in KEYS:
-        return _asked(index, key.lower(), value, attribute)
-    if colon and value and key.isalpha() and not value.isdigit() and not index.holding(word.lower()).any():
-        raise SelectionError(
-            f"find({query!r})",
-            f"there is nothing to ask for called {key + ':'!r}",
-            "The keys are " + ", ".join(f"{known}:" for known in KEYS),
-        )
+    if low in KEYS:
+        return _asked(index, low, value, attribute)
+    if low.isalpha() and not value.isdigit() and not index.holding(word.lower()).any():
+        wrong = f"there is nothing to ask for called {key + ':'!r}"
+        raise SelectionError(asked, wrong, "The keys are " + ", ".join(f"{known}:" for known in KEYS))
     if any(c in word for c in "*?"):
         return index.where(re.compile(fnmatch.translate(word.lower())).match, index.lowered)
     return index.holding(word.lower() if colon and not value.isdigit() else key.lower())

@@ -196,9 +196,9 @@ def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitut
             old = value_info(sub.info)
             if new is None:
                 continue
-            if bare(new.dtype) != bare(old.dtype):
-                out.append(Fault(asked, f"{sub.tensor!r} is {new}, but {name!r} is {old}", fitting(base.frozen(), old)))
-            elif shapes_differ(new.shape, old.shape):
-                wrong = f"{sub.tensor!r} is {new}, but {name!r} is {old}: {axis_text(new.shape, old.shape)}"
+            differ = bare(new.dtype) != bare(old.dtype)
+            if differ or shapes_differ(new.shape, old.shape):
+                why = "" if differ else f": {axis_text(new.shape, old.shape)}"
+                wrong = f"{sub.tensor!r} is {new}, but {name!r} is {old}{why}"
                 out.append(Fault(asked, wrong, fitting(base.frozen(), old)))
     return out

@@ -41,41 +41,32 @@ def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> lis
         meeting = [k for k, kind in enumerate(kinds) if str(kind).startswith(_MEETING)]
         hit = np.flatnonzero(mask & np.isin(kind_of, meeting)).tolist()
         if hit:
-            op = hit[0]
-            out.append(
-                Fault(
-                    asked,
-                    f"{graph.names[op]!r} ({graph.types[op]}) meets its partner under a key that a copy would have too",
-                    "Leave it out: cut before it, and map what it receives in inputs={...}",
-                )
-            )
-    if step.to:
-        names = {
-            under(step.to, value.s.decode("utf-8", "replace")) for _, value in attributes(graph, mask, "shared_name")
-        }
+            which = f"{graph.names[hit[0]]!r} ({graph.types[hit[0]]})"
+            wrong = f"{which} meets its partner under a key that a copy would have too"
+            out.append(Fault(asked, wrong, "Leave it out: cut before it, and map what it receives in inputs={...}"))
+    if step.to and step.reuse is None and step.names is None:
+        keys = {under(step.to, key) for _, key in _texts(graph, mask, "shared_name")}
         everywhere = np.ones(base.size, np.bool_)
-        clash = [
-            (base.names[i], value.s.decode("utf-8", "replace"))
-            for i, value in (attributes(base, everywhere, "shared_name") if names else ())
-            if value.s.decode("utf-8", "replace") in names
-        ]
-        if clash and step.reuse is None and step.names is None:
-            out.append(
-                Fault(
-                    asked,
-                    f"{clash[0][0]!r} of {base.title} keeps its state under the shared name {clash[0][1]!r}, "
-                    "which the copy would have too",
-                    f"Choose another scope: to={step.to + '_copy'!r}",
-                )
+        taken = _texts(base, everywhere, "shared_name") if keys else ()
+        clash = [(i, key) for i, key in taken if key in keys]
+        if clash:
+            name, key = base.names[clash[0][0]], clash[0][1]
+            wrong = (
+                f"{name!r} of {base.title} keeps its state under the shared name {key!r}, which the copy would have too"
             )
+            out.append(Fault(asked, wrong, f"Choose another scope: to={step.to + '_copy'!r}"))
     return out
+
+
+def _texts(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
+    """As `attributes`, for one that holds a text."""
+    return ((i, value.s.decode("utf-8", "replace")) for i, value in attributes(graph, mask, name, types))
 
 
 def custom_gradients(graph: Graph, mask: Mask) -> dict[int, str]:
     """Returns op number -> the name of its gradient, for ops left by `tf.custom_gradient`."""
-    held = attributes(graph, mask, "_gradient_op_type", _CUSTOM)
-    found = {i: value.s.decode("utf-8", "replace") for i, value in held}
-    return {i: name for i, name in found.items() if name.startswith("CustomGradient-")}
+    found = _texts(graph, mask, "_gradient_op_type", _CUSTOM)
+    return {i: name for i, name in found if name.startswith("CustomGradient-")}
 
 
 def seeded(graph: Graph, mask: Mask) -> list[str]:
