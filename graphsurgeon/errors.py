@@ -57,7 +57,7 @@ class LayoutError(SurgeryError):
 NOTHING_NEAR = "Nothing there has a similar name; ed.find('part of the name') lists what there is"
 
 
-def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
+def nearest(word: str, choices: Iterable[str]) -> list[str]:
     """Returns the choices that look most like `word`, best first.
 
     Long lists are thinned by a shared last path part before the costly comparison,
@@ -73,7 +73,7 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
         alike = [c for c in pool if c.rpartition("/")[2][:3].lower() == leaf[:3].lower()]
         same_scope = [c for c in pool if head and c.startswith(head + "/")]
         pool = sorted(dict.fromkeys(same_scope + alike), key=lambda c: abs(len(c) - len(word)))[:2000]
-    return difflib.get_close_matches(word, pool, n=most, cutoff=0.6)
+    return difflib.get_close_matches(word, pool)
 
 
 def one_of(word: str, choices: Iterable[str]) -> str:

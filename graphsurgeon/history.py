@@ -238,8 +238,6 @@ class History(list[Event]):
     def __repr__(self) -> str:
         return self.text()
 
-    __str__ = __repr__
-
     def _repr_html_(self) -> str:
         from .view.svg import escape
 

@@ -446,16 +446,14 @@ def _needed(source: Any, wanted: str) -> Selection:
 
     ops = source.graph.get_operations()
     block: Selection = source.select(name=[wanted]).ancestors()
-    seen = block.mask.copy()
     fresh = block.numbers
     while fresh:
         originals = elements.originals_of([ops[i] for i in fresh])
         names = {o.name for o in originals if o is not None and o.graph is source.graph and o.name not in block}
         if not names:
             break
-        block = block | _picked(source.snapshot, sorted(names)).ancestors()
+        seen, block = block.mask, block | _picked(source.snapshot, sorted(names)).ancestors()
         fresh = (block.mask & ~seen).nonzero()[0].tolist()
-        seen = block.mask.copy()
     return block
 
 
@@ -528,13 +526,12 @@ def _waits(request: _Request, after: Any, values: Any) -> list[str]:
             wrong = f"after={top.name!r}: the copy, what is copied and what it waits for must be of one graph"
             raise PlanError(request.asked, wrong, f"Copy into the graph of {_word(request.thing)}, or leave after out")
         given.append(top)
-    plain = request.is_variable
-    if same and not plain:
+    if same and not request.is_variable:
         given += elements.waited_for(request.graph)
     if not given:
         return []
     why = (
-        "a variable is not computed" if plain
+        "a variable is not computed" if request.is_variable
         else "the copy reads the variables themselves, and takes no values" if values is not None
         else "what is computed again needs a namespace" if not request.scope
         else ""

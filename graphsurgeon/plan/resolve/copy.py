@@ -61,12 +61,12 @@ def copied_by(step: CopyStep, so_far: Tally) -> Delta:
     copied = _copied(step, bench, chosen, entry, control, names, key)
     copied = replace(copied, collections=_collections(copied, chosen.mask, so_far))
     said = _warnings(copied, chosen.mask)
-    if control.released:
-        on = f"{counted(len(control.released), 'control inputs')} on what sets frozen or replaced variables"
-        said.append(f"{on} left out: {few(control.released)}")
-    if control.looping:
-        on = f"{counted(len(control.looping), 'control inputs')} on ops of a loop that is not copied"
-        said.append(f"{on} left out: {few(control.looping)}")
+    for edges, on in (
+        (control.released, "what sets frozen or replaced variables"),
+        (control.looping, "ops of a loop that is not copied"),
+    ):
+        if edges:
+            said.append(f"{counted(len(edges), 'control inputs')} on {on} left out: {few(edges)}")
     return Delta(copies=[copied], joins=_joins(copied, chosen.mask), warnings=said)
 
 
@@ -330,19 +330,14 @@ def _is_there(collection: str, so_far: Tally) -> bool:
 
 def _joins(copied: Copied, mask: Mask) -> list[Connection]:
     """The edges that join the copy to what the destination had."""
-    graph, out = copied.source, []
-    fresh = {p.name for p in copied.stand_ins}
-    rows = graph.data.rows
-    for (op, port), (name, new_port) in copied.external.items():
-        if name in fresh:
-            continue
-        hit = np.flatnonzero((graph.data.node == op) & (graph.data.port == port) & mask[rows])
-        for at in hit.tolist():
-            reader = int(rows[at])
-            position = at - int(graph.data.ptr[reader])
-            target = copied.renamed(graph.names[reader])
-            out.append(Connection(f"{name}:{new_port}", target, position, f"{graph.names[op]}:{port}"))
-    return out
+    graph, fresh = copied.source, {p.name for p in copied.stand_ins}
+    return [
+        Connection(f"{name}:{port}", copied.renamed(graph.names[reader]), at, graph.name(tensor))
+        for tensor, (name, port) in copied.external.items()
+        if name not in fresh
+        for reader, at in graph.readers(tensor)
+        if mask[reader]
+    ]
 
 
 def _attribute_warnings(copied: Copied, mask: Mask) -> list[str]:
