@@ -67,12 +67,16 @@ def process(
     Returns:
         Its exit code, output and errors, as `subprocess.run` gives them.
     """
+    changed = {**os.environ, **(environment or {})}
+    if sys.platform != "linux":  # elsewhere, a child of what has imported as much as TensorFlow may not live
+        command = [sys.executable, "-c", code, *map(str, arguments)]
+        return subprocess.run(command, cwd=cwd, env=changed, capture_output=True, text=True, check=False)
     nursery = _nursery()
     with TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         out.touch(), err.touch()
         given = {"code": code, "arguments": [*map(str, arguments)], "cwd": str(cwd), "out": str(out), "err": str(err)}
-        print(json.dumps({**given, "environment": dict(environment or {})}), file=nursery.stdin, flush=True)
+        print(json.dumps({**given, "environment": changed}), file=nursery.stdin, flush=True)
         ended = nursery.stdout.readline() if nursery.stdout is not None else ""
         return CompletedProcess(code, int(ended), out.read_text(), err.read_text())
 
