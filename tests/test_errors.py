@@ -40,7 +40,7 @@ def test_nearest_names():
     assert nearest("conv2d9", ["conv2d0", "relu", "conv2d1"]) == ["conv2d1", "conv2d0"]
     assert nearest("conv", []) == []
     assert len(nearest("a1", [f"a1{i}" for i in range(9)])) == 3
-    assert nearest("aa1", ["aa2", "aa3"], most=1) == ["aa3"]
+    assert nearest("aa1", ["aa2", "aa3"]) == ["aa3", "aa2"]
     assert did_you_mean("conv1", ["conv2"]) == "Did you mean 'conv2'?"
     assert did_you_mean("conv1", ["conv2", "conv3"]) == "Did you mean 'conv3' or 'conv2'?"
     assert "ed.find(" in did_you_mean("conv1", ["something else"])

@@ -251,3 +251,14 @@ def test_an_edit_after_it_builds_a_new_graph(graph):
     done = ed.apply(plan)
     assert ed.session().run([done["out:0"], "out:0"], {"x:0": X})[1].tolist() == [4.0, 12.0]
     assert ed.session().run("n/out:0", {"x:0": X}).tolist() == [12.0, 21.0]
+
+
+def test_a_table_gets_no_other_name_in_place_of_its_own():
+    with tf.Graph().as_default() as graph:
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2], name="fill"), 0)
+        tf.identity(table.lookup(tf1.placeholder(tf.string, [None], name="x")), name="y")
+    ed = gs.open(graph)
+    name = ed.find("op:HashTableV2")[0]
+    fault = ed.plan().rename(name, to="named").on_copies(scope="new").check()[0]
+    reads(fault, "on_copies(scope='new')", "belongs to a whole that is named, and would keep its name",
+          "Take the scope that has all of it")  # fmt: skip

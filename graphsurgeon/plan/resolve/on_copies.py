@@ -70,7 +70,8 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
         listed(base, mask), "", unmapped="keep", control="keep", values=given,
         collections="keep", names=names,
     )  # fmt: skip
-    yield replace(copied_by(step, so_far), joins=())
+    copied = copied_by(step, so_far)
+    yield replace(copied, joins=(), faults=[replace(fault, asked=request) for fault in copied.faults])
     if so_far.faults:
         return
     place, graph = so_far.copies[-1].place, so_far.after
