@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,12 @@ _NOT_OURS = re.compile(r"Cannot read properties of undefined \(reading 'schema'\
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
+
+# It draws constants out of the package's modules, too, of those that are loaded: the same test would be given other
+# examples after other tests. There is no setting for it.
+_draws: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
+if hasattr(_draws, "_get_local_constants"):
+    _draws._get_local_constants = cache(_draws.Constants)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

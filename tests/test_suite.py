@@ -62,6 +62,34 @@ def test_every_process_collects_the_same_tests_in_the_same_order():
     assert len(first) == len(second)
 
 
+DRAWS = """
+import sys
+sys.path.insert(0, ".")
+import tests.conftest
+if sys.argv[1:] == ["more"]:
+    import graphsurgeon.plan.code, graphsurgeon.screen.verbs, graphsurgeon.view.series
+from hypothesis import given, settings, strategies as st
+seen = []
+
+@settings(derandomize=True, database=None, deadline=None, max_examples=200)
+@given(st.integers(), st.text())
+def draw(number, text):
+    seen.append((number, text))
+
+draw()
+print(ascii(seen))
+"""
+
+
+def test_a_property_is_given_the_same_examples_whatever_was_loaded_before():
+    command = [sys.executable, "-c", DRAWS]
+    few, many = (
+        subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for more in ([], ["more"])
+    )
+    assert few == many != ""
+
+
 def test_every_name_is_made_of_words():
     parts = [re.fullmatch(r"([\w./-]+(?:::[\w. -]+)+)(?:\[(.*)\])?", name, re.ASCII) for name in collected()[0]]
     odd = [name for name, found in zip(collected()[0], parts, strict=True) if not found]
