@@ -138,9 +138,9 @@ def find(stage: Stage, state: State, query: str) -> tuple[State, dict[str, Any]]
     """Returns the ops that fit a query, those inside calls too, with the box that shows or holds each."""
     whole = stage.calls(state, "source").listed
     stage.draw(state, "source")
-    layers = stage.layers(stage.graph(state, "source"))
-    found = hits(whole.graph, query, stage.facts.attribute_text, layers)
-    spots = whole.seen_in(stage.shown(state, "source"))[found]
+    layers, shown = stage.layers(stage.graph(state, "source")), stage.shown(state, "source")
+    found = hits(whole.graph, query, stage.facts.attribute_text, layers)  # may make the live graph of a file
+    spots = whole.seen_in(shown)[found]
     return state, hits_shown(whole.graph, found, stage.panes["source"].scene, spots)
 
 

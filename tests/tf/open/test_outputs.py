@@ -8,7 +8,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.graph.pending import pending
 from graphsurgeon.tf.open.snapshot import settled
-from tests.graphs import tf1
+from tests.graphs import tf1, tiny
 from tests.refusal import refuses
 
 
@@ -142,3 +142,12 @@ def test_an_interrupt_leaves_no_half_made_graph(path, monkeypatch, part):
         with refuses(gs.OpenError, "making its live graph was stopped halfway", "Open it again"):
             ed.graph  # noqa: B018
         assert "net/h" in ed.snapshot.index
+
+
+@pytest.mark.parametrize("query", ["dtype:float32", "shape:?x2", "op:Square"])
+def test_a_search_on_screen_may_make_the_live_graph_in_its_midst(query):
+    screen = gs.open(tiny().as_graph_def()).screen
+    screen.traits()
+    first = screen.find(query)
+    assert first["hits"]
+    assert screen.find(query) == first
