@@ -11,10 +11,10 @@ from .errors import SelectionError, one_of
 from .graph.live import TFGraph
 from .graph.reports import untrained_text
 from .graph.variables import VARIABLE_TYPES
-from .plan.calls import step_text
 from .plan.copied import Copied
 from .plan.effect import Effect, Replaced
 from .plan.plan import Plan
+from .plan.step_text import step_text
 from .plan.steps import EditStep
 from .words import counted
 
@@ -86,7 +86,7 @@ class Applied:
             SelectionError: nothing of that name was copied.
         """
         if not isinstance(key, str) and (not hasattr(key, "name") or hasattr(key, "as_tensor")):
-            from .tf.copy.collection_items import moved
+            from .tf.copy.collections import moved
 
             return moved(key, self.graph, self.__getitem__, lambda name: None)
         name = str(getattr(key, "name", key))

@@ -13,12 +13,12 @@ import numpy as np
 from .editor import Editor
 from .errors import PlanError, SelectionError, warn
 from .graph.graph import Graph
+from .graph.input_pipeline import unneeded
 from .graph.layers import ends as layer_ends
 from .graph.names import SINGLES, tensor_name, under, valid_scope
 from .graph.opened import Opened
 from .graph.reports import untrained_text
 from .graph.selection import Query, Selection
-from .graph.supply import unneeded
 from .open import open as open_graph
 from .plan.plan import Plan
 from .plan.steps import INITIAL

@@ -15,21 +15,22 @@ from .functions import function_of, inlined, layer_of, model_of
 from .graph.collector import gc_paused
 from .graph.explain import Path, WhyNot, explain
 from .graph.graph import Graph
-from .graph.layers import Layer, Layers, ends
+from .graph.layers import Layer, Layers, ends, fitting, made_by
 from .graph.live import TFSession
 from .graph.match.match import STEPS, Matches, match
-from .graph.names import op_name
+from .graph.names import op_name, renamed_end
 from .graph.opened import Opened
 from .graph.packages import refused
+from .graph.pending import pending
 from .graph.provenance import Origin
 from .graph.reports import Restored, Saved
-from .graph.selection import OpView, Selection, select
+from .graph.selection import OpView, Selection, select, words_of
 from .graph.signatures import Signature
 from .history import Event, History, Log, Timeline, moment
 from .plan.blockers import Blocks, blocks
 from .plan.plan import Plan
 from .plan.steps import RebuildStep
-from .planning import new_plan
+from .plan_backend import new_plan
 from .summary import summary
 from .values import Values
 from .words import counted
@@ -92,7 +93,8 @@ class Editor:
         A Keras model says them, and so does a function that calls one; the modules of a `tf.Module` are layers by the
         attributes that lead to them, as ``encoder/dense``. A SavedModel that Keras 2 wrote lists its layers; of any
         other, and of a function that was traced before, those are known whose variables are read in a scope of their
-        name: where a file says no classes, `Layer.class_name` is empty.
+        name: where a file says no classes, `Layer.class_name` is empty. What a layer makes in the body of a loop, in a
+        branch or a function has the names that it has there: ``while/body/dense/MatMul``.
 
         Example:
             >>> import graphsurgeon as gs, keras
@@ -149,7 +151,9 @@ class Editor:
             how = f"signature={name!r}" if name in [one.name for one in serving.signatures] else f"function={name!r}"
             wrong = f"{counted(len(self._timeline.log.now()), 'plans')} applied here would be lost"
             raise PlanError(asked, wrong, f"Open it beside this one, gs.open(folder, {how}), or ed.undo() first")
-        self.opened = serving.other(name)
+        shown, self.opened = self.opened, serving.other(name)
+        if (waiting := pending(shown.graph)) is not None:
+            waiting.leave()
         self._timeline = Timeline(self.opened, changes=self.changes)
         self.values = Values(self.opened, self._timeline)
         self.changes.tell()
@@ -163,9 +167,13 @@ class Editor:
         live = self._timeline.log.now()
         lost = [*self.opened.serving.notes]
         lost += [text for event in live if event.applied for text in event.applied.warnings]
+        if (waiting := pending(self.snapshot.owner)) is not None:
+            waiting.judge()
         lost += filter(None, [refused(self.snapshot)])
-        results = tuple(self.opened.outputs.values())
-        return summary(self.snapshot, self.orphans, lost, self.opened.serving, self.layers, results)
+        renamed = self.history.renamed
+        results = tuple(renamed_end(tensor, renamed) for tensor in self.opened.outputs.values())
+        added = frozenset(renamed.get(op, op) for event in live for op in event.names)
+        return summary(self.snapshot, self.orphans, lost, self.opened.serving, self.layers, results, added)
 
     def __repr__(self) -> str:
         return f"<Editor of {self.title}: {counted(self.snapshot.size, 'ops')}>"
@@ -300,7 +308,7 @@ class Editor:
             wrong = "it does not say what that is: a name, a scope, an op type"
             how = f"Type select(name={things[0]!r}), select(scope=...) or select(op=...)"
             raise SelectionError(f"select({', '.join(map(repr, things))})", wrong, how)
-        from .tf.copy.collection_items import parts_of
+        from .tf.copy.collections import parts_of
 
         graph, layers = self._around((scope, name, inputs, outputs)), self.layers
 
@@ -308,6 +316,8 @@ class Editor:
             return None if things is None else ends(graph, layers, parts_of(things), f"select({key}={things!r})")
 
         given, wanted = tensors("inputs", inputs), tensors("outputs", outputs)
+        made = made_by(one for word in words_of(layer, "layer") or () for one in fitting(layers, word))
+        graph = self._around((scope, name, given, wanted, made))
         about: dict[str, Any] = {"inputs": given, "outputs": wanted, "layer": layer, "layers": layers}
         found = select(graph, scope=scope, op=op, name=name, **about)
         if name is None and wanted is None and self.orphans:
@@ -553,8 +563,8 @@ class Editor:
 
         Args:
             session: a session of this graph, to bring up to date. One of an older graph (before a plan that builds the
-                graph anew) stays as it is: its values are carried into a new one. Default: the one this editor has,
-                else a new one.
+                graph anew, or before `inlined`) stays as it is: its values are carried into a new one. Default: the one
+                this editor has, else a new one.
             config: a `tf.compat.v1.ConfigProto` for a new session.
 
         Raises:

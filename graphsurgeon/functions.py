@@ -8,6 +8,7 @@ from typing import Any
 
 from .errors import PlanError, SelectionError, warn
 from .graph.boundary import region
+from .graph.calls import Calls
 from .graph.graph import Graph
 from .graph.layers import Layers, ends, moved
 from .graph.names import op_name, renamed_end, tensor_name
@@ -230,11 +231,12 @@ def inlined(graph: Graph, opened: Opened, values: Values, calls: Iterable[Any]) 
         calls: the call ops meant, by name or object; none: all of them.
     """
     from .tf.functions.inline import inlined
+    from .tf.functions.insides import body
     from .tf.open.snapshot import snapshot
 
     made = inlined(graph, calls)
     call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
     ends_now = {key: made.tensors.get(name, name) for key, name in opened.outputs.items()}
-    layers = moved(opened.layers, graph, snapshot(made.graph), made.tensors, call)
+    layers = moved(opened.layers, graph, Calls(snapshot(made.graph), body), made.tensors, call)
     about = {"code": opened.code + call, "session": None, "values": values.in_other(made.graph), "layers": layers}
     return replace(opened, graph=made.graph, outputs=ends_now, ends=((), ()), lack="", **about), call

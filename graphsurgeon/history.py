@@ -11,17 +11,18 @@ from typing import Any, Protocol
 
 from .applied import Applied
 from .errors import PlanError, StalePlanError, SurgeryError
+from .graph.calls import Calls
 from .graph.collector import gc_paused
 from .graph.graph import Graph
-from .graph.layers import Layer, Layers, copied, moved
+from .graph.layers import NO_LAYERS, Layers, copied, moved
 from .graph.live import TFGraph, TFOp
 from .graph.names import free_name, op_name
 from .graph.opened import Opened
 from .graph.pending import made, pending
 from .graph.provenance import Origin
-from .plan.calls import step_text
 from .plan.effect import Effect
 from .plan.plan import Plan
+from .plan.step_text import step_text
 from .plan.steps import CopyStep
 from .words import counted
 
@@ -46,7 +47,7 @@ class Event:
         carried: orphans of the old graph that a materialised plan has taken into the new one, with their steps.
         record: what the graph keeps of it, so that provenance is saved with it.
         names: the ops it made.
-        layers: the Keras layers of what it copied, as they are in the copies.
+        layers: the Keras layers of the graph after it.
         turns: the moments, counted over all editors, at which it was done, undone, done again …
         values: where the variables of a session got their values after it was done, undone or done again; a sentence.
     """
@@ -62,7 +63,7 @@ class Event:
     carried: dict[str, int] = field(default_factory=dict)
     record: bytes = b""
     names: frozenset[str] = frozenset()
-    layers: tuple[Layer, ...] = ()
+    layers: Layers = NO_LAYERS
     turns: list[int] = field(default_factory=lambda: [next(_CLOCK)])
     values: str = ""
 
@@ -258,18 +259,33 @@ def _cell(key: str, value: Any) -> str:
     return text if len(text) <= 90 else f"{text[:89]}…"
 
 
-def _layers_of(effect: Effect) -> tuple[Layer, ...]:
-    """The Keras layers of what is copied, as far as the editors know that it is copied from."""
-    found: list[Layer] = []
+def _known_copies(effect: Effect) -> list[tuple[Layers, dict[str, str], str]]:
+    """The layers of what is copied, as far as editors know it, with what it is called in the copy, and its scope."""
+    found = []
     for one in effect.copies:
-        log = log_of(one.source) if one.role != "graft" else None
+        log = log_of(one.source.folded) if one.role != "graft" else None
         timeline = log.editor() if log is not None else None
-        if timeline is None or not timeline.layers or timeline.snapshot.owner is not one.source.owner:
+        if timeline is None or not timeline.layers or timeline.snapshot.owner is not one.source.folded.owner:
             continue
         names = {one.source.names[i]: name for i, name in zip(one.ops.tolist(), one.names, strict=True)}
         names |= {one.source.name(t): f"{op}:{port}" for t, (op, port) in one.external.items()}
-        found += copied(timeline.layers, effect.after, names, one.step.to)
-    return tuple(found)
+        found.append((timeline.layers, names, one.step.to))
+    return found
+
+
+def _layers_after(
+    event: Event, layers: Layers, copies: list[tuple[Layers, dict[str, str], str]], graph: Graph
+) -> Layers:
+    """The layers after a plan: where those of before are now, and those of what was copied."""
+    from .tf.functions.insides import body
+
+    calls, effect = Calls(graph, body), event.applied.effect
+    if event.before is not None and layers:
+        names = {old: new for one in effect.replaced for old, new in one.outputs.items()}
+        how = f"step {event.number}, {event.text}"
+        layers = moved(layers, effect.base, calls, {**effect.renamed, **names}, how)
+    new = [layer for known, names, scope in copies for layer in copied(known, calls, names, scope)]
+    return replace(layers, items=(*layers.items, *new)) if new else layers
 
 
 class Changes:
@@ -329,7 +345,6 @@ class Timeline:
         self.log.editor = weakref.ref(self)
         self._snapshot = snapshot
         self._first_layers = opened.layers
-        self._layers: tuple[tuple[int, ...], Layers] = ((), opened.layers)  # after these steps
         self._left: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
         self.changes = Changes() if changes is None else changes
         if opened.code:
@@ -362,19 +377,8 @@ class Timeline:
     @property
     def layers(self) -> Layers:
         """The Keras layers of the graph as it is now."""
-        live = [event for event in self.log.now() if event.before is not None or event.layers]
-        steps = tuple(event.number for event in live)
-        if self._layers[0] != steps:
-            found = self._first_layers
-            for event in live:
-                effect = event.applied.effect
-                if event.before is not None:
-                    names = {old: new for one in effect.replaced for old, new in one.outputs.items()}
-                    how = f"step {event.number}, {event.text}"
-                    found = moved(found, effect.base, effect.after, {**effect.renamed, **names}, how)
-                found = replace(found, items=(*found.items, *event.layers))
-            self._layers = steps, found
-        return self._layers[1]
+        live = self.log.now()
+        return live[-1].layers if live else self._first_layers
 
     @property
     def orphans(self) -> frozenset[str]:
@@ -422,7 +426,7 @@ class Timeline:
         if faults:
             raise faults[0].error(len(faults) - 1)
         start, effect, before, previous = time.perf_counter(), plan.effect, self.live, self._snapshot
-        held, layers, event = Held(before), _layers_of(effect), None
+        held, known, event = Held(before), (self.layers, _known_copies(effect)), None
         try:
             with bar:
                 result = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
@@ -434,11 +438,12 @@ class Timeline:
                     raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
                 applied, number = Applied(plan, result.graph, result, values.session), next_step(before, self.events)
                 kept = noted(effect, before, result.graph, number) if record else b""
-                about: dict[str, Any] = {"record": kept, "layers": layers}
+                about: dict[str, Any] = {"record": kept}
                 if result.graph is not before:
                     left = self.leftovers(before).items()
                     about |= {"before": before, "carried": {op: n for op, n in left if op in effect.after.index}}
                 event = Event.of(number, applied, time.perf_counter() - start, **about)
+                event.layers = _layers_after(event, *known, self.snapshot)
                 if result.graph is not before:
                     values.moved(before, result.graph, result.origins)
                     if self.log.code:

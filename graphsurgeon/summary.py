@@ -8,7 +8,7 @@ import numpy as np
 
 from .graph.functions import inside
 from .graph.graph import Graph, Mask
-from .graph.layers import NO_LAYERS, Layers, made_by
+from .graph.layers import NO_LAYERS, Layers
 from .graph.names import op_name
 from .graph.packages import unknown_rows
 from .graph.signatures import Serving
@@ -48,6 +48,7 @@ def summary(
     serving: Serving = NOTHING,
     layers: Layers = NO_LAYERS,
     results: Sequence[str] = (),
+    added: frozenset[str] = frozenset(),
 ) -> str:
     """Returns name, size, inputs, outputs, scopes, layers, variables, collections, op types, warnings of a graph.
 
@@ -56,8 +57,9 @@ def summary(
         orphans: names of ops left without a role.
         warnings: what to know.
         serving: the signatures of the file, and which of them the graph is.
-        layers: its Keras layers: its ends are told by their names, and what ends inside one of them is not an output.
-        results: names of the tensors that are its outputs, where that is known.
+        layers: its Keras layers: its ends are told by their names.
+        results: of a function, names of the tensors that it returns: what else nobody reads there is no output of it.
+        added: names of the ops that plans have added: of them each is an output that nobody reads.
     """
     edges = len(graph.data.node)
     head = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(edges, 'edges')}"
@@ -68,7 +70,7 @@ def summary(
     alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
     saving = _saving(graph)
     fed = [i for i in alive if graph.types[i].startswith("Placeholder")]
-    ends = [i for i in _outputs(graph, layers, results) if graph.names[i] not in orphans]
+    ends = [i for i in _outputs(graph, results, added) if graph.names[i] not in orphans]
     known = {graph.index[op] for op in map(op_name, results) if op in graph.index}
     apart = saving | training_ops(graph)
     apart[list(known)] = False
@@ -143,13 +145,10 @@ def _end(graph: Graph, layers: Layers, i: int) -> str:
     return f"{shown}  {info}" if info else shown
 
 
-def _outputs(graph: Graph, layers: Layers, results: Sequence[str]) -> list[int]:
-    """The outputs that are known, then those that look like some; what ends inside a layer that they need is none."""
+def _outputs(graph: Graph, results: Sequence[str], added: frozenset[str]) -> list[int]:
+    """The outputs that are known, then those that look like some; of a function those that were added to it."""
     known = [graph.index[op] for op in map(op_name, results) if op in graph.index]
-    needed = backward(graph, graph.mask(known))
-    live = [one for one in layers if any(needed[graph.index[op]] for op in one.ops if op in graph.index)]
-    own = {graph.index[op] for op in made_by(live) if op in graph.index}
-    return list(dict.fromkeys([*known, *(i for i in outputs_of(graph) if i not in own)]))
+    return list(dict.fromkeys([*known, *(i for i in outputs_of(graph) if not known or graph.names[i] in added)]))
 
 
 def outputs_of(graph: Graph) -> list[int]:

@@ -171,7 +171,7 @@ def _layers(side: Side) -> dict[str, list[Held]]:
 
 
 def _refuse_unlike(pairs: list[tuple[Held, Held]], asked: str) -> None:
-    from .plan.fitting import shapes_differ
+    from .plan.mismatch import shapes_differ
 
     for a, b in pairs:
         if a.dtype != b.dtype or shapes_differ(a.shape, b.shape):

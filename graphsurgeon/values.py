@@ -92,8 +92,9 @@ class Values:
         self._lack = opened.lack or (
             "no session or checkpoint was given" if opened.values is None else "not in the checkpoint"
         )
-        self._numbers = itertools.count()
-        self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary({opened.graph: {}})
+        same = getattr(opened.values, "same", {})
+        self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary({opened.graph: {}} | same)
+        self._numbers = itertools.count(1 + max((n for names in same.values() for n in names.values()), default=-1))
         self._left: dict[int, _Left] = {}
         self._held: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
         self._settled: weakref.WeakKeyDictionary[Any, frozenset[int]] = weakref.WeakKeyDictionary()
@@ -200,20 +201,12 @@ class Values:
         gone = self._gone(graph)
         wanted = [info for name, info in variable_infos(graph).items() if name not in gone]
         due, report = Due(None, "untrained()"), Handover()
-        before: dict[int, VariableInfo] = {}
-        held: frozenset[str] = frozenset()
-        why: dict[str, str] = {}
-        pending = events
-        if own is not None and own.graph is graph:
-            held = self._held_by(own, wanted, due.asked)
-            pending = [event for event in events if event.number not in self._settled.get(own, ())]
-        elif own is not None:
-            before = self._before(own, due.asked)
-        elif self._source is not None and graph is self._opened():
-            held = self._filed(graph, [info.op for info in wanted])
-            why = dict(self._source.untrained())
+        held, before = self._there(graph, own, wanted, due.asked)
+        pending = self._pending(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, wanted, held, events, pending, before, graph)
-        why |= self._reasons(graph, report, events, own, {} if own is None else untrained(own))
+        filed = own is None and self._source is not None and graph is self._opened()
+        why = dict(self._source.untrained()) if filed else {}
+        why |= self._reasons(graph, report, events, own)
         if own is not None and own.graph is graph:
             why |= untrained(own)
         return {info.op: why[info.op] for info in wanted if info.op in why and (local or not info.local)}
@@ -227,8 +220,13 @@ class Values:
     def in_other(self, graph: TFGraph) -> Any:
         """Returns the values for the variables of the same names in another graph, as what a file gives."""
         from .tf.values.sessions import SessionValues
+        from .tf.values.variables import variable_infos
 
-        return SessionValues(self.reader, self._source, partial(self.untrained, local=True), graph, self.uninitialized)
+        here, known = self.graph, self.snapshot.state.variables
+        both = {name: self._id(here, name) for name in variable_infos(graph) if name in known}
+        same = weakref.WeakKeyDictionary({one: dict(names) for one, names in self._ids.items()} | {graph: both})
+        untrained = partial(self.untrained, local=True)
+        return SessionValues(self.reader, self._source, untrained, graph, self.uninitialized, same)
 
     def moved(self, before: Any, after: Any, names: Mapping[str, str]) -> None:
         """Notes that a plan has built a graph anew.
@@ -280,25 +278,26 @@ class Values:
         asked = "session()" if own is None or own.graph is graph else "session(old)"
         with placed(lambda: own if own is not None else new_session(None, config), asked):
             if own is not None and own.graph is graph:
-                return own, self._brought_up_to_date(own, events, asked, initialise)
+                return own, self._ruled(own, own, events, asked, initialise)
             new = new_session(graph, config)
             self._made.add(new)
             try:
-                return new, self._begun(new, own, events, asked, initialise)
+                return new, self._ruled(new, own, events, asked, initialise)
             except BaseException:
                 new.close()  # nobody has it yet: what it holds is given back at once
                 raise
 
-    def _reasons(
-        self, graph: TFGraph, report: Handover, events: list[Event], own: Any, old: Mapping[str, str]
-    ) -> dict[str, str]:
+    def _reasons(self, graph: TFGraph, report: Handover, events: list[Event], own: Any) -> dict[str, str]:
         """Why variables hold initial values, of those whose values come from where a report says."""
+        from .tf.values.untrained import untrained
+
         made = [event.applied.made for event in events]
         copied = {self._id(one.graph, name): why for one in made for name, why in one.untrained.items()}
         lack = UNHELD if own is not None and own not in self._made else self._lack
         why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
         why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
         if own is not None and own.graph is not graph:
+            old = untrained(own)
             why |= {name: old[was] for name, was in report.carried.items() if was in old}
         return why
 
@@ -313,86 +312,77 @@ class Values:
             how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
             warn(str(PlanError("session()", wrong, how)))
 
-    def _brought_up_to_date(self, own: Any, events: list[Event], asked: str, initialise: bool) -> Handover:
-        """Gives variables of an open session what they have never held, or what a plan gives them."""
-        from .tf.values.sessions import Due, fill_made, give
-        from .tf.values.untrained import note_untrained
+    def _ruled(self, session: Any, own: Any, events: list[Event], asked: str, initialise: bool) -> Handover:
+        """Gives the variables of a session what the rule says: of a new one all of them, of an open one what it lacks.
+
+        Args:
+            session: the session.
+            own: the session to go on from: of another graph, or `session` itself; None for none.
+            events, initialise: as for `_brought`.
+            asked: the request, for messages.
+        """
+        from .tf.values.sessions import Due, fill_made, fill_tables, give, run_init_ops, set_bare
+        from .tf.values.untrained import holding, note_untrained, within_reach
         from .tf.values.variables import variable_infos
 
-        pending = [event for event in events if event.number not in self._settled.get(own, ())]
-        if not pending and self._seen.get(own) == own.graph.version:
+        graph, source, new = session.graph, self._source, session is not own
+        pending = self._pending(session, events)
+        if not new and not pending and self._seen.get(session) == graph.version:
             return Handover()
-        infos, gone = variable_infos(own.graph), self._gone(own.graph)
-        due, report = Due(own, asked), Handover()
-        wanted = [info for name, info in infos.items() if name not in gone]
-        held = self._held_by(own, wanted, asked)
-        self._decide(due, report, wanted, held, events, pending, {}, own.graph)
-        if not initialise:
-            due.initial, report.initial = [], []
-        give(due, [infos[name] for name in gone if name in infos])
-        for event in pending:
-            fill_made(own, event.applied.made)
-        note_untrained(own, infos.values(), self._reasons(own.graph, report, events, own, {}))
-        self._done(own, held | due.names, events, initialise)
-        return report
-
-    def _begun(self, new: Any, old: Any, events: list[Event], asked: str, initialise: bool) -> Handover:
-        """Gives the variables of a new session their values, those of the old one first."""
-        from .tf.values.sessions import (
-            Due,
-            fill_made,
-            fill_tables,
-            give,
-            run_init_ops,
-            set_bare,
-        )
-        from .tf.values.untrained import holding, note_untrained, untrained, within_reach
-        from .tf.values.variables import variable_infos
-
-        graph, source = new.graph, self._source
         infos, gone = variable_infos(graph), self._gone(graph)
         wanted = [info for name, info in infos.items() if name not in gone]
-        due, report = Due(new, asked, old), Handover()
-        held: frozenset[str] = frozenset()
-        before: dict[int, VariableInfo] = {}
-        known = frozenset() if old is None else self._settled.get(old, frozenset())
-        if old is not None:
-            before = self._before(old, asked)
+        due, report = Due(session, asked, own), Handover()
+        filed = own is None and source is not None and graph is self._opened()
+        if filed:
+            source.fill(session)
+        held, before = self._there(graph, own, wanted, asked)
+        known = frozenset() if own is None else self._settled.get(own, frozenset())
+        ran = getattr(source, "init_ops", ()) if filed else ()
+        if ran:  # what the file wants run once may have set more
+            more = [info for info in wanted if info.op not in held]
+            held |= holding(session, within_reach(graph, [*held, *ran], more), asked)
+        if new and own is not None:
             bare = [(before[n], i) for i in wanted if not i.initializer and (n := self._id(graph, i.op)) in before]
-            held = set_bare(old, new, bare, source, self._filed(graph, [info.op for _, info in bare]))
-            run_init_ops(new, source)
-        elif source is not None and graph is self._opened():
-            source.fill(new)
-            held = source.covered() & infos.keys()
-            ran = getattr(source, "init_ops", ())
-            if ran:  # what the file wants run once may have set more
-                more = [info for info in wanted if info.op not in held]
-                held |= holding(new, within_reach(new.graph, [*held, *ran], more), asked)
-        for event in events:
+            held = set_bare(own, session, bare, source, self._filed(graph, [info.op for _, info in bare]))
+            run_init_ops(session, source)
+        for event in pending:
             if event.number in known:
-                fill_made(new, event.applied.made)
-        self._decide(due, report, wanted, held, events, events, before, graph)
+                fill_made(session, event.applied.made)
+        self._decide(due, report, wanted, held, events, pending, before, graph)
         if not initialise:
             due.initial, report.initial = [], []
         give(due, [infos[name] for name in gone if name in infos])
-        if old is None and graph is not self._opened():
-            run_init_ops(new, source)
-        fill_tables(new, as_found=source is not None and graph is self._opened())
-        for event in events:
+        if new and own is None and not filed:
+            run_init_ops(session, source)
+        if new:
+            fill_tables(session, as_found=source is not None and graph is self._opened())
+        for event in pending:
             if event.number not in known:
-                fill_made(new, event.applied.made)
+                fill_made(session, event.applied.made)
         held |= due.names
-        dim = {} if old is None else untrained(old)
-        why = self._reasons(graph, report, events, old, dim)
-        if old is None and source is not None and graph is self._opened():
-            why |= source.untrained()
-        if old is None and self._filled:
+        why = self._reasons(graph, report, events, own)
+        why |= source.untrained() if filed else {}
+        if own is None and self._filled:
             self._tell_lacking(graph, [name for name in report.initial if not infos[name].local])
-        note_untrained(new, infos.values(), why)
-        if old is not None:
-            self._leave(old, before, {self._id(graph, name) for name in held})
-        self._done(new, held, events, initialise)
+        note_untrained(session, infos.values(), why)
+        if new and own is not None:
+            self._leave(own, before, {self._id(graph, name) for name in held})
+        self._done(session, held, events, initialise)
         return report
+
+    def _there(
+        self, graph: TFGraph, own: Any, wanted: list[VariableInfo], asked: str
+    ) -> tuple[frozenset[str], dict[int, VariableInfo]]:
+        """Where values are before the rule speaks: variables that hold one; variable -> what it is in another graph."""
+        if own is None:
+            return self._filed(graph, [info.op for info in wanted]) if graph is self._opened() else frozenset(), {}
+        if own.graph is graph:
+            return self._held_by(own, wanted, asked), {}
+        return frozenset(), self._before(own, asked)
+
+    def _pending(self, session: Any, events: list[Event]) -> list[Event]:
+        """The steps whose values a session has not got."""
+        return [event for event in events if event.number not in self._settled.get(session, ())]
 
     def _decide(
         self,

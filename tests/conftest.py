@@ -79,7 +79,8 @@ class _NoTensorFlow:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks what needs a browser or the corpus; without a corpus its tests are left out, except in CI.
 
-    With two workers the browser tests start first, since together they take longest.
+    With two workers those that take longest start first, so that none of them is left for one worker alone: the browser
+    tests, which stay together, then the files with tests on real graphs, then the notebooks.
     """
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
@@ -90,7 +91,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if _without_corpus():
         items[:] = [item for item in items if item.get_closest_marker("corpus") is None]
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+        items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    long = [item.get_closest_marker("browser"), item.get_closest_marker("corpus"), item.path.suffix == ".ipynb"]
+    return next((turn for turn, found in enumerate(long) if found), len(long))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

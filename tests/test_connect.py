@@ -9,7 +9,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError, PlanError, SelectionError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.supply import unneeded
+from graphsurgeon.graph.input_pipeline import unneeded
 from tests.graphs import KINDS
 from tests.refusal import refuses
 

@@ -51,7 +51,7 @@ def test_large_numbers_are_grouped_and_it_stays_short():
 
 def outputs(graph):
     """Returns the lines that name the outputs, without what is known of them."""
-    lines = str(gs.open(graph)).splitlines()
+    lines = str(graph if isinstance(graph, gs.Editor) else gs.open(graph)).splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("  outputs"))
     last = next((i for i, line in enumerate(lines) if i > first and not line.startswith("   ")), len(lines))
     return [line.removeprefix("  outputs").split()[0] for line in lines[first:last]]
@@ -124,6 +124,26 @@ def test_the_ends_of_a_keras_model_are_told_by_its_layers():
     ed.apply(ed.plan().copy(ed.select(layer="head"), to="again", unmapped="placeholder"))
     outputs = str(ed).partition("outputs")[2].partition("scopes")[0]
     assert "again/" in outputs  # what was added is one more output
+
+
+class Body(tf.Module):
+    """A module whose body makes what it does not return."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], name="x")])
+    def __call__(self, x):
+        tf.reduce_sum(x, name="loose")
+        return {"y": tf.nn.relu(tf.split(tf.exp(x), [1, 2], 1)[0])}
+
+
+def test_of_a_function_its_results_are_the_outputs():
+    ed = gs.open(Body())
+    assert outputs(ed) == ["Identity"]
+    ed.apply(ed.plan().copy(ed.select(outputs="Exp"), to="again"))
+    assert outputs(ed) == ["Identity", "again/Exp"]  # what was added is one more
+    ed.apply(ed.plan().rename({"Identity": "result", "again": "twice"}))
+    assert outputs(ed) == ["result", "twice/Exp"]
+    ed.apply(ed.plan().remove("result"))
+    assert {"Relu", "loose", "twice/Exp"} == {*outputs(ed)}  # what it returned is gone
 
 
 def test_ops_inside_of_calls_are_counted():

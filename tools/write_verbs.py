@@ -1,4 +1,4 @@
-"""Writes what is made from the table of verbs: types and keys of the page, examples, keys in notebook 00, docs."""
+"""Writes what is made from the tables of verbs and keys: of the page, examples, notebook 00, docs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from graphsurgeon.screen.verbs import COLOURS, KEYS, MODE, PANE, POLICY, TRAINING, UNMAPPED, VERBS, Kind
+from graphsurgeon.screen.keys import KEYS
+from graphsurgeon.screen.verbs import COLOURS, MODE, PANE, POLICY, TRAINING, UNMAPPED, VERBS, Kind
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
@@ -29,7 +30,8 @@ Each gesture is a method of `ed.screen`, and each method is a message of the pag
 def written() -> dict[Path, str]:
     """Returns what each file must hold."""
     return {
-        FRONTEND / "src" / "table.ts": typescript(),
+        FRONTEND / "src" / "verbs.ts": typescript(),
+        FRONTEND / "src" / "keys.ts": typescript_keys(),
         FRONTEND / "src" / "results.ts": typescript_results(),
         FRONTEND / "tests" / "examples.ts": typescript_examples(),
         NOTEBOOK: _notebook(),
@@ -48,16 +50,21 @@ def _notebook() -> str:
     return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
 
 
-
 def typescript() -> str:
-    """Returns the types and keys of the page: the source of its `table.ts`."""
-    out = ["// The verbs and the keys, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.", ""]
+    """Returns the types of what the page may ask for: the source of its `verbs.ts`."""
+    out = ["// The verbs, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.", ""]
     out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
     out += ["", "/** Verb -> its arguments. */", "export interface Verbs {"]
     for verb in VERBS.values():
         fields = "; ".join(f"{arg.name}: {_ts(arg.kind)}" for arg in verb.args)
         out.append(f"  {verb.name}: " + (f"{{ {fields} }};" if fields else "Record<string, never>;"))
-    out += ["}", "", "export type Action =", *_wrapped(key.action for key in KEYS)]
+    return "\n".join([*out, "}", ""])
+
+
+def typescript_keys() -> str:
+    """Returns the keys of the page: the source of its `keys.ts`."""
+    out = ["// The keys, written from graphsurgeon/screen/keys.py by tools/write_verbs.py; hands.ts does them.", ""]
+    out += ["export type Action =", *_wrapped(key.action for key in KEYS)]
     out += ["", "/** Action, its keys, how they are written, what they do. */"]
     out += ["export const KEYS: [Action, string[], string?, string?][] = ["]
     for key in KEYS:
@@ -81,7 +88,7 @@ def typescript_results() -> str:
 def typescript_examples() -> str:
     """Returns a message for each verb, with types: the source of the page's `tests/examples.ts`."""
     out = ["// A few messages of each verb, written by tools/write_verbs.py; the compiler checks their types.",
-           'import type { Verbs } from "../src/table";', "",
+           'import type { Verbs } from "../src/verbs";', "",
            "export type Example = { [V in keyof Verbs]: { verb: V; args: Verbs[V] } }[keyof Verbs];", "",
            "export const EXAMPLES: Example[] = ["]  # fmt: skip
     for verb in VERBS.values():

@@ -133,12 +133,24 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
             unused.append(f"{graph.names[op]}:{port}")
     _refuse_unconnected(graph, unused, outputs, asked)
     core = forward(graph, first, control=False, within=ancestry)
-    fed_sources = ancestry & graph.typed(FEED_TYPES)
+    fed_sources = ancestry & graph.typed(FEED_TYPES) & ~_held(graph)
     fed = forward(graph, fed_sources, control=False, within=ancestry)
     inside = ancestry & (core | ~fed)
     # An output that stands on a leak alone is still wanted: keep it, its own inputs become the leaks.
     # What only a leak needs, as the weights of a layer above it, stays outside with it.
     return backward(graph, core | wanted, cuts, within=inside | wanted, waits=waits)
+
+
+def _held(graph: Graph) -> Mask:
+    """The arguments of functions that stand for a variable, where calls are unfolded."""
+    held = graph.typed(VARIABLE_TYPES)
+    arguments = np.flatnonzero(graph.typed(["_Arg"])).tolist() if graph.unfolded is not None else []
+    for op in arguments:
+        source = op
+        while graph.types[source] == "_Arg" and (given := graph.data.row(source).tolist()):
+            source = given[0]
+        held[op] = held[source]
+    return held
 
 
 def _outside_rounds(graph: Graph, cuts: frozenset[Tensor]) -> Mask | None:

@@ -23,6 +23,10 @@ Body = Callable[[Graph, str, int], Graph]
 """Gives the body of a function that an op of a snapshot calls: ``_Arg``, the ops, ``_Retval``, in that order."""
 
 
+def _unread(graph: Graph, function: str, op: int) -> Graph:
+    raise LookupError(f"nothing reads the body of {function!r}")
+
+
 @dataclass(frozen=True)
 class Call:
     """An op that calls functions.
@@ -93,6 +97,35 @@ class Part:
         return "" if self.around is None else self.around.named(self.call)
 
     @cached_property
+    def arguments(self) -> list[tuple[int, int] | None]:
+        """What each of its arguments is given, in the part around; None where nobody knows. They are its first ops."""
+        if self.around is None:
+            return []
+        graph = self.around.graph
+        return given(graph.nodes[self.call], graph.data.ends(self.call), self.graph.types.count("_Arg"))
+
+    def tensor(self, op: int, port: int) -> str:
+        """Returns the name of a tensor in the whole; an argument of a plain call is what the call is given."""
+        part, end = self, (op, port)
+        while part.around is not None and end[0] < len(part.arguments) and part.around.calls[part.call].plain:
+            outer = part.arguments[end[0]]
+            if outer is None:
+                break
+            part, end = part.around, outer
+        return f"{part.named(end[0])}:{end[1]}"
+
+    def read(self, op: int) -> list[str]:
+        """Returns the tensors that an op reads, by their names in the whole."""
+        return [self.tensor(*end) for end in self.graph.data.ends(op)]
+
+    def source(self, op: int) -> tuple[Part, int]:
+        """Returns what an argument stands for, through all calls; of any other op itself."""
+        part = self
+        while part.around is not None and op < len(part.arguments) and (outer := part.arguments[op]) is not None:
+            part, op = part.around, outer[0]
+        return part, op
+
+    @cached_property
     def calls(self) -> dict[int, Call]:
         """The ops that call functions, by number."""
         graph, known = self.graph, self.graph.functions
@@ -105,6 +138,11 @@ class Part:
             if called:
                 found[op] = self._call(op, called)
         return found
+
+    @cached_property
+    def scopes(self) -> dict[str, Call]:
+        """Scope -> the call whose functions hang in it."""
+        return {call.scope: call for call in self.calls.values()}
 
     def _call(self, op: int, called: Sequence[Called]) -> Call:
         graph = self.graph
@@ -141,11 +179,11 @@ class Calls:
 
     Args:
         graph: the snapshot.
-        body: reads the body of a function under the op that calls it.
+        body: reads the body of a function under the op that calls it; not needed for a graph without functions.
         most: a graph is unfolded up to so many ops.
     """
 
-    def __init__(self, graph: Graph, body: Body, most: int = MOST) -> None:
+    def __init__(self, graph: Graph, body: Body = _unread, most: int = MOST) -> None:
         self.base, self.most = graph, most
         self._body = body
         self._root = Part(graph)
@@ -263,6 +301,42 @@ class Calls:
                 return None
             part = inner
 
+    def at(self, op: str) -> tuple[Part, int] | None:
+        """Returns the part that an op is in, and its number there; None where no op has the name."""
+        todo = [self._root]
+        for part in todo:
+            rest = op[len(part.path) + 1 :] if part.path else op
+            if rest in part.graph.index:
+                return part, part.graph.index[rest]
+            while "/" in rest:
+                rest = rest.rpartition("/")[0]
+                inner = self._bodies(part, part.scopes.get(rest))
+                todo += [one for one in inner if op.startswith(f"{one.path}/")]
+        return None
+
+    def readers(self, op: str, inside: Callable[[Part, int], bool]) -> Iterator[tuple[Part, int]]:
+        """Yields what reads an op, also as the argument of a function, with the part that it is in.
+
+        Args:
+            op: an op of the graph itself.
+            inside: whether to look inside of a call, by its part and number.
+        """
+        todo = [(self._root, self.base.index[op])]
+        for part, number in todo:
+            for reader in part.graph.consumers.row(number).tolist():
+                yield part, reader
+                for inner in self._bodies(part, part.calls.get(reader)) if inside(part, reader) else ():
+                    todo += [(inner, i) for i, end in enumerate(inner.arguments) if end and end[0] == number]
+
+    def _bodies(self, part: Part, call: Call | None) -> list[Part]:
+        return [part.body(call, called, self._body) for called in call.functions] if call is not None else []
+
+    def parts(self) -> Iterator[Part]:
+        """Yields the graph itself and the functions under all the ops that call them, as far as there is room."""
+        yield self._root
+        for part, call in self._walk(None):
+            yield from self._bodies(part, call)
+
     def callers(self, function: str, most: int = 1000) -> list[str]:
         """Returns the names of the ops that call a function, outer ones first; of the first `most` calls there are."""
         found = []
@@ -362,6 +436,26 @@ class Expanded:
         return self.parts[k] if k else None
 
 
+class _Outputs:
+    """Tells dtype and shape of the outputs of ops that each are of one of several graphs.
+
+    Args:
+        graphs: the graphs.
+        part: for each op, the number of its graph.
+        number: for each op, its number there.
+    """
+
+    def __init__(self, graphs: Sequence[Graph], part: Sequence[int], number: Sequence[int]) -> None:
+        self._graphs, self._part, self._number = graphs, part, number
+
+    def __call__(self, op: int) -> Sequence[TensorInfo] | None:
+        return self._graphs[self._part[op]].outputs(self._number[op])
+
+    def stated(self, op: int) -> Sequence[TensorInfo] | None:
+        """Returns the same without making a live graph."""
+        return self._graphs[self._part[op]].stated(self._number[op])
+
+
 class _Joined:
     """Puts the parts of a graph together; used once."""
 
@@ -412,14 +506,7 @@ class _Joined:
             types.append(graph.types[i])
             nodes.append(graph.nodes[i])
         base, parts = self.parts[0].graph, tuple(self.parts)
-        known = [part.graph.outputs for part in parts]
-        places = list(zip(part_of.tolist(), number.tolist(), strict=True))
-
-        def outputs_of(op: int) -> Sequence[TensorInfo] | None:
-            k, own = places[op]
-            told: Sequence[TensorInfo] | None = known[k](own)
-            return told
-
+        outputs_of = _Outputs([part.graph for part in parts], part_of.tolist(), number.tolist())
         made = replace(
             base, names=names, types=types, nodes=nodes, index=dict(zip(names, range(len(names)), strict=True)),
             data=self._data(order, place), control=self._control(order, place, drop), owner=object(),

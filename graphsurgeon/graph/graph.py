@@ -121,6 +121,7 @@ class Graph:
         stamps: for each op what the live graph said of it, as bytes: the same while nobody changes the op. Empty
             where it was not read from a live graph.
         functions_of: reads the functions that its ops may call, when they are first asked for.
+        gradients_of: reads which functions are gradients, when they are first asked for.
         unfolded: where calls are unfolded in it, of which graph.
         unknown: the op types in it, and in its functions, that TensorFlow does not know here.
 
@@ -142,6 +143,7 @@ class Graph:
     state_of: Callable[[], State] | None = None
     stamps: Sequence[bytes] = ()
     functions_of: Callable[[], Mapping[str, Any]] | None = None
+    gradients_of: Callable[[], Mapping[str, str]] | None = None
     unfolded: Unfolded | None = None
     unknown: frozenset[str] = frozenset()
 
@@ -163,7 +165,7 @@ class Graph:
 
     def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
         """Returns a snapshot with these nodes added, and their stamps; this one stays as it is."""
-        keys = ("owner", "outputs_of", "title", "state_of", "functions_of", "unknown")
+        keys = ("owner", "outputs_of", "title", "state_of", "functions_of", "gradients_of", "unknown")
         about = {key: getattr(self, key) for key in keys}
         return type(self)._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
 
@@ -235,6 +237,11 @@ class Graph:
     def functions(self) -> Mapping[str, Any]:
         """The functions that its ops may call: name -> FunctionDef; none where nobody can say."""
         return self.functions_of() if self.functions_of else {}
+
+    @cached_property
+    def gradients(self) -> Mapping[str, str]:
+        """A function, or the name of a gradient that an op has -> the function that is the gradient."""
+        return self.gradients_of() if self.gradients_of else {}
 
     @cached_property
     def scopes(self) -> Scopes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import SelectionError, nearest
 from ..words import counted, few
+from .calls import Calls, Part
 from .functions import called_by, short_name
 from .graph import Graph
 from .names import op_name, under
@@ -50,7 +51,7 @@ class Layer:
     """
 
     name: str
-    class_name: str
+    class_name: str  # told by tf/functions/layer_calls.py (live), tf/open/keras_files.py, tf/open/saved_layers.py
     path: str
     calls: tuple[Call, ...] = ()
     variables: tuple[str, ...] = ()
@@ -176,7 +177,7 @@ class Layers(Sequence[Layer]):
         """
         found = []
         for pattern in patterns:
-            hits = self.called(pattern) or self.matching(pattern)
+            hits = fitting(self, pattern)
             if not hits:
                 raise self._missing(asked, f"no layer fits {pattern!r}", pattern)
             found += hits
@@ -196,6 +197,11 @@ class Layers(Sequence[Layer]):
 
 
 NO_LAYERS = Layers()
+
+
+def fitting(layers: Layers, word: str) -> list[Layer]:
+    """Returns the layers of this path or name, else those that fit it as a pattern."""
+    return layers.called(word) or layers.matching(word)
 
 
 def made_by(layers: Iterable[Layer]) -> list[str]:
@@ -246,92 +252,125 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
     return found
 
 
-def moved(layers: Layers, before: Graph, graph: Graph, tensors: Mapping[str, str], how: str) -> Layers:
+def moved(layers: Layers, before: Graph, calls: Calls, tensors: Mapping[str, str], how: str) -> Layers:
     """Returns the layers as they are in a graph that was made of theirs.
 
     Args:
         layers: the layers.
         before: their graph.
-        graph: the new graph.
+        calls: the new graph.
         tensors: old name of an op or tensor -> new one, where it has another; an op that is now a scope, as a call
             that was inlined, stands for what is new in it.
         how: what has made the new graph; said of layers of which nothing is left.
     """
+    graph = calls.base
     stay = {tensors.get(name, name) for name in before.names} if layers else set()
 
+    def name_of(op: str) -> str:
+        lead = op if op in tensors else _outer(op, before.index)
+        return tensors.get(lead, lead) + op[len(lead) :]
+
     def ops(op: str) -> list[str]:
-        name = tensors.get(op, op)
-        inside = graph.scope_mask(name).nonzero()[0].tolist() if name not in graph.index else ()
-        return [name] if name in graph.index else [graph.names[i] for i in inside if graph.names[i] not in stay]
+        name = name_of(op)
+        inside = graph.scope_mask(name).nonzero()[0].tolist() if calls.at(name) is None else ()
+        return [graph.names[i] for i in inside if graph.names[i] not in stay] or [name]
 
     def tensor(name: str) -> str:
         op, _, port = name.rpartition(":")
-        return tensors.get(name) or f"{tensors.get(op, op)}:{port}"
+        return tensors.get(name) or f"{name_of(op)}:{port}"
 
-    found = [_there(layer, graph, ops, tensor) for layer in layers]
+    found = [fitted(layer, calls, ops, tensor) for layer in layers]
     gone = {layer.path: how for layer, now in zip(layers, found, strict=True) if now is None}
     return replace(layers, items=tuple(filter(None, found)), gone={**layers.gone, **gone})
 
 
-def copied(layers: Layers, graph: Graph, names: Mapping[str, str], scope: str) -> tuple[Layer, ...]:
+def copied(layers: Layers, calls: Calls, names: Mapping[str, str], scope: str) -> tuple[Layer, ...]:
     """Returns the layers that a copy of their ops has made; their paths begin with its scope.
 
     Args:
         layers: the layers of the source.
-        graph: the graph with the copy.
+        calls: the graph with the copy.
         names: op of the source -> its copy; tensor of the source -> what the copy reads in its place.
         scope: the scope of the copy.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"])])
         >>> dense = Layer("d", "Dense", "d", (Call(("d/y",), ("a:0",), ("d/y:0",)),))
-        >>> print(copied(Layers((dense,)), g, {"d/y": "n/d/y", "a:0": "x:0"}, "n")[0])
+        >>> print(copied(Layers((dense,)), Calls(g), {"d/y": "n/d/y", "a:0": "x:0"}, "n")[0])
         n/d  Dense: 1 op, x:0 -> n/d/y:0
     """
 
+    def name_of(op: str) -> str:
+        lead = _outer(op, names)
+        return names[lead] + op[len(lead) :] if lead in names else ""
+
     def tensor(name: str) -> str:
         op, _, port = name.rpartition(":")
-        return names.get(name) or (f"{names[op]}:{port}" if op in names else ":")
+        return names.get(name) or f"{name_of(op)}:{port}"
 
-    def ops(op: str) -> list[str]:
-        return [names[op]] if names.get(op) in graph.index else []
-
-    found = (_there(layer, graph, ops, tensor) for layer in layers)
+    found = (fitted(layer, calls, lambda op: [name_of(op)], tensor) for layer in layers)
     return tuple(replace(layer, path=under(scope, layer.path)) for layer in found if layer is not None)
 
 
-def _there(layer: Layer, graph: Graph, ops: Callable[[str], list[str]], tensor: Callable[[str], str]) -> Layer | None:
-    """A layer in another graph, where `ops` and `tensor` say what the old ones are; None where nothing is left."""
+def _outer(op: str, known: Container[str]) -> str:
+    """The op that an op is, or that it is inside of, of those that are known; itself where none is."""
+    lead = op
+    while lead and lead not in known:
+        lead = lead.rpartition("/")[0]
+    return lead or op
+
+
+def fitted(
+    layer: Layer, calls: Calls, ops: Callable[[str], list[str]], tensor: Callable[[str], str] = str
+) -> Layer | None:
+    """Returns a layer as it is in a graph; None where nothing of it is left.
+
+    Args:
+        layer: the layer.
+        calls: the graph.
+        ops: says what an op of the layer is called there, or the ops that have taken its place.
+        tensor: says what a tensor is called there.
+    """
+
+    def there(name: str) -> str:
+        op, _, port = tensor(name).rpartition(":")
+        found = calls.at(op)
+        return "" if found is None else found[0].tensor(found[1], int(port))
 
     def call(old: Call) -> Call:
-        made = tuple(new for op in old.ops for new in ops(op))
-        given, gives = (
-            tuple(t for t in map(tensor, end) if op_name(t) in graph.index) for end in (old.inputs, old.outputs)
-        )
-        fed = _fed(graph, made) if made else given
+        found = {new: at for op in old.ops for new in ops(op) if (at := calls.at(new)) is not None}
+        made = tuple(new for new, (part, i) in found.items() if part.graph.types[i] != "_Arg")
+        given, gives = (tuple(filter(None, map(there, end))) for end in (old.inputs, old.outputs))
+        fed = _fed([found[op] for op in made]) if made else dict.fromkeys(given, "")
         if len(given) < len(old.inputs) or not set(given) <= set(fed):  # it reads another tensor now
-            given = tuple(t for t in fed if graph.types[graph.index[op_name(t)]] not in _OWN)
+            given = tuple(t for t, kind in fed.items() if kind not in _OWN)
         return Call(made, given, gives)
 
-    calls = [(old, call(old)) for old in layer.calls]
-    left = tuple(new for old, new in calls if (new.ops or not old.ops) and (new.outputs or not old.outputs))
+    pairs = [(old, call(old)) for old in layer.calls]
+    left = tuple(new for old, new in pairs if (new.ops or not old.ops) and (new.outputs or not old.outputs))
     if not left and layer.calls:
         return None
-    held = tuple(new for name in layer.variables for new in ops(name)[:1])
+    held = tuple(new for name in layer.variables for new in ops(name)[:1] if calls.at(new) is not None)
     return replace(layer, calls=left, variables=held)
 
 
-def _fed(graph: Graph, ops: Sequence[str]) -> tuple[str, ...]:
-    """The tensors that enter some ops."""
-    read = dict.fromkeys(t for op in ops for t in graph.input_names(graph.index[op]))
-    own = set(ops)
-    return tuple(t for t in read if op_name(t) not in own)
+def _fed(ops: Sequence[tuple[Part, int]]) -> dict[str, str]:
+    """The tensors that enter some ops, each with the type of op that it comes from, outside of all calls."""
+    own = {part.named(i) for part, i in ops}
+    fed = {}
+    for part, i in ops:
+        for t, (maker, _) in zip(part.read(i), part.graph.data.ends(i), strict=True):
+            if t not in fed and op_name(t) not in own:
+                source, number = part.source(maker)
+                fed[t] = source.graph.types[number]
+    return fed
 
 
 def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
     """Returns the name scopes that are exactly one call of a layer, with a slash at the end, each with that call.
 
     A scope in which all calls of a layer are is that layer too. What holds its variables may stand there beside them.
+    What calls in it are unfolded makes no difference to a scope.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/d/z", "Neg", ["n/d/y"])])
@@ -341,6 +380,8 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
     """
     scopes = graph.scopes
     found: dict[str, tuple[Layer, Call]] = {}
+    if graph.unfolded is not None:
+        found |= scopes_of(graph.unfolded.graph, layers)
     for layer in layers:
         at: dict[str, list[Call]] = {}
         for call in layer.calls:
@@ -383,25 +424,38 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
             numbers = [graph.index[name]]
         else:
             continue
-        found.append(_of_calls(graph, path, kind, [numbers]))
-    return _in_order(graph, found)
+        found.append(_of_calls(path, kind, [(Part(graph), numbers)]))
+    return _in_order(Calls(graph), found)
 
 
-def _of_calls(graph: Graph, path: str, kind: str, calls: Iterable[list[int]]) -> Layer:
+def _of_calls(path: str, kind: str, calls: Iterable[tuple[Part, list[int]]]) -> Layer:
     """A layer whose calls have made these ops, by their numbers."""
     made, held = [], dict[str, None]()
-    for numbers in calls:
+    for part, numbers in calls:
         own = set(numbers)
-        ops = tuple(graph.names[i] for i in numbers)
-        fed = {t: graph.types[graph.index[op_name(t)]] for t in _fed(graph, ops)}
-        held |= dict.fromkeys(op_name(t) for t, kind in fed.items() if kind in VARIABLE_TYPES)
-        gives = tuple(f"{graph.names[i]}:{port}" for i in numbers for port in _read_outside(graph, i, own))
-        made.append(Call(ops, tuple(t for t, kind in fed.items() if kind not in _OWN), gives))
+        fed = _fed([(part, i) for i in numbers])
+        sources = (part.source(maker) for i in numbers for maker, _ in part.graph.data.ends(i))
+        held |= {at.named(i): None for at, i in sources if at.graph.types[i] in VARIABLE_TYPES}
+        gives = tuple(f"{part.named(i)}:{port}" for i in numbers for port in _read_outside(part.graph, i, own))
+        inputs = tuple(t for t, of in fed.items() if of not in _OWN)
+        made.append(Call(tuple(part.named(i) for i in numbers), inputs, gives))
     return Layer(path.rpartition("/")[2], kind, path, tuple(made), tuple(held))
 
 
-def _in_order(graph: Graph, layers: Iterable[Layer]) -> tuple[Layer, ...]:
-    return tuple(sorted(layers, key=lambda one: (graph.index[one.ops[0]], len(one.path))))
+def _in_order(calls: Calls, layers: Iterable[Layer]) -> tuple[Layer, ...]:
+    def order(layer: Layer) -> tuple[list[int], int]:
+        found = calls.at(layer.ops[0])
+        return _place(*found) if found is not None else [], len(layer.path)
+
+    return tuple(sorted(layers, key=order))
+
+
+def _place(part: Part, number: int) -> list[int]:
+    """Where an op is in the whole: what is inside of a call comes after it."""
+    found = [number]
+    while part.around is not None:
+        part, found = part.around, [part.call, *found]
+    return found
 
 
 # -- by their variables ------------------------------------------------------------------------------
@@ -448,14 +502,14 @@ def named_owners(names: Mapping[str, str]) -> list[Owner]:
     return [Owner(path, path, "", tuple(ops)) for path, ops in sorted(held.items()) if path not in blurred]
 
 
-def by_variables(graph: Graph, owners: Iterable[Owner]) -> tuple[Layer, ...]:
+def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
     """Returns the layers that are certain by who holds the variables that ops read.
 
     A layer is what is in a scope of its name that reads a variable of its own, or a call of a function of its own name
     that takes all its variables and no other. What several claim is nobody's.
 
     Args:
-        graph: the snapshot.
+        inside: the graph, with its calls.
         owners: what holds variables.
 
     Returns:
@@ -464,46 +518,76 @@ def by_variables(graph: Graph, owners: Iterable[Owner]) -> tuple[Layer, ...]:
     Example:
         >>> g = Graph.of([("d/w", "VarHandleOp", []), ("x", "Placeholder", []), ("n/d_1/r", "ReadVariableOp", ["d/w"]),
         ...               ("n/d_1/y", "MatMul", ["x", "n/d_1/r"]), ("z", "Identity", ["n/d_1/y"])])
-        >>> print(*by_variables(g, named_owners({"d/w": "d/w"})))
+        >>> print(*by_variables(Calls(g), named_owners({"d/w": "d/w"})))
         d: 2 ops, 1 variable, x:0 -> n/d_1/y:0
     """
     claims: dict[str, list[Owner]] = {}
+    places: dict[str, tuple[Part, str]] = {}
     for owner in owners:
-        for place in _read_in(graph, owner):
-            claims.setdefault(place, []).append(owner)
-    calls: dict[str, list[list[int]]] = {}
+        for part, place in _read_in(inside, owner):
+            name = under(part.path, place)
+            places[name] = part, place
+            claims.setdefault(name, []).append(owner)
+    calls: dict[str, list[tuple[Part, list[int]]]] = {}
     known: dict[str, Owner] = {}
+    graph = inside.base
     machinery = np.zeros(graph.size, np.bool_)
     for name in dict.fromkeys(name for who in claims.values() for owner in who for name in owner.variables):
         machinery |= graph.scope_mask(name)
-    for place, who in claims.items():
-        if len(who) == 1:
-            inside = graph.scope_mask(place) if place in graph.scopes.index else graph.mask([graph.index[place]])
+    for name, who in claims.items():
+        part, place = places[name]
+        numbers = [i for i in _numbers(part, place) if part.around is not None or not machinery[i]]
+        if len(who) == 1 and numbers:
             known[who[0].path] = who[0]
-            calls.setdefault(who[0].path, []).append((inside & ~machinery).nonzero()[0].tolist())
-    return _in_order(graph, (_of_calls(graph, path, known[path].class_name, sorted(calls[path])) for path in calls))
+            calls.setdefault(who[0].path, []).append((part, numbers))
+    for found in calls.values():
+        found.sort(key=lambda one: _place(one[0], one[1][0]))
+    return _in_order(inside, (_of_calls(path, known[path].class_name, calls[path]) for path in calls))
 
 
-def _read_in(graph: Graph, owner: Owner) -> list[str]:
+def _numbers(part: Part, place: str) -> list[int]:
+    """The ops of a scope, or the op of that name."""
+    graph = part.graph
+    found = graph.scope_mask(place) if place in graph.scopes.index else graph.mask([graph.index[place]])
+    numbers: list[int] = found.nonzero()[0].tolist()
+    return numbers
+
+
+def _read_in(inside: Calls, owner: Owner) -> list[tuple[Part, str]]:
     """The scopes, and the calls of functions, in which an owner reads its variables."""
     parts = [re.compile(rf"{re.escape(part)}(_\d+)?") for part in owner.scope.split("/") if part]
-    found: dict[str, None] = {}
+    found: dict[tuple[int, str], tuple[Part, str]] = {}
+
+    def place(part: Part, reader: int) -> str:
+        method = part.around is None and _is_method(part.graph, reader, owner)
+        return _scope_like(part, reader, parts) or (part.graph.names[reader] if method else "")
+
     for name in owner.variables:
-        for i in graph.consumers.row(graph.index[name]).tolist():
-            reader = graph.names[i]
-            if reader.startswith(f"{name}/"):
-                continue
-            place = _scope_like(reader.split("/")[:-1], parts)
-            if place or _is_method(graph, i, owner):
-                found[place or reader] = None
-    return list(found)
+        for part, i in inside.readers(name, lambda part, i: not place(part, i)):
+            if (at := place(part, i)) and not part.named(i).startswith(f"{name}/"):
+                found.setdefault((id(part), at), (part, at))
+    return list(found.values())
 
 
-def _scope_like(parts: list[str], like: list[re.Pattern[str]]) -> str:
-    """The innermost scope of these parts that ends with parts like some; empty where there is none."""
+def _scope_like(part: Part, reader: int, like: list[re.Pattern[str]]) -> str:
+    """The innermost scope of an op that ends with parts like some; empty where there is none.
+
+    Ops of a loop's body are called as the loop is, too: that it is one is no part of the name, and neither is what is
+    around the loop a scope in it.
+    """
+    names = part.graph.names[reader].split("/")[:-1]
+    hidden, outer = -1, part
+    parts = list(enumerate(names))
+    while outer.around is not None:
+        call = outer.around.graph.names[outer.call].split("/")
+        if names[: len(call)] == call:
+            hidden = max(hidden, len(call) - 1)
+            parts = [(k, one) for k, one in parts if k != len(call) - 1]
+        outer = outer.around
     for end in range(len(parts), len(like) - 1 if like else len(parts), -1):
-        if all(one.fullmatch(part) for one, part in zip(like, parts[end - len(like) : end], strict=True)):
-            return "/".join(parts[:end])
+        found = parts[end - len(like) : end]
+        if found[-1][0] > hidden and all(one.fullmatch(name) for one, (_, name) in zip(like, found, strict=True)):
+            return "/".join(names[: found[-1][0] + 1])
     return ""
 
 

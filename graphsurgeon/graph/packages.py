@@ -102,7 +102,10 @@ def unknown_words(graph: Graph, among: Mask | None = None) -> str:
 
 
 def refused(graph: Graph) -> str:
-    """Returns why TensorFlow refuses a graph, and what can be done with it all the same; empty where it does not."""
+    """Returns why TensorFlow refuses a graph, and what can be done with it all the same; empty where it does not.
+
+    It is what is known by now; `Pending.judge` finds out more.
+    """
     waiting = pending(graph.owner)
     if waiting is None or waiting.refusal is None:
         return ""

@@ -25,7 +25,11 @@ class Pending:
         records: what applied plans have noted in the file.
         refusal: why TensorFlow will refuse the graph as a whole, where that is known already.
         infer: returns the snapshot with the shapes that TensorFlow infers, found without filling the graph, and why
-            TensorFlow would not survive that here, None where it would. Default: they come with the filling.
+            TensorFlow would not survive that here, None where it would; None where it was left. Default: they come
+            with the filling.
+        leave: ends what `infer` is at, so that it can be asked again.
+        judge: returns why nothing can be put in, None where nothing is known against it; asked at most once, before
+            anything is put in, as it takes time. Default: nothing is known.
 
     Attributes:
         read: the snapshot, with the shapes that have been inferred.
@@ -33,6 +37,7 @@ class Pending:
         refusal: why TensorFlow refuses the graph; None as long as nobody knows of a reason.
         filled: whether the ops are in the graph, stand-ins for what is refused among them.
         inferred: whether the shapes are there that can be inferred.
+        leave: see there; callable from any thread.
     """
 
     def __init__(
@@ -41,31 +46,46 @@ class Pending:
         fill: Callable[[Any], None] | None,
         records: Sequence[bytes] = (),
         refusal: OpenError | None = None,
-        infer: Callable[[], tuple[Any, OpenError | None]] | None = None,
+        infer: Callable[[], tuple[Any, OpenError | None] | None] | None = None,
+        leave: Callable[[], None] = lambda: None,
+        judge: Callable[[], OpenError | None] = lambda: None,
     ) -> None:
         self.read, self.records, self.refusal, self.filled = read, records, refusal, False
         self._fill, self._infer, self._told, self._lock = fill, infer, False, threading.RLock()
+        self.leave = leave
+        self._judge: Callable[[], OpenError | None] | None = judge
 
     @property
     def hopeless(self) -> bool:
-        """Whether nothing of the graph can be made: it can only be looked at."""
+        """Whether it is known by now that nothing of the graph can be made: it can only be looked at."""
         return self._fill is None
 
     @property
     def inferred(self) -> bool:
         return self.filled or self.hopeless or self._told
 
+    def judge(self) -> None:
+        """Finds out whether it is hopeless, as far as that can be told before; callable from any thread."""
+        with self._lock:
+            if self._judge is not None:
+                danger, self._judge = self._judge(), None
+                if danger is not None:
+                    self.spoil(danger)
+
     def infer(self, graph: Any) -> None:
         """Lets the shapes be inferred, once; callable from any thread, and it may take long."""
+        self.judge()
         if self.inferred:
             return
         if self._infer is None:
             with suppress(OpenError):
                 self.fill(graph, whole=False)
             return
-        read, refusal = self._infer()
+        found = self._infer()
+        if found is None:
+            return
         with self._lock:
-            self.read, self._told = read, True
+            (self.read, refusal), self._told = found, True
             if refusal is not None and not self.filled:
                 self.spoil(refusal)
 
@@ -82,6 +102,7 @@ class Pending:
         with self._lock:
             if pending(graph) is not self:
                 return
+            self.judge()
             if self._fill is not None and not self.filled and not (whole and self.refusal is not None):
                 try:
                     self._fill(graph)

@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 
 from .graph import Edges, Graph, Mask
-from .told import Told
+from .known_outputs import Told
 from .traversal import backward, strong_components
 
 #: What closes a loop of TF1: what goes round, and where it comes in again.

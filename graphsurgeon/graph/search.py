@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..errors import SelectionError
-from .graph import Graph, Ints, Mask
+from .graph import Graph, Ints, Mask, TensorInfo, shape_text
 from .layers import NO_LAYERS, Layers, made_by
 
 KEYS = ("attr", "device", "dtype", "is", "layer", "layer-type", "op", "shape", "type")
@@ -32,7 +32,7 @@ class Index:
         self.names, self.nodes, self.size, self.number = graph.names, graph.nodes, graph.size, graph.index
         self.kinds = graph.kinds
         self._valued: dict[tuple[str, AttributeText], dict[str, list[int]]] = {}
-        self._outputs, self.unknown = graph.outputs, graph.unknown_ops
+        self._outputs, self._stated, self.unknown = graph.outputs, graph.stated, graph.unknown_ops
 
     @cached_property
     def lowered(self) -> list[str]:
@@ -50,15 +50,23 @@ class Index:
         return np.fromiter(map(len, self.names), np.int32, self.size)
 
     @cached_property
-    def tensors(self) -> dict[str, list[int]]:
-        """Dtype and shape of an output, as text -> the ops that have such an output."""
-        found: dict[str, list[int]] = {}
+    def dtypes(self) -> dict[str, list[int]]:
+        """Dtype of an output -> the ops that have such an output; a file states all that can be known of it."""
+        return self._giving(self._stated, lambda info: info.dtype.removesuffix("_ref"))
+
+    @cached_property
+    def shapes(self) -> dict[str, list[int]]:
+        """Shape of an output, as text -> the ops that have such an output, as TensorFlow infers it."""
+        return self._giving(self._outputs, lambda info: shape_text(info.shape))
+
+    def _giving(
+        self, outputs: Callable[[int], Iterable[TensorInfo] | None], text: Callable[[TensorInfo], str]
+    ) -> dict[str, list[int]]:
+        found: dict[str, dict[int, None]] = {}
         for op in range(self.size):
-            for info in self._outputs(op) or ():
-                ops = found.setdefault(str(info), [])
-                if not ops or ops[-1] != op:
-                    ops.append(op)
-        return found
+            for info in outputs(op) or ():
+                found.setdefault(text(info), {})[op] = None
+        return {key: list(ops) for key, ops in found.items()}
 
     @cached_property
     def devices(self) -> dict[str, list[int]]:
@@ -215,9 +223,9 @@ def _asked(index: Index, key: str, value: str, attribute: AttributeText) -> Mask
         return _of(index, index.devices, lambda device: fnmatch.fnmatchcase(device.lower(), f"*{low}*"))
     if key == "dtype":
         fits = re.compile(fnmatch.translate(low)).match
-        return _of(index, index.tensors, lambda text: bool(fits(text.partition(" ")[0].removesuffix("_ref"))))
+        return _of(index, index.dtypes, fits)
     if key == "shape":
-        return _of(index, index.tensors, lambda text: shape_fits(value, text.partition(" ")[2]))
+        return _of(index, index.shapes, lambda text: shape_fits(value, text))
     name, equals, wanted = low.partition("=")
     match = re.compile(fnmatch.translate(wanted.strip("\"'") if equals else "*")).match
     fits_all = np.zeros(index.size, np.bool_)

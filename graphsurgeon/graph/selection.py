@@ -295,8 +295,8 @@ def select(
         >>> select(g, scope="n").names, select(g, inputs=["n/a:0"], outputs=["n/b:0"]).names
         (['n/a', 'n/b'], ['n/b'])
     """
-    kinds, patterns, made = _words(op, "op"), _words(name, "name"), _words(layer, "layer")
-    ins, outs = _words(inputs, "inputs"), _words(outputs, "outputs")
+    kinds, patterns, made = words_of(op, "op"), words_of(name, "name"), words_of(layer, "layer")
+    ins, outs = words_of(inputs, "inputs"), words_of(outputs, "outputs")
     place: Any = scope
     if place is not None and not isinstance(place, str):
         wrong = f"{scope!r} is of type {type(scope).__name__}, not the name of a scope"
@@ -318,8 +318,7 @@ def select(
     if patterns is not None:
         mask &= _names(graph, patterns, asked)
     if made is not None:
-        own = made_by(layers.chosen(made, asked))
-        mask &= graph.mask(graph.index[name] for name in own if name in graph.index)
+        mask &= _made(graph, made_by(layers.chosen(made, asked)))
     if ins is not None or outs is not None:
         if not outs:
             raise SelectionError(asked, "a boundary needs outputs", "Add outputs=['name:0'], or use .descendants()")
@@ -329,8 +328,26 @@ def select(
     return Selection(graph, mask, Query("select", given), start, end, tuple(notes))
 
 
-def _words(given: Any, key: str) -> tuple[str, ...] | None:
-    """The names in what was given: a text, an object that has a name, or several of them."""
+def _made(graph: Graph, ops: Iterable[str]) -> Mask:
+    """Ops by name, those of a call that is unfolded with it."""
+    found = list(ops)
+    mask = graph.mask(graph.index[name] for name in found if name in graph.index)
+    calls = graph.unfolded.calls if graph.unfolded is not None else {}
+    for name in (name for name in found if name in calls):
+        mask |= graph.scope_mask(name)
+    return mask
+
+
+def words_of(given: Any, key: str) -> tuple[str, ...] | None:
+    """Returns the names in what was given: a text, an object that has a name, or several of them.
+
+    Args:
+        given: what was given; None for nothing.
+        key: as which argument of `select`.
+
+    Raises:
+        SelectionError: something in it is neither.
+    """
     if given is None:
         return None
     alone = isinstance(given, str | bytes) or hasattr(given, "name") or not isinstance(given, Iterable)

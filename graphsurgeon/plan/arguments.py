@@ -14,9 +14,9 @@ from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
 from ..words import counted
 from .backend import Backend
-from .calls import functions_of
 from .policies import POLICIES, is_tensor
 from .sources import function_word
+from .step_text import functions_of
 from .steps import RenameStep, Step, renamed_by
 
 DEVICES = ("clear", "keep")

@@ -12,10 +12,10 @@ from ..graph.graph import Graph, Mask, TensorInfo
 from ..graph.names import free_name, under, valid_scope
 from ..graph.packages import refuse_unknown
 from ..words import counted, few
-from .calls import asked
 from .effect import Effect
 from .fault import Fault
-from .fitting import bare, fits, fitting
+from .mismatch import bare, fits, fitting
+from .step_text import asked
 from .steps import CopyStep
 from .workbench import Workbench
 

@@ -1,4 +1,4 @@
-"""Code: a plan as the Python that makes it."""
+"""Code: a plan as the Python that makes it; a whole history as Python is in script.py."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
 from .backend import Backend
-from .calls import call, rename_call
 from .effect import Effect
 from .sources import MODULES, Sources, array_code
 from .sources import query_code as query_code
+from .step_text import call, rename_call
 from .steps import INITIAL, CopyStep, RebuildStep, RenameStep, Step
 
 

@@ -17,13 +17,13 @@ from ..words import counted
 from . import steps
 from .arguments import Arguments, shown, shown_by
 from .backend import Backend
-from .calls import one_line
 from .code import plan_code
 from .effect import Effect
 from .fault import Fault
 from .opening import opened
 from .preview import Preview
 from .resolve import resolve
+from .step_text import one_line
 from .steps import Step
 
 UNMAPPED = ("include", "keep", "placeholder", "refuse")

@@ -13,7 +13,7 @@ from ..graph.graph import Graph, Mask, value_info
 from ..graph.variables import VariableInfo
 from ..words import few
 from .fault import Fault
-from .fitting import axis_text, bare, fitting, shapes_differ
+from .mismatch import axis_text, bare, fitting, shapes_differ
 from .steps import CopyStep
 from .workbench import Workbench
 

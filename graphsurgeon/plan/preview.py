@@ -11,10 +11,10 @@ from typing import Any
 from ..graph.graph import value_info
 from ..words import counted, few
 from .backend import Backend
-from .calls import one_line, step_text
 from .copied import Copied
 from .effect import Effect
 from .resolve.on_copies import slice_size
+from .step_text import one_line, step_text
 
 
 @dataclass(frozen=True, eq=False)

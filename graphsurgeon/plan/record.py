@@ -8,9 +8,9 @@ from typing import Any
 from ..graph.graph import Graph
 from ..graph.names import under
 from ..graph.provenance import Origin, written
-from .calls import step_text
 from .copied import Copied, NewPlaceholder
 from .effect import Effect
+from .step_text import step_text
 
 
 def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Origin]]) -> bytes:

@@ -1,4 +1,4 @@
-"""Steps: what a plan is made of, as values; what they do is worked out in `resolve`, what they say in `calls`."""
+"""Steps: what a plan is made of, as values; what they do is worked out in `resolve`, what they say in `step_text`."""
 
 from __future__ import annotations
 

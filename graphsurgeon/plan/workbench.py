@@ -14,8 +14,8 @@ from ..graph.boundary import Tensor
 from ..graph.contexts import loops_of
 from ..graph.edges import Edges, stacked
 from ..graph.graph import Graph, TensorInfo
+from ..graph.known_outputs import Telling, Told
 from ..graph.rewired import reordered_many
-from ..graph.told import Telling, Told
 
 _ENTER, _EXIT = ("Enter", "RefEnter"), ("Exit", "RefExit")
 

@@ -101,7 +101,7 @@ def duplicate(
     every, tau = times(every, "duplicate"), part(tau, "duplicate")
     editor, block = _source(source)
     _refuse_shared(block, inputs, variables)
-    same = graph is not None and getattr(graph, "graph", graph) is editor.graph
+    same = graph is not None and getattr(graph, "graph", graph) is block.graph.owner
     own = _running(editor, graph if same and values is None and hasattr(graph, "graph") else values)
     rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device,
              "trainable": trainable}  # fmt: skip
@@ -109,17 +109,18 @@ def duplicate(
     if same:
         return _beside(editor, block, own, asked)
     handles: Any = {}
-    if values is None and not isinstance(source, (Editor, Selection)):
+    if values is None and editor is not None and not isinstance(source, Editor):
         handles = editor.values.handles()
-    return _apart(editor, block, own, values, graph, asked, handles)
+    starts = values if values is not None or own is None else editor
+    return _apart(block, own, starts, graph, asked, handles)
 
 
-def _source(source: Any) -> tuple[Editor, Selection]:
-    """The graph to copy from, and what of it."""
+def _source(source: Any) -> tuple[Editor | None, Selection]:
+    """The editor of what is to be copied, and what of it; a selection has none, its graph may not be whole."""
     if isinstance(source, Replica):
         raise PlanError("duplicate(replica)", f"{source!r} is a duplicate, not a graph", _again(source))
     if isinstance(source, Selection):
-        return open(source.graph.owner, title=source.graph.title), source
+        return None, source
     editor = source if isinstance(source, Editor) else open(source)
     gone = editor.orphans
     return editor, editor.select().where(lambda op: op.name not in gone) if gone else editor.select()
@@ -156,16 +157,16 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
                 )
 
 
-def _running(editor: Editor, values: Any) -> Any:
+def _running(editor: Editor | None, values: Any) -> Any:
     """The session in which the original runs, or arrays; None where nobody knows of any."""
     from ..tf.values.givers import values_of
 
     if values is not None and not (isinstance(values, Editor) and not values.values.given):
         return values_of(values)
-    return editor.values.reader() if editor.values.given else None
+    return None if editor is None or not editor.values.given else editor.values.reader()
 
 
-def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: _Asked) -> Replica:
+def _beside(editor: Editor | None, block: Selection, session: TFSession | None, asked: _Asked) -> Replica:
     """A duplicate in the graph of its original."""
     from ..tf.run.devices import refuse_missing
     from ..tf.values.links import grouped
@@ -178,6 +179,7 @@ def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: 
             "a duplicate in the graph of its original runs in the session of the original",
             "Leave graph= out, or give values=session",
         )
+    editor = editor or open(block.graph.owner, title=block.graph.title)
     if session is not None:
         refuse_foreign(session, editor.graph, "duplicate(graph=..., values=session)")
         refuse_missing(asked.device, session)
@@ -192,9 +194,7 @@ def _beside(editor: Editor, block: Selection, session: TFSession | None, asked: 
     return Replica(applied, pairs, None, None, session, ops, asked.every, asked.tau, start, _unread(applied))
 
 
-def _apart(
-    editor: Editor, block: Selection, own: Any, values: Any, graph: Any, asked: _Asked, handles: Mapping[str, Any]
-) -> Replica:
+def _apart(block: Selection, own: Any, starts: Any, graph: Any, asked: _Asked, handles: Mapping[str, Any]) -> Replica:
     """A duplicate in another graph, with a session of its own; `handles` are those of the variables of an object."""
     from ..tf.elements import Graph
     from ..tf.run.devices import new_session, refuse_missing, refuse_missing_at
@@ -212,7 +212,6 @@ def _apart(
         refuse_missing_at(asked.device, asked.target, asked.config, asked.timeout)
     else:
         refuse_missing(asked.device, there.session())
-    starts = values if values is not None or own is None else editor
     rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "placeholder"}
     applied, pairs = _copied(there, block, own, to=asked.to or "", values=starts, **rules)
     made = applied.made
@@ -227,7 +226,7 @@ def _apart(
 
     source: Any = None
     if own is not None:
-        source = MappingSource(own, editor.graph) if isinstance(own, Mapping) else SessionSource(own)
+        source = MappingSource(own, block.graph.owner) if isinstance(own, Mapping) else SessionSource(own)
     if pairs and all(pair.old.op in handles for pair in pairs):
         source = ObjectSource(handles)
     how, session = (opened, opened()) if graph is None else (None, there.session())

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..applied import Applied
+from ..doors import BusyError, Door, entered
 from ..errors import PlanError, SelectionError, warn
 from ..graph.live import TFSession
 from ..graph.reports import untrained_text
-from ..locks import BusyError, Door, entered
 from ..words import counted
 from .update import Update, part, pause, times
 
@@ -492,7 +492,7 @@ class Replica:
             >>> print(replica.update())
             no update: there is nothing newer
         """
-        from ..tf.values.followed import CheckpointFolder
+        from ..tf.values.checkpoint_folder import CheckpointFolder
         from ..tf.values.links import FolderSource
 
         asked = f"follow({str(folder)!r})"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import alike, boundary, drafts, edits, folds, looks, places
+from . import alike, boundary, drafts, edits, folds, looks, places, undo
 from .verbs import VERBS
 
-_ROOMS = (alike, boundary, drafts, edits, folds, looks, places)
+_ROOMS = (alike, boundary, drafts, edits, folds, looks, places, undo)
 
 ACTS: dict[str, Callable[..., Any]] = {
     name: act
@@ -16,4 +16,4 @@ ACTS: dict[str, Callable[..., Any]] = {
     for name, act in vars(room).items()
     if name in VERBS and act.__module__ == room.__name__
 }
-"""All acts by the name of their verb; `cancel` is none: it is done beside them."""
+"""All acts by the name of their verb; `cancel` and `infer` are none: they are done beside them."""

@@ -60,7 +60,7 @@ def add_leak(stage: Stage, state: State, tensor: str) -> State:
 def _ends(stage: Stage, state: State, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
     """The tensors that a name stands for, each with a graph that has it: calls unfolded, where it is inside of some."""
     base = stage.source.snapshot
-    for one in ends(base, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
+    for one in ends(stage.around(base, [tensor]).graph, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
         if str(one).endswith("/"):
             one = _only_output(stage, state, one, verb)
         yield stage.around(base, [str(getattr(one, "name", one))]).graph, one

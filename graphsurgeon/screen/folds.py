@@ -11,9 +11,9 @@ from ..view.first_picture import first_unfolded, unfolded_to
 from ..view.scene import MOST
 from ..view.tree import find_item, keys_to, ops_named
 from ..words import counted, few
-from .facts import numbers
 from .inspector import details_of, layer_rows, reasons
 from .marks import ops_of, selected_after, selection_of
+from .numbers import numbers
 from .pane import keys_above
 from .places import leaving
 from .shown import hits_shown
@@ -121,8 +121,8 @@ def details(stage: Stage, state: State, name: str, pane: str = "source") -> tupl
     """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
     subject = stage.subject(pane)
     found = details_of(stage.tree(state, pane), name, stage.facts, stage.calls(state, pane))
-    graph = stage.graph(state, pane)
-    rows, python = layer_rows(graph, stage.layers(graph), name)
+    layers = stage.layers(stage.graph(state, pane))
+    rows, python = layer_rows(stage.shown(state, pane).graph, layers, name)
     found["rows"], found["python"] = rows + found["rows"], python or found["python"]
     if pane == "source":
         found["rows"] += reasons(subject, name, stage.region(state)[0])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.calls import Calls
+from ..graph.functions import CALLS, called_by, gives_way
 from ..graph.graph import Graph, TensorInfo, shape_text
 from ..graph.layers import Layers, scopes_of
 from ..graph.packages import package_of, unknown_words
@@ -16,8 +17,8 @@ from ..graph.sizes import bytes_of, size_text, variable_bytes
 from ..graph.variables import VariableInfo
 from ..view.tree import Tree
 from ..words import counted, few
-from .facts import numbers
 from .marks import ops_of
+from .numbers import numbers
 from .subject import Facts, Subject
 
 _MOST = 60
@@ -192,6 +193,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
     together = node.attr["_class"].list.s if "_class" in getattr(node, "attr", {}) else ()
     if together:
         rows.append(["together with", ", ".join(_class(text) for text in together[:_MOST])])
+    rows += _gradient(graph, node)
     value = facts.constant_value(node)
     for key in sorted(getattr(node, "attr", {})):
         if key not in ("_output_shapes", "_class") and (key != "value" or value is None):
@@ -230,6 +232,20 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
         histogram=about["histogram"],
         value=held is not None or (kind == "Const" and value is None),
     )
+
+
+def _gradient(graph: Graph, node: Any) -> list[list[str]]:
+    """Returns a row that says which gradient an op has of its own: a function that can be opened, or Python."""
+    attributes = getattr(node, "attr", {})
+    name = attributes["_gradient_op_type"].s.decode("utf-8", "replace") if "_gradient_op_type" in attributes else ""
+    called = [one.function for one in called_by(node, graph.functions)] if gives_way(node, graph.functions) else []
+    own = next((graph.gradients[key] for key in (name, *called) if key in graph.gradients), "")
+    if own in graph.functions:
+        return [["gradient", f"{counted(len(graph.functions[own].node_def), 'ops')}; function={own!r} opens it"]]
+    if own:
+        return [["gradient", f"{own}, which is not in the graph"]]
+    traced = name.rpartition("-")[0] in CALLS  # the gradient that any call has
+    return [["gradient", f"{name}: Python code, no part of the graph"]] if name and not traced else []
 
 
 def _class(text: bytes) -> str:

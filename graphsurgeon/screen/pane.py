@@ -73,7 +73,7 @@ class Pane:
     def pins(self, tree: Tree, known: Known) -> tuple[int, ...]:
         """Returns the ops that have a box of their own in any case, whatever is put away."""
         if self._ends is None or self._ends[0] != (tree.graph, known):
-            self._ends = ((tree.graph, known), pinned(Tree(tree.graph), known))
+            self._ends = ((tree.graph, known), pinned(tree, known))
         return self._ends[1]
 
     def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...]) -> dict[str, Any]:

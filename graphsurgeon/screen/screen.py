@@ -21,12 +21,12 @@ from ..view.ends import pinned
 from ..view.tree import Tree
 from ..words import counted
 from .acts import ACTS
-from .drafts import undone
 from .pane import static_picture
 from .shown import boundary_shown, boundary_text, look_shown, outline_shown, plan_shown
 from .stage import Stage
 from .state import Place, State
 from .subject import Facts, Subject
+from .undo import undone
 from .verbs import VERBS
 
 
@@ -174,9 +174,17 @@ class Screen:
             owner = subject.snapshot.owner
             if (waiting := pending(owner)) is not None:
                 waiting.infer(owner)
+                if not waiting.inferred:  # it was left
+                    return
         with self.lock:
             self.state = self._refused(self.state)
         self._changed()
+
+    def leave(self) -> None:
+        """Ends that, where nobody looks any more."""
+        for subject in (self.destination, self.source):
+            if (waiting := pending(subject.snapshot.owner)) is not None:
+                waiting.leave()
 
     def _refused(self, state: State) -> State:
         """A state that says of a graph which TensorFlow refuses what can be done with it."""
@@ -237,6 +245,7 @@ class Screen:
                 "served": self.source.opened.serving.names,
                 "serves": self.source.opened.serving.opened.removeprefix("function "),
             },
+            "inferred": self.inferred,
             "theme": "auto",
         }
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ..graph.graph import Graph, Ints
 from ..graph.names import op_name, under
 from ..graph.selection import Selection
-from ..plan.calls import step_text
 from ..plan.effect import Effect
 from ..plan.plan import Plan
 from ..plan.policies import policies
+from ..plan.step_text import step_text
 from ..plan.steps import CopyStep
 from ..view.item import Item
 from ..view.scene import Scene
@@ -128,7 +128,7 @@ def _variables_asked(step: CopyStep) -> list[dict[str, str]]:
 def plan_shown(plan: Plan, redo: int, history: Sequence[Any], applied: str) -> dict[str, Any]:
     """Returns the plan bar: steps, faults, warnings, what is made, what is joined, and the code."""
     effect, preview = plan.effect, plan.preview()
-    faults, gone = plan.check(), [event.undone for event in history]
+    faults, gone = plan.check() if plan.steps else (), [event.undone for event in history]
     new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):

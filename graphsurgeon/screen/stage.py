@@ -135,8 +135,7 @@ class Stage:
         """Returns the tree of a graph under the filters of a state; the last few are kept."""
         tree = next((t for t in self._trees if t.graph is shown.graph and t.filters == state.filters), None)
         if tree is None:
-            graph = shown.parts[0].graph
-            known = scopes_of(graph, self.layers(graph))
+            known = scopes_of(shown.graph, self.layers(shown.parts[0].graph))
             classes = {scope: layer.class_name for scope, (layer, _) in known.items()}
             tree = Tree(shown.graph, state.filters, classes, shown)
             self._trees.appendleft(tree)

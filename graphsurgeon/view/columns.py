@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .boxes import Box, Edge, Group, frames
 from .labels import Point, samples
-from .shapes import Box, Edge, Group, frames
 
 GUTTER = 44.0
 """Room between two columns, px."""

@@ -12,10 +12,10 @@ from ..errors import LayoutError
 from ..graph.diff import Change, Diff
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, Mask
+from .boxes import Box, Edge, frames
 from .first_picture import first_unfolded, open_item
 from .item import Item
 from .scene import Scene, build
-from .shapes import Box, Edge, frames
 from .text import elide
 from .tree import Tree
 

@@ -43,7 +43,7 @@ def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
         found = [[graph.index.get(n.partition(":")[0], -1) for n in names] for names in known]
         fed, given = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in found)
         return fed[:TOLD], given[:TOLD]
-    shown = tree.helpers.kind == 0
+    shown = tree.own.kind == 0
     fed = graph.typed(_FED) & shown
     read_by = graph.consumers
     fed &= np.diff(read_by.ptr) > 0

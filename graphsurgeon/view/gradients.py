@@ -8,9 +8,9 @@ import numpy as np
 
 from ..graph.graph import Ints
 from ..words import counted
+from .boxes import Box, Edge
 from .helpers import TRAINING
 from .item import Item
-from .shapes import Box, Edge
 from .tree import Tree, find_item
 
 _ROOT = re.compile(r"gradients?(_\d+)?")

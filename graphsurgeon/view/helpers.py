@@ -111,36 +111,29 @@ class Helpers:
         """Finds them, in time linear in the edges."""
         kind = np.zeros(graph.size, np.int8)
         thing = np.arange(graph.size, dtype=np.int32)
-        types = graph.type_array
-        known, number = np.unique(types, return_inverse=True)
-
-        def is_type(*wanted: str) -> Mask:
-            return np.asarray(np.isin(known, wanted)[number], np.bool_)
-
         makers, readers = graph.data.node, graph.data.rows
         consumers: Counts = np.bincount(makers, minlength=graph.size)
-        const = is_type("Const")
+        const = graph.typed(["Const"])
         if graph.size > SMALL:
             inputs = np.diff(graph.data.ptr) + np.diff(graph.control.ptr)
             touched = consumers + inputs + np.bincount(graph.control.node, minlength=graph.size)
             kind[touched == 0] = LONE
         kind[const] = CONSTANT
-        kind[is_type("NoOp", "ControlTrigger")] = NOOP
-        summary = np.array([k.endswith(("Summary", "SummaryV2")) for k in known.tolist()], np.bool_)
-        kind[summary[number] if graph.size else []] = SUMMARY
-        _variables(graph, is_type(*VARIABLES), kind, thing)
-        _captured(graph, is_type("_Arg", "Placeholder"), kind)
-        checks = is_type("VarIsInitializedOp", "IsVariableInitialized")
+        kind[graph.typed(["NoOp", "ControlTrigger"])] = NOOP
+        kind[graph.typed(k for k in graph.kinds[0] if k.endswith(("Summary", "SummaryV2")))] = SUMMARY
+        _variables(graph, graph.typed(VARIABLES), kind, thing)
+        _captured(graph, graph.typed(["_Arg", "Placeholder"]), kind)
+        checks = graph.typed(["VarIsInitializedOp", "IsVariableInitialized"])
         _reads(
             graph,
-            is_type("Identity", "ReadVariableOp") | checks,
-            (consumers > 0) | ~is_type("Identity"),
+            graph.typed(["Identity", "ReadVariableOp"]) | checks,
+            (consumers > 0) | ~graph.typed(["Identity"]),
             kind,
             thing,
         )
-        _savers(graph, is_type(*_SAVERS), kind)
-        _given(graph, is_type("Assign", "AssignVariableOp"), consumers, kind)
-        _initialisers(kind, makers, readers, consumers, ~is_type(*_NEVER))
+        _savers(graph, graph.typed(_SAVERS), kind)
+        _given(graph, graph.typed(["Assign", "AssignVariableOp"]), consumers, kind)
+        _initialisers(kind, makers, readers, consumers, ~graph.typed(_NEVER))
         return cls(kind, thing)
 
 

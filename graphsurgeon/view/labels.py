@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .shapes import Box, Edge, Group
+from .boxes import Box, Edge, Group
 from .text import SUB, width
 
 Point = tuple[float, float]

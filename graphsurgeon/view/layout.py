@@ -13,10 +13,10 @@ from typing import Any
 from ..errors import LayoutError
 from ..words import counted
 from . import engines, labels
+from .boxes import Box, Edge, Group
 from .columns import frame_in_columns, in_columns
 from .engines import Engine, LayoutCancelled, LayoutTimeout
 from .scene import Scene
-from .shapes import Box, Edge, Group
 from .sketch import Sketch, draw, size_of
 
 __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]

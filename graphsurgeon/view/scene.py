@@ -13,12 +13,12 @@ import numpy as np
 from ..errors import LayoutError
 from ..graph.graph import DTYPES, Graph, Ints, shape_text
 from ..words import counted
+from .boxes import Box, Edge, Group, frames
 from .families import UNKNOWN, family
 from .gist import gist
 from .gradients import put_beside, without_far
 from .helpers import KINDS
 from .item import Item
-from .shapes import Box, Edge, Group, frames
 from .states import Marks, mark
 from .text import elide
 from .tree import Tree

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .boxes import Box, Edge
 from .scene import Scene
-from .shapes import Box, Edge
 from .text import LABEL, LEADING, SUB, width
 
 PAD = 12.0

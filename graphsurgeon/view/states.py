@@ -1,4 +1,8 @@
-"""States: what a plan does to the ops in a box, as one word for the box."""
+"""States: what a plan does to the ops in a box, as one word for the box. The ghost of a copy is a box that is "new".
+
+From the plan to the ghost: `Preview.marks` numbers the new ops of `Plan.after()`, `Stage.draw` on screen and
+`plan_picture` of screen/pane.py give them to `mark`, and svg.py and the page's drawing.css draw what it says.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,21 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from ..graph.graph import Ints
-from .shapes import Box, Edge, Group, frames
+from .boxes import Box, Edge, Group, frames
 
 Marks = Mapping[int, str]
 """Op number -> "new", "orphan", "removed", "changed" or "conflict"."""
 
+STATES: dict[str, tuple[str, str]] = {
+    "new": ("#00795A", "5 3"),
+    "orphan": ("#6E6E6E", "2 3"),
+    "removed": ("#6E6E6E", "2 3"),
+    "changed": ("#A3467C", ""),
+    "conflict": ("#C44F00", ""),
+}
+"""Colour and dash pattern of a state; each has a second sign besides."""
+SIGNS = {"new": "+", "orphan": "×", "removed": "×", "changed": "~", "conflict": "!"}
+"""The sign on a box of a state."""
 _WORST = ("conflict", "changed", "new", "removed", "orphan")
 
 

@@ -11,25 +11,17 @@ from typing import Any
 
 from ..words import counted
 from .families import COLOURS, UNKNOWN, Ink
+from .states import SIGNS, STATES
 from .text import FONT, LABEL, LEADING, SUB, clean, elide, measured, width
 
 PLAIN = "#8A93A0"
 PAPER, INK, QUIET, LINE, FAINT = "#FFFFFF", "#1C2430", "#5D6875", "#8B96A3", "#B9C2CC"
 INPUT, OUTPUT, SELECTED = "#0072B2", "#B36B00", "#1F6FEB"
-STATES: dict[str, tuple[str, str]] = {
-    "new": ("#00795A", "5 3"),
-    "orphan": ("#6E6E6E", "2 3"),
-    "removed": ("#6E6E6E", "2 3"),
-    "changed": ("#A3467C", ""),
-    "conflict": ("#C44F00", ""),
-}
-"""Colour and dash pattern of a state; each has a second sign besides."""
 _EDGES = {
     "new": {"stroke-width": "2"},
     "removed": {"stroke-width": "1.6", "stroke-dasharray": "2 3"},
     "changed": {"stroke-width": "1.6"},
 }  # what an edge of a state has besides its colour
-SIGNS = {"new": "+", "orphan": "×", "removed": "×", "changed": "~", "conflict": "!"}
 FOOT = 22.0
 """Height of the line of text below a picture, px."""
 

@@ -47,8 +47,12 @@ class Tree:
     @cached_property
     def helpers(self) -> Helpers:
         """Which ops are hidden."""
-        found = Helpers.of(self.graph)
-        return found if self.filters == Filters() else filtered(found, self.graph, self.filters)
+        return self.own if self.filters == Filters() else filtered(self.own, self.graph, self.filters)
+
+    @cached_property
+    def own(self) -> Helpers:
+        """Which ops are hidden before a person says anything."""
+        return Helpers.of(self.graph)
 
     @cached_property
     def core(self) -> NDArray[np.int64]:
@@ -70,8 +74,8 @@ class Tree:
     def signature(self) -> NDArray[np.uint64]:
         """A sum of hashes of op types for each scope: equal for the same types, each as often."""
         graph = self.graph
-        known, number = np.unique(graph.type_array, return_inverse=True)
-        hashes = np.array([series.hashed(k) for k in known.tolist()] or [0], np.uint64)
+        known, _, number = graph.kinds
+        hashes = np.array([series.hashed(k) for k in known] or [0], np.uint64)
         return self._summed(hashes[number] if graph.size else np.empty(0, np.uint64))
 
     def _summed(self, values: NDArray[_Number]) -> NDArray[_Number]:

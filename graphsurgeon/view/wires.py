@@ -9,9 +9,9 @@ import numpy as np
 
 from ..graph.edges import Edges, Ints
 from ..graph.graph import Graph
+from .boxes import Box, Edge
 from .helpers import behind
 from .item import Item
-from .shapes import Box, Edge
 
 CONTROL_MOST = 4
 """Most control edges drawn at one box."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -20,7 +21,11 @@ from .protocol import VERSION, Request, answer, parse, parts, refusal
 from .turns import Turns
 
 _STATIC = Path(__file__).parent / "static"
-_SHOWN = ("scenes", "titles", "selected", "boundary", "plan", "status", "outline", "views", "look", "theme")
+_SHOWN = (
+    "scenes", "titles", "selected", "boundary", "plan", "status", "outline", "views", "look", "inferred", "theme",
+)  # fmt: skip
+_TURN = threading.Lock()
+"""Inferring takes a process of its own: those of a notebook are one after the other."""
 
 
 class Screen(Protocol):
@@ -35,12 +40,11 @@ class Screen(Protocol):
     def cancel(self) -> None:
         """Ends the verb that is being done."""
 
-    @property
-    def inferred(self) -> bool:
-        """Whether all shapes are there that can be inferred."""
-
     def infer(self) -> None:
-        """Infers them; callable from any thread."""
+        """Fills in the shapes that can be inferred; callable from any thread."""
+
+    def leave(self) -> None:
+        """Ends that."""
 
     def on_change(self, callback: Callable[[], None]) -> Any:
         """Calls `callback`, from any thread, after the state has changed."""
@@ -85,6 +89,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     outline = _shown(traitlets.Dict())
     views = _shown(traitlets.Dict())
     look = _shown(traitlets.Dict())
+    inferred = _shown(traitlets.Bool(True))
     theme = _shown(traitlets.Unicode("auto"))
 
     def __init__(self, screen: Screen) -> None:
@@ -142,6 +147,13 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         if request.verb == "cancel":
             self._screen.cancel()
             return self._told(answer(request.id, None), tell)
+        if request.verb == "infer":  # for long, and beside all else
+            if tell:
+                here = contextvars.copy_context()
+                threading.Thread(target=here.run, args=(self._infer,), name="graphsurgeon-shapes", daemon=True).start()
+            else:
+                self._infer()
+            return self._told(answer(request.id, None), tell)
         if tell and VERBS[request.verb].looks:
             self._turns.beside(lambda: self._told(self._done(request)))
             return {}
@@ -158,6 +170,20 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     def _refusal(self, id: int, error: Exception, asked: str) -> dict[str, Any]:
         self._keep(error, asked)
         return refusal(id, error, asked)
+
+    def _infer(self) -> None:
+        with _TURN:
+            try:
+                if self.comm is not None:
+                    self._screen.infer()
+            except Exception as error:
+                self._keep(error, "infer")
+
+    def close(self) -> None:
+        """Leaves the page."""
+        super().close()
+        if not sys.is_finalizing():  # what is left to do ends with this process
+            self._screen.leave()
 
     def _told(self, reply: dict[str, Any], tell: bool = True) -> dict[str, Any]:
         if tell:
@@ -180,7 +206,4 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         data["text/html"] = picture_html(picture, text)
         data["image/svg+xml"] = picture
         data["text/plain"] = text
-        if not self._screen.inferred:
-            # the labels of edges fill in while the person already looks
-            threading.Thread(target=contextvars.copy_context().run, args=(self._screen.infer,), daemon=True).start()
         return data, metadata

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import BUILD, IMPORTS, box, said, shot
+from tests.browser.hands import BUILD, IMPORTS, Traffic, box, said, shot
 from tests.lab import open_notebook
 from tests.until import until
 
@@ -23,6 +23,41 @@ def slow(scene, direction, cancelled):
 
 pane.place = slow
 """
+
+HELD = """
+import threading
+from graphsurgeon.tf.open.trial import Trial
+tried, begun, go = Trial._tried, threading.Event(), threading.Event()
+
+def held(self, graph_def):
+    begun.set()
+    go.wait()
+    return tried(self, graph_def)
+
+Trial._tried = held
+
+with tf.Graph().as_default() as graph:
+    x = tf.compat.v1.placeholder(tf.float32, [None, 2], name="x")
+    tf.nn.relu(tf.matmul(x, tf.ones([2, 3]), name="y"), name="z")
+"""
+
+
+def test_shapes_are_inferred_once_somebody_sees_the_picture_and_nobody_waits_for_them(page: Any, lab: Any) -> None:
+    traffic = Traffic(page)
+    unseen = "ed = gs.open(graph.as_graph_def())\nmade = ed._repr_mimebundle_()\nearly = begun.is_set()"
+    opened = open_notebook(page, lab, [f"{IMPORTS}\n{HELD}", unseen, "ed"])
+    assert opened.ask("early") is False
+    box(page, "x").wait_for()
+    assert until(lambda: opened.ask("begun.is_set()"))
+    assert traffic.asked == ["infer"]
+    box(page, "x").click()
+    page.locator(".gs-inspect-list").first.wait_for()
+    assert "float32 (?, 3)" not in page.locator(".gs-edge-label").all_text_contents()
+    opened.run("go.set()")
+    page.locator(".gs-edge-label", has_text="float32 (?, 3)").wait_for()
+    assert opened.ask("ed.screen.inferred") is True
+    shot(page, "shapes-there")
+    opened.close()
 
 
 def test_a_long_layout_is_called_off_while_cells_run(page: Any, lab: Any) -> None:

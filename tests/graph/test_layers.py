@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.errors import SelectionError
+from graphsurgeon.graph.calls import Calls
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.layers import Call, Layer, Layers, Owner, by_variables, ends, moved, named_owners, scopes_of
 from tests.refusal import refuses
@@ -78,7 +79,7 @@ def test_an_op_goes_before_a_layer_of_its_name():
 
 def test_layers_follow_new_names():
     g = small([(n.replace("net/", "core/"), t, [i.replace("net/", "core/") for i in ins]) for n, t, ins in OPS])
-    new = moved(LAYERS, small(), g, {n: n.replace("net/", "core/") for n, _, _ in OPS}, "step 1")
+    new = moved(LAYERS, small(), Calls(g), {n: n.replace("net/", "core/") for n, _, _ in OPS}, "step 1")
     assert new.find("a").calls[0] == Call(("core/a/read", "core/a/mul"), ("x:0",), ("core/a/mul:0",))
     assert new.find("drop").outputs == ("core/b/relu:0",)
     assert new.find("a").variables == ("w",)
@@ -87,7 +88,7 @@ def test_layers_follow_new_names():
 def test_a_layer_whose_ops_are_gone_is_gone_and_said():
     left = [op for op in OPS if op[0] != "net/b/relu"]
     left[-1] = ("net/a_1/mul", "MatMul", ["net/a/mul", "net/a/read"])
-    new = moved(LAYERS, small(), small(left), {}, "step 2, remove it")
+    new = moved(LAYERS, small(), Calls(small(left)), {}, "step 2, remove it")
     assert [one.path for one in new] == ["net/a"]
     assert new.gone == {"net/b": "step 2, remove it", "drop": "step 2, remove it"}
     assert str(new).endswith("net/b  is gone: step 2, remove it\ndrop  is gone: step 2, remove it")
@@ -100,7 +101,7 @@ def test_a_call_that_was_inlined_is_what_is_in_its_scope():
     g = small([("x", "Placeholder", []), ("call/mul", "Mul", ["x"]), ("call/out", "Identity", ["call/mul"])])
     layers = Layers((Layer("c", "LSTM", "c", (Call(("call",), ("x:0",), ("call:0",)),)),))
     before = small([("x", "Placeholder", []), ("call", "PartitionedCall", ["x"])])
-    (one,) = moved(layers, before, g, {"call:0": "call/out:0"}, "inlined")
+    (one,) = moved(layers, before, Calls(g), {"call:0": "call/out:0"}, "inlined")
     assert one.calls == (Call(("call/mul", "call/out"), ("x:0",), ("call/out:0",)),)
 
 
@@ -135,7 +136,7 @@ READ = [
 
 def test_a_scope_that_reads_the_variables_of_its_name_is_a_layer():
     g = Graph.of(READ)
-    d, e = by_variables(g, named_owners({"d/w": "d/w", "e/w": "e/w"}))
+    d, e = by_variables(Calls(g), named_owners({"d/w": "d/w", "e/w": "e/w"}))
     assert d == Layer("d", "", "d", (Call(("d/read", "d/mul"), ("x:0",), ("d/mul:0",)),), ("d/w",))
     assert [(call.inputs, call.outputs) for call in e.calls] == [
         (("d/mul:0",), ("net/e_1/mul:0",)), (("net/e_1/mul:0",), ("net/e_3/mul:0",))
@@ -148,9 +149,9 @@ def test_a_scope_that_reads_the_variables_of_its_name_is_a_layer():
 def test_what_two_claim_is_nobodys():
     g = Graph.of(READ)
     one, two = Owner("a", "d", "A", ("d/w",)), Owner("b", "d", "B", ("d/w",))
-    assert by_variables(g, [one, two]) == ()
-    assert [layer.class_name for layer in by_variables(g, [one])] == ["A"]
-    assert by_variables(g, [Owner("c", "d", "C", ("e/w",))]) == ()  # it reads no variable of its own there
+    assert by_variables(Calls(g), [one, two]) == ()
+    assert [layer.class_name for layer in by_variables(Calls(g), [one])] == ["A"]
+    assert by_variables(Calls(g), [Owner("c", "d", "C", ("e/w",))]) == ()  # it reads no variable of its own there
     assert named_owners({"w": "d/w", "w_1": "d/w"}) == []
 
 

@@ -87,6 +87,22 @@ def test_a_hopeless_graph_has_none():
     assert not filled(graph)
 
 
+def test_it_is_judged_once_before_it_is_filled_and_not_before():
+    graph, judged = Live(), []
+    danger = OpenError("open('x.pb')", "it is dangerous", "Write it again")
+    waiting = Pending(Graph.of([]), fill, judge=lambda: judged.append(1) or danger)
+    waiting.wait_in(graph)
+    assert not waiting.hopeless
+    assert not judged
+    for whole in (True, False):
+        with refuses(OpenError, "it is dangerous"):
+            made(graph, whole)
+    waiting.infer(graph)
+    assert waiting.hopeless
+    assert waiting.inferred
+    assert (judged, graph.filled) == ([1], 0)
+
+
 def test_another_failure_is_no_refusal():
     graph, fails = Live(), [True]
 

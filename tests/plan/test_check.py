@@ -6,7 +6,7 @@ import pytest
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.fitting import axis_text, fitting, shapes_differ
+from graphsurgeon.plan.mismatch import axis_text, fitting, shapes_differ
 from graphsurgeon.plan.plan import Plan
 from tests.plain import chain, net, plain
 from tests.plan.edits import FITTING, fault

@@ -10,10 +10,10 @@ from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.names import op_name, tensor_name
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.calls import step_text
 from graphsurgeon.plan.effect import Verdict
 from graphsurgeon.plan.fault import Fault
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.step_text import step_text
 from tests.plain import net
 from tests.refusal import reads, refuses
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from graphsurgeon.graph.edges import Edges
 from graphsurgeon.graph.graph import Graph, TensorInfo
+from graphsurgeon.graph.known_outputs import Told
 from graphsurgeon.graph.selection import select
-from graphsurgeon.graph.told import Told
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.workbench import Workbench
 

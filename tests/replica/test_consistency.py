@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from benchmarks.hammer import PLACES, hammer
-from graphsurgeon import locks as doors
+from graphsurgeon import doors
 from graphsurgeon.errors import PlanError
 from graphsurgeon.tf.run import observed
 from tests.graphs import KINDS, model, put

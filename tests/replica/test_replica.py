@@ -190,7 +190,7 @@ def test_the_threads_would_see_a_mix_without_the_door(monkeypatch):
     """The test above can fail: with a door that is always open, and a pause inside the update, it does."""
     from contextlib import nullcontext
 
-    from graphsurgeon.locks import Door
+    from graphsurgeon.doors import Door
     from graphsurgeon.tf.values import links
 
     monkeypatch.setattr(Door, "writing", lambda self: nullcontext())
@@ -271,6 +271,19 @@ def test_arrays_are_taken_over_once():
     assert replica.run(replica["net/w"]).tolist() == [[1, 1, 1], [1, 1, 1]]
     with refuses(PlanError, "values has nothing for variable 'net/b'"):
         gs.duplicate(net(m), values={"net/w": np.ones([2, 3])})
+
+
+def test_a_part_beside_ops_that_tensorflow_does_not_know_is_duplicated_as_it_is_copied():
+    with tf.Graph().as_default() as graph:
+        y = tf.multiply(tf1.placeholder(tf.float32, name="x"), tf1.get_variable("w", initializer=3.0), name="y")
+        tf.identity(y, name="z")
+    graph_def = graph.as_graph_def()
+    next(node for node in graph_def.node if node.name == "z").op = "NobodyKnowsIt"
+    ed = gs.open(graph_def)
+    with gs.duplicate(ed.select(outputs="y:0"), values={"w": 5.0}) as replica:
+        assert replica.run("y:0", {"x:0": 2.0}) == 10.0
+    with refuses(PlanError, "'z'", "NobodyKnowsIt"):
+        gs.duplicate(ed)
 
 
 def test_the_destination_may_be_a_graph_that_runs_already():

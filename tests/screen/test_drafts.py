@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import graphsurgeon as gs
-from graphsurgeon.errors import PlanError
-from tests.graphs import look, model, run, tiny
-from tests.refusal import refuses
-from tests.screen.screens import X, opened, traits
+from tests.graphs import look, model
+from tests.screen.screens import opened, traits
 
 
 def test_copy_apply_undo_redo():
@@ -50,43 +48,6 @@ def test_copy_apply_undo_redo():
     assert "orphan" in {b["state"] for b in traits(screen)["scenes"]["source"]["boxes"]}
     screen.redo()
     assert not ed.history[0].undone
-
-
-def test_redo_goes_back_the_way_undo_came():
-    ed = gs.open(tiny())
-    screen = ed.screen
-    screen.select(["y"])
-    screen.copy("one")
-    screen.apply()
-    screen.select(["y"])
-    screen.copy("two")
-    screen.undo()
-    screen.undo()
-    assert (ed.history[0].undone, len(ed.draft)) == (True, 0)
-    assert traits(screen)["plan"]["redo"] == 2
-    screen.redo()
-    assert (ed.history[0].undone, len(ed.draft)) == (False, 0)
-    screen.redo()
-    assert [s.to for s in ed.draft.steps] == ["two"]
-    screen.apply()
-    assert run(ed.graph, "two/y:0", {"two/x:0": X}).tolist() == (X**2).tolist()
-
-
-def test_redo_leaves_the_graph_under_a_plan_alone():
-    ed = gs.open(tiny())
-    screen = ed.screen
-    screen.select(["y"])
-    screen.copy("one")
-    screen.apply()
-    screen.undo()
-    screen.copy("two")
-    with refuses(PlanError, "redo(): no step of this plan was taken back", "Apply the plan, or take its steps back"):
-        screen.redo()
-    screen.undo()
-    ed.redo()
-    assert traits(screen)["plan"]["redo"] == 1
-    screen.redo()
-    assert [s.to for s in ed.draft.steps] == ["two"]
 
 
 def test_policies_of_variables_are_set_on_screen():

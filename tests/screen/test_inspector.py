@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tensorflow as tf
+from tensorflow.python.framework.function import Defun
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
@@ -75,6 +76,56 @@ def test_an_op_of_the_screen_says_where_it_is_from_why_it_is_there_and_what_hold
     assert dict(screen.details("y")["rows"])["in the region"] == "'z' needs it: y → z"
     assert "'t/y'" not in dict(screen.details("t/y")["rows"])["not in the region"]
     assert "no path" in dict(screen.details("k")["rows"])["not in the region"]
+
+
+class Clipped(tf.Module):
+    """A module whose function has a gradient of its own."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], name="x")])
+    def f(self, x):
+        @tf.custom_gradient
+        def exp(x):
+            y = tf.exp(x, name="inner")
+            return y, lambda dy: tf.clip_by_value(dy * y, -0.1, 0.1)
+
+        return exp(x) * 2.0
+
+
+def test_a_gradient_of_its_own_is_said_and_can_be_opened_where_the_file_holds_it(tmp_path):
+    module = Clipped()
+    ed = gs.open(module)
+    (op,) = ed.select(op="IdentityN").names
+    assert dict(ed.screen.details(op)["rows"])["gradient"].endswith(": Python code, no part of the graph")
+    for kept in (True, False):
+        path, options = str(tmp_path / str(kept)), tf.saved_model.SaveOptions(experimental_custom_gradients=kept)
+        tf.saved_model.save(module, path, signatures=module.f, options=options)
+        ed = gs.open(path, raw=True)
+        (op,) = [name for name in ed.screen.whole.names if name.endswith("IdentityN")]
+        ed.screen.reveal(op)
+        said = dict(ed.screen.details(op)["rows"])["gradient"]
+        assert said.startswith("6 ops; function='__inference_internal_grad_fn") == kept
+        assert said.endswith(" opens it" if kept else ": Python code, no part of the graph")
+        if kept:
+            own = gs.open(path, function=said.split("'")[1])
+            assert {"Mul", "Minimum", "Maximum"} <= set(own.snapshot.types)
+            assert len(own.inputs) == 3  # two gradients that come in, and what it reads of the function
+
+
+def test_the_gradient_of_a_function_of_tf1_is_said():
+    @Defun(tf.float32, tf.float32, func_name="slope")
+    def slope(x, dy):
+        return dy * tf.cos(x)
+
+    @Defun(tf.float32, func_name="sine", grad_func=slope)
+    def sine(x):
+        return tf.sin(x)
+
+    with tf.Graph().as_default() as graph:
+        sine(tf1.placeholder(tf.float32, [], name="x"), name="call")
+    for ed in (gs.open(graph), gs.open(graph.as_graph_def())):
+        (op,) = [name for name in ed.snapshot.names if name != "x"]
+        assert dict(ed.screen.details(op)["rows"])["gradient"] == "2 ops; function='slope' opens it"
+    assert set(gs.open(graph, function="slope").snapshot.types) >= {"Cos", "Mul"}
 
 
 def test_all_there_is_to_know_of_an_op():

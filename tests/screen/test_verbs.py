@@ -10,8 +10,9 @@ import pytest
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
+from graphsurgeon.screen.keys import KEYS
 from graphsurgeon.screen.screen import Screen
-from graphsurgeon.screen.verbs import ANYTHING, COUNT, KEYS, NAMES, NUMBERS, REQUIRED, TEXT_OR_NONE, VERBS, YES_OR_NO
+from graphsurgeon.screen.verbs import ANYTHING, COUNT, NAMES, NUMBERS, REQUIRED, TEXT_OR_NONE, VERBS, YES_OR_NO
 from tests.graphs import tiny
 from tests.needs import ROOT
 from tests.refusal import refuses

@@ -13,7 +13,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from benchmarks.graphs import layered
 from graphsurgeon.tf.run import progress
-from graphsurgeon.tf.values import stored as values
+from graphsurgeon.tf.values import file_values as values
 from tests.graphs import KINDS, model, put
 
 tf1 = tf.compat.v1

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.tf.open import trial
 from tests.refusal import reads
 
 
@@ -45,6 +46,14 @@ def test_a_signature_is_chosen_in_the_same_editor(folder):
     assert "function='beside'" in ed.opened.code
     ed.show_signature("double")
     assert ed.opened.code == f"gs.open({folder!r}, signature='double')"
+
+
+def test_the_shapes_of_what_is_not_shown_any_more_are_not_inferred(folder, monkeypatch):
+    left = []
+    monkeypatch.setattr(trial.Trial, "stop", lambda self, for_good=True: left.append(for_good))
+    ed = gs.open(folder)
+    ed.show_signature("scale")
+    assert left == [False]
 
 
 def test_what_cannot_be_shown_is_refused(folder):

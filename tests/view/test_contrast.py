@@ -11,7 +11,8 @@ from graphsurgeon.graph.diff import diff
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.contrast import contrast, united
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.svg import SIGNS, STATES, to_svg
+from graphsurgeon.view.states import SIGNS, STATES
+from graphsurgeon.view.svg import to_svg
 
 
 def chain(*ops: str, title: str = "graph") -> Graph:

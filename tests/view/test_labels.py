@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.view import labels
+from graphsurgeon.view.boxes import Edge
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
-from graphsurgeon.view.shapes import Edge
 from graphsurgeon.view.text import SUB, width
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import towers

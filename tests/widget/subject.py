@@ -16,8 +16,8 @@ from graphsurgeon.graph.opened import Opened
 from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.history import Changes
 from graphsurgeon.plan.blockers import blocks
-from graphsurgeon.plan.calls import step_text
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.step_text import step_text
 from graphsurgeon.screen.screen import Screen
 from tests.plain import plain, variable
 

@@ -142,6 +142,58 @@ def test_the_bundle_has_a_picture_for_every_viewer(widget, screen):
     assert base64.b64decode(coded).decode() == screen.svg()
 
 
+class Unsure:
+    """What is to be inferred on a screen: it takes as long as a test wants."""
+
+    def __init__(self, screen):
+        self.begun, self.known, self.left = threading.Event(), threading.Event(), threading.Event()
+        traits, screen.infer, screen.leave = screen.traits, self.infer, self.left.set
+        screen.traits = lambda: {**traits(), "inferred": self.known.is_set()}
+
+    def infer(self):
+        self.begun.set()
+        assert self.known.wait(60.0)
+
+
+def test_nothing_is_inferred_before_the_page_has_painted_and_then_beside_all_else(widget, screen):
+    unsure = Unsure(screen)
+    widget.push()
+    widget._repr_mimebundle_()
+    assert widget.inferred is False
+    assert not [t for t in threading.enumerate() if t.name == "graphsurgeon-shapes"]
+    say(widget, v=1, id=5, verb="infer", args={})
+    assert widget.told == [{"v": 1, "id": 5, "ok": True, "result": None}]
+    assert unsure.begun.wait(60.0)
+    assert widget.simulate("mark_output", tensor="softmax2:0")["ok"]
+    unsure.known.set()
+
+
+def test_the_widgets_of_a_notebook_infer_one_after_the_other(widget, screen):
+    first, other = Unsure(screen), plain_screen()
+    second, beside = Unsure(other), GraphWidget(other)
+    say(widget, v=1, id=1, verb="infer", args={})
+    assert first.begun.wait(60.0)
+    say(beside, v=1, id=1, verb="infer", args={})
+    assert not second.begun.is_set()
+    first.known.set()
+    assert second.begun.wait(60.0)
+    second.known.set()
+
+
+def test_a_widget_that_is_closed_leaves_what_it_infers_and_begins_nothing(widget, screen):
+    unsure = Unsure(screen)
+    widget.close()
+    assert unsure.left.is_set()
+    widget.simulate("infer")
+    assert not unsure.begun.is_set()
+
+
+def test_an_error_while_inferring_is_kept(widget, screen):
+    screen.infer = lambda: 1 / 0
+    assert widget.simulate("infer")["ok"]
+    assert widget.status["text"].startswith("infer: ZeroDivisionError: division by zero.")
+
+
 def test_the_description_cannot_leave_its_attribute(widget, screen):
     screen.describe = lambda: '"><script>'
     assert "<script>" not in widget._repr_mimebundle_()[0]["text/html"]

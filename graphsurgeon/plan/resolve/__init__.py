@@ -20,21 +20,22 @@ from .bypass import bypass
 from .collapse import collapse
 from .condition import resolve_condition
 from .connect import connect
+from .control import order, reroute_order
 from .copy import copy
 from .cycles import refuse_cycles
 from .detach import detach
 from .inline import inline
 from .insert import insert
 from .on_copies import on_copies
-from .order import order, reroute_order
 from .outcome import outcome
 from .rebuild import rebuild
 from .remove import remove
 from .rename import rename
 from .replace import replace
-from .reroute import reroute, swap
+from .reroute import reroute
 from .rewire import Refused
 from .set import set_about
+from .swap import swap
 from .unroll import unroll
 
 #: What works out each kind of step: it gives deltas, each of which is added before the next is asked for. What cannot

@@ -11,10 +11,10 @@ from ...graph.boundary import Tensor, entering, leaving
 from ...graph.graph import Graph, Mask
 from ...graph.traversal import components, forward
 from ...words import counted, few
-from ..calls import asked
 from ..delta import Delta
 from ..fault import Fault
-from ..fitting import bare, shapes_differ
+from ..mismatch import bare, shapes_differ
+from ..step_text import asked
 from ..steps import BypassStep
 from ..tally import Tally
 from .rewire import consumers_of, ops_of, rewire, tensors_of

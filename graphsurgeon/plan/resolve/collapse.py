@@ -15,13 +15,13 @@ from ...graph.names import free_name, valid_scope
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ...words import counted, few
-from ..calls import asked
 from ..closure import variable_parts
 from ..delta import Delta
 from ..effect import Region
+from ..step_text import asked
 from ..steps import CollapseStep
 from ..tally import Tally
-from .exchange import Chosen, exchange
+from .replace_matches import Chosen, replace_matches
 from .rewire import ops_of, told_as
 
 
@@ -54,7 +54,7 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     with told_as(request):
         by = so_far.backend.collapsed(source, source.mask(home.own[op] for op in ops), takes, gives, step.name)
     chosen = Chosen([region], hint=lambda: "Select what lies between its ops too")
-    yield from exchange(so_far, request, chosen, by, step.name, only_op=True)
+    yield from replace_matches(so_far, request, chosen, by, step.name, only_op=True)
     if stay and not so_far.faults:
         stays = "stays" if len(stay) == 1 else "stay"
         yield Delta(warnings=[f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}"])

@@ -15,13 +15,13 @@ from ...graph.contexts import loops_of
 from ...graph.graph import Graph
 from ...graph.rewired import Edge
 from ...words import counted, few
-from ..calls import asked
 from ..delta import Delta
 from ..effect import Region, Replaced
+from ..step_text import asked
 from ..steps import ConditionStep
 from ..tally import Tally
-from .exchange import Chosen, exchange, region_of
 from .moves import resolved
+from .replace_matches import Chosen, region_of, replace_matches
 from .rewire import tensors_of, told_as
 
 
@@ -200,7 +200,7 @@ def _chosen(request: str, so_far: Tally, op: int, tensor: Tensor, value: Any) ->
                if end in known}  # fmt: skip
     with told_as(request):
         by = so_far.backend.branch(so_far.base, name, answers)
-    yield from exchange(so_far, request, Chosen([region_of(graph, op, request, "Leave it as it is")]), by, name)
+    yield from replace_matches(so_far, request, Chosen([region_of(graph, op, request, "Leave it as it is")]), by, name)
 
 
 def _readers(so_far: Tally, tensor: Tensor) -> list[str]:

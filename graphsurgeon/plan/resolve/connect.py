@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ...errors import PlanError
 from ...words import counted
-from ..calls import asked
 from ..delta import Delta
-from ..fitting import axis_text, bare, both_ways, handle_clash, shapes_differ
+from ..mismatch import axis_text, bare, both_ways, handle_clash, shapes_differ
+from ..step_text import asked
 from ..steps import ConnectStep
 from ..tally import Tally
 from .rewire import rewire

@@ -12,7 +12,6 @@ from ...graph.contexts import constant_entry, entries_alone, loops_of
 from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
 from ...words import counted, few
-from ..calls import asked
 from ..check import (
     array_faults,
     control_fault,
@@ -29,6 +28,7 @@ from ..delta import Delta
 from ..fault import Fault
 from ..policies import policies, reference_faults, rule_faults, substitute_faults
 from ..preflight import custom_gradients, far_places, preflight_faults, seeded
+from ..step_text import asked
 from ..steps import CopyStep
 from ..tally import Tally
 from ..workbench import Workbench

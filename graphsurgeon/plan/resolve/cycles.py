@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...graph.rewired import TURNING, closed_cycle
 from ...graph.traversal import strong_components
-from ..calls import asked
 from ..fault import Fault
+from ..step_text import asked
 from ..tally import Tally
 
 

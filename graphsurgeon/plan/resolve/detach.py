@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ...graph.boundary import Tensor
 from ...graph.graph import TensorInfo
 from ...graph.names import free_name
-from ..calls import asked
 from ..delta import Delta
 from ..effect import NewNode
-from ..fitting import bare
+from ..mismatch import bare
+from ..step_text import asked
 from ..steps import DetachStep
 from ..tally import Tally
 from .rewire import ops_of, rewire

@@ -8,12 +8,12 @@ from ...errors import PlanError
 from ...graph.contexts import FLOW_SCOPE
 from ...graph.functions import called_by
 from ...graph.graph import Graph
-from ..calls import asked
 from ..copied import Copied
 from ..delta import Delta
+from ..step_text import asked
 from ..steps import InlineStep
 from ..tally import Tally
-from .exchange import Chosen, exchange, region_of
+from .replace_matches import Chosen, region_of, replace_matches
 from .rewire import ops_of, told_as
 
 _IF, _CASE, _WHILE = ("then_branch", "else_branch"), ("branches_0",), ("cond", "body")
@@ -45,7 +45,7 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
         region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
         below = _PARTS.get(graph.types[op], ()) or _leaves(graph, op)
         chosen = Chosen([region], below=below)
-        yield from exchange(so_far, request, chosen, by, name)
+        yield from replace_matches(so_far, request, chosen, by, name)
         if so_far.faults:
             return
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ...errors import PlanError
 from ...graph.names import free_name, valid_scope
 from ..backend import Site
-from ..calls import asked
 from ..delta import Delta
 from ..effect import NewNode
+from ..step_text import asked
 from ..steps import InsertStep
 from ..tally import Tally
 from .graft import grafted

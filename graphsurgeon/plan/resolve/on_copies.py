@@ -12,15 +12,15 @@ from ...graph.boundary import Tensor
 from ...graph.downstream import Downstream, downstream, writers_of
 from ...graph.edges import Edges, stacked
 from ...graph.graph import Graph, Ints, Mask, TensorInfo
+from ...graph.known_outputs import Told
 from ...graph.rewired import reordered_many
 from ...graph.selection import listed
-from ...graph.told import Told
 from ...graph.traversal import forward as below
 from ...words import counted, few
-from ..calls import asked
 from ..copied import Connection, Copied, now_read
 from ..delta import Delta
 from ..effect import Effect, Slice
+from ..step_text import asked
 from ..steps import INITIAL, CopyStep, OnCopiesStep
 from ..tally import Tally
 from .copy import copied_by

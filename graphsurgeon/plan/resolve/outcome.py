@@ -12,7 +12,7 @@ from ...graph.variables import renaming
 from ...words import counted, few
 from ..copied import Connection
 from ..effect import Effect
-from ..shapes import Foreseen
+from ..kept_shapes import Foreseen
 from .remove import without_removed
 
 

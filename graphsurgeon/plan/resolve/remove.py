@@ -13,12 +13,12 @@ from ...graph.rewired import Edge, cut_out
 from ...graph.traversal import backward
 from ...words import counted, few
 from ..blockers import colocated, contexts, init_ops, listed, readers, variables, waiting
-from ..calls import asked
 from ..closure import variable_parts
 from ..copied import now_read
 from ..delta import Delta
 from ..effect import Effect
 from ..fault import Fault
+from ..step_text import asked
 from ..steps import RemoveStep
 from ..tally import Tally
 from ..workbench import Workbench

@@ -11,11 +11,11 @@ from ...graph.match.match import Match, match
 from ...graph.match.pattern import Pattern
 from ...graph.selection import Selection, listed
 from ...words import counted, few
-from ..calls import asked
 from ..delta import Delta
+from ..step_text import asked
 from ..steps import ReplaceStep
 from ..tally import Tally
-from .exchange import Chosen, exchange, match_word
+from .replace_matches import Chosen, match_word, replace_matches
 
 
 def replace(step: ReplaceStep, so_far: Tally) -> Iterator[Delta]:
@@ -23,7 +23,7 @@ def replace(step: ReplaceStep, so_far: Tally) -> Iterator[Delta]:
     chosen = _chosen(step, so_far)
     if not so_far.faults:
         chosen.hint = lambda: _hint(step, so_far, chosen)
-        yield from exchange(so_far, asked(step), chosen, step.by, step.to, only_op=isinstance(step.by, str))
+        yield from replace_matches(so_far, asked(step), chosen, step.by, step.to, only_op=isinstance(step.by, str))
 
 
 def _hint(step: ReplaceStep, so_far: Tally, chosen: Chosen) -> str:

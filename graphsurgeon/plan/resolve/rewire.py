@@ -11,7 +11,7 @@ from ...graph.graph import Graph
 from ...graph.rewired import TURNING, Edge
 from ..delta import Delta
 from ..fault import Fault
-from ..fitting import axis_text, bare, both_ways, handle_clash, shapes_differ
+from ..mismatch import mismatch
 from ..policies import writes
 from ..tally import Tally
 from ..workbench import Workbench
@@ -80,32 +80,6 @@ def rewire(
     fault = fault or next(filter(None, (reference_fault(bench, edge, asked) for edge in edges)), None)
     fault = fault or frame_fault(bench, edges, asked)
     return Delta(faults=(fault,)) if fault else Delta(edges=edges, checked=checked)
-
-
-def mismatch(bench: Workbench, asked: str, old: Tensor, new: Tensor, readers: Sequence[int] = ()) -> Fault | None:
-    """Returns the fault of a tensor that cannot take another's place, by dtype or shape.
-
-    Args:
-        bench: the graph.
-        asked: the request, for messages.
-        old, new: the tensors.
-        readers: the ops that are to read the new one.
-    """
-    a, b = bench.info(*old), bench.info(*new)
-    if a is None or b is None:
-        return None
-    clash = handle_clash(bench, old, new)
-    if clash:
-        return Fault(asked, *clash)
-    differ = bare(a.dtype) != bare(b.dtype)
-    if not differ and not shapes_differ(a.shape, b.shape):
-        return None
-    why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
-    there, given = bench.name(old), bench.name(new)
-    instead = both_ways(bench.frozen(), a, new, b, list(dict.fromkeys(readers)), old)
-    if asked.startswith(("bypass(", "remove(")) and instead.startswith("These"):
-        instead = f"Let its consumers read another: .reroute({there!r}, to=...). {instead}"
-    return Fault(asked, f"{given!r} is {b}, but {there!r} is {a}: {why}", instead)
 
 
 def reference_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ...errors import PlanError
 from ...graph.devices import parts
-from ..calls import asked
 from ..delta import Delta
 from ..effect import Change
+from ..step_text import asked
 from ..steps import SetStep
 from ..tally import Tally
 from .rewire import ops_of

@@ -10,13 +10,13 @@ from ...errors import PlanError
 from ...graph.contexts import Loop, loops_in, loops_of
 from ...graph.graph import Graph
 from ...words import counted, few
-from ..calls import asked
 from ..delta import Delta
 from ..effect import Region
 from ..rounds import Turn, rounds, scalar
+from ..step_text import asked
 from ..steps import UnrollStep
 from ..tally import Tally
-from .exchange import Chosen, exchange
+from .replace_matches import Chosen, replace_matches
 from .rewire import told_as
 
 _WHILE = ("While", "StatelessWhile")
@@ -45,7 +45,7 @@ def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
         gives = [f"{graph.names[i]}:0" for i in loop.exits if i >= 0]
     inputs, outputs = ({f"{word}{k}": t for k, t in enumerate(ts)} for word, ts in (("in", reads), ("out", gives)))
     chosen = Chosen([Region(graph, numbers, inputs, outputs)], below=_PARTS)
-    yield from exchange(so_far, request, chosen, by, name)
+    yield from replace_matches(so_far, request, chosen, by, name)
     if not so_far.faults and known != step.times:
         why = "how many rounds it makes is known only when it runs"
         if known is not None:

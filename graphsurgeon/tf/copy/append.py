@@ -14,13 +14,13 @@ from ...graph.live import TFGraph, TFOp, TFVariable
 from ...graph.selection import Selection
 from ...graph.traversal import backward
 from ...graph.variables import UNHELD, VariableInfo
-from ...plan.calls import step_text
 from ...plan.check import unknown_fault
 from ...plan.copied import Copied
 from ...plan.effect import Effect
 from ...plan.fault import Fault
+from ...plan.kept_shapes import unsure
 from ...plan.plan import Plan
-from ...plan.shapes import unsure
+from ...plan.step_text import step_text
 from ...plan.steps import CopyStep
 from ...words import counted
 from ..functions import library as functions
@@ -89,7 +89,7 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
     Raises:
         StalePlanError: an op the plan touches has changed since it was made.
         PlanError: TensorFlow refuses the nodes, or a value cannot be had. The graph is then as it was.
-        others: Python fails after the import; `atomic.Held` then puts back what can be.
+        others: Python fails after the import; `rollback.Held` then puts back what can be.
     """
     unknown = unknown_fault(effect, "apply(plan)")
     if unknown is not None:

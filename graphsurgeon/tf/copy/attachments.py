@@ -6,24 +6,20 @@ from typing import Any
 
 import tensorflow as tf
 
-from ...graph.live import TFGraph, TFOp, TFVariable
-from ...graph.names import op_name
+from ...graph.live import TFGraph, TFOp
 from ...plan.copied import Copied
 from ..functions import library as functions
 from ..private.contexts import innermost_context
 from ..private.graphs import (
-    PLAIN,
-    TENSOR,
     callbacks,
-    collections_of,
     copy_handle_data,
     differently_shaped,
     guarded_ops,
     guarded_tensors,
     set_callbacks,
 )
-from ..values.variables import join_collection, rebuilt, take_slots, variable_objects
-from .collection_items import entry, moved
+from ..values.variables import rebuilt, take_slots, variable_objects
+from .collections import keep_collections
 from .contexts import keep_contexts
 
 _HANDLES = (tf.resource, tf.variant)
@@ -59,71 +55,7 @@ def attach(copied: Copied, graph: TFGraph, made: Any, loose: Any = None) -> None
             if new is not None:
                 made.variables[variable.name] = new
     take_slots(graph, made.variables)
-    targets = {c.was: c.name for c in copied.collections}
-    if targets:
-        _keep_collections(targets, copied, graph, made, contexts, originals)
-
-
-def _keep_collections(
-    targets: dict[str, str],
-    copied: Copied,
-    graph: TFGraph,
-    made: Any,
-    contexts: dict[int, Any],
-    originals: dict[str, TFVariable],
-) -> None:
-    """Adds the copies of what the source's collections hold to collections of the destination, in order."""
-    source, move = copied.source.live, _Move(copied, made, originals)
-    whole = bool(copied.step.selection.mask.all())
-    for was, items in collections_of(source).items():
-        if was not in targets:
-            continue
-        found = []
-        for item in items:
-            if (type(item) in PLAIN and item.graph is source) or id(item) in move.variables:
-                new = move(item)  # most are: no need to ask what else it could be
-            else:
-                kind = entry(source, item).kind
-                if kind == "other" or (kind == "value" and not whole):
-                    continue
-                new = contexts.get(id(item))
-                if new is None:
-                    new = move(item) if kind == "variable" else moved(item, graph, move, move.name)
-            if new is not None:
-                found.append(new)
-        # Only now: a copy inside one graph adds to the very lists it reads.
-        if found:
-            join_collection(graph, targets[was], found)
-            made.collections += [(targets[was], new) for new in found]
-
-
-class _Move:
-    """Finds what became of an op, tensor or variable of the source; None where it was not copied."""
-
-    def __init__(self, copied: Copied, made: Any, originals: dict[str, TFVariable]) -> None:
-        self._copied, self._live = copied, made.live
-        self._new = dict(zip((copied.source.names[i] for i in copied.ops.tolist()), copied.names, strict=True))
-        self._variables = {v.was: made.variables.get(v.name) for v in copied.variables}
-        self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}
-
-    def __call__(self, item: Any) -> Any:
-        kind = type(item)
-        if id(item) in self.variables:
-            return self.variables[id(item)]
-        if kind is TENSOR or (kind is not tf.Operation and hasattr(item, "value_index")):
-            op = self._op(item.op.name)
-            return None if op is None else op.outputs[item.value_index]
-        if kind is tf.Operation:
-            return self._op(item.name)
-        return self._variables.get(item.op.name)
-
-    def _op(self, name: str) -> TFOp | None:
-        new = self._new.get(name)
-        return None if new is None else self._live[new]
-
-    def name(self, name: str) -> str | None:
-        """Returns the new name of an op or tensor."""
-        return self._copied.renamed(name) if op_name(name) in self._new else None
+    keep_collections(copied, graph, made, contexts, originals)
 
 
 def _keep_callbacks(copied: Copied, source: TFGraph, graph: TFGraph) -> None:

@@ -16,7 +16,7 @@ from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFOp, TFTensor
 from ...plan.copied import Copied, NewConstant, NewOp
 from ...plan.effect import Effect
-from ...plan.shapes import frontier
+from ...plan.kept_shapes import frontier
 from ..edit.nodes import arranged, change_node
 from ..functions.body import constant
 from ..functions.library import BRANCHING, Library, rename_calls

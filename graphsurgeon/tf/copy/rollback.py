@@ -1,4 +1,4 @@
-"""Atomic: what Python keeps beside the nodes of a graph, put back as it was when a plan fails."""
+"""Rollback: what Python keeps beside the nodes of a graph, put back as it was when a plan fails."""
 
 from __future__ import annotations
 

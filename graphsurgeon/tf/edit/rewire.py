@@ -18,7 +18,7 @@ from ...errors import PlanError
 from ...graph.graph import Graph as Snapshot
 from ...graph.graph import TensorInfo
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
-from ...plan.fitting import axis_text
+from ...plan.mismatch import axis_text
 from ..open.outputs import expanded, tensor_info
 from ..private.contexts import context_of, loop_around
 from ..private.graphs import number_of, rewiring_works, same_shape, set_control_inputs, set_input

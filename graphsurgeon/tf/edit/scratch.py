@@ -14,7 +14,7 @@ from tensorflow.core.framework import graph_pb2
 
 from ...graph.graph import TensorInfo
 from ...graph.live import TFOp, TFTensor
-from ...plan.fitting import bare
+from ...plan.mismatch import bare
 from ..copy.imports import import_nodes
 from ..elements import adopt_functions
 from ..open.dangers import refuse_deadly

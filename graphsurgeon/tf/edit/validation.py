@@ -18,12 +18,12 @@ from ...graph.collector import gc_paused
 from ...graph.graph import Graph, TensorInfo
 from ...graph.live import TFGraph, TFOp, TFTensor
 from ...graph.traversal import forward
-from ...plan.calls import asked
 from ...plan.check import mapping_proposals
 from ...plan.copied import Copied, NewConstant
 from ...plan.effect import Effect, Verdict
 from ...plan.fault import Fault
-from ...plan.fitting import axis_text, bare, shapes_differ
+from ...plan.mismatch import axis_text, bare, shapes_differ
+from ...plan.step_text import asked
 from ...plan.steps import SetStep
 from ...words import few
 from ..copy.node_defs import constant_node, turn

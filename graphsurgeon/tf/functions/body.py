@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
 from ...graph.devices import colocate
-from ...graph.names import op_name, renamed_end
+from ...graph.names import op_name, renamed_end, tensor_name
 from .calls import Calls, flat_end
 
 
@@ -31,6 +31,37 @@ class Body:
     def ends(self) -> list[str]:
         """The ops that give the results, as control inputs, each once."""
         return list(dict.fromkeys(f"^{op_name(tensor)}" for tensor in self.results))
+
+
+@dataclass(frozen=True)
+class Places:
+    """What is in the place of calls that were taken apart.
+
+    Args:
+        moved: result of a call -> the tensor of its function.
+        waits: call -> the ops after which it is done, as control inputs.
+    """
+
+    moved: dict[str, str] = field(default_factory=dict)
+    waits: dict[str, list[str]] = field(default_factory=dict)
+
+    def put(self, call: Any, body: Body, done: list[str]) -> None:
+        """Notes what takes the place of a call; `done` is what it is done after, if that is anything."""
+        self.moved.update((f"{call.name}:{i}", tensor) for i, tensor in enumerate(body.results))
+        self.waits[call.name] = done or [text for text in call.input if text[0] == "^"]
+
+    def end(self, tensor: str) -> str:
+        """Returns the tensor that is in the place of one, through all calls inside of calls."""
+        key = tensor_name(tensor)
+        while key in self.moved:
+            key = tensor_name(self.moved[key])
+        return key
+
+    def inputs(self, node: Any, wait: Callable[[str], Iterable[str]]) -> list[str]:
+        """Returns what a node reads and waits for now; `wait` says what is in the place of a control input."""
+        data = [text for text in node.input if text[0] != "^"]
+        read = [self.end(text) if f"{text}:0" in self.moved or text in self.moved else text for text in data]
+        return read + list(dict.fromkeys(new for text in node.input if text[0] == "^" for new in wait(text)))
 
 
 def in_place(

@@ -13,7 +13,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
-from ...graph.names import free_name, op_name, tensor_name
+from ...graph.names import free_name, op_name
 from ...graph.packages import refuse_unknown
 from ...graph.selection import select
 from ...plan.plan import Plan
@@ -22,9 +22,9 @@ from ..copy.attachments import attach
 from ..copy.imports import import_nodes
 from ..copy.node_defs import setter_node
 from ..open.snapshot import snapshot
-from ..private.functions import restore_gradients
+from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import op_finder
-from .body import copied, in_place
+from .body import Places, copied, in_place
 from .calls import Calls
 from .handles import with_handles
 from .library import (
@@ -32,6 +32,8 @@ from .library import (
     CALLS,
     Library,
     added,
+    bring,
+    merely_called,
     new_name,
     own_names,
     reachable,
@@ -172,8 +174,7 @@ class Inlining:
     def __init__(self, base: Graph, deep: bool = True) -> None:
         self.base, self._deep = base, deep
         self.calls = Calls(base)
-        self.moved: dict[str, str] = {}  # result of a call -> tensor of the body
-        self.waits: dict[str, list[str]] = {}  # call -> ops after which it is done
+        self.places = Places()
         self.kept: set[str] = set()  # ops of the base that are in the new graph too
         self.names = {name.lower() for name in base.names}
 
@@ -201,7 +202,7 @@ class Inlining:
         nodes += self._joined(nodes)
         there = {node.name for node in nodes}
         graph = self._graph([*nodes, *(node for node in beside if node.name not in there)])
-        return Inlined(graph, {name: self._end(name) for name in self.moved})
+        return Inlined(graph, {name: self.places.end(name) for name in self.places.moved})
 
     def _body(self, item: _Item) -> list[Any]:
         """The nodes of a called function, named and joined to what the call reads."""
@@ -213,9 +214,7 @@ class Inlining:
         made = in_place(self.calls, call, self._scope(call.name, self.calls.definition(name)), self._free)
         for node in made.nodes:
             self._keep_shapes(node)
-        self.moved.update((f"{call.name}:{i}", tensor) for i, tensor in enumerate(made.results))
-        done = list(dict.fromkeys([*made.effects, *made.ends]))
-        self.waits[call.name] = done or [text for text in call.input if text[0] == "^"]
+        self.places.put(call, made, list(dict.fromkeys([*made.effects, *made.ends])))
         return made.nodes
 
     def _keep_shapes(self, node: Any) -> None:
@@ -244,36 +243,22 @@ class Inlining:
 
     # -- joining ------------------------------------------------------------------------------------
 
-    def _end(self, text: str) -> str:
-        """The tensor that takes the place of a call's result, through all calls inside calls."""
-        key = tensor_name(text)
-        while key in self.moved:
-            key = tensor_name(self.moved[key])
-        return key
-
     def _joined(self, nodes: list[Any]) -> list[Any]:
         """Makes nodes read and wait for what takes the place of calls; returns the ops made for waiting."""
         marks: dict[str, str] = {}
-        made = []
-        todo = list(nodes)
+        made, todo = [], list(nodes)
+
+        def wait(text: str) -> Iterator[str]:
+            call = text[1:]
+            if call in self.places.waits and call not in marks:
+                marks[call] = self._free(f"{call}/done")
+                made.append(node_def_pb2.NodeDef(name=marks[call], op="NoOp", input=self.places.waits[call]))
+                todo.append(made[-1])
+            yield f"^{marks.get(call, call)}"
+
         while todo:
             node = todo.pop()
-            inputs = []
-            for text in node.input:
-                if text[0] != "^":
-                    inputs.append(self._end(text) if f"{text}:0" in self.moved or text in self.moved else text)
-                elif text[1:] not in self.waits:
-                    inputs.append(text)
-                else:
-                    call = text[1:]
-                    if call not in marks:
-                        marks[call] = self._free(f"{call}/done")
-                        done = node_def_pb2.NodeDef(name=marks[call], op="NoOp", input=self.waits[call])
-                        made.append(done)
-                        todo.append(done)
-                    inputs.append(f"^{marks[call]}")
-            data = [t for t in inputs if t[0] != "^"]
-            node.input[:] = data + list(dict.fromkeys(t for t in inputs if t[0] == "^"))
+            node.input[:] = self.places.inputs(node, wait)
         return made
 
     def _graph(self, nodes: list[Any]) -> Any:
@@ -299,11 +284,11 @@ class Inlining:
         with added(library, graph):
             attach(copied, graph, Made(graph, live=import_nodes(graph, graph_def)))
             restore_gradients(graph, self.calls.known)
-        for name in self.moved:
+        for name in self.places.moved:
             op, _, port = name.partition(":")
             if op in self.base.index:
                 shape = op_finder(source)(op).outputs[int(port)].shape
-                graph.get_tensor_by_name(self._end(name)).set_shape(shape)
+                graph.get_tensor_by_name(self.places.end(name)).set_shape(shape)
         return graph
 
     def _library(self, nodes: list[Any]) -> Library:
@@ -315,12 +300,15 @@ class Inlining:
             if node.op not in BRANCHING:
                 called |= referred(node, self.calls.known)
                 continue
-            names: dict[str, str] = {}
-            renamed, kept = own_names(referred(node, self.calls.known), self.calls.known)
+            known, branches = self.calls.known, referred(node, self.calls.known)
+            # What a body calls and only a file has: TensorFlow derives the gradient of a call from its Python object.
+            apart = {name for name in merely_called(branches, known) if not is_eager(known[name])}
+            names = bring(out, reachable(apart, known), definitions, known) if apart else {}
+            kept = own_names(branches, known)[1]
             called |= kept
-            for name in renamed:
-                names[name] = new_name(node.name, name, ())
-            out.renamed += [renamed_function(definitions[name], names) for name in names]
+            renamed = reachable(branches, known, kept | apart)
+            names |= {name: new_name(node.name, name, ()) for name in renamed}
+            out.renamed += [renamed_function(definitions[name], names) for name in renamed]
             rename_calls(node, names)
             if "_output_shapes" in node.attr:
                 del node.attr["_output_shapes"]

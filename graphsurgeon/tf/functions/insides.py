@@ -65,7 +65,8 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
     }
     leads_to = reachable(set().union(*(referred(n, functions) for n in nodes)), functions)
     shapes = BodyOutputs(nodes, lambda: [functions[f] for f in leads_to], known)
-    return Graph.read(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, functions_of=lambda: functions)
+    about = {"functions_of": lambda: functions, "gradients_of": lambda: graph.gradients}
+    return Graph.read(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, **about)
 
 
 def _own_shape(inner: Any, argument: int) -> Any:
@@ -104,7 +105,7 @@ def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> li
         return [Given()] * count
     out = []
     for node, port in zip(data.node[first:end].tolist(), data.port[first:end].tolist(), strict=True):
-        maker, info = graph.nodes[node], graph.info(node, port)
+        maker, info = graph.nodes[node], graph.stated_info(node, port)
         if maker.op == "VarHandleOp":
             out.append(Given(held=(maker.attr["dtype"].type, maker.attr["shape"].shape)))
         elif maker.op == "_Arg" and outer.get(maker.name, Given()).held:

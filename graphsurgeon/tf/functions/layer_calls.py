@@ -8,16 +8,20 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import FunctionType
 from typing import Any
 
 import tensorflow as tf
 
-from ...graph.layers import Call, Layer, Layers, Owner, by_variables, named_owners
+from ...graph.calls import Calls
+from ...graph.layers import Call, Layer, Layers, Owner, by_variables, fitted, named_owners
 from ...graph.live import TFGraph
 from ...graph.names import under
 from ..open.snapshot import snapshot
 from ..private.eager import KerasNode, as_traced, keras_inputs, keras_nodes
+from ..private.functions import bodies
+from .insides import body as read
 from .lift import Lifted, arguments_of
 
 tf1 = tf.compat.v1
@@ -138,17 +142,16 @@ def layers_of(found: Any, lifted: Lifted) -> Layers:
         path = ""
         for layer in (*one.around, one.layer):
             path = paths.get(id(layer), under(path, getattr(layer, "name", type(layer).__name__)))
-        if one.graph is not body or not path or not hasattr(one.layer, "variables"):
-            continue
-        key = path, id(one.layer)
-        calls.setdefault(key, []).append(names.call(one))
-        kind = type(one.layer).__name__
-        known[key] = Layer(path.rpartition("/")[2], kind, path, (), tuple(names.variables(one.layer)))
+        made = names.calls(one) if path and hasattr(one.layer, "variables") else ()
+        if made:
+            key, kind = (path, id(one.layer)), type(one.layer).__name__
+            calls.setdefault(key, []).extend(made)
+            known[key] = Layer(path.rpartition("/")[2], kind, path, (), tuple(names.variables(one.layer)))
     items = [replace(layer, calls=tuple(calls[key])) for key, layer in known.items()]
     if found.model is not None:
         given = _given(found.model, arguments_of(found.concrete))
         return Layers((*given, *items), why="the model has none that is called")
-    return Layers(tuple(items) or by_variables(snapshot(lifted.graph), _owners(found, names)), why=_NONE)
+    return Layers(tuple(items) or by_variables(names.inside, _owners(found, names)), why=_NONE)
 
 
 def _owners(found: Any, names: _Names) -> list[Owner]:
@@ -242,6 +245,17 @@ class _Names:
         self._ops = [op.name for op in body.get_operations()]
         self._made = {op.name for op in lifted.graph.get_operations()}
         self._handles = {id(handle): name for name, handle in lifted.values.handles().items()}
+        self.inside = Calls(snapshot(lifted.graph), read)
+
+    @cached_property
+    def _paths(self) -> dict[int, list[str]]:
+        """Body of a function, by its id -> the scopes that it has below the ops that call it."""
+        names = {name: id(graph) for name, graph in bodies(self._body).items()}
+        found: dict[int, list[str]] = {}
+        for part in Calls(snapshot(self._body), read).parts():  # functions of the lifted graph have other names
+            if part.function in names:
+                found.setdefault(names[part.function], []).append(part.path)
+        return found
 
     def each(self, tensors: Sequence[Any]) -> list[str]:
         """Returns the name of each of some tensors; an empty one where the graph does not have it."""
@@ -254,6 +268,19 @@ class _Names:
         ops = tuple(name for name in self._ops[one.first : one.last] if name in self._made)
         ends = (tuple(filter(None, dict.fromkeys(self.each(end)))) for end in (one.inputs, one.outputs))
         return Call(ops, *ends)
+
+    def calls(self, one: Seen) -> list[Call]:
+        """Returns what a call has made in each place where the function is called that it is in."""
+        if one.graph is self._body:
+            return [self.call(one)]
+        found, made = list[Call](), one.graph.get_operations()[one.first : one.last]
+        for path in self._paths.get(id(one.graph), ()):
+            ends = (tuple(under(path, t.name) if t.graph is one.graph else ":" for t in end)
+                    for end in (one.inputs, one.outputs))  # fmt: skip
+            call = Call(tuple(under(path, op.name) for op in made), *ends)
+            there = fitted(Layer("", "", "", (call,)), self.inside, lambda op: [op])
+            found += there.calls if there is not None else ()
+        return found
 
     def variables(self, layer: Any) -> dict[str, Any]:
         """Returns the variables of a layer that the graph has, by name."""

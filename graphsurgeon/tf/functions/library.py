@@ -40,6 +40,9 @@ from .handles import with_handles
 #: share branches cannot both be differentiated, and the failed one is left damaged.
 BRANCHING = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"})
 
+_GRADIENTS = "graphsurgeon_gradients"
+"""The attribute of a live graph that says which of its functions are gradients by `tf.custom_gradient`."""
+
 
 @dataclass
 class Library:
@@ -95,10 +98,7 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
             foreign = {name for name in called if not is_eager(known[name])}
             order = reachable(branches | foreign, known)
             definitions = with_handles(order, map(op_finder(source), calls), known, Definitions(known))
-            made = loaded([definitions[name] for name in order])
-            out.names[-1] = {old: function_name(new) for old, new in made.items()}
-            out.loaded.update({function_name(new): new for new in made.values()})
-            out.slopes.update({function_name(new): _slope(known[old], made) for old, new in made.items()})
+            out.names[-1] = bring(out, order, definitions, known)
             out.everywhere |= bool(foreign)
             called, branches = called - foreign, set()
         renamed, kept = own_names(branches, known)
@@ -125,6 +125,16 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
                 have.add(name)
                 there[name] = known[name]
     return out
+
+
+def bring(
+    out: Library, order: Iterable[str], definitions: Mapping[str, Any], known: Mapping[str, Any]
+) -> dict[str, str]:
+    """Makes ConcreteFunctions of functions, callees first, for a library to hold; returns old name -> new one."""
+    made = loaded([definitions[name] for name in order])
+    out.loaded.update({function_name(new): new for new in made.values()})
+    out.slopes.update({function_name(new): _slope(known[old], made) for old, new in made.items()})
+    return {old: function_name(new) for old, new in made.items()}
 
 
 def _slope(function: Any, made: Mapping[str, Any]) -> Any:
@@ -239,6 +249,12 @@ def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[s
 
     What a branch merely calls stays the Python object that it is: it knows the gradient of that call.
     """
+    kept = {name for name in merely_called(branches, known) if is_eager(known[name])}
+    return reachable(branches, known, kept), kept
+
+
+def merely_called(branches: Iterable[str], known: Mapping[str, Any]) -> set[str]:
+    """Returns the functions behind branches that calls alone lead to, no cond and no loop."""
     calls: set[str] = set()
     turns = set(branches)
     for name in reachable(branches, known):
@@ -247,8 +263,7 @@ def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[s
                 calls |= referred(node, known)
             else:
                 turns |= referred(node, known)
-    kept = {name for name in calls - turns if is_eager(known[name])}
-    return reachable(branches, known, kept), kept
+    return calls - turns
 
 
 def reachable(start: Iterable[str], known: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
@@ -331,6 +346,18 @@ class Definitions(Mapping[str, Any]):
         return len(self._functions)
 
 
+def gradients_in(library: Any) -> dict[str, str]:
+    """Returns function, or name of a gradient by `tf.custom_gradient` -> the function of a library that is it."""
+    found = {one.function_name: one.gradient_func for one in library.gradient}
+    return found | {one.registered_op_type: one.gradient_func for one in library.registered_gradients}
+
+
+def gradients_of(graph: TFGraph) -> dict[str, str]:
+    """Returns the same of a live graph; TensorFlow forgets those by `tf.custom_gradient`, so it is noted beside it."""
+    found = {name: getattr(function, "grad_func_name", None) for name, function in functions_of(graph).items()}
+    return {name: gradient for name, gradient in found.items() if gradient} | getattr(graph, _GRADIENTS, {})
+
+
 def definition(function: Any) -> Any:
     """Returns the FunctionDef of a Python function object of either kind."""
     # Outside a graph, reading one puts it among the eager functions of the process, where its name may be taken.
@@ -362,6 +389,8 @@ def added(new: Library, graph: TFGraph) -> Iterator[None]:
 
 def adopt(graph: TFGraph, library: Any) -> None:
     """Makes the Python objects of functions that TensorFlow holds already."""
+    if library.registered_gradients:
+        setattr(graph, _GRADIENTS, gradients_in(library))
     with graph.as_default():
         for function in from_library(library):
             if definition(function).signature.name not in functions_of(graph):

@@ -11,7 +11,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from ...errors import OpenError, nearest
 from ...graph.names import free_name, op_name
 from ...words import few
-from ..values.stored import asset_files
+from ..values.file_values import asset_files
 
 
 def captured(meta: Any) -> tuple[dict[str, int], set[str]]:
@@ -105,13 +105,8 @@ class _Call:
         if count < 0:
             bound, count = [], len(signature.input_arg)
         inputs: dict[str, str] = {}
-        texts = []
-        for i, argument in enumerate(signature.input_arg[:count]):
-            said = self.function.arg_attr[i].attr if i in self.function.arg_attr else {}
-            called = said["_user_specified_name"].s.decode() if "_user_specified_name" in said else argument.name
-            texts.append(self._placeholder(argument.type, said))
-            inputs[free_name(called or argument.name, inputs.__contains__)] = texts[-1]
-        texts += self._captures(bound, signature.input_arg[count:])
+        texts = [self._argument(i, inputs) for i in range(count)]
+        texts += self._captures(bound, count, inputs)
         call = self._add("StatefulPartitionedCall", texts)
         call.attr["f"].func.name = name
         call.attr["Tin"].list.type.extend(a.type for a in signature.input_arg)
@@ -121,6 +116,15 @@ class _Call:
         keys = keys if len(set(keys)) == len(results) else results
         return self.meta, inputs, {key: f"{call.name}:{i}" for i, key in enumerate(keys)}
 
+    def _argument(self, i: int, inputs: dict[str, str]) -> str:
+        """A tensor to be given for an argument of the function; its name is added to those of the inputs."""
+        argument = self.function.signature.input_arg[i]
+        said = self.function.arg_attr[i].attr if i in self.function.arg_attr else {}
+        called = said["_user_specified_name"].s.decode() if "_user_specified_name" in said else argument.name
+        text = self._placeholder(argument.type, said)
+        inputs[free_name(called or argument.name, inputs.__contains__)] = text
+        return text
+
     def _placeholder(self, dtype: int, said: Any) -> str:
         node = self._add("Placeholder", [])
         node.attr["dtype"].type = dtype
@@ -129,25 +133,34 @@ class _Call:
         node.attr["shape"].shape.CopyFrom(shapes[0] if len(shapes) == 1 else unknown)
         return f"{node.name}:0"
 
-    def _captures(self, bound: list[int], arguments: Any) -> Iterator[str]:
-        """The tensors of the graph that a function captures."""
+    def _captures(self, bound: list[int], count: int, inputs: dict[str, str]) -> Iterator[str]:
+        """The tensors that a function captures, which stand behind its arguments.
+
+        What a gradient captures of the function that it is the gradient of is an input: it is made in that alone.
+        """
         found, _ = captured(self.made_of)
         there = {number: text for text, number in found.items()}
-        for number, argument in zip(bound, arguments, strict=True):
+        for i, number in enumerate(bound, count):
             text = there.get(number) or self._object(number)
+            if not text and self._kind(number) == "captured_tensor":
+                text = self._argument(i, inputs)
             if not text:
-                wrong = f"its function {self.function.signature.name!r} captures {argument.name!r}, which nothing makes"
+                argument, name = self.function.signature.input_arg[i].name, self.function.signature.name
+                wrong = f"its function {name!r} captures {argument!r}, which nothing makes"
                 raise OpenError(self.asked, wrong, "Open a signature, or the file as it lies: raw=True")
             there[number] = text
             yield text
 
+    def _kind(self, number: int) -> str:
+        objects = self.meta.object_graph_def.nodes
+        return str(objects[number].WhichOneof("kind")) if 0 <= number < len(objects) else ""
+
     def _object(self, number: int) -> str:
         """A tensor that is an object of the object graph; empty where it cannot be made."""
-        objects = self.meta.object_graph_def.nodes
-        if not 0 <= number < len(objects):
+        kind = self._kind(number)
+        if not kind:
             return ""
-        held = objects[number]
-        kind = held.WhichOneof("kind")
+        held = self.meta.object_graph_def.nodes[number]
         if kind == "variable":
             node = self._add("VarHandleOp", [], held.variable.name)
             node.attr["dtype"].type = held.variable.dtype

@@ -1,9 +1,8 @@
-"""Facts: what TensorFlow says of ops beyond a snapshot, for people who look at them."""
+"""Facts: what a screen asks TensorFlow of ops beyond a snapshot: the module is the `Facts` of screen/subject.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -12,38 +11,17 @@ from ...errors import SelectionError
 from ...graph.graph import Graph
 from ...graph.live import TFSession
 from ...graph.names import op_name
-from ...graph.pending import pending
 from ...graph.selection import Selection
 from ...words import counted
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
-from ..functions.insides import BodyOutputs, body
-from ..private.graphs import flops as flops_of
-from ..private.graphs import op_finder
+from ..functions.insides import body
 from ..run.errors import told
+from .flops import flops
 from .outputs import dtype_name
 
 __all__ = ["attribute_text", "body", "check_attribute", "check_inserted", "constant_value"]
 __all__ += ["documentation", "flops", "pattern", "value"]
-
-
-def flops(graph: Graph, ops: Sequence[int]) -> int:
-    """Returns the floating-point operations that TensorFlow counts for ops, where shapes are known.
-
-    Args:
-        graph: the snapshot of a live graph, or of the body of a function.
-        ops: their numbers.
-    """
-    if isinstance(graph.outputs_of, BodyOutputs):
-        inferred = [graph.outputs_of.made(i) for i in ops]
-        return sum(flops_of(op) or 0 for op in inferred if op is not None)
-    if pending(graph.owner) is not None or not hasattr(graph.live, "get_operation_by_name"):
-        return 0
-    find, total = op_finder(graph.live), 0
-    for i in ops:
-        with suppress(KeyError):  # an op that a plan will make is not there yet
-            total += flops_of(find(graph.names[i])) or 0
-    return total
 
 
 def pattern(selection: Selection) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...graph.graph import Graph
-from ...graph.names import free_name, op_name, tensor_name
+from ...graph.names import free_name, op_name
 from ...graph.traversal import met_from
-from ..functions.body import copied, in_place
+from ..functions.body import Places, copied, in_place
 from ..functions.calls import Calls
 from ..functions.library import BRANCHING
 
@@ -38,8 +38,7 @@ class Flat:
         self.names: dict[str, str] = {}
         self.stays: dict[str, str] = {}
         self._calls = Calls(Graph.read([], functions_of=lambda: functions))
-        self._moved: dict[str, str] = {}  # result of a call -> the tensor of its function
-        self._waits: dict[str, list[str]] = {}  # call -> the ops after which it is done
+        self._places = Places()
         self._around: dict[str, tuple[str, ...]] = {}  # op -> the functions it is in, the innermost last
 
     def outer(self, ends: Iterable[str]) -> list[str]:
@@ -80,10 +79,7 @@ class Flat:
 
     def end(self, tensor: str) -> str:
         """Returns the tensor that is in the place of one."""
-        key = tensor_name(tensor)
-        while key in self._moved:
-            key = tensor_name(self._moved[key])
-        return key
+        return self._places.end(tensor)
 
     def effects(self, op: str) -> list[str]:
         """Returns the ops that do what an op does: of a call that was taken apart, those of its function."""
@@ -122,8 +118,7 @@ class Flat:
             self.nodes[new.name] = new
         for name in names.values():
             self._around[name] = (*self._around.get(call, ()), function)
-        self._moved.update((f"{call}:{i}", tensor) for i, tensor in enumerate(made.results))
-        self._waits[call] = made.effects or made.ends or [text for text in node.input if text[0] == "^"]
+        self._places.put(node, made, made.effects or made.ends)
 
     def _free(self, wish: str) -> str:
         return free_name(wish, self.nodes.__contains__, as_tensorflow=True)
@@ -132,14 +127,7 @@ class Flat:
 
     def _join(self, node: Any) -> None:
         """Lets a node read and wait for what is in the place of calls."""
-        read: list[str] = []
-        for text in node.input:
-            if text[0] == "^":
-                read += self._resolved(text)
-            else:
-                read.append(self.end(text) if f"{text}:0" in self._moved or text in self._moved else text)
-        data = [text for text in read if text[0] != "^"]
-        read = data + list(dict.fromkeys(text for text in read if text[0] == "^"))
+        read = self._places.inputs(node, self._resolved)
         if read != list(node.input):
             node.input[:] = read
 
@@ -151,8 +139,8 @@ class Flat:
         todo = [end]
         while todo:
             text = todo.pop()
-            if text.removeprefix("^") in self._waits:
-                todo += self._waits[text.removeprefix("^")]
+            if text.removeprefix("^") in self._places.waits:
+                todo += self._places.waits[text.removeprefix("^")]
             else:
                 yield text
 

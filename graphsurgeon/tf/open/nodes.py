@@ -9,8 +9,8 @@ from typing import Any
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...errors import StalePlanError
-from ...plan.calls import step_text
 from ...plan.copied import Copied
+from ...plan.step_text import step_text
 from ...words import counted
 from ..private.graphs import node_bytes
 

@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...graph.calls import Calls
 from ...graph.graph import Graph
 from ...graph.layers import Layer, Layers, Owner, by_variables, in_scopes, named_owners
+from ..functions.insides import body
 from ..private.eager import keras_metadata
 from .called import paths
 
@@ -59,7 +61,7 @@ def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[La
     owners = modules.owners()
     known = {name for owner in owners for name in owner.variables}
     left = {op: str(objects.nodes[number].variable.name) for op, number in held.items() if op not in known}
-    found = by_variables(graph, [*owners, *named_owners(left)])
+    found = by_variables(Calls(graph, body), [*owners, *named_owners(left)])
     # Keras saves a model by a call of it, so all is in the scope of its name.
     whole = [one for one in found if not owners and "/" not in one.path and {*one.ops}.issuperset(_ops(found))]
     for one in whole[:1]:

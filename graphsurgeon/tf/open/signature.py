@@ -24,7 +24,7 @@ from ..functions.body import constant, copied
 from ..functions.library import referred
 from ..private.graphs import op_definition
 from ..values.checkpoints import Checkpoint
-from ..values.stored import asset_files
+from ..values.file_values import asset_files
 from .called import captured, paths
 from .flat import Flat
 from .outputs import dtype_name, stated_dims

@@ -14,10 +14,10 @@ from ...graph.graph import Graph
 from ...graph.live import TFGraph
 from ...graph.pending import made, pending
 from ...graph.variables import State
-from ..copy.collection_items import entry
+from ..copy.collections import entry
 from ..copy.contexts import context_ops
 from ..copy.resources import init_ops
-from ..functions.library import BRANCHING, CALLS, Definitions
+from ..functions.library import BRANCHING, CALLS, Definitions, gradients_of
 from ..private.functions import functions_of
 from ..private.graphs import collections_of, node_bytes
 from ..values.variables import variable_infos
@@ -87,6 +87,7 @@ def _read(graph: TFGraph, ops: Sequence[Any], title: str) -> Graph:
             title=title,
             state_of=_StateReader(graph),
             functions_of=lambda: Definitions(functions_of(graph)),
+            gradients_of=lambda: gradients_of(graph),
         )
 
 

@@ -31,7 +31,7 @@ from ..private.graphs import collection_reader
 from ..private.sessions import is_closed
 from ..run.errors import told
 from ..values.checkpoints import Checkpoint
-from ..values.stored import CheckpointValues, KeyedValues, Values, asset_files
+from ..values.file_values import CheckpointValues, KeyedValues, Values, asset_files
 from . import files
 from .called import called, functions
 from .dangers import deadly, refuse_names
@@ -316,22 +316,30 @@ def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
     """Reads the graph of a file; its live graph, which is the owner, is filled when it is first needed."""
     refuse_names(graph_def.node, asked)
     graph = tf.Graph()
-    danger = None if wish.trust else deadly(graph_def, asked)
-    if danger is not None:
-        danger = OpenError(asked, danger.wrong, f"{danger.instead}; {TRUST}")
+
+    def judge() -> OpenError | None:
+        danger = None if wish.trust else deadly(graph_def, asked)
+        return danger and OpenError(asked, danger.wrong, f"{danger.instead}; {TRUST}")
+
     try:
         read = written(graph_def, meta, asked=asked, owner=graph)
     except (OpenError, OverflowError) as error:
-        raise (danger or error) from error
+        raise (judge() or error) from error
 
     def whole() -> Any:
         return with_stand_ins(with_shapes(graph_def, read), read)
 
     trial = Trial(whole, asked, wish.timeout)
 
-    def infer() -> tuple[Graph, OpenError | None]:
+    def infer() -> tuple[Graph, OpenError | None] | None:
         verdict, stated = trial.verdict(), read.outputs_of
+        if not trial.over:
+            return None
         return replace(read, outputs_of=stated.inferred(trial.shapes)) if isinstance(stated, Stated) else read, verdict
+
+    def leave() -> None:
+        if wish.trust is not False:  # its verdict may be waited for
+            trial.stop(for_good=False)
 
     def fill(graph: TFGraph) -> None:
         try:
@@ -350,8 +358,8 @@ def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
 
     noted = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if noted else ()
-    refusal = danger or _unknown(read, asked)
-    waiting = Pending(read, None if danger else fill, records, refusal, None if wish.trust else infer)
+    refusal = _unknown(read, asked)
+    waiting = Pending(read, fill, records, refusal, None if wish.trust else infer, leave, judge)
     waiting.wait_in(graph)
     if meta is not None:
         read.state  # noqa: B018  a damaged collection shows here

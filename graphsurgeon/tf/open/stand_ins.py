@@ -37,8 +37,9 @@ def with_stand_ins(graph_def: Any, read: Graph) -> Any:
         new.input.extend(node.input)
         if "_class" in node.attr:
             new.attr["_class"].CopyFrom(node.attr["_class"])
-        makers = [(read.stated(maker), port) for maker, port in read.data.ends(op)]
-        reads = [infos[port] if infos is not None and port < len(infos) else None for infos, port in makers]
+        ends = list(read.data.ends(op))
+        given = {maker: read.stated(maker) or () for maker in {maker for maker, _ in ends}}  # one may be read often
+        reads = [given[maker][port] if port < len(given[maker]) else None for maker, port in ends]
         new.attr["Tin"].list.type.extend(map(_number, reads))
         new.attr["Tout"].list.type.extend(map(_number, read.stated(op) or ()))
         new.attr["token"].s = f"op {node.name!r} of type {node.op!r}, which TensorFlow does not know here".encode()

@@ -1,8 +1,8 @@
 """Trial: a graph is imported in a process of its own, within a limit of time, and this one hears how that ended.
 
 It hears the shapes, too, that TensorFlow has inferred there. Such a process takes as long to start as TensorFlow takes
-to load, some seconds, and 400 MB while it lives. So nobody waits for one, but for a file that is not trusted; what is
-known to end TensorFlow is found without it, by `dangers`.
+to load, some seconds, and 400 MB while it lives. So nobody waits for one, but for a file that is not trusted; all else
+goes before it, and it ends with this one. What is known to end TensorFlow is found without it, by `dangers`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -34,8 +34,18 @@ _PIECES = 64
 _START, _EACH = 120.0, 0.001
 #: What is added to the path of a graph for the file with its shapes.
 _SHAPES = ".shapes"
-#: A message of more bytes cannot be written.
+#: A message of more bytes cannot be read.
 _MOST = 2**31 - 1
+#: So many nodes are written at once: in between, other threads have their turn.
+_AT_ONCE = 500
+#: What a process begins with: even before it loads TensorFlow, all others go before it.
+_BEGIN = f"""
+import os, sys
+if hasattr(os, "nice"):
+    os.nice(10)
+from {__name__} import main
+main(*sys.argv[1:])
+"""
 #: How a message tells people to import a graph that is refused.
 TRUST = "gs.open(..., trust=True) imports it here all the same"
 
@@ -56,9 +66,14 @@ class Trial:
         self.shapes: Mapping[str, Sequence[Sequence[int | None] | None]] = {}
         self._graph_def, self._asked, self._timeout = graph_def, asked, timeout
         self._verdict: OpenError | None = None
-        self._running, self._over = threading.Lock(), False
+        self._running, self._over, self._left = threading.Lock(), False, False
         self._guard = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it was done, or will never be."""
+        return self._over
 
     def verdict(self) -> OpenError | None:
         """Imports the graph; returns what to say of one that dies or hangs, None of any other, or once it is stopped.
@@ -66,27 +81,28 @@ class Trial:
         Whoever asks while it is being imported waits.
         """
         with self._running:
+            with self._guard:
+                self._left = self._over
             if not self._over:
                 verdict = self._tried(self._graph_def())
-                self._verdict, self._over = (None if self._over else verdict), True
+                if not self._left:
+                    self._verdict, self._over = verdict, True
             return self._verdict
 
-    def stop(self) -> None:
-        """Ends it, where nobody needs the answer any more; callable from any thread."""
+    def stop(self, for_good: bool = True) -> None:
+        """Ends it, where nobody needs the answer any more, or not now; callable from any thread."""
         with self._guard:
-            self._over = True
+            self._over, self._left = self._over or for_good, True
             if self._process is not None:
                 self._process.kill()
 
     def _tried(self, graph_def: Any) -> OpenError | None:
-        if graph_def.ByteSize() > _MOST:
-            wrong = "it has more than 2 GB, which cannot be handed to another process"
-            return OpenError(self._asked, wrong, "Leave out trust=False, where you know who has written it")
         timeout = self._timeout + _EACH * len(graph_def.node)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "graph")
-            with open(path, "wb") as out:
-                out.write(graph_def.SerializeToString())
+            if not _written(graph_def, path):
+                wrong = "it has more than 2 GB, which cannot be handed to another process"
+                return OpenError(self._asked, wrong, "Leave out trust=False, where you know who has written it")
             first, last, how = 0, len(graph_def.node), ""
             while True:
                 code, marks = self._run(path, first, last, timeout)
@@ -110,24 +126,49 @@ class Trial:
             **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
             "CUDA_VISIBLE_DEVICES": "-1",
         }  # fmt: skip
-        command = [sys.executable, "-m", __name__, path, str(first), str(last), str(timeout)]
-        with self._guard:
-            if self._over:
-                return 0, []
-            self._process = subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-            )
-        with self._process as process:
-            try:
-                said, _ = process.communicate(timeout=timeout + _START)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                said, _ = process.communicate()
-                return -getattr(signal, "SIGALRM", 0), _marks(said)
-            except BaseException:  # an interrupt, as by Ctrl+C
-                process.kill()
-                raise
-        return (0 if self._over else process.returncode), _marks(said)
+        command = [sys.executable, "-c", _BEGIN, path, str(first), str(last), str(timeout)]
+        with _held() as held:
+            with self._guard:
+                if self._left:
+                    return 0, []
+                self._process = subprocess.Popen(
+                    command, env=environment, stdin=held, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                )
+            with self._process as process:
+                try:
+                    said, _ = process.communicate(timeout=timeout + _START)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    said, _ = process.communicate()
+                    return -getattr(signal, "SIGALRM", 0), _marks(said)
+                except BaseException:  # an interrupt, as by Ctrl+C
+                    process.kill()
+                    raise
+        return (0 if self._left else process.returncode), _marks(said)
+
+
+@contextmanager
+def _held() -> Iterator[int]:
+    """Gives what another process can read until this one lets go of it, as it does when it ends."""
+    ends = os.pipe()
+    try:
+        yield ends[0]
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+def _written(graph_def: Any, path: str) -> bool:
+    """Writes a graph into a file, as a GraphDef; returns whether it is small enough to be read."""
+    whole = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
+    with open(path, "wb") as out:
+        size = out.write(whole.SerializeToString())
+        for start in range(0, len(graph_def.node), _AT_ONCE):
+            if size > _MOST:
+                break
+            part = graph_pb2.GraphDef(node=graph_def.node[start : start + _AT_ONCE])
+            size += out.write(part.SerializeToString())  # one after the other, they are the whole
+    return size <= _MOST
 
 
 def _refusal(graph_def: Any, asked: str, how: str, first: int, last: int) -> OpenError:
@@ -194,7 +235,8 @@ def _imported(graph_def: Any, first: int, last: int) -> dict[str, list[Any]]:
 
 
 def main(path: str, first: str, last: str, timeout: str) -> None:
-    """Imports the graph in a file; how the process ends is the answer."""
+    """Imports the graph in a file; how the process ends is the answer, and it ends with the one that wants it."""
+    threading.Thread(target=_end_with_the_other, daemon=True).start()
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, float(timeout))  # whatever it is at, also in TensorFlow
     graph_def = graph_pb2.GraphDef()
@@ -212,5 +254,6 @@ def main(path: str, first: str, last: str, timeout: str) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.0)  # it has survived: how long TensorFlow takes to go does not count
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def _end_with_the_other() -> None:
+    os.read(0, 1)  # it comes back when nobody holds the other end any more
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -20,6 +20,7 @@ from ...graph.provenance import COLLECTION
 from ...graph.rewired import MERGING, TURNING
 from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo, variable_read_by
 from ..copy.resources import HOLDERS, fills
+from ..functions.library import gradients_in
 from ..private.graphs import collection_reader, known_op, op_definition
 from ..values.variables import ASSIGNING
 from .outputs import Stated, dtype_name, stated_dims
@@ -56,7 +57,10 @@ def written(graph_def: Any, meta: Any = None, title: str = "graph", asked: str =
     graph = replace(graph, outputs_of=Stated(about["owner"], graph, functions, graph_def.versions.producer, said))
     unknown = unknown_types([graph.types, *((node.op for node in f.node_def) for f in functions.values())], functions)
     state_of = _State(graph, nodes, functions, meta, asked)
-    return replace(graph, state_of=state_of, functions_of=lambda: functions, unknown=unknown)
+    gradients = gradients_in(graph_def.library)
+    return replace(
+        graph, state_of=state_of, functions_of=lambda: functions, gradients_of=lambda: gradients, unknown=unknown
+    )
 
 
 def unknown_types(types: Iterable[Iterable[str]], functions: Container[str]) -> frozenset[str]:

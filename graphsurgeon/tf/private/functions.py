@@ -22,6 +22,12 @@ def functions_of(graph: Any) -> dict[str, Any]:
     return dict(getattr(graph, "_functions", {}))
 
 
+def bodies(graph: Any) -> dict[str, Any]:
+    """Returns the bodies of the functions a graph holds that were traced in this process, by name; makes none."""
+    found = {name: getattr(one, "_cached_graph", None) for name, one in functions_of(graph).items()}
+    return {name: body for name, body in found.items() if body is not None}
+
+
 def add_function(graph: Any, function: Any) -> None:
     """Makes a function, as another graph holds it, known in a graph with all that it calls."""
     graph._add_function_recursive(function)

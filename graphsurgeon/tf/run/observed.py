@@ -18,13 +18,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
+from ...doors import BusyError, Door, entered
+from ...graph.live import TFGraph, TFSession, TFTensor
 from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
-from ...locks import BusyError, Door, entered
 from ...plan.policies import READERS, REF_WRITERS
 from ..private.graphs import known_op
 from ..private.sessions import EXTEND_AND_RUN, MAKE_CALLABLE, RUN, innermost
+from ..values.variables import Place, place_of
 
 #: Ops that only look at a resource variable; of a reference variable, everything that is not a writer only looks.
 LOOKS = frozenset({*READERS, "VarIsInitializedOp"})
@@ -39,8 +40,6 @@ _GIVES = frozenset({"While", "StatelessWhile", "If", "StatelessIf", "Case", "Sta
 _WAITS = ("QueueDequeue", "QueueEnqueue", "ReaderRead", "Barrier", "Stage", "Unstage", "MapStage", "MapUnstage",
           "OrderedMap", "AccumulatorTake", "SparseAccumulatorTake", "ResourceAccumulatorTake", "PyFunc", "EagerPyFunc",
           "Recv", "Collective")  # fmt: skip
-
-Place = tuple[bytes, bytes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +81,6 @@ class Touched:
     places: frozenset[Place]
     sets: frozenset[Place] | None
     waits: bool
-
-
-def place_of(op: TFOp) -> Place:
-    """Returns what tells one variable of a session from another: its container, and its name there."""
-    return op.get_attr("container"), op.get_attr("shared_name") or op.name.encode()
 
 
 def places_of(graph: TFGraph, variables: Iterable[str]) -> frozenset[Place]:

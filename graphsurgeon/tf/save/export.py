@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf import saver_pb2
 
 from ...errors import PlanError
 from ...graph.graph import Graph
@@ -25,6 +26,7 @@ from ..copy.imports import LIMIT, import_nodes
 from ..copy.resources import init_ops
 from ..private.contexts import written_alone
 from ..private.graphs import differently_shaped
+from ..values.file_values import restored_by
 from ..values.variables import fetch, reading, rebuilt, setting, variable_infos, variable_objects
 from .freeze import Unfreezable, frozen_graph_def
 
@@ -170,14 +172,59 @@ def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str])
     return new
 
 
-def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> Any:
-    """Adds a saver for these variables to an exported graph; returns its SaverDef, or None where there are none."""
+def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo], keys: Mapping[str, tuple[str, str]]) -> Any:
+    """Returns the SaverDef of an exported graph, None where it has no variables; a saver is added where it has none.
+
+    Args:
+        graph: the graph.
+        infos: its variables.
+        keys: variable op -> the name and the slice of it in the checkpoint.
+    """
+    if not infos:
+        return None
+    known = _saver(graph, keys)
+    if known is not None:
+        return known
     objects = variable_objects(graph)
     held = [objects[op] if op in objects else _object(graph, info) for op, info in infos.items()]
-    if not held:
-        return None
     with graph.as_default():
         return tf1.train.Saver(held).as_saver_def()
+
+
+def _saver(graph: TFGraph, keys: Mapping[str, tuple[str, str]]) -> Any:
+    """The SaverDef of a saver in a graph that saves and restores just these; None where there is none."""
+    ops = graph.get_operations()
+    for save in (op for op in ops if op.type == "SaveV2"):
+        file, names, specs, *values = save.inputs
+        saved = dict(zip(map(_read, values), zip(_texts(names), _texts(specs), strict=False), strict=False))
+        done = next((op for op in file.consumers() if op.type == "Identity" and op.control_inputs == [save]), None)
+        if saved != keys or done is None:
+            continue
+        wanted = {op: (file.name, *key) for op, key in keys.items()}
+        restore = next((op for op in ops if op.type == "NoOp" and restored_by(op) == wanted), None)
+        if restore is not None:
+            return saver_pb2.SaverDef(
+                filename_tensor_name=file.name,
+                save_tensor_name=done.outputs[0].name,
+                restore_op_name=restore.name,
+                max_to_keep=5,
+                keep_checkpoint_every_n_hours=10000,
+                version=saver_pb2.SaverDef.V2,
+            )
+    return None
+
+
+def _read(value: TFTensor) -> str:
+    """The variable that a saver reads."""
+    while value.op.type in ("Identity", "ReadVariableOp"):
+        value = value.op.inputs[0]
+    return str(value.op.name)
+
+
+def _texts(tensor: TFTensor) -> list[str]:
+    """What a constant of texts holds; nothing of another tensor."""
+    value = tf.get_static_value(tensor)
+    return [] if value is None else [text.decode() for text in value.ravel().tolist()]
 
 
 def _object(graph: TFGraph, info: VariableInfo) -> TFVariable | None:

@@ -1,4 +1,8 @@
-"""Save: a graph, or a part of it, with its values, as files that plain TensorFlow reads."""
+"""Save: a graph, or a part of it, with its values, as files that plain TensorFlow reads.
+
+Each file: `exported` in export.py cuts the part out (freeze.py makes its variables constants), the function of the
+format below writes it, proof.py runs it.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,10 @@ from ...words import counted, few
 from ..copy.resources import init_ops
 from ..functions.graph_function import arguments, function_module
 from ..functions.library import definition, reachable, referred
+from ..open.snapshot import settled
 from ..private.functions import functions_of
 from ..run.errors import told
-from ..values.restore import saved_names, slices
+from ..values.checkpoint_names import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
 from .export import Exported, exported, meta_graph, nodes_of, with_saver
@@ -160,7 +165,7 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
         SelectionError: a tensor is not there.
         PlanError: see `Editor.save`.
     """
-    kind, path = request.kind, os.fspath(request.path)
+    kind, path, base = request.kind, os.fspath(request.path), settled(base)
     request.refuse(kind)
     for name in request.feeds:
         base.tensor(name, request.asked)
@@ -186,9 +191,9 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
     if kind == "graph_def":
         return replace(_graph_def(base, made, path, values, request, left, calls), untrained=inside)
     kept = {op: info for op, info in variable_infos(made.graph).items() if op not in uninitialized}
-    saver = with_saver(made.graph, kept)
     parts = slices(made.graph)
     keys = {op: (parts[op].full_name, parts[op].spec) if op in parts else (op, "") for op in kept}
+    saver = with_saver(made.graph, kept, keys)
     infos = [base.state.variables[op] for op in kept]
     asked = request.asked
     with beside(path, asked) as folder:

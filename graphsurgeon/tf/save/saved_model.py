@@ -13,6 +13,7 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFOp, TFTensor
+from ...graph.traversal import met_from
 from .export import Exported, meta_graph, mutable_tables
 
 tf1 = tf.compat.v1
@@ -109,7 +110,9 @@ def _init_op(graph: TFGraph, known: Mapping[str, TFOp], init_ops: list[str], bas
     # The lists of another saver's file mean nothing here.
     for key in ("saved_model_main_op", "legacy_init_op", "saved_model_assets"):
         graph.get_collection_ref(key).clear()
-    if not fills:
-        return None
+    others = met_from((waited for op in fills for waited in op.control_inputs), lambda op: op.control_inputs)
+    fills = [op for op in dict.fromkeys(fills) if op not in others]
+    if len(fills) < 2:
+        return next(iter(fills), None)
     with graph.as_default():
         return tf.group(*fills, name="init_of_the_saved_model")

@@ -19,8 +19,8 @@ from ...plan.policies import REF_WRITERS
 from ..private.eager import eager, variable_data
 from ..private.variables import slice_of
 from ..run.observed import LOOKS
+from .checkpoint_folder import CheckpointFolder, Wanted
 from .checkpoints import array_of
-from .followed import CheckpointFolder, Wanted
 from .transfer import put
 from .variables import dims_of, fetch, reading, setting, value_of, variable_objects
 

@@ -1,4 +1,4 @@
-"""Restoring: which value of a checkpoint belongs to which variable of a graph, under new names or old ones."""
+"""Restoring: variables of a session get the values of a checkpoint; which is which, checkpoint_names.py says."""
 
 from __future__ import annotations
 
@@ -9,69 +9,13 @@ from typing import Any
 
 from ...errors import PlanError, nearest, one_of
 from ...graph.live import TFGraph, TFSession
-from ...graph.names import under as under_scope
 from ...graph.reports import Restored
 from ...graph.variables import VariableInfo
 from ...words import counted, few
-from ..private.variables import slice_of
-from .checkpoints import Checkpoint, Stored
+from .checkpoint_names import matched, saved_names
+from .checkpoints import Checkpoint
 from .transfer import assign, unsettable
-from .variables import fitting_stored, variable_infos, variable_objects
-
-
-def slices(graph: TFGraph) -> dict[str, Any]:
-    """Returns where the parts of partitioned variables lie in the whole, by op name: a `SaveSliceInfo` of each."""
-    found = {op: slice_of(variable) for op, variable in variable_objects(graph).items()}
-    return {op: about for op, about in found.items() if about is not None}
-
-
-def saved_names(
-    graph: TFGraph, infos: Iterable[VariableInfo], scope: str, names: Mapping[str, str], asked: str
-) -> dict[str, str]:
-    """Returns variable op -> its name in a checkpoint.
-
-    Args:
-        graph: the live graph.
-        infos: its variables.
-        scope: the one whose variables are meant; the checkpoint has them without it.
-        names: name in the checkpoint -> variable, where it is not the variable's own; ``*`` stands for the same text
-            on both sides.
-        asked: the request, for messages.
-
-    Raises:
-        PlanError: `names` or `scope` names no variable, or gives one name to two variables.
-    """
-    lead, parts = scope.strip("/"), slices(graph)
-    out: dict[str, str] = {}
-    known = [info.op for info in infos]
-    for op in known:
-        if lead and not op.startswith(lead + "/"):
-            continue
-        whole = parts[op].full_name if op in parts else op
-        out[op] = whole.removeprefix(lead + "/") if lead else whole
-    if lead and not out:
-        raise PlanError(asked, f"no variable is under {lead!r}", one_of(lead, {n.partition("/")[0] for n in known}))
-    for old, new in names.items():
-        hits = _pattern_hits(old, new, known, lead)
-        if not hits:
-            raise PlanError(asked, f"names={{{old!r}: {new!r}}} names no variable of the graph", one_of(new, known))
-        out.update(hits)
-    return out
-
-
-def _pattern_hits(old: str, new: str, known: list[str], scope: str) -> dict[str, str]:
-    """Variables that a pair of names means, in full or without the scope, with their names in the checkpoint."""
-    out = {}
-    for target in (new, under_scope(scope, new)):
-        head, star, tail = target.partition("*")
-        for op in known:
-            if not star and op == target:
-                out[op] = old
-            elif star and op.startswith(head) and op.endswith(tail) and len(op) >= len(head) + len(tail):
-                out[op] = old.replace("*", op[len(head) : len(op) - len(tail)], 1)
-        if out:
-            break
-    return out
+from .variables import fitting_stored, variable_infos
 
 
 def restore(
@@ -218,24 +162,3 @@ def _scopes(saved: Iterable[str], variables: Iterable[str]) -> list[tuple[str, s
         i, heads = next(((i, heads) for i, heads in rests if heads), (0, []))
         count.update((head, "/".join(parts[:i])) for head in heads[:50])
     return [pair for pair, _ in count.most_common(6) if pair[0] != pair[1]]
-
-
-def matched(checkpoint: Checkpoint, wanted: Mapping[str, str], graph: TFGraph) -> tuple[dict[str, Stored], list[str]]:
-    """Returns the value that a checkpoint has for each variable, and the variables it has none for.
-
-    Args:
-        checkpoint: the checkpoint.
-        wanted: variable op -> name in the checkpoint.
-        graph: the live graph.
-    """
-    parts, names = slices(graph), checkpoint.names
-    found: dict[str, Stored] = {}
-    missing = []
-    for op, name in wanted.items():
-        if name not in names and op in parts and op in names:
-            found[op] = checkpoint.stored(op)  # saved on its own, not as a part
-        elif name not in names:
-            missing.append(op)
-        else:
-            found[op] = checkpoint.stored(name, (parts[op].var_offset, parts[op].var_shape) if op in parts else None)
-    return found, missing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -127,6 +127,8 @@ class SessionValues:
         untrained: says which of them hold initial values only there.
         graph: the graph whose variables are set.
         uninitialized: names of variables that have no value there.
+        same: this graph and those that have held the values -> variable -> a number, that of each variable the same in
+            all of them.
     """
 
     def __init__(
@@ -135,9 +137,11 @@ class SessionValues:
         inner: Any,
         untrained: Callable[[], dict[str, str]],
         graph: TFGraph,
-        uninitialized: frozenset[str] = frozenset(),
+        uninitialized: frozenset[str],
+        same: MutableMapping[Any, dict[str, int]],
     ) -> None:
         self._session, self._inner, self.untrained, self._uninitialized = session, inner, untrained, uninitialized
+        self.same = same
         self._names = frozenset(variable_infos(graph)) - uninitialized
 
     def fill(self, session: TFSession) -> None:

@@ -13,18 +13,21 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
-from ...graph.live import TFGraph, TFSession
+from ...graph.live import TFGraph, TFOp, TFSession
 from ...graph.variables import UNHELD, VariableInfo
 from ..functions.library import definition
 from ..private.functions import functions_of
 from ..private.graphs import has_op
 from ..private.sessions import is_local, knows
+from ..run.observed import LOOKS
 from .givers import giver_of
 from .initialization import reached
 from .transfer import stream
-from .variables import closed_told, place_of, stands_alone, value_of, variable_infos
+from .variables import Place, closed_told, place_of, stands_alone, value_of, variable_infos
 
 tf1 = tf.compat.v1
+
+_Place = Place
 
 
 def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
@@ -32,8 +35,8 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> fr
 
     Each new set of fetches costs TensorFlow a pruned graph, so one run answers for all that have an answer which
     cannot fail: resource variables whose question is in the graph, and reference variables, of which a trace tells
-    whether they gave anything. The others hold nothing if they came after all that the session has run; what is left
-    is read, and each failure names one.
+    whether they gave anything. The others hold nothing if no op of the graph sets them, or if they came after all that
+    the session has run; what is left is read, and each failure names one.
 
     Args:
         session: the session.
@@ -53,8 +56,8 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> fr
             asks[info.op] = ask
         else:
             mute[info.op] = place_of(op)
-    new = _new_places(session) if mute else frozenset()  # asked first: each run makes the session learn of all ops
-    answers = {name: False for name, place in mute.items() if place in new}
+    empty = _empty_places(session, mute.values())  # asked first: each run makes the session learn of all ops
+    answers = {name: False for name, place in mute.items() if place in empty}
     # A session of this process traces at the lower level; one of a server at the higher one only.
     for level in (tf1.RunOptions.SOFTWARE_TRACE, tf1.RunOptions.FULL_TRACE):
         if asks or traced:
@@ -82,16 +85,26 @@ def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
     }
 
 
-def _new_places(session: TFSession) -> frozenset[tuple[bytes, bytes]]:
-    """Returns where variables are kept of which a session knows no op: nothing it ran can have set them.
+def _empty_places(session: TFSession, wanted: Iterable[_Place]) -> frozenset[_Place]:
+    """Returns at which of these places of variables a session holds nothing, as nothing it ran can have set them.
 
-    A session of a server shares its variables with others, and a function may have an op for one of its own.
+    Either no op of its graph sets them, or it knows no op for them. A session of a server shares its variables with
+    others, and a function may have an op for one of its own.
     """
-    handles = [op for op in session.graph.get_operations() if op.type == "VarHandleOp"]
-    if not handles or not is_local(session) or knows(session, handles[-1]) or _in_functions(session.graph):
+    places = frozenset(wanted)
+    if not places or not is_local(session) or _in_functions(session.graph):
         return frozenset()
+    handles = [op for op in session.graph.get_operations() if op.type == "VarHandleOp"]
+    settable = places.intersection(place_of(op) for op in handles if not _only_read(op))
+    if not settable or knows(session, handles[-1]):
+        return places - settable
     first = bisect_left(handles, True, key=lambda op: not knows(session, op))  # it learns of ops in their order
-    return frozenset(map(place_of, handles[first:])) - frozenset(map(place_of, handles[:first]))
+    return places - settable.intersection(map(place_of, handles[:first]))
+
+
+def _only_read(handle: TFOp) -> bool:
+    """Whether no op of the graph can set the variable of a handle by it."""
+    return all(op.type in LOOKS for op in handle.outputs[0].consumers())
 
 
 def _in_functions(graph: TFGraph) -> bool:

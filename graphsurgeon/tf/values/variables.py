@@ -23,6 +23,8 @@ from ..private.variables import from_proto, is_variable, take_scopes
 from .checkpoints import Stored, array_of
 
 tf1 = tf.compat.v1
+#: Whether it is a place of resource variables; the container; the name in it.
+Place = tuple[bool, bytes, bytes]
 ASSIGNING = frozenset({"Assign", "AssignVariableOp"})
 
 
@@ -309,9 +311,13 @@ def stands_alone(op: TFOp) -> bool:
     return not op.control_inputs and innermost_context(op) is None
 
 
-def place_of(op: TFOp) -> tuple[bytes, bytes]:
-    """Returns where a session keeps the variable of a ``VarHandleOp``: its container, and its name there."""
-    return op.get_attr("container"), op.get_attr("shared_name")
+def place_of(op: TFOp) -> Place:
+    """Returns where a session keeps a variable: in a place of its own kind, by its container and its name there.
+
+    A reference variable without a name is kept under that of its op; all resource variables without one are the same.
+    """
+    resource, name = op.type == "VarHandleOp", op.get_attr("shared_name")
+    return resource, op.get_attr("container"), name if name or resource else op.name.encode()
 
 
 def _given(

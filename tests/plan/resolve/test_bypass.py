@@ -7,9 +7,10 @@ import pytest
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.calls import call, step_text
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.sources import Sources
+from graphsurgeon.plan.step_text import call, step_text
+from tests.plan import edits
 from tests.refusal import reads, refuses
 
 ROW, SUM = TensorInfo("float32", (None, 4)), TensorInfo("float32", (None,))
@@ -31,6 +32,11 @@ def now(plan):
     """What each op whose input was set reads now."""
     assert plan.check() == (), [str(f) for f in plan.check()]
     return {(c.to, c.input): c.tensor for c in plan.effect.connections}
+
+
+def test_one_op_is_bypassed_and_reads_on():
+    done = edits.after(Plan(edits.net()).bypass("y"))
+    assert (done["z"], done["y"]) == (["a:0", "a:0"], ["a:0"])
 
 
 def test_a_chain_a_scope_and_a_selection_are_bypassed_whole():

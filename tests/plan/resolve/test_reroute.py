@@ -22,14 +22,6 @@ def test_reroute_all_consumers_or_some():
     assert str(plan.preview()).splitlines()[1] == "  1. reroute the consumers of a:0 to b:0"
 
 
-def test_swap_and_bypass():
-    g = net()
-    swapped = after(Plan(g).reroute("a:0", to="b:0", only="z").swap("a:0", "b:0"))
-    assert (swapped["y"], swapped["z"]) == (["b:0"], ["a:0", "y:0"])
-    assert after(Plan(g).bypass("y"))["z"] == ["a:0", "a:0"]
-    assert after(Plan(g).bypass("y"))["y"] == ["a:0"]
-
-
 def test_edges_into_a_loop():
     g = Graph.of(
         [("x", "Placeholder", []), ("in", "Enter", ["x"]), ("m", "Merge", ["in", "n"]), ("s", "Switch", ["m", "m"]),
@@ -39,10 +31,3 @@ def test_edges_into_a_loop():
           "Rewire what the loop takes")  # fmt: skip
     assert Plan(g).reroute("out", to="x").check() == ()
     assert Plan(g).insert("Neg", on="s:1", name="more").check() == ()
-
-
-def test_a_tensor_does_not_change_places_with_itself():
-    (fault,) = Plan(Graph.of([("a", "X", []), ("y", "Y", ["a"])])).swap("a:0", "a").check()
-    assert (fault.wrong, fault.instead) == (
-        "both are 'a:0', which changes nothing", "Give two tensors: swap('a:0', 'b:0')"
-    )  # fmt: skip

@@ -140,7 +140,7 @@ STAGES = {
     "import": ("tf/copy/imports.py", "tf/private/c_api.py"),
     "contexts": ("tf/copy/contexts.py", "tf/private/contexts.py"),
     "variables": ("tf/values/variables.py", "tf/private/variables.py"),
-    "collections": ("tf/copy/collection_items.py", "tf/copy/resources.py"),
+    "collections": ("tf/copy/collections.py", "tf/copy/resources.py"),
     "shapes, guards, gradients": ("tf/copy/attachments.py", "tf/copy/custom_gradients.py", "tf/private/graphs.py"),
 }
 REST = "reading back and the rest"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.tf.functions import library as functions
-from tests.graphs import look, tiny
+from tests.graphs import KINDS, look, model, put, tiny
 from tests.refusal import refuses
 from tests.tf2 import ROWS, Loop, Net
 
@@ -95,6 +96,43 @@ def test_control_edges_into_and_out_of_a_call():
 
     flat = both(gs.open(f))
     assert [flat.session().run(flat.outputs["output"]) for _ in range(2)] == [14.0, 40.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_session_of_the_editor_gives_its_values_to_what_is_inlined(kind):
+    m = model(kind)
+    with m.graph.as_default():
+        tf.identity(tf.function(lambda v: v * 2.0)(tf.convert_to_tensor(m.w)), name="twice")
+    ed = gs.open(m.graph)
+    ed.apply(ed.plan().rename("net/w", to="net/v").rename("net/b", to="net/c"))
+    flat, later = ed.inlined(), ed.session(m.session)
+    m.train_steps()
+    w, b = m.session.run([m.w, m.b])
+    with flat.session(m.session) as there:  # of the graph before the rename
+        np.testing.assert_array_equal(there.run("twice:0"), w * 2.0)
+        np.testing.assert_array_equal(there.run(flat.graph.get_collection("variables")[1]), b)
+    put(next(v for v in ed.graph.get_collection("variables") if v.op.name == "net/v"), 3.0, later)
+    with flat.session(later) as there:
+        assert np.unique(there.run("twice:0")).tolist() == [6.0]
+        assert "net/v" not in flat.untrained()
+    with refuses(PlanError, "this is not a session of"):
+        flat.session(model(kind).session)
+    with refuses(PlanError, "this is not a session of"):
+        ed.session(flat.session())
+
+
+def test_a_variable_that_the_session_of_the_editor_does_not_hold_starts_from_its_initial_value_and_that_is_told():
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("w", initializer=2.0, use_resource=True)
+        tf.identity(tf.function(lambda: w * 2.0)(), name="twice")
+        session = tf1.Session()
+        session.run(w.initializer)
+    ed = gs.open(graph)
+    ed.apply(ed.plan().copy(ed.select(name="w*"), to="late", variables="initial"))
+    flat = ed.inlined()
+    with flat.session(session) as there:
+        assert there.run(["twice:0", "late/w/Read/ReadVariableOp:0"]) == [4.0, 2.0]
+        assert list(flat.untrained()) == ["late/w"]
 
 
 def test_loops_keep_their_functions():
@@ -265,3 +303,32 @@ def test_saved_models_restore_all_values(tmp_path):
     assert len(product) == 2
     y = next(n for n in flat.snapshot.names if n.endswith("/Identity_1") and n.count("/") == 1)
     np.testing.assert_allclose(flat.session().run(f"{y}:0", feeds), want["y"], rtol=1e-6)
+
+
+def test_a_call_in_the_body_of_a_loop_of_a_file_can_be_differentiated(tmp_path):
+    w = tf.Variable(2.0, name="w")
+
+    @tf.function
+    def step(x, i):
+        return tf.cond(i > 0, lambda: tf.sin(x) * w, lambda: x * x)
+
+    @tf.function
+    def rounds(x):
+        return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, step(x, i)), [0, x])[1]
+
+    module = tf.Module()
+    module.w, module.rounds = w, rounds
+    module.f = tf.function(lambda x: rounds(x) * 2.0, input_signature=[tf.TensorSpec([2], name="x")])
+    tf.saved_model.save(module, str(tmp_path), signatures=module.f)
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = module.f(x)
+    wanted = tape.gradient(y, x).numpy()
+    ed = gs.open(str(tmp_path))
+    planned = gs.open(str(tmp_path))
+    planned.apply(planned.plan().inline(planned.select(op="StatefulPartitionedCall").names))
+    for one in (ed.inlined(), planned):
+        with one.graph.as_default():
+            (slope,) = tf1.gradients(one.tensor(*one.outputs.values()), [one.tensor("x:0")])
+        np.testing.assert_allclose(one.session().run(slope, {"x:0": x.numpy()}), wanted, rtol=1e-5)

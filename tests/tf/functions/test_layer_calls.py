@@ -519,3 +519,171 @@ def test_a_call_that_is_inlined_is_of_the_layer_that_made_it():
     ed.apply(ed.plan().insert("Tanh", on=ed.layer("head").outputs[0], name="end"))
     for one in (ed, ed.inlined()):
         np.testing.assert_allclose(one.keras_model()(rows), np.tanh(model(rows)), rtol=1e-6)
+
+
+# -- inside of loops and conditions --------------------------------------------------------------------
+
+
+@keras.saving.register_keras_serializable("tests")
+class Rounds(keras.layers.Layer):
+    """A layer that calls another one in a loop and in a branch."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.cell = keras.layers.Dense(4, "relu", name="cell")
+
+    def build(self, shape):
+        self.cell.build(shape)
+
+    def call(self, x):
+        _, x = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, self.cell(x)), [tf.constant(0), x])
+        return tf.cond(tf.reduce_sum(x) > 0.0, lambda: self.cell(x), lambda: x * 2.0)
+
+
+class Net(keras.Model):
+    """A model, written as a class, with a loop that AutoGraph makes."""
+
+    def __init__(self):
+        super().__init__(name="net")
+        self.cell, self.head = keras.layers.Dense(4, "relu", name="cell"), keras.layers.Dense(2, name="head")
+
+    @tf.function(autograph=True)
+    def loop(self, x):
+        for _ in tf.range(3):
+            x = self.cell(x)
+        return x
+
+    def call(self, x):
+        return self.head(self.loop(x))
+
+
+def rounds():
+    x = keras.Input((4,), name="x")
+    return keras.Model(x, keras.layers.Dense(2, name="head")(Rounds(name="rounds")(x)), name="net")
+
+
+def inside(ed):
+    """Asserts of layers inside of calls too that all that is said of them is in the graph, unfolded to there."""
+    for layer in ed.layers:
+        for call in layer.calls:
+            graph = ed.screen.around([*call.ops, *call.inputs, *call.outputs])
+            made = set(call.ops)
+            assert {*call.ops, *layer.variables} <= {*graph.names}, layer
+            assert {t.partition(":")[0] for t in call.outputs} <= made or call.outputs == call.inputs, layer
+            fed = {t for op in made for t in graph.input_names(graph.index[op]) if t.partition(":")[0] not in made}
+            assert not made or set(call.inputs) <= fed, layer
+
+
+def test_a_layer_in_a_loop_or_a_branch_has_its_ops_there(tmp_path):
+    model = rounds()
+    path = str(tmp_path / "net.keras")
+    model.save(path)
+    for ed in (gs.open(model), gs.open(path)):
+        inside(ed)
+        assert [(one.path, one.class_name) for one in ed.layers] == [
+            ("x", "InputLayer"), ("rounds", "Rounds"), ("rounds/cell", "Dense"), ("head", "Dense"),
+        ]  # fmt: skip
+        loop, branch = ed.layer("cell").calls
+        lead = ed.layer("rounds").ops[0].rpartition("/")[0]
+        assert all(op.startswith(f"{lead}/while/body/{lead}/while/cell_1/") for op in loop.ops)
+        assert all(op.startswith(f"{lead}/cond/then_branch/{lead}/cond/cell_1/") for op in branch.ops)
+        assert len(loop.inputs) == len(branch.inputs) == 1  # an argument of the loop, and what the branch captures
+        assert ed.layer("cell").variables == ed.layer("rounds").variables
+        assert [name.rpartition("/")[2] for name in ed.layer("cell").variables] == ["kernel", "bias"]
+
+
+def test_a_layer_in_a_function_that_a_model_calls():
+    model = Net()
+    model(tf.zeros([2, 4]))
+    ed = gs.open(model, signature=tf.TensorSpec([None, 4], name="x"))
+    inside(ed)
+    assert [one.path for one in ed.layers] == ["cell", "head"]
+    (call,) = ed.layer("cell").calls
+    assert "/body/" in call.ops[0]
+    assert {ed.screen.whole.types[ed.screen.whole.index[op]] for op in call.ops} >= {"MatMul", "Relu"}
+
+
+def test_a_function_with_a_loop_has_the_layers_in_it():
+    cell, twice = keras.layers.Dense(4, name="cell"), keras.layers.Dense(4, name="twice")
+    cell.build((None, 4))
+    twice.build((None, 4))
+    again = tf.function(lambda x: twice(x))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], name="x")])
+    def f(x):
+        for _ in tf.range(3):
+            x = cell(x)
+        return again(again(x))
+
+    ed = gs.open(f)
+    inside(ed)
+    assert [(one.path, len(one.calls)) for one in ed.layers] == [("cell", 1), ("twice", 2)]
+    first, second = ed.layer("twice").calls  # one trace, called twice
+    assert (first.inputs, second.inputs) == (("while:3",), ("StatefulPartitionedCall:0",))
+
+
+def test_a_layer_in_a_loop_is_searched_selected_and_cut_at():
+    ed = gs.open(rounds())
+    cell = ed.layer("cell")
+    assert set(ed.find("layer:cell op:MatMul", 99)) == {op for op in cell.ops if op.endswith("MatMul")}
+    assert ed.screen.find("layer:cell")["total"] == len(ed.select(layer="cell")) == len(cell.ops) + 2
+    both = ed.select(layer=["rounds", "cell"])  # what is in the loop is of the layer that made the loop
+    assert {*cell.ops, *ed.layer("rounds").ops} < {*both.names}
+    assert [name for name in both.names if name in ed.snapshot.index] == ed.select(layer="rounds").names
+    loop = cell.calls[0]
+    part = ed.select(inputs=loop.inputs, outputs=loop.outputs)
+    assert set(loop.ops) <= set(part.names)
+    scope = loop.ops[0].partition("/cell_1/")[0] + "/cell_1/"
+    ed.screen.reveal(loop.outputs[0])
+    assert ed.screen.details(scope)["rows"][0] == ["layer", "rounds/cell"]
+    assert ed.screen.details(loop.ops[-1])["rows"][0] == ["of layer", "rounds/cell (Dense)"]
+    boxes = {box["name"]: box["sub"] for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
+    assert boxes.get(scope, "Dense · ").startswith("Dense · ")
+    ed.screen.mark_output(scope)
+    assert ed.screen.state.marks.outputs == loop.outputs
+    other = gs.open(tf.Graph())
+    done = other.apply(other.plan().copy(part, to="cut", unmapped="placeholder", values=ed))
+    (copy,) = [one for one in other.layers if one.name == "cell"]
+    assert set(copy.ops) <= set(other.snapshot.names)
+    assert copy.outputs == (done[loop.outputs[0]].name,)
+    whole(other)
+
+
+def test_layers_in_loops_follow_edits_copies_and_inlining():
+    ed = gs.open(rounds())
+    before = str(ed.layers)
+    lead = ed.layer("rounds").ops[0].rpartition("/")[0]
+    ed.apply(ed.plan().rename(lead, "new"))
+    assert ed.layer("cell").calls[0].ops[0].startswith(f"new/while/body/{lead}/while/cell_1/")
+    inside(ed)
+    ed.apply(ed.plan().copy(ed.select(layer="rounds"), to="again", unmapped="placeholder"))
+    assert ed.layer("again/rounds/cell").calls[0].ops[0].startswith(f"again/new/while/body/{lead}/while/cell_1/")
+    inside(ed)
+    ed.apply(ed.plan().remove(ed.layer("head").ops[-1], stitch=True))
+    inside(ed)
+    for _ in range(3):
+        ed.undo()
+    assert str(ed.layers) == before
+    apart = ed.inlined()
+    inside(apart)
+    assert apart.layer("cell").calls
+    cell = ed.layer("cell").calls[0]
+    ed.apply(ed.plan().insert("Tanh", on=cell.outputs[0], name="in_the_loop"))
+    inside(ed)
+    assert len(ed.layer("cell").calls) == 2
+    ed.undo()
+    ed.apply(ed.plan().reroute(ed.layer("rounds").outputs[0], to="x:0").remove(ed.layer("rounds").ops))
+    inside(ed)
+    assert {"rounds", "rounds/cell"} <= ed.layers.gone.keys()
+
+
+def test_a_cell_in_a_loop_is_in_the_saved_model_too(tmp_path):
+    model = rounds()
+    model.export(str(tmp_path / "keras"), verbose=False)
+    ed = gs.open(str(tmp_path / "keras"))
+    inside(ed)
+    loop, branch = ed.layer("cell").calls
+    assert {"MatMul", "BiasAdd", "Relu"} <= {ed.screen.whole.types[ed.screen.whole.index[op]] for op in loop.ops}
+    assert "/body/" in loop.ops[0]
+    assert "/then_branch/" in branch.ops[0]
+    assert set(ed.find("layer:cell", 99)) == {*loop.ops, *branch.ops, *ed.layer("cell").variables}

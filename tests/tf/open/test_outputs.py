@@ -40,8 +40,23 @@ def test_looking_makes_no_live_graph(path):
     ed.screen.mark_output("net/h:0")
     ed.select(scope="net").boundary  # noqa: B018
     ed.find("op:Relu")
+    assert ed.find("dtype:float* op:Relu") == ed.find("op:Relu")
+    ed.screen.find("dtype:float32")
     ed.provenance("net/h")
     assert len(ed.plan()) == 0
+    assert waits(ed)
+
+
+def test_looking_into_calls_makes_no_live_graph(tmp_path):
+    inner = tf.function(lambda x: tf.nn.relu(x, name="h"))
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        tf.reduce_sum(inner(tf.square(x, name="squared")), 1, name="y")
+    ed = gs.open(graph.as_graph_def())
+    call = next(name for name, kind in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if "Call" in kind)
+    assert ed.screen.find("dtype:float32 op:Relu")["total"] == 1
+    ed.screen.unfold(f"{call}/")
+    assert ed.screen.find("dtype:float32 op:Relu")["total"] == 1
     assert waits(ed)
 
 

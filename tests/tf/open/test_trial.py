@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -10,8 +13,9 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.graph.pending import filled
+from graphsurgeon.graph.pending import filled, pending
 from graphsurgeon.tf.open import source, trial
+from tests.fresh import process
 from tests.graphs import tiny
 from tests.refusal import reads, refuses
 from tests.tf.nodes import add, constant, empty, feed
@@ -107,6 +111,97 @@ class Waiting:
 STARTED = threading.Event()
 
 
+def test_no_process_is_started_for_a_first_picture(monkeypatch):
+    started = []
+    monkeypatch.setattr(trial.Trial, "_tried", lambda self, graph_def: started.append(1))
+    ed = gs.open(tiny().as_graph_def())
+    view = ed.view()
+    assert ed._repr_mimebundle_()
+    assert not view.inferred
+    assert not [t for t in threading.enumerate() if t.name == "graphsurgeon-shapes"]
+    assert not started
+    view.simulate("infer")  # as the page asks once it has painted
+    assert started
+    assert view.inferred
+
+
+def test_one_that_is_left_ends_and_can_be_asked_for_again(monkeypatch):
+    popen = trial.subprocess.Popen
+    monkeypatch.setattr(trial.subprocess, "Popen", Waiting)
+    STARTED.clear()
+    ed = gs.open(tiny().as_graph_def())
+    looking = threading.Thread(target=ed.screen.infer)
+    looking.start()
+    assert STARTED.wait(60.0)
+    ed.view().close()
+    looking.join(60.0)
+    assert not looking.is_alive()
+    assert not ed.screen.inferred
+    monkeypatch.setattr(trial.subprocess, "Popen", popen)
+    ed.screen.infer()
+    assert ed.screen.inferred
+
+
+def test_a_widget_that_is_there_when_the_process_ends_says_nothing():
+    code = "import graphsurgeon as gs, tensorflow as tf\nview = gs.open(tf.compat.v1.GraphDef()).view()"
+    ended = process(code)
+    assert ended.returncode == 0
+    assert "Exception ignored" not in ended.stderr
+
+
+def test_a_file_whose_verdict_is_asked_for_is_tried_though_nobody_looks_any_more(monkeypatch):
+    monkeypatch.setattr(trial.subprocess, "Popen", Waiting)
+    STARTED.clear()
+    ed = gs.open(tiny().as_graph_def(), trust=False)
+    running = threading.Thread(target=ed.screen.infer)
+    running.start()
+    assert STARTED.wait(60.0)
+    ed.screen.leave()
+    child = trial_of(ed)._process
+    assert not child.ended.is_set()
+    child.kill()
+    running.join(60.0)
+
+
+def trial_of(ed):
+    """The trial behind a file."""
+    cells = pending(ed.snapshot.owner).leave.__closure__
+    return next(cell.cell_contents for cell in cells if isinstance(cell.cell_contents, trial.Trial))
+
+
+@pytest.mark.skipif(not hasattr(os, "nice"), reason="there are no priorities here")
+def test_it_lets_others_go_first_from_its_beginning_and_ends_with_who_has_started_it(tmp_path):
+    held, kept = os.pipe()
+    told = tmp_path / "graphsurgeon_told.py"
+    told.write_text("import os, threading\n"
+                    "def main(*given):\n"
+                    "    from graphsurgeon.tf.open import trial\n"
+                    "    threading.Thread(target=trial._end_with_the_other, daemon=True).start()\n"
+                    "    print(os.getpriority(os.PRIO_PROCESS, 0), flush=True)\n"
+                    "    threading.Event().wait()\n")  # fmt: skip
+    code = trial._BEGIN.replace(trial.__name__, told.stem)
+    folders = os.pathsep.join([str(tmp_path), *sys.path])
+    with subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": folders},
+                          stdin=held, stdout=subprocess.PIPE) as child:  # fmt: skip
+        os.close(held)
+        assert int(child.stdout.readline()) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
+        os.close(kept)
+        assert child.wait(120.0) == -signal.SIGTERM
+
+
+def test_a_graph_reaches_it_in_pieces_and_whole(monkeypatch, tmp_path):
+    monkeypatch.setattr(trial, "_AT_ONCE", 2)
+    graph_def = tiny().as_graph_def()
+    assert len(graph_def.node) > 4
+    assert trial._written(graph_def, tmp_path / "graph")
+    there = tf1.GraphDef.FromString((tmp_path / "graph").read_bytes())
+    assert [*there.node] == [*graph_def.node]
+    assert there.versions == graph_def.versions
+    monkeypatch.setattr(trial, "_MOST", 50)
+    reads(trial.Trial(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "it has more than 2 GB",
+          "Leave out trust=False, where you know who has written it")  # fmt: skip
+
+
 def test_nobody_waits_for_it_who_needs_the_graph(monkeypatch):
     monkeypatch.setattr(trial.subprocess, "Popen", Waiting)
     STARTED.clear()
@@ -145,6 +240,25 @@ def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monk
     with refuses(OpenError, "op 'y' would end TensorFlow", "write it again; gs.open(..., trust=True) imports it here"):
         ed.session()
     assert gs.open(tiny().as_graph_def(), trust=True).session().run("z/y:0") == 1.0
+
+
+def test_a_file_is_shown_before_it_is_looked_through_for_what_is_dangerous(monkeypatch):
+    looked = []
+    danger = OpenError("open()", "op 'y' would end TensorFlow", "The file is damaged: write it again")
+    monkeypatch.setattr(source, "deadly", lambda graph_def, asked: looked.append(1) or danger)
+    ed = gs.open(tiny().as_graph_def())
+    view = ed.view()
+    assert ed._repr_mimebundle_()
+    assert ed.find("op:Square")
+    assert not looked
+    view.simulate("infer")
+    assert view.inferred
+    assert view.status == {"text": "to look at only: op 'y' would end TensorFlow", "level": "warn"}
+    assert "to look at only: op 'y' would end TensorFlow" in str(ed)
+    with refuses(OpenError, "op 'y' would end TensorFlow"):
+        ed.session()
+    assert looked == [1]
+    assert "to look at only: op 'y'" in str(gs.open(tiny().as_graph_def()))
 
 
 def test_pieces_of_many_ops_are_looked_at_again(monkeypatch):

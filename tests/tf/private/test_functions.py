@@ -35,6 +35,16 @@ def test_functions_of_a_graph():
     assert functions.functions_of(other) == {}
 
 
+def test_the_bodies_that_were_traced_here():
+    graph, call, _, double = calling()
+    (concrete,) = functions.traces(double)
+    assert functions.bodies(graph) == {call.get_attr("f").name: concrete.graph}
+    read = tf.Graph()
+    with read.as_default():
+        tf.graph_util.import_graph_def(graph.as_graph_def(), name="")
+    assert functions.bodies(read) == {}
+
+
 def test_functions_of_a_library():
     graph, call, _, _ = calling()
     made = functions.from_library(graph.as_graph_def().library)

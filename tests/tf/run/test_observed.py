@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from graphsurgeon import locks as doors
-from graphsurgeon.locks import BusyError, Door
+from graphsurgeon import doors
+from graphsurgeon.doors import BusyError, Door
 from graphsurgeon.tf.run import observed
-from graphsurgeon.tf.run.observed import Interest, alone, observe, place_of, places_of, touched
+from graphsurgeon.tf.run.observed import Interest, alone, observe, places_of, touched
+from graphsurgeon.tf.values.variables import place_of
 from tests.graphs import KINDS
 from tests.random_graphs import flow_version
 from tests.until import until
@@ -34,7 +35,7 @@ def small(kind="resource"):
 
 
 def names(places):
-    return sorted(name.decode() for _, name in places)
+    return sorted(name.decode() for _, _, name in places)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -114,6 +114,55 @@ def test_a_meta_graph_with_its_checkpoint(trained, tmp_path):
     assert not (tmp_path / "checkpoint").exists()
 
 
+@pytest.mark.parametrize("file", ["m.meta", "folder"])
+def test_a_file_that_is_opened_and_saved_again_gets_no_new_ops(trained, tmp_path, file):
+    m, ed, want = trained
+    with m.graph.as_default():
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1.0]), 0.0)
+        tf.add(m.y, table.lookup(tf.constant("b")), name="sum")
+        loose = tf1.get_variable("loose", initializer=2.0, collections=["local_variables"])
+        tf.add(loose, 1.0, name="more")
+        m.session.run([tf1.tables_initializer(), loose.initializer])
+    sizes = []
+    for turn in ("first", "second", "third"):
+        signatures = {"a": ("x:0", "sum:0"), "b": ([], "more:0")} if file == "folder" else None
+        ed.save(tmp_path / turn / file, signatures=signatures)
+        ed = gs.open(tmp_path / turn / file)
+        sizes.append(ed.snapshot.size)
+    assert len(set(sizes)) == 1
+    np.testing.assert_array_equal(ed.session().run("sum:0", {"x:0": X}), want)
+    if file == "m.meta":
+        np.testing.assert_array_equal(plainly("meta_graph", tmp_path / "third" / "m.meta"), want)
+
+
+def test_only_a_saver_of_just_these_variables_and_names_becomes_the_one_of_the_file(tmp_path):
+    with tf.Graph().as_default() as graph, tf1.Session() as session:
+        a, b = tf1.get_variable("a", initializer=1.0), tf1.get_variable("b", initializer=2.0)
+        tf1.train.Saver([a], name="part")
+        tf1.train.Saver({"x": a, "y": b}, name="named")
+        tf1.train.Saver([a, b], name="whole")
+        session.run(tf1.global_variables_initializer())
+        ed = gs.open(session)
+        assert ed.save(tmp_path / "whole.meta").ops == len(graph.get_operations())
+        ed.apply(ed.plan().connect("b/Read/ReadVariableOp:0", to="whole/SaveV2", input=3))
+        assert ed.save(tmp_path / "fresh.meta").ops > ed.snapshot.size
+    for name, prefix in (("whole", "whole/"), ("fresh", "save/")):
+        with tf.Graph().as_default(), tf1.Session() as session:
+            saver = tf1.train.import_meta_graph(str(tmp_path / f"{name}.meta"))
+            assert saver.saver_def.restore_op_name == prefix + "restore_all"
+            saver.restore(session, str(tmp_path / name))
+            saver.save(session, str(tmp_path / "plain"))
+            held = tf.train.load_checkpoint(str(tmp_path / "plain"))
+            assert {key: held.get_tensor(key) for key in held.get_variable_to_shape_map()} == {"a": 1.0, "b": 2.0}
+
+
+def test_a_file_whose_ops_lack_what_tensorflow_notes_in_them_today_is_saved_as_it_was_opened(corpus, tmp_path):
+    ed = gs.open(corpus.path("onnx_regression_meta_ckpt"))
+    size = ed.snapshot.size
+    assert ed.save(tmp_path / "again.meta", verify=False).ops == size
+    assert gs.open(tmp_path / "again.meta").snapshot.size == size
+
+
 def test_a_meta_graph_goes_on_training_as_before(trained, tmp_path):
     m, ed, _ = trained
     ed.save(tmp_path / "m.meta")

@@ -280,6 +280,22 @@ def test_variables_that_came_after_all_that_a_session_ran_are_not_read():
             assert holding(session, infos, "session()") == {"h0", "h2", "h7", "h51"}
 
 
+def test_variables_that_no_op_of_the_graph_sets_are_not_read():
+    with tf.Graph().as_default() as graph:
+        unasked(2)
+        for name in ("loose", "h1"):  # the second by another op of a variable that is set
+            handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name=name, name=f"{name}/again")
+            tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+        handed = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="handed", name="handed")
+        tf.raw_ops.ReadVariableOp(resource=handed, dtype=tf.float32)
+        tf.raw_ops.AssignVariableOp(resource=tf.identity(handed), value=tf.constant(3.0), name="set_handed")
+        with tf1.Session(graph=graph) as session:
+            session.run(["set1", "set_handed"])
+            infos, reads = list(variable_infos(graph).values()), Reads(session)
+            assert holding(session, infos, "session()") == {"h1", "h1/again", "handed"}
+            assert reads.count == 2  # h0 fails, and the rest
+
+
 def test_a_new_op_of_an_old_variable_and_a_variable_that_others_set_too_are_read():
     with tf.Graph().as_default() as graph:
         unasked(2)

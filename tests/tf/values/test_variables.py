@@ -11,7 +11,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon import graph_editor as ge
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.values.variables import fetch, refuse_unfit, variable_infos
+from graphsurgeon.tf.values.variables import fetch, place_of, refuse_unfit, variable_infos
 from tests.graphs import KINDS, OPTIMIZERS, collections, keys, look, model, put
 from tests.refusal import reads, refuses
 
@@ -470,3 +470,28 @@ def test_to_look_whether_values_fit_copies_none_of_them():
         tracemalloc.stop()
     with refuses(PlanError, "copy(...)", "the value of 'w' has shape (2,)", "of shape (1000000,)"):
         refuse_unfit({"w": [1.0, 2.0]}, infos, graph, "copy(...)")
+
+
+def test_variables_are_the_same_where_a_session_keeps_them_in_one_place():
+    raw = tf.raw_ops
+    with tf.Graph().as_default(), tf1.Session() as session:
+        makes = {"VarHandleOp": raw.VarHandleOp, "VariableV2": raw.VariableV2}
+        shared = {"a": "", "b": "", "c": "VarHandleOp_a", "d": "VariableV2_a", "e": "VariableV2_a"}
+        made, reads = {}, {}
+        for kind, make in makes.items():
+            for name, place in shared.items():
+                tensor = make(shape=[], dtype=tf.float32, shared_name=place, name=f"{kind}_{name}")
+                made[kind, name] = tensor
+                handle = kind == "VarHandleOp"
+                reads[kind, name] = raw.ReadVariableOp(resource=tensor, dtype=tf.float32) if handle else tensor
+        for number, (key, tensor) in enumerate(made.items(), 1):
+            value = tf.constant(float(number))
+            handle = key[0] == "VarHandleOp"
+            done = raw.AssignVariableOp(resource=tensor, value=value) if handle else raw.Assign(ref=tensor, value=value)
+            session.run(done if handle else done.op)
+            for other, read in reads.items():
+                try:
+                    same = session.run(read) == number
+                except tf.errors.FailedPreconditionError:
+                    same = False
+                assert same == (place_of(made[other].op) == place_of(tensor.op)), (key, other)

@@ -10,7 +10,7 @@ import type { Search } from "./search";
 import { edgeTitle } from "./shapes";
 import type { StatusBar } from "./statusbar";
 import type { Store, TwoEnds } from "./store";
-import type { Mode, PaneName, Unmapped, Verbs } from "./table";
+import type { Mode, PaneName, Unmapped, Verbs } from "./verbs";
 import type { Box, Edge, Group, Model } from "./types";
 
 type Second = Exclude<TwoEnds, "connect">;

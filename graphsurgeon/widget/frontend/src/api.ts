@@ -1,6 +1,6 @@
 // Sends verbs to Python and matches the answers to them.
 import type { Results } from "./results";
-import type { Verbs } from "./table";
+import type { Verbs } from "./verbs";
 import type { ErrorParts, Model } from "./types";
 
 export type Result<V extends keyof Verbs> = V extends keyof Results ? Results[V] : unknown;
@@ -60,6 +60,11 @@ export class Api {
       this.model.send({ v: VERSION, id, verb, args });
       this.changed();
     });
+  }
+
+  /** Asks for what nobody waits for: what comes of it is seen. */
+  tell<V extends keyof Verbs>(verb: V, args: Verbs[V]): void {
+    this.model.send({ v: VERSION, id: this.#next++, verb, args });
   }
 
   /** Unanswered requests, of one verb or of all. */

@@ -1,9 +1,8 @@
 // Puts the parts of the screen together and keeps them in step with the model.
 import { Api, type Ask } from "./api";
-import { count, counted, h, handled, hasFocus } from "./dom";
-import { Hands } from "./hands";
+import { count, counted, h, handled, hasFocus, painted } from "./dom";
+import { actionOf, Hands } from "./hands";
 import { Inspector } from "./inspector";
-import { actionOf } from "./keys";
 import { Outline } from "./outline";
 import { Pane, type PaneEvents } from "./pane";
 import { PlanBar } from "./planbar";
@@ -13,7 +12,7 @@ import { StatusBar } from "./statusbar";
 import { Store, type ViewState } from "./store";
 import { followTheme } from "./theme";
 import { TopBar } from "./topbar";
-import type { PaneName } from "./table";
+import type { PaneName } from "./verbs";
 import type { Model, State } from "./types";
 
 const NARROW = 900,
@@ -213,6 +212,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     status.colours([source, destination]);
     highlight();
     if (lost) focusPane();
+    if (model.get("inferred") === false) painted(() => api.tell("infer", {}));
   }
 
   /** A button that has just done its last work does not keep the keyboard. */

@@ -1,13 +1,30 @@
-// Hands: which action a key or an item of a box's menu stands for.
+// Hands: which action a key or an item of a box's menu stands for, and what each action does.
 import { Actions, type Parts } from "./actions";
 import { Edits } from "./edits";
 import { below, Going } from "./going";
+import { KEYS, type Action } from "./keys";
 import type { Pane } from "./pane";
 import { isFold, neighbour, opens, type Step } from "./places";
 import { Seen } from "./seen";
 import type { Item } from "./scene";
-import type { Action, Mode } from "./table";
 import type { Box, Group } from "./types";
+import type { Mode } from "./verbs";
+
+const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
+
+type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">;
+
+/** The action of a key press, or null. Cmd counts as Ctrl. */
+export function actionOf(e: Pressed): Action | null {
+  if (e.altKey) return null;
+  const command = e.ctrlKey || e.metaKey;
+  let key = e.key;
+  if (command && key.length === 1 && e.shiftKey) key = key.toUpperCase();
+  else if (!e.shiftKey && key.length === 1) key = key.toLowerCase();
+  // signs that need Shift on some keyboards ("+", "?", "/") are taken as they are
+  const shift = e.shiftKey && (key.length > 1 || /[A-Z]/.test(key));
+  return BY_KEY.get(`${command ? "Ctrl+" : ""}${shift ? "Shift+" : ""}${key}`) ?? null;
+}
 
 /** Does something in the pane that keys mean, with the item that they mean. */
 type Deed = (pane: Pane, item: Item | null, key: string) => unknown;

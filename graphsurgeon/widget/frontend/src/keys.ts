@@ -1,19 +1,50 @@
-// Which key does what; the help overlay prints the same table.
+// The keys, written from graphsurgeon/screen/keys.py by tools/write_verbs.py; hands.ts does them.
 
-import { KEYS, type Action } from "./table";
+export type Action =
+  | "down" | "up" | "left" | "right" | "first" | "last" | "select" | "toggle" | "open" | "input" | "output" | "boundary"
+  | "around" | "copy" | "connect" | "reroute" | "stitch" | "remove" | "edit" | "undo" | "redo" | "apply" | "search"
+  | "seen" | "train" | "fit" | "in" | "out" | "actual" | "producer" | "consumer" | "back" | "forward" | "views"
+  | "view" | "map" | "menu" | "escape" | "help";
 
-const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
-
-type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">;
-
-/** The action of a key press, or null. Cmd counts as Ctrl. */
-export function actionOf(e: Pressed): Action | null {
-  if (e.altKey) return null;
-  const command = e.ctrlKey || e.metaKey;
-  let key = e.key;
-  if (command && key.length === 1 && e.shiftKey) key = key.toUpperCase();
-  else if (!e.shiftKey && key.length === 1) key = key.toLowerCase();
-  // signs that need Shift on some keyboards ("+", "?", "/") are taken as they are
-  const shift = e.shiftKey && (key.length > 1 || /[A-Z]/.test(key));
-  return BY_KEY.get(`${command ? "Ctrl+" : ""}${shift ? "Shift+" : ""}${key}`) ?? null;
-}
+/** Action, its keys, how they are written, what they do. */
+export const KEYS: [Action, string[], string?, string?][] = [
+  ["down", ["ArrowDown"], "Arrows", "move between boxes, along edges where there are any"],
+  ["up", ["ArrowUp"]],
+  ["left", ["ArrowLeft"]],
+  ["right", ["ArrowRight"]],
+  ["first", ["Home"], "Home, End", "first and last box"],
+  ["last", ["End"]],
+  ["select", [" "], "Space, click", "select a box"],
+  ["toggle", ["Ctrl+ "], "Ctrl+Space, Ctrl+click", "add or remove it; Shift+drag selects by a frame"],
+  ["open", ["Enter"], "Enter, double click", "unfold a box, fold an open group"],
+  ["input", ["i"], "i", "mark the op's output as a boundary input"],
+  ["output", ["o"], "o", "mark the op's output as a boundary output"],
+  ["boundary", ["b"], "b", "go to the boundary: region and leaks"],
+  ["around", ["Shift+B"], "Shift+B", "make the boundary of what is selected"],
+  ["copy", ["c"], "c", "copy the region"],
+  ["connect", ["m"], "m, then m", "connect: first the tensor, then the op that shall read it"],
+  ["reroute", ["r"], "r, then r", "reroute: first the tensor, then the one its readers shall read"],
+  ["stitch", ["Delete"], "Del", "take it out, and stitch; Shift+Del: take it out, with nothing in its place"],
+  ["remove", ["Shift+Delete"]],
+  ["edit", ["e"], "e", "all edits: bypass, insert, swap, rename, order, functions, all alike"],
+  ["undo", ["Ctrl+z"], "Ctrl+Z", "take back a step"],
+  ["redo", ["Ctrl+Shift+Z", "Ctrl+y"], "Ctrl+Shift+Z", "do it again"],
+  ["apply", ["Ctrl+Enter"], "Ctrl+Enter", "apply the plan"],
+  ["search", ["/"], "/", "search"],
+  ["seen", ["s"], "s", "what is shown: depth, helpers, hidden types"],
+  ["train", ["g"], "g", "put gradients and updates away, or back"],
+  ["fit", ["f"], "f", "fit the picture"],
+  ["in", ["+", "="], "+, −, 0", "zoom; also Ctrl+wheel. Drag to pan"],
+  ["out", ["-"]],
+  ["actual", ["0"]],
+  ["producer", ["p"], "p, n", "go to a producer, to a consumer (n: next), also into what is folded"],
+  ["consumer", ["n"]],
+  ["back", [","], ", and .", "back and forward through where you have been"],
+  ["forward", ["."]],
+  ["views", ["v"], "v, 1 to 9", "saved views: save, show, forget"],
+  ["view", ["1", "2", "3", "4", "5", "6", "7", "8", "9"]],
+  ["map", ["w"], "w", "the map of the whole picture, in the corner"],
+  ["menu", ["ContextMenu", "Shift+F10"], "right click", "all that can be done with a box"],
+  ["escape", ["Escape"], "Esc", "cancel, clear"],
+  ["help", ["?"], "?", "this list"],
+];

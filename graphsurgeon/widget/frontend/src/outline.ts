@@ -1,7 +1,7 @@
 // The outline: the tree of scopes at the left, for finding one's way and for screen readers.
 import { bring, figure, fill, h, handled, hasFocus } from "./dom";
 import { icon } from "./icons";
-import type { Mode } from "./table";
+import type { Mode } from "./verbs";
 import type { Row } from "./types";
 
 export interface OutlineEvents {

@@ -3,7 +3,7 @@ import { fill, focus, h, handled, hasFocus, s } from "./dom";
 import { around, fresh, nearest, opens, overlap } from "./places";
 import { Minimap } from "./minimap";
 import { Drawing, type Item } from "./scene";
-import type { Mode, PaneName } from "./table";
+import type { Mode, PaneName } from "./verbs";
 import type { Box, Edge, Group, Rect, Scene } from "./types";
 import { View } from "./view";
 

@@ -3,7 +3,7 @@ import { button, copyButton, count, field, figure, fill, h, handled, hasFocus } 
 import type { Ask } from "./api";
 import { icon } from "./icons";
 import { problems, tables } from "./plantabs";
-import type { Unmapped } from "./table";
+import type { Unmapped } from "./verbs";
 import type { Boundary, Plan } from "./types";
 
 export interface PlanEvents {

@@ -1,7 +1,7 @@
 // The details below the plan bar: tables of the boundary and of what the plan does.
 import { button, count, figure, h, muted } from "./dom";
 import type { Ask } from "./api";
-import type { Policy } from "./table";
+import type { Policy } from "./verbs";
 import type { Boundary, Plan, TensorText } from "./types";
 
 const POLICIES: Record<Policy, string> = {

@@ -1,6 +1,6 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { button, field, focus, h, hasFocus } from "./dom";
-import { KEYS } from "./table";
+import { KEYS } from "./keys";
 
 export interface Field {
   name: string;

@@ -3,7 +3,7 @@ import { figure } from "./dom";
 import type { Actions } from "./actions";
 import { opens } from "./places";
 import type { Choice } from "./popup";
-import type { ColourBy, PaneName, Training } from "./table";
+import type { ColourBy, PaneName, Training } from "./verbs";
 import type { Box, Group, Look, Scene } from "./types";
 
 const TRAINING: [Training, string][] = [

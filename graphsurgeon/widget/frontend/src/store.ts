@@ -1,5 +1,5 @@
 // The view state: what the page knows ahead of Python, or without it. Whoever shows it is told of each change.
-import type { PaneName, Verbs } from "./table";
+import type { PaneName, Verbs } from "./verbs";
 import type { Edge } from "./types";
 
 /** What takes two ends: the first is armed, the second says the other end. */

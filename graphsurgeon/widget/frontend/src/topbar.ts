@@ -2,7 +2,7 @@
 import type { Ask } from "./api";
 import { button, type ButtonProps, fill, h } from "./dom";
 import { icon, type IconName } from "./icons";
-import type { Action } from "./table";
+import type { Action } from "./keys";
 import type { Direction, Views } from "./types";
 
 type Point = { x: number; y: number };

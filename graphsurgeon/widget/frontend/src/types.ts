@@ -1,5 +1,5 @@
-// What Python sends: the traits of the widget and the results of verbs. table.ts has the verbs.
-import type { Training } from "./table";
+// What Python sends: the traits of the widget and the results of verbs. verbs.ts has the verbs.
+import type { Training } from "./verbs";
 
 /** How a picture is drawn, once it is. */
 export type Direction = "LR" | "TB";
@@ -160,6 +160,8 @@ export interface State {
   views?: Views;
   look?: Look;
   theme: "auto" | "light" | "dark";
+  /** Whether the shapes are there that TensorFlow can infer; they are asked for, by whoever looks. */
+  inferred?: boolean;
   /** Whether nothing can be changed: a page without a kernel. */
   still?: boolean;
 }

@@ -12,6 +12,17 @@ test.each(EXAMPLES)("$verb is sent as the protocol has it", example => {
   expect(Number.isSafeInteger(model.sent[0].id)).toBe(true);
 });
 
+test("what nobody waits for is sent, and its answer concerns nobody", () => {
+  const model = new FakeModel(),
+    changed = vi.fn(),
+    api = new Api(model, changed);
+  api.tell("infer", {});
+  expect(model.verbs).toEqual([["infer", {}]]);
+  expect(api.pending()).toBe(0);
+  model.answer("infer");
+  expect(changed).not.toHaveBeenCalled();
+});
+
 test("an answer settles its own request", async () => {
   const model = new FakeModel(),
     changed = vi.fn(),

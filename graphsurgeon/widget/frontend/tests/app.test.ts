@@ -359,6 +359,26 @@ test("a slow kernel is said, with a way out", () => {
   vi.useRealTimers();
 });
 
+test("shapes are asked for once the picture is painted, where some are not there", () => {
+  const frames: FrameRequestCallback[] = [],
+    next = () => frames.splice(0).forEach(frame => frame(0));
+  vi.spyOn(window, "requestAnimationFrame").mockImplementation(frame => frames.push(frame));
+  const drawn = () => host.querySelectorAll(".gs-box").length;
+  const asked = () => model.verbs.filter(([verb]) => verb === "infer").length;
+  close();
+  start({ inferred: false });
+  expect([drawn(), asked()]).toEqual([2, 0]);
+  next();
+  expect(asked()).toBe(0);
+  next();
+  expect(asked()).toBe(1);
+  model.put({ inferred: true, scenes: { source: scene([box("a")]), destination: null } });
+  next();
+  next();
+  expect(asked()).toBe(1);
+  vi.restoreAllMocks();
+});
+
 test("everything is taken away at the end", () => {
   close();
   expect([...model.heard.values()].every(calls => calls.size === 0)).toBe(true);

@@ -1,5 +1,5 @@
 // A few messages of each verb, written by tools/write_verbs.py; the compiler checks their types.
-import type { Verbs } from "../src/table";
+import type { Verbs } from "../src/verbs";
 
 export type Example = { [V in keyof Verbs]: { verb: V; args: Verbs[V] } }[keyof Verbs];
 
@@ -39,6 +39,7 @@ export const EXAMPLES: Example[] = [
   { verb: "show_signature", args: {"name": "a/b"} },
   { verb: "show_signature", args: {"name": "a/b:0"} },
   { verb: "show_signature", args: {"name": "</text><script>alert(1)</script>"} },
+  { verb: "infer", args: {} },
   { verb: "cancel", args: {} },
   { verb: "back", args: {} },
   { verb: "forward", args: {} },

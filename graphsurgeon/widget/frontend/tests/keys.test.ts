@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { actionOf } from "../src/keys";
+import { actionOf } from "../src/hands";
 
 const press = (key: string, more = {}) => actionOf({ key, ctrlKey: false, metaKey: false, shiftKey: false, altKey: false, ...more });
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...errors import PlanError
 from ...words import few
-from ..calls import asked
 from ..delta import Delta
+from ..step_text import asked
 from ..steps import OrderStep, RerouteOrderStep
 from ..tally import Tally
 from .rewire import ops_of, order_fault

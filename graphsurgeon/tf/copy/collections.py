@@ -1,4 +1,4 @@
-"""Items: what a collection can hold beside ops, tensors and variables, and how it comes into a copy."""
+"""Collections of a copy: what they hold, in the order of the source: ops, tensors, variables, structures, values."""
 
 from __future__ import annotations
 
@@ -9,16 +9,87 @@ import numpy as np
 import tensorflow as tf
 from google.protobuf.message import Message
 
-from ...graph.live import TFGraph
+from ...graph.live import TFGraph, TFOp, TFVariable
+from ...graph.names import op_name
 from ...graph.variables import Entry
-from ..private.graphs import is_composite
+from ...plan.copied import Copied
+from ..private.graphs import PLAIN, TENSOR, collections_of, is_composite
 from ..private.variables import from_parts, is_partitioned, is_variable
+from ..values.variables import join_collection
 from .resources import is_runner, moved_runner, queue_of
 
 tf1 = tf.compat.v1
 #: Finds the copy of a tensor, op or variable; None where there is none.
 Move = Callable[[Any], Any]
 _VALUES = (str, bytes, bool, int, float, complex, type(None), np.ndarray, np.generic, Message, tf.DType, tf.TensorShape)
+
+
+def keep_collections(
+    copied: Copied, graph: TFGraph, made: Any, contexts: dict[int, Any], originals: dict[str, TFVariable]
+) -> None:
+    """Adds the copies of what the source's collections hold to collections of the destination, in their order.
+
+    Args:
+        copied: the copy.
+        graph: the destination.
+        made: what the plan has made so far; it notes what is added.
+        contexts: id of a control-flow context of the source -> its copy.
+        originals: op name -> variable object of the source.
+    """
+    targets = {c.was: c.name for c in copied.collections}
+    if not targets:
+        return
+    source, move = copied.source.live, _Copies(copied, made, originals)
+    whole = bool(copied.step.selection.mask.all())
+    for was, items in collections_of(source).items():
+        if was not in targets:
+            continue
+        found = []
+        for item in items:
+            if (type(item) in PLAIN and item.graph is source) or id(item) in move.variables:
+                new = move(item)  # most are: no need to ask what else it could be
+            else:
+                kind = entry(source, item).kind
+                if kind == "other" or (kind == "value" and not whole):
+                    continue
+                new = contexts.get(id(item))
+                if new is None:
+                    new = move(item) if kind == "variable" else moved(item, graph, move, move.name)
+            if new is not None:
+                found.append(new)
+        # Only now: a copy inside one graph adds to the very lists it reads.
+        if found:
+            join_collection(graph, targets[was], found)
+            made.collections += [(targets[was], new) for new in found]
+
+
+class _Copies:
+    """Finds what became of an op, tensor or variable of the source; None where it was not copied."""
+
+    def __init__(self, copied: Copied, made: Any, originals: dict[str, TFVariable]) -> None:
+        self._copied, self._live = copied, made.live
+        self._new = dict(zip((copied.source.names[i] for i in copied.ops.tolist()), copied.names, strict=True))
+        self._variables = {v.was: made.variables.get(v.name) for v in copied.variables}
+        self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}
+
+    def __call__(self, item: Any) -> Any:
+        kind = type(item)
+        if id(item) in self.variables:
+            return self.variables[id(item)]
+        if kind is TENSOR or (kind is not tf.Operation and hasattr(item, "value_index")):
+            op = self._op(item.op.name)
+            return None if op is None else op.outputs[item.value_index]
+        if kind is tf.Operation:
+            return self._op(item.name)
+        return self._variables.get(item.op.name)
+
+    def _op(self, name: str) -> TFOp | None:
+        new = self._new.get(name)
+        return None if new is None else self._live[new]
+
+    def name(self, name: str) -> str | None:
+        """Returns the new name of an op or tensor."""
+        return self._copied.renamed(name) if op_name(name) in self._new else None
 
 
 def entry(graph: TFGraph, item: Any) -> Entry:

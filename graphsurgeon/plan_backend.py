@@ -1,4 +1,4 @@
-"""Planning: an empty plan, with what it takes of TensorFlow and of the picture."""
+"""Plan backend: an empty plan, with what it asks of TensorFlow and of the picture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def new_plan(graph: Graph) -> Plan:
 def _refusal(graph: Graph) -> OpenError | None:
     """Why TensorFlow refuses all of the graph of a snapshot, which can only be looked at then."""
     waiting = pending(graph.owner)
-    return waiting.refusal if waiting is not None and waiting.hopeless else None
+    if waiting is None:
+        return None
+    waiting.judge()
+    return waiting.refusal if waiting.hopeless else None
 
 
 class _TensorFlow(Backend):
@@ -58,7 +61,7 @@ class _TensorFlow(Backend):
         return plan_picture(effect, marks, text)
 
     def parts(self, thing: Any) -> list[Any]:
-        from .tf.copy.collection_items import parts_of
+        from .tf.copy.collections import parts_of
 
         return parts_of(thing)
 

@@ -1,4 +1,4 @@
-"""Shapes: what a picture is made of: boxes, groups (unfolded scopes) and edges."""
+"""Boxes: what a picture is made of: boxes, groups (unfolded scopes) and edges."""
 
 from __future__ import annotations
 

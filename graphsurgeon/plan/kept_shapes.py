@@ -1,4 +1,4 @@
-"""Shapes: which of the ops that a plan makes keep the static shapes of their originals, and which may have others."""
+"""Kept shapes: which ops that a plan makes keep the static shapes of their originals, and which may have others."""
 
 from __future__ import annotations
 

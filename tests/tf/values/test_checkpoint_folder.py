@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError, PlanError
-from graphsurgeon.tf.values.followed import CheckpointFolder, Wanted
+from graphsurgeon.tf.values.checkpoint_folder import CheckpointFolder, Wanted
 from tests.graphs import KINDS, model, put
 from tests.needs import ROOT
 from tests.refusal import reads, refuses
@@ -162,7 +162,7 @@ def test_bytes_that_were_turned_over_are_seen(trained):
 
 
 def test_an_index_of_rubbish(trained):
-    from graphsurgeon.tf.values.followed import _MAGIC
+    from graphsurgeon.tf.values.checkpoint_folder import _MAGIC
 
     _m, save, replica = trained
     path = save(1.0) + ".index"
@@ -394,11 +394,11 @@ def test_damage_of_any_kind_never_brings_a_wrong_value(trained, tmp_path):
 
 
 def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkeypatch):
-    from graphsurgeon.tf.values import followed
+    from graphsurgeon.tf.values import checkpoint_folder
 
     _m, save, replica = trained
     prefix = save(1.0)
-    real = followed.read
+    real = checkpoint_folder.read
 
     def slow(*arguments):
         found = real(*arguments)
@@ -406,7 +406,7 @@ def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkey
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(followed, "read", slow)
+        patch.setattr(checkpoint_folder, "read", slow)
         with refuses(OpenError, os.path.basename(prefix), "it changed while it was read"):
             replica.update()
     replica.update()
@@ -424,11 +424,11 @@ def test_a_soft_update_from_a_checkpoint_goes_a_part_of_the_way(trained):
 
 
 def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_newer_one(trained, monkeypatch):
-    from graphsurgeon.tf.values import followed
+    from graphsurgeon.tf.values import checkpoint_folder
 
     _m, save, replica = trained
     prefix = save(1.0, global_step=1)
-    real = followed.not_whole
+    real = checkpoint_folder.not_whole
 
     def slow(looked_at):
         said = real(looked_at)
@@ -438,30 +438,30 @@ def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_new
                 path.unlink()
         return said
 
-    monkeypatch.setattr(followed, "not_whole", slow)
+    monkeypatch.setattr(checkpoint_folder, "not_whole", slow)
     assert replica.update().origin == "model-2"
     assert b_of(replica) == [2, 2, 2]
 
 
 def test_files_that_go_while_they_are_looked_at(trained, monkeypatch):
-    from graphsurgeon.tf.values import followed
+    from graphsurgeon.tf.values import checkpoint_folder
 
     _m, save, replica = trained
     prefix = save(1.0)
-    monkeypatch.setattr(followed.os.path, "getsize", lambda path: os.stat(path + ".gone").st_size)
+    monkeypatch.setattr(checkpoint_folder.os.path, "getsize", lambda path: os.stat(path + ".gone").st_size)
     with refuses(OpenError, os.path.basename(prefix), "it was deleted while it was looked at"):
         replica.update()
 
 
 def test_what_goes_wrong_once_does_not_end_the_following(trained, monkeypatch):
-    from graphsurgeon.tf.values import followed
+    from graphsurgeon.tf.values import checkpoint_folder
 
     def broken(*_):
         raise RuntimeError("of no kind that is known")
 
     _m, save, replica = trained
     with monkeypatch.context() as patch:
-        patch.setattr(followed.CheckpointFolder, "newest", broken)
+        patch.setattr(checkpoint_folder.CheckpointFolder, "newest", broken)
         replica.follow(os.path.dirname(save(1.0)), seconds=0.01)
         until(lambda: replica.error is not None)
         assert "of no kind" in repr(replica)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphsurgeon.screen.facts import BINS, numbers
+from graphsurgeon.screen.numbers import BINS, numbers
 
 
 def rows(array):

@@ -1,4 +1,4 @@
-"""Exchange: matches taken out of a graph, and what a function builds for them put in."""
+"""Replace matches: what a function builds takes their place; a region that a step chooses itself is a match too."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from ..backend import Site
 from ..copied import append
 from ..delta import Delta
 from ..effect import Change, Region, Replaced
+from ..mismatch import mismatch
 from ..tally import Tally
 from ..workbench import Workbench
 from .graft import Grafted, built, grafted, site_scope, taken_out
 from .moves import Moved, loop_waits, moved_waits, resolved
 from .remove import protected
-from .rewire import Refused, mismatch, rewire
+from .rewire import Refused, rewire
 
 
 @dataclass
@@ -53,7 +54,7 @@ def region_of(graph: Graph, op: int, request: str, instead: str) -> Region:
     return Region(graph, [op], inputs, {f"out{k}": f"{name}:{k}" for k in range(count)})
 
 
-def exchange(
+def replace_matches(
     so_far: Tally, asked: str, chosen: Chosen, by: Callable[..., Any] | str, to: str = "", only_op: bool = False
 ) -> Iterator[Delta]:
     """Puts what a function builds in the place of matches, and takes out what nothing needs any more.

@@ -1,4 +1,4 @@
-"""Values: where a graph that came from files finds what its variables hold."""
+"""File values: where a graph that came from files finds what its variables hold."""
 
 from __future__ import annotations
 
@@ -122,12 +122,11 @@ class CheckpointValues:
         """
         if self._saver is None or not self._saver.restore_op_name:
             return {}
-        places = _places(self._graph.get_operation_by_name(self._saver.restore_op_name))
+        places = restored_by(self._graph.get_operation_by_name(self._saver.restore_op_name))
         if places is None:
             return None
         checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
-        parts = {op: _part(spec) for op, (_, spec) in places.items()}
-        return {op: checkpoint.stored(key, parts[op]) for op, (key, _) in places.items()}
+        return {op: checkpoint.stored(key, _part(spec)) for op, (_, key, spec) in places.items()}
 
     def move(self, old: TFSession, new: TFSession) -> frozenset[str]:
         """Saves what `old` holds and restores it in `new`, by the graph's own saver: it needs no initialisers.
@@ -246,8 +245,11 @@ class KeyedValues:
         return {op: checkpoint.stored(key) for op, key in self._keys.items()}
 
 
-def _places(restore: Any) -> dict[str, tuple[str, str]] | None:
-    """Variable op -> (name, slice) that a saver restores into it; None where it does anything else."""
+def restored_by(restore: Any) -> dict[str, tuple[str, str, str]] | None:
+    """Returns what an op of a saver restores: variable op -> (tensor that names the file, name in it, slice).
+
+    None where it does anything else.
+    """
     todo, seen, found = [restore], set(), {}
     while todo:
         op = todo.pop()
@@ -268,7 +270,7 @@ def _places(restore: Any) -> dict[str, tuple[str, str]] | None:
         if names is None or specs is None:
             return None
         at = value.value_index
-        found[op.inputs[0].op.name] = (names[at].decode(), specs[at].decode())
+        found[op.inputs[0].op.name] = (value.op.inputs[0].name, names[at].decode(), specs[at].decode())
     return found
 
 

@@ -1,4 +1,4 @@
-"""Told: what is known of the outputs of the ops of a graph that a plan has put together, whatever its steps are."""
+"""Known outputs: dtypes and shapes in a graph that a plan has put together, whatever its steps are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supply: what only fed tensors that something else replaces: placeholders, queues with their runners, iterators."""
+"""Input pipeline: what only fed tensors that something else replaces: placeholders, queues with runners, iterators."""
 
 from __future__ import annotations
 

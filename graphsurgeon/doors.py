@@ -1,4 +1,4 @@
-"""Door: many may be inside at once, or one alone; who needs several doors gets all of them at once."""
+"""Doors: many may be inside at once, or one alone; who needs several doors gets all of them at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Followed: a folder in which another process writes checkpoints; only whole ones are taken from it."""
+"""Checkpoint folder: one in which another process writes checkpoints; only whole ones are taken from it."""
 
 from __future__ import annotations
 

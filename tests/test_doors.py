@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from graphsurgeon import locks as doors
+from graphsurgeon import doors
+from graphsurgeon.doors import BusyError, Door, entered
 from graphsurgeon.errors import PlanError
-from graphsurgeon.locks import BusyError, Door, entered
 from tests.refusal import refuses
 from tests.until import until
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphsurgeon.view.shapes import Box
+from graphsurgeon.view.boxes import Box
 
 
 def test_a_long_label_has_two_lines():

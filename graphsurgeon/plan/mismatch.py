@@ -1,8 +1,8 @@
-"""Fitting: what a message proposes where dtypes or shapes clash: tensors for an input, and inputs for a tensor."""
+"""Mismatch: dtypes or shapes that clash: the fault that says so, and what it proposes: other tensors, or inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..graph.boundary import Tensor
 from ..graph.contexts import loops_of
 from ..graph.graph import Graph, Ints, TensorInfo, shape_from, shape_text
 from ..graph.traversal import backward, forward
+from .fault import Fault
 from .workbench import Workbench
 
 Shape = tuple[int | None, ...] | None
@@ -18,6 +19,32 @@ Shape = tuple[int | None, ...] | None
 _LOOKED = 20_000
 _SHOWN = 4
 _QUIET = ("Const", "NoOp", "Assign", "AssignVariableOp")
+
+
+def mismatch(bench: Workbench, asked: str, old: Tensor, new: Tensor, readers: Sequence[int] = ()) -> Fault | None:
+    """Returns the fault of a tensor that cannot take another's place, by dtype or shape.
+
+    Args:
+        bench: the graph.
+        asked: the request, for messages.
+        old, new: the tensors.
+        readers: the ops that are to read the new one.
+    """
+    a, b = bench.info(*old), bench.info(*new)
+    if a is None or b is None:
+        return None
+    clash = handle_clash(bench, old, new)
+    if clash:
+        return Fault(asked, *clash)
+    differ = bare(a.dtype) != bare(b.dtype)
+    if not differ and not shapes_differ(a.shape, b.shape):
+        return None
+    why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
+    there, given = bench.name(old), bench.name(new)
+    instead = both_ways(bench.frozen(), a, new, b, list(dict.fromkeys(readers)), old)
+    if asked.startswith(("bypass(", "remove(")) and instead.startswith("These"):
+        instead = f"Let its consumers read another: .reroute({there!r}, to=...). {instead}"
+    return Fault(asked, f"{given!r} is {b}, but {there!r} is {a}: {why}", instead)
 
 
 def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude: Tensor | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Calls: a step in words, and as the call that adds it to a plan."""
+"""Step text: a step in words, as the request that messages name, and as the call that adds it to a plan."""
 
 from __future__ import annotations
 

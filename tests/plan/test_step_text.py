@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graphsurgeon.plan.calls import call
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.sources import Sources
+from graphsurgeon.plan.step_text import call
 from tests.plan.edits import net
 
 

@@ -1,0 +1,70 @@
+// The verbs, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.
+
+export type PaneName = "destination" | "source";
+export type Mode = "add" | "set" | "toggle";
+export type Unmapped = "include" | "keep" | "placeholder" | "refuse";
+export type Training = "away" | "beside" | "scopes";
+export type ColourBy = "device" | "dtype" | "family" | "scope" | "structure";
+export type Policy = "copy" | "freeze" | "initial" | "share";
+
+/** Verb -> its arguments. */
+export interface Verbs {
+  select: { names: string[]; mode: Mode };
+  unfold: { name: string; pane: PaneName };
+  fold: { name: string; pane: PaneName };
+  fold_all: { pane: PaneName };
+  reveal: { name: string; pane: PaneName };
+  outline_open: { name: string };
+  outline_close: { name: string };
+  details: { name: string; pane: PaneName };
+  find: { query: string };
+  find_like: { names: string[] };
+  value: { name: string };
+  show_signature: { name: string };
+  infer: Record<string, never>;
+  cancel: Record<string, never>;
+  back: Record<string, never>;
+  forward: Record<string, never>;
+  save_view: { name: string | null; at: number[] };
+  show_view: { name: string };
+  forget_view: { name: string };
+  set_direction: { direction: "LR" | "TB" | "auto" };
+  set_depth: { depth: number; pane: PaneName };
+  set_budget: { boxes: number };
+  show_helpers: { kind: string; on: boolean };
+  hide_ops: { types: string[] };
+  set_training: { mode: Training };
+  paint: { by: ColourBy };
+  fade: { keys: string[] };
+  mark_input: { tensor: string };
+  mark_output: { tensor: string };
+  unmark: { tensor: string };
+  clear_boundary: Record<string, never>;
+  boundary_of_selection: Record<string, never>;
+  add_leak: { tensor: string };
+  copy: { to: string | null; unmapped: Unmapped };
+  connect: { tensor: string; to: string; input: number };
+  set_policy: { step: number; variable: string; policy: Policy };
+  reroute: { old: string; to: string };
+  swap: { a: string; b: string };
+  bypass: { op: string };
+  detach: { names: string[]; side: "both" | "inputs" | "outputs" };
+  insert: { op: string; on: string; name: string | null };
+  insert_copy: { names: string[]; on: string; to: string | null };
+  remove: { names: string[]; stitch: boolean };
+  set_attr: { names: string[]; name: string; value: string };
+  set_device: { names: string[]; device: string };
+  add_control: { op: string; after: string };
+  remove_control: { op: string; after: string | null };
+  reroute_control: { old: string; to: string };
+  rename: { old: string; to: string };
+  collapse: { names: string[]; name: string | null };
+  inline: { names: string[] };
+  unroll: { loop: string; times: number };
+  resolve_condition: { name: string; value: string };
+  replace: { names: string[]; by: string; external: "keep" | "refuse" };
+  on_copies: { scope: string | null; until: string[]; assign: "copy" | "leave" };
+  undo: Record<string, never>;
+  redo: Record<string, never>;
+  apply: Record<string, never>;
+}

@@ -1,0 +1,19 @@
+"""The table over the corpus: it runs as it is, and tells what opens, what is copied and what is refused."""
+
+from __future__ import annotations
+
+from tools.corpus_table import main
+
+
+def test_a_row_says_what_opens_what_is_equal_and_what_is_refused(corpus, capsys):
+    ids = ["dl4j_simple_cond", "tf_g2m_const_values", "samsung_customop", "tf_g2m_switch_n"]
+    assert all(corpus.path(id).exists() for id in ids)
+    assert main(ids) == 0
+    rows = [[cell.strip() for cell in line.split("|")[1:-2]] for line in capsys.readouterr().out.splitlines()[2:6]]
+    assert [row[0] for row in rows] == ids
+    equal, silent, unknown, closed = (row[2:] for row in rows)
+    assert equal == ["opened", "equal", "equal", "equal", "", ""]
+    assert silent[:2] == ["opened", "as predicted, no numbers"]
+    assert unknown[0] == "opened"
+    assert "refused: the result would hold 1 op of a type that TensorFlow does not know" in unknown[1]
+    assert "is not an op name that TensorFlow takes" in closed[0]
