@@ -105,7 +105,8 @@ def _init_op(graph: TFGraph, known: Mapping[str, TFOp], init_ops: list[str], bas
     fills += [known[name] for holder, names in base.state.init_ops.items()
               if holder in known and "Table" in known[holder].type
               for name in names if name in known and known[name] not in fills]  # fmt: skip
-    fills += [op for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS) if op not in fills]
+    # A collection holds whatever was put there: a function that fills a table is given by what it returns.
+    fills += [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
     fills += [v.initializer for v in graph.get_collection("local_variables") if hasattr(v, "initializer")]
     # The lists of another saver's file mean nothing here.
     for key in ("saved_model_main_op", "legacy_init_op", "saved_model_assets"):

@@ -122,6 +122,7 @@ def test_a_file_that_is_opened_and_saved_again_gets_no_new_ops(trained, tmp_path
         tf.add(m.y, table.lookup(tf.constant("b")), name="sum")
         loose = tf1.get_variable("loose", initializer=2.0, collections=["local_variables"])
         tf.add(loose, 1.0, name="more")
+        tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, tf.constant(3, name="filled"))
         m.session.run([tf1.tables_initializer(), loose.initializer])
     sizes = []
     for turn in ("first", "second", "third"):
