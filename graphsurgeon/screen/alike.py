@@ -12,7 +12,7 @@ from ..graph.match.match import Matches, match
 from ..graph.selection import Query, Selection, listed
 from ..view.tree import Tree, ops_named
 from ..words import counted, few
-from .drafts import edited
+from .drafts import edited, without_last
 from .folds import select
 from .marks import ops_of
 from .shown import hits_shown
@@ -28,7 +28,7 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
 
     Args:
         names: boxes of the source pane. Their ops, with the edges between them, are what is looked for: the types
-            count, not the names, attributes or constants.
+            count, not the names, attributes or constants. Inside of calls it is looked for where they are.
 
     Returns:
         how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many of them each box holds that is
@@ -38,16 +38,15 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     Raises:
         SelectionError: there is no such box, or the boxes fall apart.
     """
-    graph = stage.graph(state, "source")
-    tree = stage.outer(state, "source")
-    chosen = _selection(tree, names, "find_like")
+    tree, inside = stage.holding(state, "source", names)
+    graph, chosen = tree.graph, _selection(tree, inside, "find_like")
     found = match(graph, stage.facts.pattern(chosen))
     small = len(chosen) <= _SMALL
     best, ops = found.nearest() if small else None, found.selection
     near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
     stage.draw(state, "source")
     at = np.flatnonzero(ops.mask)
-    spots = stage.shown(state, "source").places[0][at]
+    spots = stage.around(stage.graph(state, "source"), inside).seen_in(stage.shown(state, "source"))[at]
     boxes = hits_shown(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
     selected = _as_boxes(tree, ops, boxes)
     boxes = {name: count for name, count in boxes.items() if name not in selected}
@@ -70,17 +69,17 @@ def replace(
         PlanError: an op of the boxes is made by the plan itself.
         SelectionError: there is no such box, or the boxes fall apart.
     """
-    base = stage.draft(state).base
-    old = stage.tree_of(state, stage.calls_of(base).expanded(()))
-    now = stage.outer(state, "destination")
-    new = [name for name in names if ops_named(old, name) is None and ops_named(now, name) is not None]
-    if new:
-        raise PlanError(f"replace({new[0]!r})", "it is made by this plan", "Apply the plan first")
-    chosen = _selection(old, names, "replace")
+    old, inside = stage.holding_of(state, stage.draft(state).base, names)
+    now, there = stage.holding(state, "destination", names)
+    for name, was, box in zip(names, inside, there, strict=True):
+        if ops_named(old, was) is None and ops_named(now, box) is not None:
+            raise PlanError(f"replace({name!r})", "it is made by this plan", "Apply the plan first")
+    chosen = _selection(old, inside, "replace")
     more: dict[str, Any] = {} if external == "refuse" else {"external": external}
     word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
     plan = stage.draft(state).replace(chosen, by, **more)
-    count = counted(len(plan.effect.replaced), "places")
+    before = len(without_last(plan).effect.replaced)
+    count = counted(len(plan.effect.replaced) - before, "places")
     return edited(stage, state, plan, f"{count} like {few(chosen.names)} will give way to {word}")
 
 

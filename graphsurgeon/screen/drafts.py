@@ -94,8 +94,13 @@ def told(stage: Stage, state: State, text: str, warn: bool = True) -> State:
     faults = plan.check()
     if faults:
         # a fault that the step did not bring does not hide what was done
-        done = f"{text} · " if not warn or replace(plan, steps=plan.steps[:-1]).check() else ""
+        done = f"{text} · " if not warn or without_last(plan).check() else ""
         return state.saying(f"{done}{faults[0].asked}: {faults[0].wrong}", "error")
     warnings = plan.effect.warnings if warn else []
     more = warnings if len(warnings) < 2 else [counted(len(warnings), "warnings")]
     return state.saying(" · ".join([text, *more]), "warn" if warnings else "info")
+
+
+def without_last(plan: Plan) -> Plan:
+    """Returns a plan without its last step."""
+    return replace(plan, steps=plan.steps[:-1])

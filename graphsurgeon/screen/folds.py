@@ -23,9 +23,9 @@ from .state import State
 
 def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> State:
     """Selects boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``."""
-    tree = stage.tree(state, "source")
-    ops_of(tree, names, "select")
     selected = selected_after(state.view.selected, names, mode)
+    tree = stage.tree(state, "source", stage.to(stage.graph(state, "source"), [*names, *selected]))
+    ops_of(tree, names, "select")
     said = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
     inside = stage.holding(state, "source", selected)[0].graph.unfolded
     if inside is not None:

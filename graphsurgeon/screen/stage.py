@@ -100,20 +100,20 @@ class Stage:
         """Returns the tree of what a pane shows, with the calls unfolded that are open in it, and others."""
         return self.tree_of(state, self.shown(state, pane, also))
 
-    def outer(self, state: State, pane: str) -> Tree:
-        """Returns the tree of what a pane shows with all calls folded: its ops are those of the graph."""
-        return self.tree_of(state, self.calls(state, pane).expanded(()))
-
     def around(self, graph: Graph, names: Iterable[str]) -> Expanded:
         """Returns a graph with the calls unfolded that boxes, ops and tensors of these names are inside of.
 
         A call and the frame of an unfolded one are not inside of it; what is not there at all counts for nothing.
         """
+        return self.calls_of(graph).expanded(self.to(graph, names))
+
+    def to(self, graph: Graph, names: Iterable[str]) -> list[str]:
+        """Returns the scopes of these calls."""
         calls, scopes = self.calls_of(graph), list[str]()
         for name in names:
             with suppress(SelectionError):
                 scopes += calls.to(name.lstrip("~"))
-        return calls.expanded(scopes)
+        return scopes
 
     def holding(self, state: State, pane: str, names: Sequence[str]) -> tuple[Tree, list[str]]:
         """Returns a tree of what a pane shows in which all boxes of these names are, and the names they have there.
@@ -125,7 +125,10 @@ class Stage:
             pane: source or destination.
             names: names of boxes.
         """
-        graph = self.graph(state, pane)
+        return self.holding_of(state, self.graph(state, pane), names)
+
+    def holding_of(self, state: State, graph: Graph, names: Sequence[str]) -> tuple[Tree, list[str]]:
+        """Returns the same for a graph that no pane may show."""
         calls = self.calls_of(graph)
         found = [(name, calls.find(name.rstrip("/")) if name.endswith("/") else None) for name in names]
         boxes = [name if one is None else one[0].named(one[1].op) for name, one in found]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import PlanError
 from ..plan.step_text import step_text
-from .drafts import told
+from .drafts import told, without_last
 from .stage import Stage
 from .state import State
 
@@ -19,7 +19,7 @@ def undo(stage: Stage, state: State) -> State:
         event = stage.destination.undo()
         return state.but(undone=(*undone(state), event), applied="").saying(f"undone: {event.text}")
     last = plan.steps[-1]
-    state = state.but(draft=replace(plan, steps=plan.steps[:-1]), undone=(*state.undone, last))
+    state = state.but(draft=without_last(plan), undone=(*state.undone, last))
     return told(stage, state, f"taken back: {step_text(last)}", warn=False)
 
 

@@ -79,6 +79,48 @@ def test_what_is_not_there_or_falls_apart():
         screen.replace(["blockz/"], "Softplus")
 
 
+def calls():
+    """Returns the screen of x -> f -> f -> neg -> act -> y, where f is twice (neg -> act)."""
+
+    def body(h):
+        for letter in "ab":
+            with tf.name_scope(letter):
+                h = tf.nn.relu(tf.negative(h, name="neg"), name="act")
+        return h
+
+    graph = tf.Graph()
+    with graph.as_default():
+        f = tf.function(body, input_signature=[tf.TensorSpec([2])])
+        h = f(f(tf1.placeholder(tf.float32, [2], name="x")))
+        tf.identity(tf.nn.relu(tf.negative(h, name="neg"), name="act"), name="y")
+    return gs.open(graph).screen
+
+
+def test_inside_of_a_call_all_alike_are_found_where_the_call_is_unfolded():
+    screen = calls()
+    first, second = (name for name in screen.destination.snapshot.names if name.startswith("Partitioned"))
+    screen.unfold(f"{first}")
+    screen.set_depth(9)
+    found = screen.find_like([f"{first}/a/neg", f"{first}/a/act"])
+    assert (found["count"], found["ops"], found["boxes"]) == (3, 6, {})
+    wanted = {f"{first}/{name}" for name in ("a/neg", "a/act", "b/neg", "b/act")} | {"neg", "act"}
+    assert set(screen.traits()["selected"]) == wanted
+    assert screen.selection.boundary.inputs
+    screen.fold(f"{first}/")
+    assert screen.find_like([f"{first}/a/neg", f"{first}/a/act"])["count"] == 3
+    assert screen.find_like(["neg", "act"])["count"] == 1
+
+    screen.replace([f"{first}/a/neg", f"{first}/a/act"], "Softplus")
+    assert screen.traits()["status"]["text"].startswith("3 places like")
+    screen.apply()
+    types = screen.destination.snapshot.types
+    assert (types.count("Softplus"), types.count("PartitionedCall") + types.count("StatefulPartitionedCall")) == (3, 1)
+    assert second in screen.destination.snapshot.index
+    x = np.array([-1.0, 2.0], np.float32)
+    h = np.maximum(-np.maximum(-np.log1p(np.exp(np.log1p(np.exp(x)))), 0), 0)
+    np.testing.assert_allclose(screen.destination.session().run("y:0", {"x:0": x}), np.log1p(np.exp(h)), rtol=1e-5)
+
+
 def leaky(t):
     return tf.nn.leaky_relu(-t, 0.5)
 

@@ -1,7 +1,7 @@
 // Edits of what the graph has already: the second menu of a box, and what some of its items ask.
 import { type Actions, SECOND } from "./actions";
 import type { Pane } from "./pane";
-import { isFold } from "./places";
+import { called, isFold } from "./places";
 import type { Choice, Field } from "./popup";
 import type { Box, Group } from "./types";
 
@@ -207,5 +207,5 @@ export class Edits {
 
 /** Names of boxes in a title. */
 function some(names: string[]): string {
-  return names.length > 1 ? `${names.length} boxes` : names.join("").slice(0, 60);
+  return names.length > 1 ? `${names.length} boxes` : names.map(called).join("").slice(0, 60);
 }

@@ -2,7 +2,7 @@
 import { button, copyButton, count, figure, fill, focus, h, hasFocus, muted, s } from "./dom";
 import type { Ask } from "./api";
 import { icon } from "./icons";
-import { opOf } from "./places";
+import { called, opOf } from "./places";
 import type { Boundary, Details, Histogram, TensorText } from "./types";
 
 export interface InspectorEvents {
@@ -135,8 +135,9 @@ export class Inspector {
     this.#again();
   }
 
-  #heading(name: string, title: string): HTMLElement {
-    const leaf = name.replace(/\/$/, "").split("/").pop() ?? name,
+  #heading(key: string, title: string): HTMLElement {
+    const name = called(key),
+      leaf = name.replace(/\/$/, "").split("/").pop() ?? name,
       path = name.slice(0, name.length - leaf.length).replace(/^\/$/, "");
     const copy = copyButton({ icon: icon("copy"), label: "Copy the name", kind: "quiet" }, name, "Name copied.", this.events.said);
     return h(
@@ -176,7 +177,7 @@ export class Inspector {
   }
 
   #link(name: string): HTMLElement {
-    return h("button", { class: "gs-link", title: name, on: { click: () => this.events.revealed(name) } }, this.#short(name));
+    return h("button", { class: "gs-link", title: name, on: { click: () => this.events.revealed(name) } }, this.#short(called(name)));
   }
 
   /** One tensor; of the op's own outputs the number says enough, and where there are several one is chosen for i and o. */

@@ -28,6 +28,11 @@ export function holds(key: string, op: string): boolean {
   return fold ? /^[a-z]?[/_.-]/.test(op.slice(start.length)) : op === start;
 }
 
+/** What people call it: the key of a series or block without its signs, any other name as it is. */
+export function called(key: string): string {
+  return key.startsWith("~") ? key.replace(/^~|\/$/g, "") : key;
+}
+
 /** Whether a box or group stands for several ops. */
 export function isFold(item: Box | Group): boolean {
   return !("kind" in item) || item.kind === "scope" || item.kind === "series";

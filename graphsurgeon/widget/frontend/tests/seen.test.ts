@@ -188,6 +188,17 @@ test("a list of the inspector counts what there is, not what came", async () => 
   expect(list.textContent).toContain("and 1,114 more");
 });
 
+test("a folded block is headed by its name, not by its key, from the first moment", async () => {
+  start({ scenes: { source: scene([box("~net/block_[0..3]/", { kind: "series", label: "block_[0..3]" })]), destination: null } });
+  const title = () => host.querySelector(".gs-inspect-title")!.textContent;
+  item("block_[0..3]").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  expect(title()).toBe("net/block_[0..3]");
+  model.answer("details", details({ title: "net/block_[0..3]" }));
+  await settled();
+  expect(title()).toBe("net/block_[0..3]");
+  expect(host.querySelector(".gs-inspect-head .gs-type")).toBeNull();
+});
+
 test("an edge names its ends and tells dtype and shape of its tensors", () => {
   start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { texts: ["float32 (2,)"] })]), destination: null } });
   host.querySelector(".gs-edge")!.dispatchEvent(new MouseEvent("click", { bubbles: true }));
