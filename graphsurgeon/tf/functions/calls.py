@@ -18,7 +18,7 @@ from ..private.graphs import op_definition, op_finder
 from .library import BRANCHING, CALLS, named_in, referred
 
 #: Stateful ops that change nothing that lasts: a result need not wait for them.
-_HARMLESS = frozenset(
+HARMLESS = frozenset(
     {
         "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp", "VariableShape", "ResourceGather", "ResourceGatherNd",
         "LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2",
@@ -132,7 +132,7 @@ class Calls:
             if inner:
                 return any(self._function_acts(name) for name in inner)
         about = op_definition(node.op)
-        quiet = node.op in _HARMLESS or node.op in FEED_TYPES or "Random" in node.op or node.op == "Multinomial"
+        quiet = node.op in HARMLESS or node.op in FEED_TYPES or "Random" in node.op or node.op == "Multinomial"
         return bool(about is not None and about.is_stateful and not quiet)
 
     def _function_acts(self, name: str) -> bool:

@@ -24,6 +24,7 @@ from ...graph.signatures import Serving, Signature
 from ...words import counted, few
 from ..copy.imports import import_nodes
 from ..functions.layer_calls import layers_of, origin_of
+from ..functions.lent_gradients import lend_gradients
 from ..functions.library import adopt
 from ..functions.lift import lift
 from ..functions.traces import Trace, is_traceable, trace
@@ -417,6 +418,7 @@ def _import(graph: TFGraph, graph_def: Any, asked: str) -> None:
         import_nodes(graph, graph_def)
         if graph_def.library.function:
             adopt(graph, graph_def.library)
+            lend_gradients(graph, graph_def.library)
 
 
 def _fill_collections(graph: Any, meta: Any, asked: str) -> None:

@@ -134,10 +134,16 @@ def give_gradients(graph: Any, functions: Mapping[str, Any], slopes: Mapping[str
     """
     for op in graph.get_operations():
         if op.type in functions and gradient_function(op) is None:
-            set_gradient_function(op, _gradient_of(functions[op.type], slopes[op.type]))
+            set_gradient_function(op, gradient_of(functions[op.type], slopes[op.type]))
 
 
-def _gradient_of(function: Any, slope: Any) -> Any:
+def gradient_of(function: Any, slope: Any) -> Any:
+    """Returns a gradient function for calls of a ConcreteFunction, which is run once more for it.
+
+    Args:
+        function: the function.
+        slope: its own gradient, see `give_gradients`; None where it is to be derived.
+    """
     if slope is not None and not isinstance(slope, ConcreteFunction):
         return slope
 
@@ -151,9 +157,15 @@ def _gradient_of(function: Any, slope: Any) -> Any:
     return gradient
 
 
+def traced_gradient(function: Any) -> Any:
+    """Returns the gradient function of calls of a ConcreteFunction that its trace knows: it changes the call."""
+    return function._get_gradient_function()
+
+
 def _called(function: Any, inputs: list[Any]) -> list[Any]:
     """Calls a ConcreteFunction that was loaded, and does not know what it takes and gives."""
-    kinds = [tensor.dtype for tensor in function.graph.outputs]
+    # A gradient made before has given its graph outputs of its own.
+    kinds = [tf.as_dtype(result.type) for result in function.function_def.signature.output_arg]
     found: list[Any] = tf.raw_ops.StatefulPartitionedCall(args=inputs, Tout=kinds, f=function)
-    set_gradient_function(found[0].op, function._get_gradient_function())
+    set_gradient_function(found[0].op, traced_gradient(function))
     return found

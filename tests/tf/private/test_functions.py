@@ -119,6 +119,21 @@ def test_ops_whose_type_is_a_function_get_a_gradient(slope, wanted):
     assert gradient(tf.constant(3.0)) == wanted
 
 
+@pytest.mark.parametrize("runs", ["once", "once more"])
+def test_a_function_that_was_loaded_has_a_gradient(runs):
+    square = tf.function(lambda x: x * x).get_concrete_function(tf.TensorSpec([], tf.float32))
+    (loaded,) = functions.loaded([square.function_def]).values()
+    with tf.Graph().as_default() as graph, tf1.Session() as session:
+        loaded.add_to_graph(graph)
+        x = tf1.placeholder(tf.float32, [])
+        (y,) = tf.raw_ops.PartitionedCall(args=[x], Tout=[tf.float32], f=loaded)
+        found = functions.traced_gradient(loaded) if runs == "once" else functions.gradient_of(loaded, None)
+        graphs.set_gradient_function(y.op, found)
+        slopes = tf.gradients(y, x) + tf.gradients(y, x)
+        assert (len(y.op.outputs) == 1) is (runs == "once more")
+        assert session.run(slopes, {x: 3.0}) == [6.0, 6.0]
+
+
 def test_the_object_whose_method_a_function_is():
     net = modules.Net()
     assert functions.owner_of(net.forward.python_function) is net

@@ -1,0 +1,82 @@
+"""Lent gradients: what calls of functions that only a file has get for a gradient where TensorFlow has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...graph.functions import reachable
+from ...graph.live import TFGraph, TFOp
+from ..private.functions import functions_of, give_gradients, gradient_of, restore_gradients, traced_gradient
+from ..private.graphs import gradient_function, op_definition, op_finder, set_gradient_function
+from .calls import HARMLESS
+from .handles import with_handles
+from .library import BRANCHING, CALLS, Library, bring
+
+
+def lend_gradients(graph: TFGraph, library: Any) -> None:
+    """Gives calls that lead to loops or branches a gradient, which is made when it is first asked for.
+
+    TensorFlow derives none for these ops where the function has no trace in this process: it would be zero, without a
+    word.
+
+    Args:
+        graph: a live graph made of a file; it holds the functions.
+        library: the FunctionDefLibrary of the file.
+    """
+    definitions = {one.signature.name: one for one in library.function}
+    turning = {name for name, one in definitions.items() if any(node.op in BRANCHING for node in one.node_def)}
+    own = {one.function_name for one in library.gradient}
+    lent: dict[str, _Lent | None] = {}
+    for op in graph.get_operations() if turning else ():
+        name = op.get_attr("f").name if op.type in CALLS else ""
+        if name not in definitions or name in own or gradient_function(op) is not None:
+            continue
+        if name not in lent:
+            leads = not turning.isdisjoint(reachable([name], definitions))
+            lent[name] = _Lent(op, name, definitions) if leads else None
+        if lent[name] is not None:
+            set_gradient_function(op, lent[name])
+
+
+class _Lent:
+    """The gradient of a function, as a trace of it would have it.
+
+    Args:
+        call: an op that calls the function; the gradient may be asked of others, copies among them.
+        name: the function.
+        definitions: name -> FunctionDef, of all functions of the file.
+    """
+
+    def __init__(self, call: TFOp, name: str, definitions: Mapping[str, Any]) -> None:
+        self._graph, self._call, self._name, self._definitions = call.graph, call.name, name, definitions
+        self._made: Any = None
+
+    def __call__(self, op: TFOp, *slopes: Any) -> Any:
+        """Returns the gradients of the inputs of a call, from those of its outputs."""
+        if self._made is None:
+            self._made = self._gradient()
+        return self._made(op, *slopes)
+
+    def _gradient(self) -> Any:
+        order, known, out = reachable([self._name], self._definitions), functions_of(self._graph), Library()
+        told = with_handles(order, [op_finder(self._graph)(self._call)], known, self._definitions)
+        brought = bring(out, order, told, known)
+        for concrete in out.loaded.values():
+            restore_gradients(concrete.graph, out.loaded)
+            give_gradients(concrete.graph, out.loaded, out.slopes)
+        concrete = out.loaded[brought[self._name]]
+        if _repeatable(self._definitions[name] for name in order):
+            return gradient_of(concrete, None)
+        # This changes the call, which then hands out what its gradient needs: sessions that know it must be made anew.
+        return traced_gradient(concrete)
+
+
+def _repeatable(functions: Iterable[Any]) -> bool:
+    """Whether functions may run once more: they change nothing, and draw no random numbers."""
+    return not any(
+        about is not None and about.is_stateful and node.op not in HARMLESS | BRANCHING | CALLS
+        for function in functions
+        for node in function.node_def
+        for about in [op_definition(node.op)]
+    )
