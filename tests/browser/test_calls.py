@@ -65,6 +65,16 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
     fit(page)
     shot(page, "inside-1-unfolded")
 
+    # all that looks like one of its ops is found, where the calls are unfolded
+    box(page, last).click(button="right")
+    page.get_by_role("menuitem", name="Find all like this").click()
+    said(page, "places like this")
+    answered(page)
+    count = notebook.ask("len(ed.screen.selection)")
+    assert count == notebook.ask(f"sum(kind == 'Relu' for kind in ed.select(name={last!r}).graph.types)") > 1
+    fit(page)
+    shot(page, "inside-2-alike")
+
     # two layers are selected with the mouse, and their boundary marked
     box(page, first).click()
     answered(page)
