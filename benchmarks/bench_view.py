@@ -25,7 +25,7 @@ from benchmarks.graphs import tf1
 from benchmarks.peers import LIMIT, PAINTED, PEERS, picture, version
 from benchmarks.rows import MEGABYTE, Row, seconds, skipped
 from graphsurgeon.errors import LayoutError
-from graphsurgeon.view.engines import LayoutTimeout, live
+from graphsurgeon.view.graphviz import LayoutTimeout, live
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree

@@ -40,7 +40,7 @@ from .plan.preview import Preview
 from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
 from .replica import LocalCluster, Replica, Update, duplicate, local_cluster
 from .transfer import transfer
-from .view.engines import doctor
+from .view.graphviz import doctor
 
 if TYPE_CHECKING:
     from .tf.functions.keras_layer import GraphLayer as GraphLayer

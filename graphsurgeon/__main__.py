@@ -141,7 +141,7 @@ def _format_of(output: str) -> str:
 
 
 def _doctor(given: argparse.Namespace) -> int:
-    from .view.engines import doctor, live
+    from .view.graphviz import doctor, live
 
     print(doctor())
     return 0 if live() is not None else 1

@@ -106,7 +106,7 @@ class _TensorFlow(Backend):
         return branch_of(graph, call, answers)
 
     def unrolled(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
-        from .tf.edit.bodies import rounds_of
+        from .tf.edit.unrolled import rounds_of
 
         return rounds_of(graph, op, loop, times)
 

@@ -14,7 +14,7 @@ from .graph.graph import Graph
 from .graph.selection import Query, Selection
 from .history import Event, Log, log_of, moment
 from .plan.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
-from .plan.sources import Sources
+from .plan.source_code import Sources
 from .plan.steps import CopyStep, RebuildStep, RenameStep
 from .words import counted
 

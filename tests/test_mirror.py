@@ -41,7 +41,7 @@ DOORS = {
     "plan/delta": "plan/resolve/test_resolve.py",
     "plan/fault": "plan/test_plan.py",
     "plan/kept_shapes": "tf/test_shapes.py",
-    "plan/opening": "tf/test_opening.py",
+    "plan/inlined_calls": "tf/test_opening.py",
     "plan/policies": "tf/test_substitutes.py",
     "plan/preflight": "tf/test_preflight.py",
     "plan/record": "tf/copy/test_provenance.py",
@@ -55,7 +55,8 @@ DOORS = {
     "plan/resolve/replace": "tf/edit/test_subgraphs.py",
     "plan/resolve/replace_matches": "tf/edit/test_subgraphs.py",
     "plan/resolve/unroll": "tf/test_unrolled.py",
-    "plan/sources": "plan/test_code.py",
+    "plan/source_code": "plan/test_code.py",
+    "plan/step_text": "plan/test_plan.py",
     "plan/steps": "plan/resolve/test_resolve.py",
     "plan/tally": "plan/resolve/test_resolve.py",
     "plan_backend": "test_editor.py",
@@ -66,6 +67,7 @@ DOORS = {
     "screen/stage": "screen/test_screen.py",
     "screen/state": "screen/test_screen.py",
     "tf/copy/node_defs": "tf/copy/test_append.py",
+    "tf/edit/unrolled": "tf/test_unrolled.py",
     "tf/elements": "test_recursive_copy.py",
     "tf/functions/calls": "tf/functions/test_inline.py",
     "tf/open/flops": "screen/test_inspector.py",
@@ -81,7 +83,7 @@ DOORS = {
     "tf/values/file_values": "tf/values/test_sessions.py",
     "tf/values/givers": "tf/values/test_untrained.py",
     "tf/values/holders": "test_transfer.py",
-    "tf/values/links": "replica/test_replica.py",
+    "tf/values/replica_values": "replica/test_replica.py",
 }
 #: Tests that cross the modules of their room; those of the whole package stand in the folder of all tests.
 CROSSING = {

@@ -67,7 +67,7 @@ import sys
 sys.path.insert(0, ".")
 import tests.conftest
 if sys.argv[1:] == ["more"]:
-    import graphsurgeon.plan.code, graphsurgeon.screen.verbs, graphsurgeon.view.series
+    import graphsurgeon.plan.code, graphsurgeon.screen.verbs, graphsurgeon.view.folding
 from hypothesis import given, settings, strategies as st
 seen = []
 

@@ -15,8 +15,8 @@ from ..graph.selection import Selection
 from ..words import counted
 from .backend import Backend
 from .policies import POLICIES, is_tensor
-from .sources import function_word
-from .step_text import functions_of
+from .source_code import function_word
+from .step_code import functions_of
 from .steps import RenameStep, Step, renamed_by
 
 DEVICES = ("clear", "keep")

@@ -15,7 +15,7 @@ from ..words import counted, few
 from .effect import Effect
 from .fault import Fault
 from .mismatch import bare, fits, fitting
-from .step_text import asked
+from .step_code import asked
 from .steps import CopyStep
 from .workbench import Workbench
 

@@ -12,9 +12,9 @@ from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
 from .backend import Backend
 from .effect import Effect
-from .sources import MODULES, Sources, array_code
-from .sources import query_code as query_code
-from .step_text import call, rename_call
+from .source_code import MODULES, Sources, array_code
+from .source_code import query_code as query_code
+from .step_code import call, rename_call
 from .steps import INITIAL, CopyStep, RebuildStep, RenameStep, Step
 
 

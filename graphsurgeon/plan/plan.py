@@ -20,7 +20,7 @@ from .backend import Backend
 from .code import plan_code
 from .effect import Effect
 from .fault import Fault
-from .opening import opened
+from .inlined_calls import opened
 from .preview import Preview
 from .resolve import resolve
 from .step_text import one_line

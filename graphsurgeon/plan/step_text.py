@@ -1,16 +1,14 @@
-"""Step text: a step in words, as the request that messages name, and as the call that adds it to a plan."""
+"""Step text: a step in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, assert_never
+from collections.abc import Sequence
+from typing import assert_never
 
 from ..graph.match.pattern import Pattern
-from ..graph.selection import Selection
-from ..words import counted, few, one_or_all
+from ..words import counted, few
 from . import steps
-from .sources import Sources, literal, option_code
-from .steps import INITIAL, Step
+from .steps import Step
 
 
 def step_text(step: Step) -> str:
@@ -83,157 +81,8 @@ def one_line(title: str, steps: Sequence[Step]) -> str:
     return f"<Plan for {title}: {'; '.join(map(step_text, steps)) or 'empty'}>"
 
 
-def asked(step: Step) -> str:
-    """Returns the request of a step, for messages.
-
-    Example:
-        >>> asked(steps.ConnectStep("a:0", "b", 1)), asked(steps.SwapStep(("a:0",), ("b:0",)))
-        ("connect('a:0', to='b', input=1)", "swap('a:0', 'b:0')")
-    """
-    match step:
-        case steps.CopyStep():
-            return f"copy(to={step.to!r})"
-        case steps.ReplaceStep():
-            return f"replace({step.words[0]}, {repr(step.by) if isinstance(step.by, str) else step.words[1]})"
-        case steps.CollapseStep():
-            return f"collapse({counted(len(step.ops), 'ops')}, name={step.name!r})"
-        case steps.BypassStep() if len(step.ops) != 1:
-            return f"bypass({counted(len(step.ops), 'ops')})"
-        case steps.BypassStep():
-            return f"bypass({step.ops[0]!r}{_ends(step)})"
-        case steps.RenameStep():
-            return rename_call(step, "").removeprefix(".")
-        case steps.SetStep(device=None):
-            name, value = step.attributes[0]
-            return f"set_attr({one_or_all(step.ops)!r}, {name!r}, {literal(value)})"
-        case steps.RebuildStep():
-            return "rebuild()"
-        case _:
-            return call(step, "ed", Sources()).removeprefix(".")
-
-
-def call(step: Step, owner: str, sources: Sources) -> str:
-    """Returns the call that adds a step to a plan; that of a copy is made in `code`, where its source has a name.
-
-    Args:
-        step: the step.
-        owner: what code calls the editor.
-        sources: gets the functions and parameters that the call uses.
-    """
-    match step:
-        case steps.ConnectStep():
-            return f".connect({step.tensor!r}, to={step.to!r}, input={step.input})"
-        case steps.RerouteStep():
-            return f".reroute({one_or_all(step.old)!r}, to={one_or_all(step.to)!r}{_limits(step)})"
-        case steps.SwapStep():
-            return f".swap({one_or_all(step.a)!r}, {one_or_all(step.b)!r})"
-        case steps.DetachStep():
-            return f".detach({one_or_all(step.ops)!r}, side={step.side!r})"
-        case steps.InsertStep():
-            what = repr(step.op) if isinstance(step.op, str) else sources.word(step.op, step.word)
-            name = step.name if isinstance(step.name, str) else list(step.name)
-            held = "".join(f", {key}={literal(value, sources)}" for key, value in step.attributes)
-            return f".insert({what}, on={one_or_all(step.on)!r}, name={name!r}{_limits(step)}{held})"
-        case steps.BypassStep():
-            what = _chosen(step, sources) if len(step.ops) != 1 or isinstance(step.given, str) else repr(step.ops[0])
-            return f".bypass({what}{_ends(step)})"
-        case steps.RemoveStep():
-            return f".remove({one_or_all(step.ops)!r}{', stitch=True' if step.stitch else ''})"
-        case steps.SetStep(device=None):
-            name, value = step.attributes[0]
-            return f".set_attr({one_or_all(step.ops)!r}, {name!r}, {literal(value, sources)})"
-        case steps.SetStep():
-            return f".set_device({one_or_all(step.ops)!r}, {step.device!r})"
-        case steps.OrderStep():
-            others = "" if step.others is None else f", {one_or_all(step.others)!r}"
-            return f".{'remove' if step.remove else 'add'}_control({step.op!r}{others})"
-        case steps.RerouteOrderStep():
-            return f".reroute_control({step.old!r}, to={one_or_all(step.to)!r}{_limits(step)})"
-        case steps.RenameStep():
-            given, initial = step.values, step.values == INITIAL
-            values = "session" if hasattr(given, "run") else owner if hasattr(given, "snapshot") else "values"
-            return rename_call(step, "" if given is None else repr(INITIAL) if initial else values)
-        case steps.ReplaceStep():
-            return _replace_call(step, owner, sources)
-        case steps.CollapseStep():
-            return f".collapse({_chosen(step, sources)}, name={step.name!r})"
-        case steps.InlineStep():
-            return f".inline({one_or_all(step.ops)!r})"
-        case steps.UnrollStep():
-            return f".unroll({step.loop!r}, {step.times})"
-        case steps.ConditionStep():
-            return f".resolve_condition({step.tensor!r}, {step.value!r})"
-        case steps.OnCopiesStep():
-            more = f", until={one_or_all(step.until)!r}" if step.until else ""
-            more += f", assign={step.assign!r}" if step.assign != "leave" else ""
-            more += f", collections={step.collections!r}" if step.collections != "none" else ""
-            return f".on_copies(scope={step.to!r}{more})"
-        case _:
-            raise TypeError(f"no call gives a plan what {type(step).__name__} says")
-
-
-def rename_call(step: steps.RenameStep, values: str) -> str:
-    """Returns the call that adds a rename to a plan, with code that says where values come from, or none."""
-    (old, new), several = step.names[0], len(step.names) > 1
-    what = repr(dict(step.names)) if several else f"{old!r}, to={new!r}"
-    return f".rename({what}" + (f", values={values})" if values else ")")
-
-
-def _replace_call(step: steps.ReplaceStep, owner: str, sources: Sources) -> str:
-    within = [sources.selection(step.within)] if step.within is not None else []
-    what, options = step.given, step.options
-    if not isinstance(step.what, Pattern):  # matches: what looks like them, where they are
-        ops = sorted({i for one in step.what for i in one.numbers})
-        graph = step.what[0].graph if step.what else None
-        within = [f"{owner}.select(name={[graph.names[i] for i in ops]!r})"] if graph else []
-        what = step.what[0].pattern if step.what else ()
-    if isinstance(what, Pattern) and what.made_of is not None:
-        what, options = what.made_of
-    if isinstance(what, Selection):
-        first = sources.selection(what)
-    elif callable(what):
-        first = sources.word(what, step.words[0])
-    else:
-        about = f"the {type(what).__name__} to look for"
-        first = "[]" if what == () else sources.parameter(what, step.words[0], about)
-    by = repr(step.by) if isinstance(step.by, str) else sources.word(step.by, step.words[1])
-    more = [f"{key}={option_code(value, sources)}" for key, value in options]
-    more += [f"within={text}" for text in within]
-    more += [f"external={step.external!r}"] if step.external != "refuse" else []
-    more += [f"to={step.to!r}"] if step.to else []
-    return f".replace({', '.join([first, by, *more])})"
-
-
-def _chosen(step: steps.BypassStep | steps.CollapseStep, sources: Sources) -> str:
-    """Ops as they were given: a scope, a selection, or names."""
-    if isinstance(step.given, Selection):
-        return sources.selection(step.given)
-    return repr(step.given if isinstance(step.given, str) else one_or_all(step.ops))
-
-
-def _ends(step: steps.BypassStep) -> str:
-    pairs = (("input", step.input), ("output", step.output))
-    return "".join(f", {key}={value!r}" for key, value in pairs if value is not None)
-
-
-def functions_of(step: Step) -> dict[str, Callable[..., Any]]:
-    """Returns the functions that a step has, by what code calls them."""
-    pairs: list[tuple[str, Any]] = []
-    if isinstance(step, steps.ReplaceStep):
-        pairs = [(step.words[0], step.given), (step.words[1], step.by)]
-    elif isinstance(step, steps.InsertStep):
-        pairs = [(step.word, step.op)]
-    return {word: thing for word, thing in pairs if not isinstance(thing, str)}
-
-
 def _whose(tensor: str, only: tuple[str, ...] | None, exclude: tuple[str, ...]) -> str:
     """Which consumers of a tensor are meant, in words."""
     if only is not None:
         return f"what {few(only)} read{'s' * (len(only) == 1)} of {tensor}"
     return f"the consumers of {tensor}" + (f" but {few(exclude)}" if exclude else "")
-
-
-def _limits(step: steps.RerouteStep | steps.InsertStep | steps.RerouteOrderStep) -> str:
-    """The arguments `only` and `but` as code."""
-    only = f", only={one_or_all(step.only)!r}" if step.only is not None else ""
-    return only + (f", exclude={one_or_all(step.exclude)!r}" if step.exclude else "")

@@ -169,7 +169,7 @@ def _running(editor: Editor | None, values: Any) -> Any:
 def _beside(editor: Editor | None, block: Selection, session: TFSession | None, asked: _Asked) -> Replica:
     """A duplicate in the graph of its original."""
     from ..tf.run.devices import refuse_missing
-    from ..tf.values.links import grouped
+    from ..tf.values.replica_values import grouped
     from ..tf.values.sessions import settle
 
     if asked.target or isinstance(session, Mapping):
@@ -198,7 +198,7 @@ def _apart(block: Selection, own: Any, starts: Any, graph: Any, asked: _Asked, h
     """A duplicate in another graph, with a session of its own; `handles` are those of the variables of an object."""
     from ..tf.elements import Graph
     from ..tf.run.devices import new_session, refuse_missing, refuse_missing_at
-    from ..tf.values.links import MappingSource, ObjectSource, SessionSource
+    from ..tf.values.replica_values import MappingSource, ObjectSource, SessionSource
     from ..tf.values.sessions import settle
 
     if graph is not None and asked.target:
@@ -235,7 +235,7 @@ def _apart(block: Selection, own: Any, starts: Any, graph: Any, asked: _Asked, h
 
 def _copied(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[Applied, list[Any]]:
     """The copy, and its variables with their originals; what a plan says of the copy is said of the duplicate."""
-    from ..tf.values.links import pairs_of, refuse_folded
+    from ..tf.values.replica_values import pairs_of, refuse_folded
     from ..tf.values.variables import refuse_empty
 
     try:

@@ -364,7 +364,7 @@ class Replica:
         self, origin: str, values: dict[str, Any], tau: float, start: float, skipped: Mapping[str, str], timeout: float
     ) -> Update:
         from ..tf.run.progress import phase
-        from ..tf.values.links import current, digests, mixed
+        from ..tf.values.replica_values import current, digests, mixed
 
         phase("comparing values")
         if self.session is None:
@@ -389,7 +389,7 @@ class Replica:
 
     def _set(self, values: Mapping[str, Any], timeout: float) -> None:
         """Sets copies, while nobody reads them."""
-        from ..tf.values.links import feed, setters
+        from ..tf.values.replica_values import feed, setters
 
         pairs = {name: self._pairs[name] for name in values}
         self._known = {}  # if it fails half-way, all are set next time
@@ -399,7 +399,7 @@ class Replica:
 
     def _start(self, initial: Collection[str]) -> None:
         """Takes over values for all variables but those that start from initial values, where there are any."""
-        from ..tf.values.links import SessionSource
+        from ..tf.values.replica_values import SessionSource
 
         original = self._session_of_original()
         source = self._source if original is None else SessionSource(original)
@@ -442,7 +442,7 @@ class Replica:
             PlanError: it is a session of another graph, or has not the device that the duplicate is on.
         """
         from ..tf.run.devices import refuse_missing
-        from ..tf.values.links import SessionSource
+        from ..tf.values.replica_values import SessionSource
 
         refuse_foreign(session, self.applied.copies[0].source.owner, "attach(session)")
         with self._one:
@@ -493,7 +493,7 @@ class Replica:
             no update: there is nothing newer
         """
         from ..tf.values.checkpoint_folder import CheckpointFolder
-        from ..tf.values.links import FolderSource
+        from ..tf.values.replica_values import FolderSource
 
         asked = f"follow({str(folder)!r})"
         if not isinstance(folder, (str, os.PathLike)):

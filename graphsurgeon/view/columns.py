@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from .boxes import Box, Edge, Group, frames
-from .labels import Point, samples
+from .edge_labels import Point, samples
 
 GUTTER = 44.0
 """Room between two columns, px."""

@@ -12,10 +12,10 @@ from typing import Any
 
 from ..errors import LayoutError
 from ..words import counted
-from . import engines, labels
+from . import edge_labels, graphviz
 from .boxes import Box, Edge, Group
 from .columns import frame_in_columns, in_columns
-from .engines import Engine, LayoutCancelled, LayoutTimeout
+from .graphviz import Engine, LayoutCancelled, LayoutTimeout
 from .scene import Scene
 from .sketch import Sketch, draw, size_of
 
@@ -102,7 +102,7 @@ def place(
     """
     if direction not in ("auto", "TB", "LR"):
         raise LayoutError(f"direction={direction!r}", "there is no such direction", "Type 'LR', 'TB' or 'auto'")
-    engine = engine or engines.live()
+    engine = engine or graphviz.live()
     if engine is None:
         raise LayoutError(
             "laying out the picture",
@@ -169,7 +169,7 @@ def _wrapped(placed: PlacedScene) -> PlacedScene:
         edges = [replace(edge) for edge in placed.edges]
         size = way(placed.w, placed.h, boxes, groups, edges)
         if size is not None:
-            labels.put(boxes, groups, edges, size[0])
+            edge_labels.put(boxes, groups, edges, size[0])
             return replace(placed, w=size[0], h=size[1], boxes=boxes, groups=groups, edges=edges)
     return placed
 
@@ -222,7 +222,7 @@ def _placed(scene: Scene, sketch: Sketch, found: dict[str, Any], degraded: str) 
         path = paths.get((a, b)) if sketch.curves else None
         edges.append(replace(edge, d=path or _straight(boxes[a], boxes[b])))
     w, h = round(right - left + 2 * MARGIN, 1), round(top - bottom + 2 * MARGIN, 1)
-    labels.put(boxes, groups, edges, w)
+    edge_labels.put(boxes, groups, edges, w)
     stats = dict(scene.stats, degraded=degraded)
     return PlacedScene(scene.rev, w, h, sketch.direction, boxes, groups, edges, stats)
 

@@ -14,7 +14,7 @@ from ..graph.graph import Graph
 from ..words import counted
 from .dtypes import dtypes_of
 from .families import COLOURS
-from .repeats import repeated
+from .same_structure import repeated
 from .scene import Scene
 from .text import elide
 from .tree import Tree, find_item

@@ -15,11 +15,11 @@ from ..graph.graph import DTYPES, Graph, Ints, shape_text
 from ..words import counted
 from .boxes import Box, Edge, Group, frames
 from .families import UNKNOWN, family
+from .ghosts import Marks, mark
 from .gist import gist
 from .gradients import put_beside, without_far
 from .helpers import KINDS
 from .item import Item
-from .states import Marks, mark
 from .text import elide
 from .tree import Tree
 from .wires import hush, wires

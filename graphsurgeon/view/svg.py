@@ -11,7 +11,7 @@ from typing import Any
 
 from ..words import counted
 from .families import COLOURS, UNKNOWN, Ink
-from .states import SIGNS, STATES
+from .ghosts import SIGNS, STATES
 from .text import FONT, LABEL, LEADING, SUB, clean, elide, measured, width
 
 PLAIN = "#8A93A0"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..graph.calls import Call, Expanded
 from ..graph.graph import Graph, Ints, Mask
 from ..words import counted
-from . import series
+from . import folding
 from .helpers import SMALL, TRAINING, VARIABLES, Filters, Helpers, filtered
 from .item import Item
 
@@ -75,7 +75,7 @@ class Tree:
         """A sum of hashes of op types for each scope: equal for the same types, each as often."""
         graph = self.graph
         known, _, number = graph.kinds
-        hashes = np.array([series.hashed(k) for k in known] or [0], np.uint64)
+        hashes = np.array([folding.hashed(k) for k in known] or [0], np.uint64)
         return self._summed(hashes[number] if graph.size else np.empty(0, np.uint64))
 
     def _summed(self, values: NDArray[_Number]) -> NDArray[_Number]:
@@ -138,7 +138,7 @@ class Tree:
                 total += sum(int(self.signature[top]) for top in one.tops)
                 count += sum(int(self.graph.scopes.counts[top]) for top in one.tops)
             else:
-                total, count = total + series.hashed(self.graph.types[one.op]), count + 1
+                total, count = total + folding.hashed(self.graph.types[one.op]), count + 1
         return total % 2**64, count
 
     def core_of(self, item: Item) -> int:
@@ -168,7 +168,7 @@ class Tree:
             path = self.graph.scopes.names[scope]
             found = self._plain(scope, bare, everything)
             if not self.shown_whole:
-                found = series.folded(self.graph, found, self.ops_of, self.likeness, path + "/" if scope else "")
+                found = folding.folded(self.graph, found, self.ops_of, self.likeness, path + "/" if scope else "")
             self._made[key] = found
         return self._made[key]
 

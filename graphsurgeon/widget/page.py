@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from graphsurgeon.view import wasm
+from graphsurgeon.view import graphviz_wasm
 from graphsurgeon.view.svg import escape
 
 _STATIC = Path(__file__).parent / "static"
@@ -93,5 +93,5 @@ def squeezed(data: bytes) -> str:
 
 def engine() -> bytes:
     """Returns the layout engine as a WebAssembly module; empty where it is not installed."""
-    module = wasm.module()
+    module = graphviz_wasm.module()
     return module.read_bytes() if module.is_file() else b""

@@ -12,7 +12,7 @@ CELLS = [f"{IMPORTS}\n{BUILD}", "ed = gs.open(build(), title='small')\nview = ed
 SLOW = """
 import threading, time
 import graphsurgeon.screen.pane as pane
-from graphsurgeon.view.wasm import cancelled_error
+from graphsurgeon.view.graphviz_wasm import cancelled_error
 quick, laid_out = pane.place, threading.Event()
 
 def slow(scene, direction, cancelled):

@@ -125,7 +125,7 @@ def test_a_step_under_way_when_the_duplicate_is_made_is_waited_for(same, monkeyp
 @pytest.mark.parametrize("same", [True, False])
 def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, protected, monkeypatch):
     """An update that stops between two variables lets nobody see that."""
-    from graphsurgeon.tf.values import links
+    from graphsurgeon.tf.values import replica_values
 
     m = model("resource", optimizer=None)
     block = gs.open(m.session).select(inputs=[m.x], outputs=[m.y])
@@ -136,7 +136,7 @@ def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, prot
             gs.open(replica.session).select(), values=replica.session, graph=replica.session if same else None
         )
         session, both = replica.session, [replica["net/w"], replica["net/b"]]
-        real = links.feed
+        real = replica_values.feed
 
         def slow(session, values, pairs, options=None):
             for name, value in values.items():
@@ -151,10 +151,10 @@ def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, prot
 
         put(m.w, 5.0, m.session)
         put(m.b, 5.0, m.session)
-        monkeypatch.setattr(links, "feed", slow)
+        monkeypatch.setattr(replica_values, "feed", slow)
         replica.update()
         threads[0].join(30)
-        monkeypatch.setattr(links, "feed", real)
+        monkeypatch.setattr(replica_values, "feed", real)
         other.update()
         assert {float(array.flat[0]) for array in other.run([other["net/w"], other["net/b"]])} == {5.0}
         other.close(), replica.close()

@@ -191,12 +191,12 @@ def test_the_threads_would_see_a_mix_without_the_door(monkeypatch):
     from contextlib import nullcontext
 
     from graphsurgeon.doors import Door
-    from graphsurgeon.tf.values import links
+    from graphsurgeon.tf.values import replica_values
 
     monkeypatch.setattr(Door, "writing", lambda self: nullcontext())
     m = model("resource", optimizer=None)
     replica = gs.duplicate(net(m), values=m.session)
-    real, seen = links.feed, []
+    real, seen = replica_values.feed, []
 
     def slow(session, values, pairs, options=None):
         for name, value in values.items():
@@ -204,7 +204,7 @@ def test_the_threads_would_see_a_mix_without_the_door(monkeypatch):
             replica._state.torn = False
             seen.append((replica.run(replica["net/w"]).flat[0], replica.run(replica["net/b"])[0]))
 
-    monkeypatch.setattr(links, "feed", slow)
+    monkeypatch.setattr(replica_values, "feed", slow)
     put(m.w, 5.0, m.session)
     put(m.b, 5.0, m.session)
     replica.update()
@@ -212,12 +212,12 @@ def test_the_threads_would_see_a_mix_without_the_door(monkeypatch):
 
 
 def test_an_update_that_fails_half_way_keeps_readers_out_until_the_next(monkeypatch):
-    from graphsurgeon.tf.values import links
+    from graphsurgeon.tf.values import replica_values
 
     m = model("resource", optimizer=None)
     put(m.w, 0.0, m.session)
     replica = gs.duplicate(net(m), values=m.session)
-    real = links.feed
+    real = replica_values.feed
 
     def breaks(session, values, pairs, options=None):
         real(session, {"net/w": values["net/w"]}, pairs)
@@ -226,7 +226,7 @@ def test_an_update_that_fails_half_way_keeps_readers_out_until_the_next(monkeypa
     put(m.w, 5.0, m.session)
     put(m.b, 5.0, m.session)
     with monkeypatch.context() as patch:
-        patch.setattr(links, "feed", breaks)
+        patch.setattr(replica_values, "feed", breaks)
         with pytest.raises(RuntimeError, match="the line is cut"):
             replica.update()
     with refuses(PlanError, "run(...)", "failed half-way", "replica.update()"):
@@ -428,12 +428,12 @@ def test_a_variable_without_a_value_is_named():
 def test_an_initialiser_without_an_initial_value(monkeypatch):
     from dataclasses import replace
 
-    from graphsurgeon.tf.values import links
+    from graphsurgeon.tf.values import replica_values
 
     m = model()
-    real = links.pairs_of
+    real = replica_values.pairs_of
     broken = lambda *a: [replace(p, new=replace(p.new, initial_value="")) for p in real(*a)]  # noqa: E731
-    monkeypatch.setattr(links, "pairs_of", broken)
+    monkeypatch.setattr(replica_values, "pairs_of", broken)
     with refuses(PlanError, "duplicate(...)", "nothing can set variable 'net/"):
         gs.duplicate(net(m), values=m.session)
 

@@ -15,9 +15,9 @@ from graphsurgeon.errors import LayoutError, SelectionError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.screen import pane
 from graphsurgeon.screen.screen import Screen
-from graphsurgeon.tf.open.written import written
+from graphsurgeon.tf.open.protos import written
+from graphsurgeon.view.graphviz_wasm import LayoutCancelled, cancelled_error
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.wasm import LayoutCancelled, cancelled_error
 from tests.graphs import model
 from tests.refusal import refuses
 from tests.widget.subject import PlainFacts, PlainSubject

@@ -10,8 +10,8 @@ import pytest
 from graphsurgeon.graph.diff import diff
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.contrast import contrast, united
+from graphsurgeon.view.ghosts import SIGNS, STATES
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.states import SIGNS, STATES
 from graphsurgeon.view.svg import to_svg
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.tf.open.source import signature_ends
+from graphsurgeon.view.edge_labels import samples
 from graphsurgeon.view.ends import MOST, pinned
 from graphsurgeon.view.first_picture import first_unfolded
-from graphsurgeon.view.labels import samples
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import to_svg

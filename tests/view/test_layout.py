@@ -7,8 +7,8 @@ import pytest
 
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view import engines, layout, wasm
-from graphsurgeon.view.labels import samples
+from graphsurgeon.view import graphviz, graphviz_wasm, layout
+from graphsurgeon.view.edge_labels import samples
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.text import LABEL, SUB, width
 from graphsurgeon.view.tree import Tree
@@ -33,8 +33,8 @@ class Limited:
         self.seen.append(dot)
         self.given.append(timeout)
         if any(word in dot for word in self.slow):
-            raise engines.timeout_error(timeout)
-        return wasm.run(dot, timeout, cancelled)
+            raise graphviz.timeout_error(timeout)
+        return graphviz_wasm.run(dot, timeout, cancelled)
 
 
 def overlaps(boxes):

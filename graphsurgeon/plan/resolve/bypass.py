@@ -14,7 +14,7 @@ from ...words import counted, few
 from ..delta import Delta
 from ..fault import Fault
 from ..mismatch import bare, shapes_differ
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import BypassStep
 from ..tally import Tally
 from .rewire import consumers_of, ops_of, rewire, tensors_of

@@ -18,7 +18,7 @@ from ...words import counted, few
 from ..closure import variable_parts
 from ..delta import Delta
 from ..effect import Region
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import CollapseStep
 from ..tally import Tally
 from .replace_matches import Chosen, replace_matches

@@ -17,7 +17,7 @@ from ...graph.rewired import Edge
 from ...words import counted, few
 from ..delta import Delta
 from ..effect import Region, Replaced
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import ConditionStep
 from ..tally import Tally
 from .moves import resolved

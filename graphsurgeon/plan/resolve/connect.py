@@ -8,7 +8,7 @@ from ...errors import PlanError
 from ...words import counted
 from ..delta import Delta
 from ..mismatch import axis_text, bare, both_ways, handle_clash, shapes_differ
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import ConnectStep
 from ..tally import Tally
 from .rewire import rewire

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...errors import PlanError
 from ...words import few
 from ..delta import Delta
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import OrderStep, RerouteOrderStep
 from ..tally import Tally
 from .rewire import ops_of, order_fault

@@ -28,7 +28,7 @@ from ..delta import Delta
 from ..fault import Fault
 from ..policies import policies, reference_faults, rule_faults, substitute_faults
 from ..preflight import custom_gradients, far_places, preflight_faults, seeded
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import CopyStep
 from ..tally import Tally
 from ..workbench import Workbench

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...graph.rewired import TURNING, closed_cycle
 from ...graph.traversal import strong_components
 from ..fault import Fault
-from ..step_text import asked
+from ..step_code import asked
 from ..tally import Tally
 
 

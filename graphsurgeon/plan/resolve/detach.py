@@ -10,7 +10,7 @@ from ...graph.names import free_name
 from ..delta import Delta
 from ..effect import NewNode
 from ..mismatch import bare
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import DetachStep
 from ..tally import Tally
 from .rewire import ops_of, rewire

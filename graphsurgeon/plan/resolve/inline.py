@@ -10,7 +10,7 @@ from ...graph.functions import called_by
 from ...graph.graph import Graph
 from ..copied import Copied
 from ..delta import Delta
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import InlineStep
 from ..tally import Tally
 from .replace_matches import Chosen, region_of, replace_matches

@@ -9,7 +9,7 @@ from ...graph.names import free_name, valid_scope
 from ..backend import Site
 from ..delta import Delta
 from ..effect import NewNode
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import InsertStep
 from ..tally import Tally
 from .graft import grafted

@@ -20,7 +20,7 @@ from ...words import counted, few
 from ..copied import Connection, Copied, now_read
 from ..delta import Delta
 from ..effect import Effect, Slice
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import INITIAL, CopyStep, OnCopiesStep
 from ..tally import Tally
 from .copy import copied_by

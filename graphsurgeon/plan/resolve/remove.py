@@ -18,7 +18,7 @@ from ..copied import now_read
 from ..delta import Delta
 from ..effect import Effect
 from ..fault import Fault
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import RemoveStep
 from ..tally import Tally
 from ..workbench import Workbench

@@ -8,7 +8,7 @@ from ...errors import PlanError, did_you_mean
 from ...graph.graph import Graph
 from ...graph.names import free_name, valid_scope
 from ..delta import Delta
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import RenameStep
 from ..tally import Tally
 

@@ -12,7 +12,7 @@ from ...graph.match.pattern import Pattern
 from ...graph.selection import Selection, listed
 from ...words import counted, few
 from ..delta import Delta
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import ReplaceStep
 from ..tally import Tally
 from .replace_matches import Chosen, match_word, replace_matches

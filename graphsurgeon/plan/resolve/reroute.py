@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...graph.rewired import Edge
 from ..delta import Delta
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import RerouteStep
 from ..tally import Tally
 from .rewire import consumers_of, rewire, tensors_of

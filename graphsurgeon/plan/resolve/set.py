@@ -8,7 +8,7 @@ from ...errors import PlanError
 from ...graph.devices import parts
 from ..delta import Delta
 from ..effect import Change
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import SetStep
 from ..tally import Tally
 from .rewire import ops_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...errors import PlanError
 from ...graph.rewired import Edge
 from ..delta import Delta
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import SwapStep
 from ..tally import Tally
 from .rewire import consumers_of, rewire, tensors_of

@@ -13,7 +13,7 @@ from ...words import counted, few
 from ..delta import Delta
 from ..effect import Region
 from ..rounds import Turn, rounds, scalar
-from ..step_text import asked
+from ..step_code import asked
 from ..steps import UnrollStep
 from ..tally import Tally
 from .replace_matches import Chosen, replace_matches

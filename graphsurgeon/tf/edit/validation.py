@@ -23,7 +23,7 @@ from ...plan.copied import Copied, NewConstant
 from ...plan.effect import Effect, Verdict
 from ...plan.fault import Fault
 from ...plan.mismatch import axis_text, bare, shapes_differ
-from ...plan.step_text import asked
+from ...plan.step_code import asked
 from ...plan.steps import SetStep
 from ...words import few
 from ..copy.node_defs import constant_node, turn

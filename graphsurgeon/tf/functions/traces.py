@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from ...errors import OpenError, did_you_mean
 from ...graph.names import under
-from ...plan.sources import written
+from ...plan.source_code import written
 from ...words import counted
 from ..private.eager import (
     eager,

@@ -38,11 +38,11 @@ from .called import called, functions
 from .dangers import deadly, refuse_names
 from .keras_files import described, is_keras_file, keras_model
 from .outputs import Stated, with_shapes
+from .protos import written
 from .saved_layers import saved_layers
 from .signature import served, signature_tensors, signatures
 from .stand_ins import with_stand_ins
 from .trial import TRUST, Trial
-from .written import written
 
 tf1 = tf.compat.v1
 _ACCEPTED = (

@@ -21,14 +21,12 @@ from ...plan.plan import Plan
 from ...plan.policies import substituted
 from ...words import few
 from ..copy.append import carry_out
-from ..copy.attachments import keep_shapes
 from ..copy.imports import LIMIT, import_nodes
-from ..copy.resources import init_ops
 from ..private.contexts import written_alone
 from ..private.graphs import differently_shaped
 from ..values.file_values import restored_by
 from ..values.variables import fetch, reading, rebuilt, setting, variable_infos, variable_objects
-from .freeze import Unfreezable, frozen_graph_def
+from .freeze import Unfreezable, frozen_graph
 
 tf1 = tf.compat.v1
 _FEEDS = frozenset({"Placeholder", "PlaceholderV2"})
@@ -140,36 +138,6 @@ def exported(
     moved = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     notes = [w for w in plan.effect.warnings if w.startswith("leak") or "dropped" in w]
     return Exported(made.graph, moved, notes)
-
-
-def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str]) -> TFGraph:
-    """Returns the part of a graph that some ops need, its variables as constants; tables keep what fills them.
-
-    Args:
-        graph: the graph; it stays as it is.
-        values: variable op name -> array.
-        ends: names of ops.
-
-    Raises:
-        Unfreezable: an op needs a variable where a constant would be.
-    """
-    collections = {key: graph.get_collection(key) for key in graph.get_all_collection_keys() if isinstance(key, str)}
-    kept = {key: [t for t in items if isinstance(t, (tf.Operation, tf.Tensor))] for key, items in collections.items()}
-    keys = (tf1.GraphKeys.TABLE_INITIALIZERS, tf1.GraphKeys.ASSET_FILEPATHS)
-    stay = [item.name.partition(":")[0] for key in keys for item in kept.get(key, ())]
-    fills = [name for names in init_ops(graph).values() for name in names]
-    found = frozen_graph_def(graph.as_graph_def(), values, [*ends, *stay, *fills])
-    new = tf.Graph()
-    with new.as_default():
-        tf.import_graph_def(found, name="")
-    made = {op.name: op for op in new.get_operations()}
-    both = ((op, made[op.name]) for op in graph.get_operations() if op.name in made)
-    keep_shapes([(old, now) for old, now in both if len(old.outputs) == len(now.outputs)])
-    for key, items in kept.items():
-        for item in items:
-            if item.name.partition(":")[0] in made:
-                new.add_to_collection(key, new.as_graph_element(item.name))
-    return new
 
 
 def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo], keys: Mapping[str, tuple[str, str]]) -> Any:

@@ -16,15 +16,19 @@ import tensorflow as tf
 from tensorflow.core.framework import function_pb2, graph_pb2, op_def_pb2
 
 from ...graph.functions import reachable
+from ...graph.live import TFGraph
 from ...graph.names import op_name
 from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
 from ...words import few
+from ..copy.attachments import keep_shapes
+from ..copy.resources import init_ops
 from ..functions.body import constant
 from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
 from ..open.outputs import expanded
 from ..private.graphs import op_definition
 
+tf1 = tf.compat.v1
 #: What hands a variable on as it is: the outputs at which it comes out again.
 _PASSES = {"Identity": (0,), "Switch": (0, 1), "Merge": (0,), "Enter": (0,), "Exit": (0,), "NextIteration": (0,),
            "PlaceholderWithDefault": (0,)}  # fmt: skip
@@ -369,3 +373,33 @@ def _become(node: Any, kind: str, **types: int) -> None:
 
 
 _READS = {"ReadVariableOp": _read, "ResourceGather": _gather, "ResourceGatherNd": _gather_nd, "VariableShape": _shape}
+
+
+def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str]) -> TFGraph:
+    """Returns the part of a graph that some ops need, its variables as constants; tables keep what fills them.
+
+    Args:
+        graph: the graph; it stays as it is.
+        values: variable op name -> array.
+        ends: names of ops.
+
+    Raises:
+        Unfreezable: an op needs a variable where a constant would be.
+    """
+    collections = {key: graph.get_collection(key) for key in graph.get_all_collection_keys() if isinstance(key, str)}
+    kept = {key: [t for t in items if isinstance(t, (tf.Operation, tf.Tensor))] for key, items in collections.items()}
+    keys = (tf1.GraphKeys.TABLE_INITIALIZERS, tf1.GraphKeys.ASSET_FILEPATHS)
+    stay = [item.name.partition(":")[0] for key in keys for item in kept.get(key, ())]
+    fills = [name for names in init_ops(graph).values() for name in names]
+    found = frozen_graph_def(graph.as_graph_def(), values, [*ends, *stay, *fills])
+    new = tf.Graph()
+    with new.as_default():
+        tf.import_graph_def(found, name="")
+    made = {op.name: op for op in new.get_operations()}
+    both = ((op, made[op.name]) for op in graph.get_operations() if op.name in made)
+    keep_shapes([(old, now) for old, now in both if len(old.outputs) == len(now.outputs)])
+    for key, items in kept.items():
+        for item in items:
+            if item.name.partition(":")[0] in made:
+                new.add_to_collection(key, new.as_graph_element(item.name))
+    return new

@@ -1,4 +1,4 @@
-"""Sides: what holds values of variables: a session, a Keras model, a `tf.Module`, a checkpoint, a mapping of arrays."""
+"""Holders of values of variables: a session, a Keras model, a `tf.Module`, a checkpoint, a mapping of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rooms: memory of our own for values, which TensorFlow takes as it is, so that none is there twice."""
+"""Memory: memory of our own for values, which TensorFlow takes as it is, so that none is there twice."""
 
 from __future__ import annotations
 

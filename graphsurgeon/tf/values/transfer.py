@@ -1,4 +1,4 @@
-"""Carrying: values of variables from one session to another, and into one: a bounded batch at a time, no op added."""
+"""Transfer: values of variables from one session to another, and into one: a bounded batch at a time, no op added."""
 
 from __future__ import annotations
 

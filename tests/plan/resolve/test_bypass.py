@@ -8,8 +8,9 @@ from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.sources import Sources
-from graphsurgeon.plan.step_text import call, step_text
+from graphsurgeon.plan.source_code import Sources
+from graphsurgeon.plan.step_code import call
+from graphsurgeon.plan.step_text import step_text
 from tests.plan import edits
 from tests.refusal import reads, refuses
 

@@ -7,8 +7,8 @@ import numpy as np
 from graphsurgeon.graph.downstream import downstream
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.sources import Sources
-from graphsurgeon.plan.step_text import call
+from graphsurgeon.plan.source_code import Sources
+from graphsurgeon.plan.step_code import call
 from tests.plain import plain, variable
 from tests.refusal import reads
 

@@ -85,7 +85,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       views: at => hands.going.menu(panes.source, at),
       outline: () => sides({ outline: !store.now.sides.outline }, true),
       inspector: () => sides({ inspector: !store.now.sides.inspector }, true),
-      seen: at => hands.seen.menu(store.now.active, at),
+      seen: at => hands.looks.menu(store.now.active, at),
       served: at => {
         const { served, serves } = model.get("views")!;
         popup.choose(
@@ -94,7 +94,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
           at,
         );
       },
-      colours: at => hands.seen.colours(at),
+      colours: at => hands.looks.colours(at),
     },
     ask,
     () => ask("fold_all", { pane: store.now.active }),

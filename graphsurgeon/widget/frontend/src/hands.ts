@@ -5,7 +5,7 @@ import { below, Going } from "./going";
 import { KEYS, type Action } from "./keys";
 import type { Pane } from "./pane";
 import { isFold, neighbour, opens, type Step } from "./places";
-import { Seen } from "./seen";
+import { Looks } from "./looks";
 import type { Item } from "./scene";
 import type { Box, Group } from "./types";
 import type { Mode } from "./verbs";
@@ -33,14 +33,14 @@ export class Hands {
   readonly acts: Actions;
   readonly #edits: Edits;
   readonly going: Going;
-  readonly seen: Seen;
+  readonly looks: Looks;
   readonly #does: Record<Action, Deed>;
 
   constructor(parts: Parts) {
     this.acts = new Actions(parts);
     this.#edits = new Edits(this.acts);
     this.going = new Going(this.acts);
-    this.seen = new Seen(this.acts);
+    this.looks = new Looks(this.acts);
     this.#does = this.#table();
   }
 
@@ -123,8 +123,8 @@ export class Hands {
       redo: () => acts.ask("redo", {}),
       apply: () => acts.apply(),
       search: () => p.search.focus(),
-      seen: pane => this.seen.menu(pane.name),
-      train: () => this.seen.train(),
+      seen: pane => this.looks.menu(pane.name),
+      train: () => this.looks.train(),
       fit: pane => pane.fit(),
       in: zoom(1.25),
       out: zoom(1 / 1.25),
@@ -170,7 +170,7 @@ export class Hands {
           ? { text: "Take this op", key: "Enter", run: act("open") }
           : { text: armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") }),
       pane.name === "source" && { text: "Find all like this", run: () => void this.#edits.like(pane, of) },
-      ...this.seen.of(of),
+      ...this.looks.of(of),
       { text: "Edit \u2026", key: "e", run: () => this.#edits.menu(pane, of, at), off: !!acts.refusal(pane) },
     ];
     popup.choose(

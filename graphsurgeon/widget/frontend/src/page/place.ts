@@ -1,4 +1,4 @@
-// From a scene to one with coordinates: view/layout.py and view/labels.py in the page.
+// From a scene to one with coordinates: view/layout.py and view/edge_labels.py in the page.
 import { SUB, width } from "../text";
 import type { Box, Direction, Edge, Group, Rect, Scene } from "../types";
 import { type Engine, Stopped } from "./engine";

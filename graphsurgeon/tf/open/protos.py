@@ -1,4 +1,4 @@
-"""Written: a graph as its file has it, read from the protos alone: nothing is imported, inferred or run."""
+"""Protos: a graph as its file has it, read from the protos alone: nothing is imported, inferred or run."""
 
 from __future__ import annotations
 

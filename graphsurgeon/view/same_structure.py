@@ -1,4 +1,4 @@
-"""Repeats: scopes of the same structure, each pair proved alike by a mapping of their ops."""
+"""Same structure: scopes of the same structure, each pair proved alike by a mapping of their ops."""
 
 from __future__ import annotations
 

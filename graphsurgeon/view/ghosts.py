@@ -1,4 +1,4 @@
-"""States: what a plan does to the ops in a box, as one word for the box. The ghost of a copy is a box that is "new".
+"""Ghosts: what a plan does to the ops in a box, as one word for the box. The ghost of a copy is a box that is "new".
 
 From the plan to the ghost: `Preview.marks` numbers the new ops of `Plan.after()`, `Stage.draw` on screen and
 `plan_picture` of screen/pane.py give them to `mark`, and svg.py and the page's drawing.css draw what it says.

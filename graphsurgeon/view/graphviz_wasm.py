@@ -1,4 +1,4 @@
-"""Wasm: Graphviz as a WebAssembly module: no system package, GIL free, abortable, memory-capped."""
+"""Graphviz wasm: Graphviz as a WebAssembly module: no system package, GIL free, abortable, memory-capped."""
 
 from __future__ import annotations
 

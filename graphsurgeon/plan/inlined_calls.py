@@ -1,4 +1,4 @@
-"""Opening: the calls that a plan must inline for what its steps name inside of them to be there."""
+"""Inlined calls: the calls that a plan must inline for what its steps name inside of them to be there."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.open.written import written
+from graphsurgeon.tf.open.protos import written
 from tests.corpus import corpus_ids
 from tests.graphs import KINDS, model
 from tests.refusal import refuses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.view import labels
+from graphsurgeon.view import edge_labels
 from graphsurgeon.view.boxes import Edge
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
@@ -27,14 +27,14 @@ def test_edge_labels_stay_in_the_picture():
     edge = Edge("e", "b0", "b1", 1, False, ["a:0"], label="float32 (?, 128)")
     edge.d = "M90,0L90,60"
     half = width(edge.label, SUB) / 2
-    labels.put([], [], [edge], 100.0)
+    edge_labels.put([], [], [edge], 100.0)
     assert edge.label
     assert edge.lx + half <= 100
     edge.label = "float32 (?, 128)"
-    labels.put([], [], [edge], 95.0)
+    edge_labels.put([], [], [edge], 95.0)
     assert edge.lx - half >= 0
     edge.d = "M30,0L30,60"
-    labels.put([], [], [edge], 60.0)
+    edge_labels.put([], [], [edge], 60.0)
     assert edge.label == ""
 
 
@@ -47,4 +47,4 @@ def test_edge_labels_stay_in_the_picture():
     ],
 )
 def test_points_along_a_path(d, points):
-    assert labels.samples(d, 2) == points
+    assert edge_labels.samples(d, 2) == points

@@ -25,7 +25,7 @@ const DEPTHS = [1, 2, 3],
   USUAL = 200;
 const NONE: Look = { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: USUAL };
 
-export class Seen {
+export class Looks {
   constructor(private readonly acts: Actions) {}
 
   get look(): Look {

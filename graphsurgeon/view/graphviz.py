@@ -1,4 +1,4 @@
-"""Engines: who lays out pictures, in which order they are asked, and why one is not live."""
+"""Graphviz: who runs it to lay out pictures, in which order they are asked, and why one is not live."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ..errors import LayoutError
-from . import wasm
-from .wasm import LayoutCancelled, LayoutTimeout, cancelled_error, timeout_error
+from . import graphviz_wasm
+from .graphviz_wasm import LayoutCancelled, LayoutTimeout, cancelled_error, timeout_error
 
 __all__ = ["Engine", "LayoutCancelled", "LayoutTimeout", "SystemDot", "doctor", "live"]
 
 
 class Engine(Protocol):
-    """What a layout engine can do; `graphsurgeon.view.wasm` is one as it is."""
+    """What a layout engine can do; `graphsurgeon.view.graphviz_wasm` is one as it is."""
 
     name: str
 
@@ -83,7 +83,7 @@ class SystemDot:
         return out
 
 
-ENGINES: list[Engine] = [wasm, SystemDot()]
+ENGINES: list[Engine] = [graphviz_wasm, SystemDot()]
 """The engines, best first."""
 
 

@@ -1,4 +1,4 @@
-"""Sources: Python functions as the code that makes them, so that a plan that uses one can be printed."""
+"""Source code: Python functions as the code that makes them, so that a plan that uses one can be printed."""
 
 from __future__ import annotations
 

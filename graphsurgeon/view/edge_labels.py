@@ -1,4 +1,4 @@
-"""Labels: where the words on edges go, so that they cover nothing."""
+"""Edge labels: where the words on edges go, so that they cover nothing."""
 
 from __future__ import annotations
 

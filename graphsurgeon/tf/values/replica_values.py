@@ -1,4 +1,4 @@
-"""Links: the ways by which the values of variables go from an original to its duplicate."""
+"""Replica values: the ways by which the values of variables go from an original to its duplicate."""
 
 from __future__ import annotations
 

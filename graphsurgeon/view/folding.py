@@ -1,4 +1,4 @@
-"""Series: how the items of a crowded level fold: blocks, siblings that are alike, chains, sections of a long list."""
+"""Folding: how the items of a crowded level fold: blocks, siblings that are alike, chains, sections of a long list."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.sources import Sources
-from graphsurgeon.plan.step_text import call
+from graphsurgeon.plan.source_code import Sources
+from graphsurgeon.plan.step_code import call
 from tests.plan.edits import net
 
 
