@@ -325,7 +325,8 @@ class Calls:
         for part, number in todo:
             for reader in part.graph.consumers.row(number).tolist():
                 yield part, reader
-                for inner in self._bodies(part, part.calls.get(reader)) if inside(part, reader) else ():
+                call = part.calls.get(reader)
+                for inner in self._bodies(part, call) if call is not None and inside(part, reader) else ():
                     todo += [(inner, i) for i, end in enumerate(inner.arguments) if end and end[0] == number]
 
     def _bodies(self, part: Part, call: Call | None) -> list[Part]:

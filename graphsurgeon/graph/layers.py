@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -533,11 +532,12 @@ def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
     graph = inside.base
     machinery = np.zeros(graph.size, np.bool_)
     for name in dict.fromkeys(name for who in claims.values() for owner in who for name in owner.variables):
-        machinery |= graph.scope_mask(name)
+        machinery[graph.scopes.numbers(name)] = True
     for name, who in claims.items():
         part, place = places[name]
-        numbers = [i for i in _numbers(part, place) if part.around is not None or not machinery[i]]
-        if len(who) == 1 and numbers:
+        numbers = _numbers(part, place) if len(who) == 1 else []
+        numbers = [i for i in numbers if part.around is not None or not machinery[i]]
+        if numbers:
             known[who[0].path] = who[0]
             calls.setdefault(who[0].path, []).append((part, numbers))
     for found in calls.values():
@@ -548,19 +548,18 @@ def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
 def _numbers(part: Part, place: str) -> list[int]:
     """The ops of a scope, or the op of that name."""
     graph = part.graph
-    found = graph.scope_mask(place) if place in graph.scopes.index else graph.mask([graph.index[place]])
-    numbers: list[int] = found.nonzero()[0].tolist()
-    return numbers
+    return graph.scopes.numbers(place) if place in graph.scopes.index else [graph.index[place]]
 
 
 def _read_in(inside: Calls, owner: Owner) -> list[tuple[Part, str]]:
     """The scopes, and the calls of functions, in which an owner reads its variables."""
-    parts = [re.compile(rf"{re.escape(part)}(_\d+)?") for part in owner.scope.split("/") if part]
+    parts = [part for part in owner.scope.split("/") if part]
     found: dict[tuple[int, str], tuple[Part, str]] = {}
 
     def place(part: Part, reader: int) -> str:
-        method = part.around is None and _is_method(part.graph, reader, owner)
-        return _scope_like(part, reader, parts) or (part.graph.names[reader] if method else "")
+        found = _scope_like(part, reader, parts)
+        calls = not found and part.around is None and reader in part.calls
+        return part.graph.names[reader] if calls and _is_method(part.graph, reader, owner) else found
 
     for name in owner.variables:
         for part, i in inside.readers(name, lambda part, i: not place(part, i)):
@@ -569,8 +568,8 @@ def _read_in(inside: Calls, owner: Owner) -> list[tuple[Part, str]]:
     return list(found.values())
 
 
-def _scope_like(part: Part, reader: int, like: list[re.Pattern[str]]) -> str:
-    """The innermost scope of an op that ends with parts like some; empty where there is none.
+def _scope_like(part: Part, reader: int, like: Sequence[str]) -> str:
+    """The innermost scope of an op that ends with parts like some, or with a number behind; empty where there is none.
 
     Ops of a loop's body are called as the loop is, too: that it is one is no part of the name, and neither is what is
     around the loop a scope in it.
@@ -586,9 +585,14 @@ def _scope_like(part: Part, reader: int, like: list[re.Pattern[str]]) -> str:
         outer = outer.around
     for end in range(len(parts), len(like) - 1 if like else len(parts), -1):
         found = parts[end - len(like) : end]
-        if found[-1][0] > hidden and all(one.fullmatch(name) for one, (_, name) in zip(like, found, strict=True)):
+        if found[-1][0] > hidden and all(map(_is_like, like, (name for _, name in found))):
             return "/".join(names[: found[-1][0] + 1])
     return ""
+
+
+def _is_like(part: str, name: str) -> bool:
+    lead, _, number = name.rpartition("_")
+    return name == part or (lead == part and number.isdecimal())
 
 
 def _is_method(graph: Graph, op: int, owner: Owner) -> bool:

@@ -96,6 +96,21 @@ class Scopes:
             stack.extend(self.children[i])
         return inside
 
+    def numbers(self, scope: str) -> list[int]:
+        """Returns the numbers of the ops in `scope` and in all scopes below it, in graph order.
+
+        Example:
+            >>> Scopes.of(["a/b", "c", "a/d/e"]).numbers("a")
+            [0, 2]
+        """
+        number = self.index.get(scope.rstrip("/"))
+        stack, found = [] if number is None else [number], list[int]()
+        while stack:
+            at = stack.pop()
+            found += self.ops[at]
+            stack += self.children[at]
+        return sorted(found)
+
     def mask(self, scope: str) -> NDArray[np.bool_]:
         """Returns a mask over ops: those in `scope` and in all scopes below it; all false for no such scope."""
         number = self.index.get(scope.rstrip("/"))

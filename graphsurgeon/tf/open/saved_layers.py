@@ -63,17 +63,11 @@ def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[La
     left = {op: str(objects.nodes[number].variable.name) for op, number in held.items() if op not in known}
     found = by_variables(Calls(graph, body), [*owners, *named_owners(left)])
     # Keras saves a model by a call of it, so all is in the scope of its name.
-    whole = [one for one in found if not owners and "/" not in one.path and {*one.ops}.issuperset(_ops(found))]
-    for one in whole[:1]:
-        if len(found) > 1:
-            return tuple(
-                replace(layer, path=layer.path.removeprefix(f"{one.path}/")) for layer in found if layer != one
-            )
-    return found
-
-
-def _ops(layers: tuple[Layer, ...]) -> set[str]:
-    return {op for layer in layers for op in layer.ops}
+    every = {op for layer in found for op in layer.ops}
+    whole = next((one for one in found if "/" not in one.path and len(one.ops) == len(every)), None)
+    if owners or whole is None or len(found) == 1:
+        return found
+    return tuple(replace(one, path=one.path.removeprefix(f"{whole.path}/")) for one in found if one.path != whole.path)
 
 
 class _Modules:

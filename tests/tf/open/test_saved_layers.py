@@ -18,6 +18,7 @@ from graphsurgeon.graph.layers import scopes_of
 from graphsurgeon.screen.inspector import layer_rows
 from graphsurgeon.tf.open.saved_layers import saved_layers
 from tests import modules
+from tests.cost import growth
 from tests.refusal import refuses
 
 
@@ -146,3 +147,22 @@ def test_a_saved_model_that_does_not_say(tmp_path):
     )
     with refuses(SelectionError, wrong, "Open the keras.Model itself"):
         gs.open(tmp_path / "net").layer("dense")
+
+
+def test_what_layers_cost_grows_as_the_graph_does(tmp_path):
+    def made(count):
+        module = tf.Module()
+        module.weights = [tf.Variable([1.0, 2.0], name=f"layer_{i}/w") for i in range(count)]
+
+        def deep(x):
+            for i, w in enumerate(module.weights):
+                with tf.name_scope(f"layer_{i}"):
+                    x = tf.tanh(x * w)
+            return x
+
+        module.deep = tf.function(deep, input_signature=[tf.TensorSpec([2], tf.float32)], autograph=False)
+        tf.saved_model.save(module, tmp_path / str(count))
+        assert len(gs.open(tmp_path / str(count)).layers) == count
+        return lambda: gs.open(tmp_path / str(count))
+
+    assert growth(made, 20, 100) < 5.2

@@ -2,7 +2,7 @@
 import { button, copyButton, count, figure, fill, focus, h, hasFocus, muted, s } from "./dom";
 import type { Ask } from "./api";
 import { icon } from "./icons";
-import { called, opOf } from "./places";
+import { called, opOf, sharedScope } from "./places";
 import type { Boundary, Details, Histogram, TensorText } from "./types";
 
 export interface InspectorEvents {
@@ -48,7 +48,7 @@ export class Inspector {
   }
 
   several(names: string[]): void {
-    this.#scope = "";
+    this.#scope = sharedScope(names.map(called));
     this.#put(() => [
       h("h3", { class: "gs-inspect-title" }, `${names.length} selected`),
       h(

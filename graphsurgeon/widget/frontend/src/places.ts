@@ -33,6 +33,15 @@ export function called(key: string): string {
   return key.startsWith("~") ? key.replace(/^~|\/$/g, "") : key;
 }
 
+/** The innermost scope that all of these names are in, with a slash at the end; empty where there is none. */
+export function sharedScope(names: string[]): string {
+  const [first = "", ...rest] = names;
+  let end = first.length;
+  for (const name of rest) while (!name.startsWith(first.slice(0, end))) end--;
+  const same = first.slice(0, end);
+  return same.slice(0, (names.includes(same) ? same.replace(/\/$/, "") : same).lastIndexOf("/") + 1);
+}
+
 /** Whether a box or group stands for several ops. */
 export function isFold(item: Box | Group): boolean {
   return !("kind" in item) || item.kind === "scope" || item.kind === "series";

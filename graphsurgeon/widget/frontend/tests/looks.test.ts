@@ -2,6 +2,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { counted } from "../src/dom";
 import type { Details, Legend } from "../src/types";
+import { sharedScope } from "../src/places";
 import { broken } from "../src/text";
 import { box, edge, scene } from "./fake";
 import { host, item, key, model, settled, start } from "./mounted";
@@ -197,6 +198,25 @@ test("a folded block is headed by its name, not by its key, from the first momen
   await settled();
   expect(title()).toBe("net/block_[0..3]");
   expect(host.querySelector(".gs-inspect-head .gs-type")).toBeNull();
+});
+
+test("several that are selected are listed without the scopes that all of them are in", () => {
+  const names = ["call/call/net/act/Relu", "call/call/net/act_1/Relu", "call/call/net/conv/"];
+  expect(sharedScope(names)).toBe("call/call/net/");
+  expect([sharedScope(["a/b", "c/d"]), sharedScope(["a/b/"]), sharedScope(["a/b", "a/b/c"]), sharedScope([])]).toEqual([
+    "",
+    "a/",
+    "a/",
+    "",
+  ]);
+  start({ scenes: { source: scene(names.map(name => box(name))), destination: null } });
+  model.put({ selected: names });
+  const links = [...host.querySelectorAll<HTMLElement>(".gs-inspector .gs-link")];
+  expect(links.map(link => [link.textContent, link.title])).toEqual([
+    ["\u2026/act/Relu", names[0]],
+    ["\u2026/act_1/Relu", names[1]],
+    ["\u2026/conv/", names[2]],
+  ]);
 });
 
 test("an edge names its ends and tells dtype and shape of its tensors", () => {
