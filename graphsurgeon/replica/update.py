@@ -1,4 +1,7 @@
-"""Update: what one update of a duplicate has changed, and the words that say how updates are to be."""
+"""Update: what one update of a duplicate has changed, and the words that say how updates are to be.
+
+Updates are carried out in replica.py, over the ways in tf/values/replica_values.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What an unroll step does: a loop gives way to what it does in so many rounds, one after another."""
+"""What an unroll step does: a loop gives way to what it does in so many rounds, one after another.
+
+The rounds, and their names, are made in tf/edit/unrolled.py.
+"""
 
 from __future__ import annotations
 

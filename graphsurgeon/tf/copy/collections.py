@@ -1,4 +1,7 @@
-"""Collections of a copy: what they hold, in the order of the source: ops, tensors, variables, structures, values."""
+"""Collections of a copy: what they hold, in the order of the source: ops, tensors, variables, structures, values.
+
+Which ones it has, under which names, is decided in plan/resolve/copy.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rollback: what Python keeps beside the nodes of a graph, put back as it was when a plan fails."""
+"""Rollback: what Python keeps beside the nodes of a graph, put back as it was when a plan fails.
+
+Nodes cannot be taken out again: append.py does all that can fail before it makes any.
+"""
 
 from __future__ import annotations
 

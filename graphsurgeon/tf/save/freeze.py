@@ -1,5 +1,7 @@
 """Freezing: variables become constants also where a loop, a branch or a called function reads them.
 
+Where none does, a copy with frozen variables is enough: `exported` in export.py, which brings what fills tables too.
+
 A variable is followed from its op through everything that hands it on: loops and conds of TF1, and the arguments and
 results of functions. On its way each tensor that was a handle or a reference becomes a plain tensor: what read the
 variable reads that, and what only hands it on gets its dtype. Functions that are given one are written anew, once for

@@ -1,4 +1,4 @@
-"""Sessions: give a session the values that copies are to have, and carry values between sessions."""
+"""Sessions: which values a session is to have, of copies and of sessions before; transfer.py carries them over."""
 
 from __future__ import annotations
 
