@@ -61,6 +61,8 @@ class Edges(NamedTuple):
 
     def within(self, wanted: Ints) -> tuple[Ints, Ints]:
         """Returns for each edge in some rows which of them it is in, counted from 0, and its place in the arrays."""
+        if len(wanted) == len(self.ptr) - 1 and (np.diff(wanted) == 1).all():
+            return self.rows, np.arange(len(self.node), dtype=np.int32)
         begin = self.ptr[wanted].astype(np.int64)
         length = (self.ptr[wanted + 1] - self.ptr[wanted]).astype(np.int64)
         rows = np.repeat(np.arange(len(wanted), dtype=np.int32), length)

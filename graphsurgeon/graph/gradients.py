@@ -65,9 +65,10 @@ class Gradients:
         self.graph = graph
         scopes = graph.scopes
         self._of = np.full(len(scopes.names), -1, np.int32)  # scope -> the op whose gradient is made there
-        for scope, name in enumerate(scopes.names):
-            forward_op = _derived(name, graph) if name.endswith(_TAIL) else -1
-            self._of[scope] = self._of[scopes.parents[scope]] if forward_op < 0 and scope else forward_op
+        derived = {scope: _derived(name, graph) for scope, name in enumerate(scopes.names) if name.endswith(_TAIL)}
+        for scope in range(1, len(scopes.names)) if derived else ():
+            forward_op = derived.get(scope, -1)
+            self._of[scope] = self._of[scopes.parents[scope]] if forward_op < 0 else forward_op
         of = self._of[scopes.home]
         self.ops: Mask = of >= 0
         self.known: Mask = graph.mask(np.unique(of[of >= 0]))

@@ -280,10 +280,10 @@ class Graph:
     @cached_property
     def kinds(self) -> tuple[list[str], Ints, Ints]:
         """The op types there are, the first op of each, and for each op the number of its type."""
-        number: dict[str, int] = {}
-        kind_of = np.fromiter((number.setdefault(t, len(number)) for t in self.types), np.int32, self.size)
-        first = np.full(len(number), self.size, np.int32)
-        np.minimum.at(first, kind_of, np.arange(self.size, dtype=np.int32))
+        number = {kind: i for i, kind in enumerate(dict.fromkeys(self.types))}
+        kind_of = np.fromiter(map(number.__getitem__, self.types), np.int32, self.size)
+        first = np.empty(len(number), np.int32)
+        first[kind_of[::-1]] = np.arange(self.size - 1, -1, -1, dtype=np.int32)  # the last that is written stays
         return list(number), first, kind_of
 
     def typed(self, types: Iterable[str]) -> Mask:

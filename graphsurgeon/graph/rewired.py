@@ -104,14 +104,15 @@ def closed_cycle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
     out = np.zeros(after.size, np.bool_)
     if not edges:
         return out
-    turning = after.typed(TURNING)
     if len({source for _, source in edges}) == 1:
         # What is above their one end decides, which is quicker.
         source = edges[0][1]
-        above = backward(after, after.mask([source]), frozenset((i, 0) for i in np.flatnonzero(turning).tolist()))
+        looping = any(kind in after.types for kind in TURNING)  # to look through a list is quicker than to number it
+        turning = np.flatnonzero(after.typed(TURNING)).tolist() if looping else ()
+        above = backward(after, after.mask([source]), frozenset((i, 0) for i in turning))
         out[[end for op, _ in edges if above[op] for end in (op, source)]] = True
         return out
-    parts = strong_components(after, turning)
+    parts = strong_components(after, after.typed(TURNING))
     ends = np.asarray(edges, np.int64)
     hit = parts[ends[:, 0]] == parts[ends[:, 1]]
     result: Mask = np.isin(parts, parts[ends[hit, 0]]) if hit.any() else out
