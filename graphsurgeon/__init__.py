@@ -33,6 +33,7 @@ from .graph.match.match import Match, Matches
 from .graph.match.pattern import Pattern
 from .graph.reports import Restored, Saved, Transferred
 from .graph.selection import OpView, Selection
+from .graph.trace import Trace
 from .open import open
 from .plan.fault import Fault
 from .plan.plan import Plan
@@ -62,6 +63,7 @@ __all__ = [
     "Preview",
     "Applied",
     "Graph",
+    "Trace",
     "compare",
     "Comparison",
     "diff",

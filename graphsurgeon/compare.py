@@ -10,9 +10,9 @@ import numpy as np
 
 from .applied import Applied
 from .errors import PlanError, SelectionError
+from .feeds import last_outputs, made_up, only_computes, placeholders
 from .graph.live import TFSession
 from .graph.names import tensor_name
-from .graph.variables import VARIABLE_TYPES
 from .words import few
 
 if TYPE_CHECKING:
@@ -156,29 +156,13 @@ class _Named:
         known = [name for name in self.source.opened.ends[1] if name in self]
         if known:
             return known
-        graph = self.source.snapshot
-        last = np.flatnonzero(np.diff(graph.consumers.ptr) == 0).tolist()
-        named = [f"{graph.names[i]}:0" for i in last if graph.outputs(i) and graph.names[i] in self]
-        computed = [name for name in named if self._only_computes(name)]
+        named = [name for name in last_outputs(self.source) if name in self]
+        computed = [name for name in named if only_computes(self.source, name)]
         if len(computed) < len(named):
             shown = few(map(repr, [*computed, *named]))
             wrong = "some of what nothing reads sets variables or files when it runs"
             raise PlanError("compare()", wrong, f"Name what is meant: outputs=[...], as {shown}")
         return computed
-
-    def _only_computes(self, name: str) -> bool:
-        needed = self.source.select(outputs=name)
-        ops = [self.source.op(one) for one in needed.names]
-        return not any(_acts(op.op_def) and op.type not in _HARMLESS for op in ops)
-
-
-#: Ops that TensorFlow calls stateful, and that only give what is there.
-_HARMLESS = VARIABLE_TYPES | {"ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"}
-
-
-def _acts(op_def: Any) -> bool:
-    """Whether ops of a type may do more than compute: those that take a reference can set it."""
-    return bool(op_def.is_stateful or any(argument.is_ref for argument in op_def.input_arg))
 
 
 def _compared(
@@ -186,9 +170,9 @@ def _compared(
 ) -> list[Difference]:
     needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
     given, random = dict(feeds), np.random.RandomState(seed)
-    for name in [*needed.boundary.inputs, *_placeholders(source, needed)]:
+    for name in [*needed.boundary.inputs, *placeholders(source, needed)]:
         if name not in given:
-            given[name] = _made_up(source, name, random)
+            given[name] = made_up(source, name, random, "compare")
     want = original.run(names, given)
     moved = {copy[name]: value for name, value in given.items() if name in copy}
     got = copy.session().run([copy[name] for name in names], moved)
@@ -216,22 +200,6 @@ def _cuts(copy: Applied | _Named, names: list[str]) -> list[str]:
                 bad = [c for c in cuts if repr(c) in error.wrong.partition(" does not lead")[0]]
                 cuts = [c for c in cuts if c not in bad] if bad else []
     return []
-
-
-def _placeholders(source: Editor, needed: Any) -> list[str]:
-    graph = source.snapshot
-    return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in ("Placeholder", "PlaceholderV2")]
-
-
-def _made_up(source: Editor, name: str, random: Any) -> Any:
-    tensor = source.tensor(name)
-    dtype = tensor.dtype.base_dtype
-    if tensor.shape.rank is None or not (dtype.is_floating or dtype.is_integer or dtype.is_bool):
-        raise PlanError("compare()", f"{name!r} ({dtype.name}) needs a feed", f"Give it: feeds={{{name!r}: array}}")
-    shape = [1 if d is None else d for d in tensor.shape.as_list()]
-    if dtype.is_floating:
-        return random.standard_normal(shape).astype(dtype.as_numpy_dtype)
-    return random.randint(0, 2, shape).astype(dtype.as_numpy_dtype)
 
 
 def _difference(name: str, want: Any, got: Any) -> Difference:

@@ -26,11 +26,13 @@ from .graph.provenance import Origin
 from .graph.reports import Restored, Saved
 from .graph.selection import OpView, Selection, select, words_of
 from .graph.signatures import Signature
+from .graph.trace import Trace
 from .history import Event, History, Log, Timeline, moment
 from .plan.blockers import Blocks, blocks
 from .plan.plan import Plan
 from .plan.steps import RebuildStep
 from .plan_backend import new_plan
+from .run import trace
 from .summary import summary
 from .values import Values
 from .words import counted
@@ -587,6 +589,50 @@ class Editor:
         """
         self.graph  # noqa: B018  where TensorFlow refuses some of it, it says so
         return self.values.session(session, config)
+
+    def trace(
+        self,
+        feeds: Any = None,
+        fetches: Any = None,
+        *,
+        random: int | None = None,
+        session: TFSession | None = None,
+        timeout: float | None = None,
+        rounds: int = 1000,
+    ) -> Trace:
+        """Runs the graph once, in a copy of its own, and returns what each tensor held and what each op cost.
+
+        The copy has the values of now; this graph, its sessions and its variables stay as they are, also where a
+        training step is run. Calls, conds and loops of TF2 are in the open in it, under the names that they have here
+        when they are unfolded. The numbers are taken inside of TensorFlow, and its optimiser rests, so that each op
+        runs as it is drawn.
+
+        Args:
+            feeds: tensor, by name or object, or argument of an opened function -> array; or the path of an ``.npz``
+                file of these.
+            fetches: tensors and ops to run, by name or object. Default: the outputs that are known, or all that nothing
+                reads and that only computes.
+            random: seed of made-up feeds for the placeholders that are not given: of their dtype and shape, 1 for each
+                unknown size.
+            session: a session of this graph, whose values are taken. Default: the editor's own values.
+            timeout: how long the run may take, in seconds; what ran by then is in the trace.
+            rounds: so many rounds of a loop are noted, and of later ones what is not finite.
+
+        Raises:
+            SelectionError: there is no such tensor.
+            PlanError: a placeholder needs a feed, an array does not fit, or nothing can be asked for.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+            ...     y = tf.nn.relu(x, name="y")
+            >>> trace = gs.open(graph).trace({"x:0": [-1.0, 2.0]})
+            >>> trace.results["y:0"].tolist(), trace["y:0"].zeros, trace["y:0"].shape
+            ([0.0, 2.0], 1, (2,))
+        """
+        about: dict[str, Any] = {"random": random, "timeout": timeout, "rounds": rounds}
+        return trace(self, feeds, fetches, session=session, **about)
 
     def untrained(self) -> dict[str, str]:
         """Returns the variables that have no value but their initial one, each with the reason.

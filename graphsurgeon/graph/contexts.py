@@ -13,7 +13,7 @@ from .graph import Graph, Ints, Mask
 from .traversal import backward, components, forward
 from .variables import FEED_TYPES
 
-_ENTER, _EXIT = ("Enter", "RefEnter"), ("Exit", "RefExit")
+ENTERS, EXITS = ("Enter", "RefEnter"), ("Exit", "RefExit")
 #: What the loops and conds of TF1 are made of.
 FLOW_TYPES = frozenset({
     "Enter", "RefEnter", "Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "NextIteration", "RefNextIteration",
@@ -34,7 +34,7 @@ def loops_of(graph: Graph) -> Ints:
         >>> loops_of(g).tolist()
         [-1, 0, 0, 0, 0, 0, -1]
     """
-    enters, exits = graph.typed(_ENTER), graph.typed(_EXIT)
+    enters, exits = graph.typed(ENTERS), graph.typed(EXITS)
     if not enters.any():
         return np.full(graph.size, -1, np.int32)
     # Data enters a frame through an Enter only and leaves it through an Exit: without these edges, frames fall apart.
@@ -43,7 +43,7 @@ def loops_of(graph: Graph) -> Ints:
     frame_of = np.full(int(part.max()) + 1, -1, np.int32)
     found = np.flatnonzero(enters).tolist()
     for op in found:
-        frame_of[part[op]] = frames.setdefault(_frame_name(graph, op), len(frames))
+        frame_of[part[op]] = frames.setdefault(frame_name(graph, op), len(frames))
     outer = list(range(len(frames)))
     beside = []  # a loop that reads the end of another runs where that one runs, not in it
     for op in found:
@@ -102,10 +102,10 @@ def loops_in(graph: Graph) -> list[Loop]:
         >>> loops_in(g)
         [Loop(asks=3, enters=(1,), merges=(2,), switches=(4,), turns=(5,), exits=(6,), constants=())]
     """
-    enters = np.flatnonzero(graph.typed(_ENTER)).tolist() if graph.typed(["LoopCond"]).any() else []
+    enters = np.flatnonzero(graph.typed(ENTERS)).tolist() if graph.typed(["LoopCond"]).any() else []
     frames: dict[str, list[int]] = {}
     for op in enters:
-        frames.setdefault(_frame_name(graph, op), []).append(op)
+        frames.setdefault(frame_name(graph, op), []).append(op)
     found = []
     for asks in np.flatnonzero(graph.typed(["LoopCond"])).tolist():
         switches = [op for op in graph.consumers.row(asks).tolist() if graph.types[op] in _SWITCH]
@@ -114,10 +114,10 @@ def loops_in(graph: Graph) -> list[Loop]:
         if not switches or any(graph.types[op] not in _MERGE for op in merges) or any(len(end) != 2 for end in ends):
             continue
         first, back = ([end[at] for end in ends] for at in (0, 1))
-        if any(graph.types[op] not in _ENTER for op in first):
+        if any(graph.types[op] not in ENTERS for op in first):
             continue
-        leave = [next((i for i in graph.consumers.row(op).tolist() if graph.types[i] in _EXIT), -1) for op in switches]
-        same = [op for op in frames[_frame_name(graph, first[0])] if op not in first]
+        leave = [next((i for i in graph.consumers.row(op).tolist() if graph.types[i] in EXITS), -1) for op in switches]
+        same = [op for op in frames[frame_name(graph, first[0])] if op not in first]
         found.append(Loop(asks, *map(tuple, (first, merges, switches, back, leave, same))))
     return found
 
@@ -141,13 +141,13 @@ def body_of(graph: Graph, loop: Loop) -> Mask:
 
 def constant_entry(graph: Graph, op: int) -> bool:
     """Returns whether an op lets something into a loop of TF1 that is the same in every round."""
-    held = getattr(graph.nodes[op], "attr", {}) if graph.types[op] in _ENTER else {}
+    held = getattr(graph.nodes[op], "attr", {}) if graph.types[op] in ENTERS else {}
     return "is_constant" in held and bool(held["is_constant"].b)
 
 
 def entries_alone(graph: Graph, mask: Mask) -> list[int]:
     """Returns the ops of a selection that let something into a loop of TF1 of which nothing else is in it."""
-    if not (mask & graph.typed(_ENTER)).any():
+    if not (mask & graph.typed(ENTERS)).any():
         return []
     alone = [one.constants for one in loops_in(graph) if not mask[one.turning].any()]
     return sorted(op for ops in alone for op in ops if mask[op] and constant_entry(graph, op))
@@ -173,7 +173,7 @@ def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
         return False
     ends = zip(node[entering].tolist(), graph.data.port[entering].tolist(), strict=True)
     cut = ~mask[node[entering]] | np.array([end in cuts for end in ends], np.bool_)
-    framing = graph.typed((*_ENTER, *_EXIT, "NextIteration", "RefNextIteration", "LoopCond")) & mask & (loop >= 0)
+    framing = graph.typed((*ENTERS, *EXITS, "NextIteration", "RefNextIteration", "LoopCond")) & mask & (loop >= 0)
     framing[entries_alone(graph, mask)] = False
     for one in loops_in(graph):
         if not mask[one.turning].any():
@@ -213,8 +213,8 @@ def _loop_fault(
     hit = int(hits[np.argmax(given[hits])])  # the one that was named, where there is one
     number = loop[rows[hit]]
     whole = loop == number
-    enters = np.flatnonzero(whole & graph.typed(_ENTER)).tolist()
-    ends = np.flatnonzero(whole & graph.typed(_EXIT)).tolist()
+    enters = np.flatnonzero(whole & graph.typed(ENTERS)).tolist()
+    ends = np.flatnonzero(whole & graph.typed(EXITS)).tolist()
     ins = list(dict.fromkeys((int(graph.data.node[at]), int(graph.data.port[at])) for at in graph.data.ptr[enters]))
     ins = [tensor for tensor in ins if loop[tensor[0]] != number]
     fed = forward(graph, graph.typed(FEED_TYPES), control=False)
@@ -237,11 +237,11 @@ def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] |
     joints, switches = graph.typed(_MERGE), graph.typed(_SWITCH)
     if not (joints & mask).any():
         return None
-    loose = ~joints & ~graph.typed(_EXIT)
+    loose = ~joints & ~graph.typed(EXITS)
     chosen = forward(graph, switches, within=loose)
     still = forward(graph, switches & mask, within=loose & mask, edges=~entering)
     rows, node = graph.data.rows, graph.data.node
-    lost = joints[rows] & mask[rows] & chosen[node] & ~graph.typed(_ENTER)[node] & (entering | ~still[node])
+    lost = joints[rows] & mask[rows] & chosen[node] & ~graph.typed(ENTERS)[node] & (entering | ~still[node])
     hit = np.flatnonzero(lost)
     if not len(hit):
         return None
@@ -257,7 +257,8 @@ def _tensor(graph: Graph, edge: int) -> str:
     return f"{graph.names[graph.data.node[edge]]}:{graph.data.port[edge]}"
 
 
-def _frame_name(graph: Graph, op: int) -> str:
+def frame_name(graph: Graph, op: int) -> str:
+    """Returns the name of the frame that an op lets something into."""
     held = getattr(graph.nodes[op], "attr", {})
     frame = held["frame_name"].s.decode("utf-8", "replace") if "frame_name" in held else ""
     was, name = getattr(graph.nodes[op], "name", ""), graph.names[op]

@@ -149,6 +149,16 @@ def known_op(name: str) -> bool:
     return op_def_registry.get(name) is not None
 
 
+def kernel_devices(kind: str) -> frozenset[str] | None:
+    """Returns for which kinds of devices TensorFlow has a kernel of an op type here; None where it does not say."""
+    try:
+        from tensorflow.python.framework import kernels
+
+        return frozenset(kernel.device_type for kernel in kernels.get_registered_kernels_for_op(kind).kernel)
+    except (ImportError, AttributeError):
+        return None
+
+
 def op_definition(name: str) -> Any:
     """Returns the OpDef of an op type, or None."""
     return op_def_registry.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -9,6 +10,7 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.devices import parts
 from ...graph.live import TFGraph, TFSession
+from ..private.graphs import kernel_devices
 from ..private.sessions import config_of
 from .errors import words_of
 
@@ -110,3 +112,23 @@ def _short(name: str) -> str:
     if found.get("job") == "localhost":
         return f"/{kind}"
     return f"/job:{found.get('job')}/task:{found.get('task')}/{kind}"
+
+
+def without_kernel(kinds: Iterable[str], functions: Container[str]) -> dict[str, list[str]]:
+    """Returns the op types that cannot run on this machine, each with the kinds of devices on which they can.
+
+    Args:
+        kinds: op types.
+        functions: names of functions, which need no kernel.
+
+    Example:
+        >>> without_kernel(["MatMul", "CudnnRNN"], ())
+        {'CudnnRNN': ['GPU']}
+    """
+    here = {"DEFAULT", *(device.device_type for device in tf.config.list_logical_devices())}
+    found = {}
+    for kind in kinds:
+        on = None if kind in functions else kernel_devices(kind)
+        if on is not None and on.isdisjoint(here):
+            found[kind] = sorted(on)
+    return found

@@ -111,6 +111,12 @@ def test_what_tensorflow_knows_of_op_types():
         graphs.registered_gradient("NoSuchOp")
 
 
+def test_an_op_type_says_on_which_devices_it_runs():
+    assert "CPU" in graphs.kernel_devices("MatMul")
+    assert graphs.kernel_devices("CudnnRNN") <= {"GPU"}
+    assert graphs.kernel_devices("NoSuchOp") == frozenset()
+
+
 def test_flops_are_those_of_tensorflow_or_none():
     with tf.Graph().as_default():
         product = tf.matmul(tf.ones([2, 3]), tf.ones([3, 5]))

@@ -1,0 +1,169 @@
+"""Feeds: what a run is fed, looked up, checked against the graph or made up; and what of a graph can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any, Protocol
+
+import numpy as np
+
+from .errors import PlanError, SelectionError
+from .graph.contexts import EXITS
+from .graph.frames import ROOT, Frames
+from .graph.graph import Graph
+from .graph.names import tensor_name
+from .graph.selection import Selection
+from .graph.traversal import forward
+from .graph.variables import VARIABLE_TYPES
+from .words import few
+
+
+class Runnable(Protocol):
+    """What a graph is asked for before it runs; an `Editor` is one."""
+
+    @property
+    def snapshot(self) -> Graph:
+        """The graph."""
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """Of a function, argument -> name of its tensor."""
+
+    def select(self, *, name: Any = None, outputs: Any = None) -> Selection:
+        """Returns ops by name, or what computes some tensors."""
+
+    def op(self, name: Any) -> Any:
+        """Returns a live op."""
+
+    def tensor(self, name: Any) -> Any:
+        """Returns a live tensor."""
+
+
+def given(editor: Runnable, feeds: Any, asked: str) -> dict[str, Any]:
+    """Returns feeds by the names of their tensors.
+
+    Args:
+        editor: of the graph.
+        feeds: tensor, by name or object, or the argument of a function -> array; or the path of an ``.npz`` file.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: that is not a mapping, or an array does not fit its tensor.
+        SelectionError: there is no such tensor.
+    """
+    if isinstance(feeds, (str, PathLike)):
+        try:
+            with np.load(feeds, allow_pickle=False) as held:
+                feeds = dict(held)
+        except (OSError, ValueError) as error:
+            wrong = f"it cannot be read as an .npz file of arrays: {error}"
+            raise PlanError(f"{asked}(feeds={str(feeds)!r})", wrong, "np.savez(path, **{'x:0': array})") from None
+    if feeds is not None and not isinstance(feeds, Mapping):
+        raise PlanError(f"{asked}(feeds={feeds!r})", "that is not a mapping", "Give {'x:0': array}")
+    arguments, found = editor.inputs, {}
+    for key, value in (feeds or {}).items():
+        name = arguments.get(key, key) if isinstance(key, str) else key
+        name = tensor_name(name if not isinstance(name, str) or ":" in name else f"{name}:0")
+        editor.snapshot.tensor(name, f"{asked}({name!r})")
+        found[name] = _fitting(editor, name, value, asked)
+    return found
+
+
+def _fitting(editor: Runnable, name: str, value: Any, asked: str) -> Any:
+    graph = editor.snapshot
+    info = graph.info(*graph.tensor(name))
+    array = np.asarray(value)
+    if info is not None and info.dtype not in ("string", "unknown") and array.dtype.kind not in "OSU":
+        array = np.asarray(value, _dtype(info.dtype, array.dtype))
+    if info is None or info.shape is None:
+        return array
+    fits = len(info.shape) == array.ndim and all(a in (None, b) for a, b in zip(info.shape, array.shape, strict=True))
+    if not fits:
+        wanted = ", ".join("?" if d is None else str(d) for d in info.shape)
+        wrong = f"the array has the shape {array.shape}, the tensor ({wanted}) of {info.dtype}"
+        raise PlanError(f"{asked}({name!r})", wrong, f"Give one of that shape, or random=0 for {name!r} too")
+    return array
+
+
+def _dtype(name: str, other: Any) -> Any:
+    try:
+        return np.dtype(name)
+    except TypeError:  # bfloat16 and others that NumPy has no name for
+        return other
+
+
+def placeholders(editor: Runnable, needed: Selection) -> list[str]:
+    """Returns the placeholders among ops, as names of tensors."""
+    graph = editor.snapshot
+    return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in ("Placeholder", "PlaceholderV2")]
+
+
+def missing(editor: Runnable, names: Iterable[str], asked: str) -> PlanError:
+    """Returns the error that some tensors must be fed."""
+    graph, told = editor.snapshot, []
+    for name in names:
+        info = graph.info(*graph.tensor(name))
+        dims = ", ".join("?" if d is None else str(d) for d in info.shape) if info and info.shape is not None else "..."
+        told.append(f"{name!r} ({info.dtype if info else 'unknown'} ({dims}))")
+    first = told[0].partition(" ")[0]
+    verb = "needs a feed" if len(told) == 1 else "need feeds"
+    return PlanError(f"{asked}()", f"{few(told)} {verb}", f"Give feeds={{{first}: array}}, or random=0 to make them up")
+
+
+def made_up(editor: Runnable, name: str, random: Any, asked: str) -> Any:
+    """Returns a random array for a tensor, one for each unknown size.
+
+    Args:
+        editor: of the graph.
+        name: the tensor.
+        random: a `numpy.random.RandomState`.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: its dtype or its rank does not say enough.
+    """
+    tensor = editor.tensor(name)
+    dtype = tensor.dtype.base_dtype
+    if tensor.shape.rank is None or not (dtype.is_floating or dtype.is_integer or dtype.is_bool):
+        raise PlanError(f"{asked}()", f"{name!r} ({dtype.name}) needs a feed", f"Give it: feeds={{{name!r}: array}}")
+    shape = [1 if d is None else d for d in tensor.shape.as_list()]
+    if dtype.is_floating:
+        return random.standard_normal(shape).astype(dtype.as_numpy_dtype)
+    return random.randint(0, 2, shape).astype(dtype.as_numpy_dtype)
+
+
+def refuse_no_seed(random: Any, asked: str) -> None:
+    """Refuses what is not a seed of random feeds.
+
+    Raises:
+        SelectionError: it is not a number.
+    """
+    if random is not None and (isinstance(random, bool) or not isinstance(random, (int, np.integer))):
+        raise SelectionError(f"{asked}(random={random!r})", "that is not a seed", "Give a whole number, as random=0")
+
+
+def last_outputs(editor: Runnable) -> list[str]:
+    """Returns the tensors of a graph that nothing reads, but for those in a loop or in a branch."""
+    graph = editor.snapshot
+    last = np.diff(graph.consumers.ptr) == 0
+    frames, joins = Frames(graph), graph.typed(("Merge", "RefMerge", *EXITS))
+    inside = forward(graph, graph.typed(("Switch", "RefSwitch", "_SwitchN")), within=~joins, control=False)
+    found = np.flatnonzero(last & ~inside).tolist()
+    return [f"{graph.names[i]}:0" for i in found if frames.of(i) == ROOT and graph.outputs(i)]
+
+
+def only_computes(editor: Runnable, name: str) -> bool:
+    """Returns whether what a tensor needs computes only: sets no variable, writes no file."""
+    needed = editor.select(outputs=name)
+    ops = [editor.op(one) for one in needed.names]
+    return not any(_acts(op.op_def) and op.type not in _HARMLESS for op in ops)
+
+
+#: Ops that TensorFlow calls stateful, and that only give what is there.
+_HARMLESS = VARIABLE_TYPES | {"ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"}
+
+
+def _acts(op_def: Any) -> bool:
+    """Whether ops of a type may do more than compute: those that take a reference can set it."""
+    return bool(op_def.is_stateful or any(argument.is_ref for argument in op_def.input_arg))

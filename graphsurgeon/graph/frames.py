@@ -1,0 +1,124 @@
+"""Frames: in which loop of TF1 each op runs, the innermost one, and what that loop is inside of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .contexts import ENTERS, EXITS, frame_name
+from .graph import Graph
+from .rewired import TURNING
+
+#: The number of what runs in no loop, and of what runs in a loop that cannot be followed.
+ROOT, UNKNOWN = -1, -2
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One loop.
+
+    Args:
+        name: the name of its frame.
+        outer: the number of the loop around it; -1 for none.
+        depth: 1 where none is around it.
+        parallel: so many rounds of it may run at a time.
+        before: an op outside of it that it reads.
+        asks: its LoopCond; -1 where it has none.
+    """
+
+    name: str
+    outer: int
+    depth: int
+    parallel: int
+    before: int
+    asks: int
+
+
+class Frames:
+    """The loops of a graph.
+
+    Args:
+        graph: the graph.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
+        ...               ("c", "LoopCond", ["m"]), ("s", "Switch", ["m", "c"]), ("n", "NextIteration", ["s:1"]),
+        ...               ("out", "Exit", ["s"])])
+        >>> frames = Frames(g)
+        >>> [frames.of(op) for op in range(g.size)], frames.about(0).asks
+        ([-1, 0, 0, 0, 0, 0, -1], 3)
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._found: list[Frame] = []
+        self._of: list[int] = [ROOT] * graph.size
+        if graph.typed(ENTERS).any():
+            self._follow()
+
+    def of(self, op: int) -> int:
+        """Returns the number of the innermost loop that what an op gives is in; -1 for none, -2 where nobody knows."""
+        return self._given(op)
+
+    def about(self, frame: int) -> Frame:
+        """Returns a loop by its number."""
+        return self._found[frame]
+
+    def outside(self, frame: int) -> int:
+        """Returns the loop around a loop; of what is in none, that."""
+        return self._found[frame].outer if frame >= 0 else frame
+
+    def _follow(self) -> None:
+        """Goes through all ops, each after what it reads and waits for; a loop comes back to an op that is done."""
+        graph, types = self.graph, self.graph.types
+        needed, turning = graph.needed, graph.typed(TURNING)
+        counts = needed.ptr[1:] - needed.ptr[:-1]
+        back = np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
+        missing = (counts - back).tolist()
+        readers = (graph.consumers, graph.control_consumers)
+        seen = dict[tuple[int, str], int]()
+        done = [op for op, left in enumerate(missing) if not left]
+        known = np.zeros(graph.size, np.bool_)
+        for op in done:  # grows
+            known[op] = True
+            self._of[op] = self._frame(op, known, seen)
+            if types[op] == "LoopCond" and self._of[op] >= 0:
+                one = self._found[self._of[op]]
+                self._found[self._of[op]] = Frame(one.name, one.outer, one.depth, one.parallel, one.before, op)
+            if turning[op]:
+                continue
+            for edges in readers:
+                for reader in edges.row(op).tolist():
+                    missing[reader] -= 1
+                    if not missing[reader]:
+                        done.append(reader)
+        lost = {frame for frame, one in enumerate(self._found) if one.asks < 0}
+        for op in range(graph.size):
+            if not known[op] or self._of[op] in lost:
+                self._of[op] = UNKNOWN
+
+    def _frame(self, op: int, known: np.ndarray, seen: dict[tuple[int, str], int]) -> int:
+        graph = self.graph
+        frame = ROOT
+        for one in graph.needed.row(op).tolist():
+            if not known[one]:
+                continue
+            its = self._given(one)
+            if self._depth(its) > self._depth(frame):
+                frame = its
+        if graph.types[op] not in ENTERS:
+            return frame
+        name, before = frame_name(graph, op), graph.data.ends(op)[0][0]
+        if (frame, name) not in seen:
+            seen[frame, name] = len(self._found)
+            attr = getattr(graph.nodes[op], "attr", {})
+            parallel = int(attr["parallel_iterations"].i) if "parallel_iterations" in attr else 10
+            self._found.append(Frame(name, frame, self._depth(frame) + 1, parallel, before, -1))
+        return seen[frame, name]
+
+    def _given(self, op: int) -> int:
+        return self.outside(self._of[op]) if self.graph.types[op] in EXITS else self._of[op]
+
+    def _depth(self, frame: int) -> int:
+        return self._found[frame].depth if frame >= 0 else 0

@@ -1,0 +1,288 @@
+"""Trace: one run of a graph as a value: what each tensor held, and what each op cost."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import OpenError, SelectionError, did_you_mean
+from ..words import counted, few
+from .first_bad import FirstBad, first_bad
+from .graph import Graph
+from .names import op_name, tensor_name
+from .noted import Cost, Noted
+from .sizes import size_text
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One run of a graph on one feed. Made by `Editor.trace`.
+
+    Args:
+        graph: what ran: the part of the graph that was needed, with its calls in the open.
+        notes: what the tensors held, in the order in which they were computed.
+        costs: op -> what it cost.
+        results: tensor that was asked for -> its value.
+        feeds: tensor that was fed -> the array.
+        same: tensor -> the one it hands on as it is, whose numbers are its own.
+        stopped: why the run did not come to its end; empty where it did.
+        untold: tensor -> why it has no numbers though its op may have run.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+        ...     y = tf.multiply(tf.math.log(x, name="log"), 2.0, name="y")
+        >>> trace = gs.open(graph).trace({"x:0": [1.0, 0.0, 2.0]})
+        >>> trace["log:0"]
+        log:0  float32 (3), min 0, max 0.6931, mean 0.3466, std 0.3466, 33 % zeros, 1 infinite
+        >>> trace.first_bad().op
+        'log'
+    """
+
+    graph: Graph
+    notes: tuple[Noted, ...]
+    costs: Mapping[str, Cost] = field(default_factory=dict)
+    results: Mapping[str, Any] = field(default_factory=dict)
+    feeds: Mapping[str, Any] = field(default_factory=dict)
+    same: Mapping[str, str] = field(default_factory=dict)
+    stopped: str = ""
+    untold: Mapping[str, str] = field(default_factory=dict)
+
+    # -- one tensor, one op ---------------------------------------------------------------------
+
+    @cached_property
+    def by_tensor(self) -> Mapping[str, tuple[Noted, ...]]:
+        """Tensor -> what it held, by round."""
+        found: dict[str, list[Noted]] = {}
+        for note in self.notes:
+            found.setdefault(note.tensor, []).append(note)
+        return {name: tuple(sorted(notes, key=lambda note: note.rounds)) for name, notes in found.items()}
+
+    def rounds(self, tensor: Any) -> tuple[Noted, ...]:
+        """Returns what a tensor held in each round of its loop; of one in no loop, a single note.
+
+        Args:
+            tensor: its name, or the `tf.Tensor`.
+
+        Raises:
+            SelectionError: there is no such tensor, or it has no numbers; the message says why.
+        """
+        name = tensor_name(getattr(tensor, "name", tensor))
+        asked = f"trace[{name!r}]"
+        if name not in self.untold:
+            self.graph.tensor(name, asked)
+        source = self._source(name)
+        if source in self.by_tensor:
+            return self.by_tensor[source]
+        raise SelectionError(asked, f"{name!r} has no numbers: {self.why_not(name)}", self._instead())
+
+    def __getitem__(self, tensor: Any) -> Noted:
+        """Returns what a tensor held; of one in a loop, in the last round, or in the first that is not finite."""
+        notes = self.rounds(tensor)
+        return next((note for note in notes if note.bad), notes[-1])
+
+    def __contains__(self, tensor: Any) -> bool:
+        return self._source(tensor_name(getattr(tensor, "name", tensor))) in self.by_tensor
+
+    def __len__(self) -> int:
+        return len(self.by_tensor)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_tensor)
+
+    def cost(self, op: Any) -> Cost:
+        """Returns the time and memory of an op.
+
+        Raises:
+            SelectionError: there is no such op, or it did not run.
+        """
+        name = op_name(getattr(op, "name", op))
+        self.graph.find(name, f"trace.cost({name!r})")
+        if name not in self.costs:
+            raise SelectionError(f"trace.cost({name!r})", f"{name!r} did not run", self._instead())
+        return self.costs[name]
+
+    def _source(self, name: str) -> str:
+        return self.handed_on.get(name, name)
+
+    @cached_property
+    def handed_on(self) -> Mapping[str, str]:
+        """Tensor that is handed on as it is -> the one that was computed, through all that hand it on."""
+        found = {}
+        for name in self.same:
+            source, left = name, len(self.same)
+            while source in self.same and left:
+                source, left = self.same[source], left - 1
+            found[name] = source
+        return found
+
+    def why_not(self, tensor: str) -> str:
+        """Returns why a tensor has no numbers."""
+        if tensor in self.untold:
+            return self.untold[tensor]
+        if self.stopped:
+            return f"the run stopped before it: {self.stopped}"
+        return "its op did not run in this run, as in a branch that was not taken"
+
+    def _instead(self) -> str:
+        return f"{counted(len(self), 'tensors')} have some: {few(map(repr, self), 3)}" if len(self) else "None has any"
+
+    # -- all of them ----------------------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """The time of all ops together; they may have run side by side."""
+        return sum(cost.seconds for cost in self.costs.values())
+
+    def first_bad(self) -> FirstBad | None:
+        """Returns where the first NaN or infinity arises: inputs finite, output not; None where all is finite.
+
+        Where there are NaNs, it is what they come from: an infinity that turns into one is the cause, one that does not
+        is none. In a loop it is the first round.
+        """
+        return first_bad(self.graph, self.by_tensor, self.handed_on, self.feeds)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Returns a row for each tensor that has numbers: those of `Noted`, with time and memory of its op."""
+        rows = []
+        for name, notes in self.by_tensor.items():
+            note, cost = self[name], self.costs.get(name.partition(":")[0])
+            rows.append({
+                "tensor": name, "dtype": note.dtype, "shape": note.shape, "rounds": len(notes) if note.rounds else 0,
+                "min": note.min, "max": note.max, "mean": note.mean, "std": note.std,
+                "zeros": note.zeros / note.size if note.size else 0.0, "nan": note.nans, "infinite": note.infinite,
+                "seconds": cost.seconds if cost else 0.0, "bytes": cost.bytes if cost else 0,
+                "device": cost.device if cost else "",
+            })  # fmt: skip
+        return rows
+
+    def table(self, by: str = "", limit: int = 20) -> str:
+        """Returns the tensors as text, in the order in which they were computed.
+
+        Args:
+            by: the column to sort by, largest first: ``"seconds"``, ``"bytes"``, ``"max"`` ...
+            limit: so many rows.
+
+        Raises:
+            SelectionError: there is no such column.
+        """
+        rows = self.rows()
+        known = [key for key in (rows[0] if rows else {}) if key not in ("shape", "tensor", "dtype", "device")]
+        if by and rows and by not in known:
+            raise SelectionError(f"trace.table(by={by!r})", f"there is no column {by!r}", did_you_mean(by, known))
+        if by:
+            rows.sort(key=lambda row: -math.inf if math.isnan(row[by]) else row[by], reverse=True)
+        keys = ("tensor", "dtype", "shape", "min", "max", "mean", "std", "zeros", "nan", "infinite")
+        cells = [[*keys, "us", "memory"]]
+        for one in rows[:limit]:
+            cost = [f"{1e6 * one['seconds']:,.0f}", size_text(one["bytes"])]
+            cells.append([_cell(key, one[key]) for key in keys] + cost)
+        wide = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
+        lines = []
+        for row in cells:
+            left = [text.ljust(w) for text, w in zip(row[:3], wide[:3], strict=True)]
+            right = [text.rjust(w) for text, w in zip(row[3:], wide[3:], strict=True)]
+            lines.append("  ".join(left + right))
+        more = [f"… and {counted(len(rows) - limit, 'more tensors')}"] if len(rows) > limit else []
+        return "\n".join([line.rstrip() for line in lines] + more)
+
+    def to_frame(self) -> Any:
+        """Returns the same as a pandas DataFrame, by tensor.
+
+        Raises:
+            SelectionError: pandas is not installed.
+        """
+        try:
+            pandas = import_module("pandas")
+        except ImportError:
+            instead = "pip install pandas; or use trace.rows(), a list of dicts"
+            raise SelectionError("trace.to_frame()", "pandas is not installed", instead) from None
+        return pandas.DataFrame(self.rows()).set_index("tensor")
+
+    def __repr__(self) -> str:
+        bad = self.first_bad()
+        lines = [
+            f"trace of {self.graph.title}: {counted(len(self), 'tensors')} of {counted(self.graph.size, 'ops')}, "
+            f"{1e3 * self.seconds:,.1f} ms in ops"
+        ]
+        lines += [f"  stopped: {self.stopped}"] * bool(self.stopped)
+        lines += [f"  first not finite: {bad}" if bad else "  all is finite"]
+        return "\n".join(lines)
+
+    # -- kept in a file -------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Writes it to a file that `Trace.load` reads: a NumPy archive (``.npz``), without pickled objects.
+
+        Args:
+            path: the file; it is written whole or not at all.
+        """
+        target = Path(path)
+        graph = self.graph
+        about = {
+            "title": graph.title, "names": list(graph.names), "types": list(graph.types), "inputs": graph.written(),
+            "tensors": [note.tensor for note in self.notes], "dtypes": [note.dtype for note in self.notes],
+            "rounds": [note.rounds for note in self.notes], "stopped": self.stopped, "untold": dict(self.untold),
+            "same": dict(self.same),
+            "costs": [[c.op, c.seconds, c.bytes, c.runs, c.device] for c in self.costs.values()],
+        }  # fmt: skip
+        arrays: dict[str, Any] = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}
+        for key, parts in (("numbers", [n.numbers for n in self.notes]), ("samples", [n.sample for n in self.notes])):
+            arrays[key] = np.concatenate(parts) if parts else np.zeros(0)
+            arrays[f"{key}_ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
+        for lead, held in (("result", self.results), ("feed", self.feeds)):
+            for name, value in held.items():
+                array = np.asarray(value)
+                arrays[f"{lead}::{name}"] = array if array.dtype != object else array.astype(bytes)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            np.savez_compressed(file, **arrays)
+        os.replace(file.name, target)
+
+    @classmethod
+    def load(cls, path: Any) -> Trace:
+        """Reads what `save` wrote.
+
+        Raises:
+            OpenError: the file is not there, or it is not one of these.
+        """
+        asked = f"Trace.load({str(path)!r})"
+        try:
+            with np.load(path, allow_pickle=False) as held:
+                arrays = dict(held)
+            about = json.loads(arrays["about"].tobytes())
+            rows = zip(about["names"], about["types"], about["inputs"], strict=True)
+            graph = Graph.of(rows, title=about["title"])
+            parts = {key: np.split(arrays[key], arrays[f"{key}_ends"][:-1]) for key in ("numbers", "samples")}
+            columns = (about["tensors"], about["rounds"], parts["numbers"], parts["samples"], about["dtypes"])
+            notes = tuple(Noted(t, tuple(r), n, s, d) for t, r, n, s, d in zip(*columns, strict=False))
+            costs = {row[0]: Cost(*row) for row in about["costs"]}
+        except FileNotFoundError:
+            raise OpenError(asked, "there is no such file", "Give the path that trace.save(path) was given") from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise OpenError(asked, f"it is not a trace: {error}", "Give a file that trace.save(path) wrote") from None
+        kept = {
+            lead: {key.partition("::")[2]: arrays[key] for key in arrays if key.startswith(f"{lead}::")}
+            for lead in ("result", "feed")
+        }
+        return cls(graph, notes, costs, kept["result"], kept["feed"], about["same"], about["stopped"], about["untold"])
+
+
+def _cell(key: str, value: Any) -> str:
+    if key == "zeros":
+        return f"{100 * value:.0f} %"
+    if key == "shape":
+        return f"({', '.join(map(str, value))})"
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,274 @@
+"""Run: a graph is run on a feed, in a copy that notes what every tensor holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from .errors import PlanError
+from .feeds import Runnable, given, last_outputs, made_up, missing, only_computes, placeholders, refuse_no_seed
+from .graph.collector import gc_paused
+from .graph.graph import Graph
+from .graph.names import op_name, tensor_name
+from .graph.opened import Opened
+from .graph.selection import Selection, select
+from .graph.trace import Trace
+from .graph.traversal import backward, forward
+from .graph.variables import FEED_TYPES, VARIABLE_TYPES
+from .plan.plan import Plan
+from .plan.policies import READERS
+from .values import Values
+from .words import few
+
+
+class Traceable(Runnable, Protocol):
+    """What is run in a copy; an `Editor` is one."""
+
+    opened: Opened
+    values: Values
+
+    @property
+    def graph(self) -> Any:
+        """The live graph."""
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """Of a function, result -> name of its tensor."""
+
+    def plan(self) -> Plan:
+        """Returns an empty plan."""
+
+    def apply(self, plan: Plan) -> Any:
+        """Carries a plan out."""
+
+    def inlined(self, *calls: Any) -> Traceable:
+        """Returns the same with calls taken apart."""
+
+    def session(self, session: Any = None, config: Any = None) -> Any:
+        """Returns a session with all values."""
+
+
+#: What Python adds for each variable, and nobody asked for.
+_LOOKS = frozenset({*READERS, "VarIsInitializedOp", "IsVariableInitialized"})
+_TABLE, _CALLING = "HashTable", frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+#: These hand on what they get; where they wait for nothing else, their numbers are those of what they get.
+_HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
+_HANDLES = {"resource": "it is a handle of a resource, not numbers", "variant": "it is a handle, not numbers"}
+
+
+def trace(
+    editor: Traceable,
+    feeds: Any = None,
+    fetches: Any = None,
+    *,
+    session: Any = None,
+    random: int | None = None,
+    timeout: float | None = None,
+    rounds: int = 1000,
+) -> Trace:
+    """Returns a trace of a run, as `Editor.trace` does."""
+    asked = "trace"
+    refuse_no_seed(random, asked)
+    wanted, fed = _wanted(editor, fetches), given(editor, feeds, asked)
+    needed = _needed(editor, wanted, fed)
+    open_ends = [name for name in placeholders(editor, needed) if name not in fed]
+    if open_ends and random is None:
+        raise missing(editor, open_ends, asked)
+    draw = np.random.RandomState(random)
+    fed |= {name: made_up(editor, name, draw, asked) for name in open_ends}
+    with gc_paused():
+        return _run(editor, needed, wanted, fed, session, timeout, rounds)
+
+
+def _needed(editor: Traceable, wanted: Sequence[str], fed: Iterable[str]) -> Selection:
+    """What runs: all that is needed, up to what is fed; a placeholder that is fed is a part of it."""
+    graph = editor.snapshot
+    start = graph.mask(graph.index[name.partition(":")[0]] for name in wanted)
+    ends = [graph.tensor(name) for name in fed]
+    inside = frozenset(end for end in ends if graph.types[end[0]] not in FEED_TYPES)
+    mask = backward(graph, start, inside)
+    return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
+
+
+def _wanted(editor: Traceable, fetches: Any) -> list[str]:
+    """What is asked for: tensors, and ops without any, by name."""
+    graph = editor.snapshot
+    if fetches is None:
+        known = list(editor.opened.ends[1])
+        if known:
+            return known
+        last = last_outputs(editor)
+        computed = [name for name in last if only_computes(editor, name)]
+        looks = [name for name in computed if graph.types[graph.tensor(name)[0]] in _LOOKS]
+        if len(computed) > len(looks):
+            return [name for name in computed if name not in looks]
+        wrong = "all that nothing reads sets variables or files when it runs" if last else "nothing has an output"
+        raise PlanError("trace()", wrong, f"Name what is meant: fetches=[...], as {few(map(repr, last)) or 'an op'}")
+    several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
+    found = []
+    for one in several:
+        name = editor.outputs.get(one, one) if isinstance(one, str) else one
+        name = getattr(name, "name", name)
+        if ":" in str(name):
+            graph.tensor(tensor_name(name), f"trace(fetches={name!r})")
+            found.append(tensor_name(name))
+        else:
+            op = graph.find(op_name(name), f"trace(fetches={name!r})")
+            found.append(f"{graph.names[op]}:0" if graph.outputs(op) else graph.names[op])
+    return found
+
+
+def _run(
+    editor: Traceable,
+    needed: Selection,
+    wanted: Sequence[str],
+    fed: Mapping[str, Any],
+    session: Any,
+    timeout: float | None,
+    rounds: int,
+) -> Trace:
+    from .tf.run.probes import probe
+    from .tf.run.watched_run import fill, unoptimised, watched_run
+
+    within, whole = needed.graph, needed
+    needed, wanted, lacking = _with_kernels(needed, wanted)
+    stand_ins = {name: _stand_in(name) for name in fed if not needed.mask[within.tensor(name)[0]]}
+    scratch = _scratch(editor, needed, wanted, stand_ins, session)
+    base, names = scratch.snapshot, {name: scratch.outputs.get(name, name) for name in wanted}
+    fed = {stand_ins.get(name, name): value for name, value in fed.items()}
+    fed = {name: value for name, value in fed.items() if name.partition(":")[0] in base.index}
+    same, untold = _unprobed(base)
+    for op in (whole - needed).numbers:
+        why = f"the run stopped before it: {lacking}"
+        untold |= {f"{within.names[op]}:{port}": why for port in range(len(within.outputs(op) or ()))}
+    runs = backward(base, base.mask(base.index[name.partition(":")[0]] for name in names.values()))
+    tensors = [
+        (op, port)
+        for op in np.flatnonzero(runs).tolist()
+        for port in range(len(base.outputs(op) or ()))
+        if base.name((op, port)) not in same and base.name((op, port)) not in untold
+    ]
+    live = scratch.session(config=unoptimised())
+    fill(live, *editor.values.init_ops)
+    probed = probe(scratch.graph, base, tensors, rounds)
+    ran = watched_run(live, base, list(names.values()), fed, probed, timeout)
+    results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
+    shown = replace(base, title=editor.snapshot.title)
+    return Trace(shown, tuple(ran.notes), ran.costs, results, dict(fed), same, lacking or ran.stopped, untold)
+
+
+def _with_kernels(needed: Selection, wanted: Sequence[str]) -> tuple[Selection, list[str], str]:
+    """What is needed without the ops that have no kernel here and what reads them; what is left of what is wanted."""
+    from .tf.run.devices import without_kernel
+
+    graph = needed.graph
+    kinds = {graph.types[i]: None for i in needed.numbers}
+    lost = without_kernel(kinds, graph.functions)
+    if not lost:
+        return needed, list(wanted), ""
+    ops = [i for i in needed.numbers if graph.types[i] in lost]
+    dead = forward(graph, graph.mask(ops))
+    left = [name for name in wanted if not dead[graph.index[name.partition(":")[0]]]]
+    where = " or ".join(lost[graph.types[ops[0]]])
+    why = f"TensorFlow runs it on {where} alone" if where else "this TensorFlow has no kernel for it"
+    said = f"{graph.names[ops[0]]!r} ({graph.types[ops[0]]}) cannot run here: {why}"
+    gone = select(graph, name=[graph.names[i] for i in np.flatnonzero(dead).tolist()])
+    return needed - gone, left, said
+
+
+def _stand_in(tensor: str) -> str:
+    """The placeholder for a tensor that is fed, though an op computes it."""
+    op, _, port = tensor.partition(":")
+    return f"{op}:0" if port == "0" else f"{op}_{port}:0"
+
+
+def _scratch(
+    editor: Traceable, needed: Selection, wanted: Sequence[str], stand_ins: Mapping[str, str], session: Any
+) -> Traceable:
+    """A copy of what is needed, with its values, in which calls, conds and loops are in the open.
+
+    Args:
+        editor: of the graph.
+        needed: what is copied.
+        wanted: what is asked for; the outputs of the editor of the copy say what took its place.
+        stand_ins: tensor that is fed, though an op computes it -> the placeholder in its place.
+        session: whose values are taken; None for those of the editor.
+    """
+    from .tf.run.watched_run import empty
+
+    outputs = {name: name for name in wanted if ":" in name}
+    make: Any = type(editor)
+    scratch: Traceable = make(Opened(empty(), f"a run of {editor.title}", outputs=outputs))
+    names = {name: there.partition(":")[0] for name, there in stand_ins.items()}
+    values = session if session is not None else editor
+    kinds = {needed.graph.types[i] for i in needed.numbers}
+    held = not VARIABLE_TYPES.isdisjoint(kinds)
+    may_look_up = any(_TABLE in kind for kind in kinds) or not kinds.isdisjoint(
+        _CALLING | needed.graph.functions.keys()
+    )
+    if may_look_up and (fill := editor.values.init_ops[0]):
+        needed |= editor.select(name=fill).ancestors()  # what fills the tables of a file: `watched_run.fill` runs it
+        held = True
+    about: dict[str, Any] = {"unmapped": "placeholder", "control": "drop", "collections": "keep", "names": names}
+    plan = scratch.plan().copy(needed, values=values if held else None, **about)
+    scratch.apply(plan)
+    closed: set[str] = set()
+    while True:
+        plain, flow = _calls(scratch.snapshot, closed, [scratch.outputs.get(name, name) for name in wanted])
+        if plain:
+            scratch = scratch.inlined(*plain)
+        elif flow:
+            whole = scratch.plan().inline(flow)
+            plan = whole if not whole.check() else scratch.plan().inline(flow[0])
+            if plan.check():
+                closed.add(flow[0])
+            else:
+                scratch.apply(plan)
+        else:
+            return scratch
+
+
+def _calls(graph: Graph, closed: set[str], wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The calls that run and can be taken apart; and the conds, cases and loops."""
+    from .tf.functions.calls import Calls
+    from .tf.functions.library import BRANCHING, CALLS
+
+    kinds = set(graph.kinds[0])
+    if not kinds & (BRANCHING | CALLS | graph.functions.keys()):
+        return [], []
+    work, plain, flow = Calls(graph), list[str](), list[str]()
+    runs = backward(graph, graph.mask(graph.index[name.partition(":")[0]] for name in wanted))
+    for op in np.flatnonzero(runs).tolist():
+        node = graph.nodes[op]
+        if graph.names[op] in closed or not (work.called(node) or node.op in BRANCHING):
+            continue
+        if work.obstacle(node, flow=True) is None:
+            (flow if node.op in BRANCHING else plain).append(graph.names[op])
+    return plain, flow
+
+
+def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
+    """Tensors that are handed on as they are, with where from; and those of which no numbers can be taken, and why."""
+    same, untold = {}, {}
+    waits = np.diff(graph.control.ptr)
+    for op in range(graph.size):
+        infos = graph.outputs(op) or ()
+        for port, info in enumerate(infos):
+            name = f"{graph.names[op]}:{port}"
+            if info.dtype in _HANDLES:
+                untold[name] = _HANDLES[info.dtype]
+            elif info.dtype.endswith("_ref"):
+                untold[name] = "it is a variable itself: what reads it has the numbers"
+        if graph.types[op] in _HAND_ON and not waits[op] and infos:
+            source = graph.data.ends(op)[0]
+            given = graph.info(*source)
+            if given is not None and not given.dtype.endswith("_ref") and given.dtype not in _HANDLES:
+                same[f"{graph.names[op]}:0"] = graph.name(source)
+    return same, untold

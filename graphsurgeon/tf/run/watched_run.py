@@ -1,0 +1,140 @@
+"""Watched run: one run with probes, and what is known of it, also where it does not come to its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...graph.graph import Graph
+from ...graph.live import TFGraph, TFSession
+from ...graph.noted import Cost, Noted
+from ...graph.traversal import forward
+from ..private.graphs import has_op
+from ..values.sessions import placed
+from .costs import costs_of
+from .errors import words_of
+from .probes import Probed
+
+tf1 = tf.compat.v1
+
+#: So many ops that stop a run are left out, one after another, to see what else runs.
+_TRIES = 8
+_NODE = re.compile(r"\{\{node ([^}\s]+)\}\}|Node: '([^']+)'|for operation '?([^\s':]+)")
+
+
+@dataclass
+class Ran:
+    """A run.
+
+    Args:
+        notes: what tensors held.
+        costs: op -> what it cost; of a run that was stopped nothing is known.
+        results: tensor that was asked for -> its value.
+        stopped: why it did not come to its end.
+    """
+
+    notes: list[Noted] = field(default_factory=list)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
+    stopped: str = ""
+
+
+def empty() -> TFGraph:
+    """Returns a new graph."""
+    return tf.Graph()
+
+
+def unoptimised() -> Any:
+    """Returns a session's config with which each op runs as it stands: nothing is folded, fused or left out."""
+    config = tf1.ConfigProto(allow_soft_placement=True)
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
+    return config
+
+
+def fill(session: TFSession, init_ops: Iterable[str], feeds: Mapping[str, Any]) -> None:
+    """Runs the ops that fill the tables of a file, those that are there and have not run yet.
+
+    Args:
+        session: of a copy of some of the file.
+        init_ops: their names in the file.
+        feeds: what they are fed there.
+    """
+    graph = session.graph
+    for name in init_ops:
+        if has_op(graph, name):
+            given = {tensor: value for tensor, value in feeds.items() if has_op(graph, tensor.partition(":")[0])}
+            op = graph.get_operation_by_name(name)
+            for one in [*op.control_inputs, op]:
+                with placed(lambda: session, "trace()"), suppress(tf.errors.FailedPreconditionError):  # filled already
+                    session.run(one, given)
+
+
+def watched_run(
+    session: TFSession,
+    base: Graph,
+    wanted: Sequence[str],
+    fed: Mapping[str, Any],
+    probed: Probed,
+    timeout: float | None = None,
+) -> Ran:
+    """Runs a graph with probes.
+
+    Args:
+        session: of the graph.
+        base: its snapshot without the probes.
+        wanted: the tensors and ops that are asked for.
+        fed: tensor -> array.
+        probed: the probes.
+        timeout: how long it may take, in seconds.
+
+    What an op stops that cannot run is left out, and the rest is run.
+    """
+    ran, dead = Ran(), np.zeros(base.size, np.bool_)
+    options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
+    if timeout is not None:
+        options.timeout_in_ms = max(int(1000 * timeout), 1)
+    for _ in range(_TRIES):
+        alive = [name for name in wanted if not dead[base.index[name.partition(":")[0]]]]
+        elements = [session.graph.as_graph_element(name) for name in alive]
+        targets = [
+            session.graph.get_operation_by_name(target)
+            for target, (tensor, _, _) in zip(probed.targets, probed.tensors, strict=True)
+            if not dead[base.index[tensor.partition(":")[0]]]
+        ]
+        if not targets and not elements:
+            break
+        about = tf1.RunMetadata()
+        try:
+            values, _ = session.run([elements, targets], dict(fed), options=options, run_metadata=about)
+        except tf.errors.DeadlineExceededError:
+            ran.notes += probed.read(session)
+            ran.stopped = ran.stopped or f"it took longer than {timeout:g} s"
+            break
+        except tf.errors.OpError as error:
+            notes, said = probed.read(session), words_of(error)
+            op = _culprit(error, base)
+            ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {said}" if op is not None else said)
+            if op is None or dead[op]:
+                ran.notes += notes
+                break
+            dead |= forward(base, base.mask([op]))
+            continue
+        ran.notes += probed.read(session)
+        ran.costs = costs_of(about, probed.ops)
+        ran.results = {name: value for name, value in zip(alive, values, strict=True) if value is not None}
+        break
+    return ran
+
+
+def _culprit(error: Any, base: Graph) -> int | None:
+    """The op that stops a run."""
+    named = [error.node_def.name] if error.node_def is not None else []
+    named += [next(filter(None, found)) for found in _NODE.findall(str(error))]
+    return next((base.index[name] for name in named if name in base.index), None)

@@ -1,0 +1,75 @@
+"""Trace: looked up, listed, kept in a file; what has no numbers says why."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from graphsurgeon.errors import OpenError, SelectionError
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.noted import Cost, Noted
+from graphsurgeon.graph.trace import Trace
+from tests.refusal import refuses
+
+
+def held(name: str, mean: float, rounds: tuple[int, ...] = (), nans: int = 0) -> Noted:
+    numbers = np.array([1, 4, nans, 0, 0, 1, 3, 0, 0.0, 2 * mean, mean, 0.25, 1, 1, 4.0])
+    return Noted(name, rounds, numbers, np.array([mean], np.float32), "float32")
+
+
+@pytest.fixture
+def trace() -> Trace:
+    graph = Graph.of([("x", "Placeholder", []), ("h", "VarHandleOp", []), ("y", "Neg", ["x"]), ("z", "Identity", ["y"]),
+                      ("w", "Identity", ["z"]), ("off", "Exp", ["x"])], title="net")  # fmt: skip
+    costs = {"y": Cost("y", 2e-6, 64, 1, "CPU:0"), "x": Cost("x", 0.0, 0, 1, "CPU:0")}
+    same = {"z:0": "y:0", "w:0": "z:0"}
+    notes = (held("x:0", 1.0), held("y:0", 2.0))
+    return Trace(graph, notes, costs, {"w:0": np.ones(2)}, {"x:0": np.zeros(2)}, same, "", {"h:0": "it is a handle"})
+
+
+def test_a_tensor_that_is_handed_on_has_the_numbers_of_where_it_comes_from(trace):
+    assert trace["w:0"].tensor == "y:0"
+    assert "w:0" in trace
+    assert trace["w"].mean == 2.0
+
+
+def test_what_has_no_numbers_says_why(trace):
+    with refuses(SelectionError, "trace['h:0']", "it is a handle", "2 tensors have some"):
+        trace["h:0"]
+    with refuses(SelectionError, "trace['off:0']", "did not run in this run"):
+        trace["off:0"]
+    with refuses(SelectionError, "trace['nope:0']", "no op is called 'nope'"):
+        trace["nope:0"]
+    with refuses(SelectionError, "trace.cost('off')", "'off' did not run"):
+        trace.cost("off")
+
+
+def test_the_table_is_sorted_and_says_what_it_leaves_out(trace):
+    lines = trace.table(by="mean", limit=1).splitlines()
+    assert lines[1].startswith("y:0")
+    assert lines[-1] == "… and 1 more tensor"
+    with refuses(SelectionError, "trace.table(by='secs')", "there is no column 'secs'", "seconds"):
+        trace.table(by="secs")
+
+
+def test_a_frame_needs_pandas(trace, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with refuses(SelectionError, "trace.to_frame()", "pandas is not installed", "trace.rows()"):
+        trace.to_frame()
+
+
+def test_it_is_kept_in_a_file(trace, tmp_path):
+    trace.save(tmp_path / "a.npz")
+    again = Trace.load(tmp_path / "a.npz")
+    assert (again.rows(), again.untold, again.same) == (trace.rows(), trace.untold, trace.same)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
+    with refuses(OpenError, "Trace.load(", "there is no such file", "trace.save(path)"):
+        Trace.load(tmp_path / "b.npz")
+    (tmp_path / "c.npz").write_bytes(b"not an archive")
+    with refuses(OpenError, "it is not a trace", "trace.save(path)"):
+        Trace.load(tmp_path / "c.npz")
+    np.savez(tmp_path / "d.npz", other=np.ones(2))
+    with refuses(OpenError, "it is not a trace"):
+        Trace.load(tmp_path / "d.npz")

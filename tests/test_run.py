@@ -1,0 +1,392 @@
+"""run: a trace says what every tensor held, where the first NaN arises, and leaves the graph as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError, SelectionError
+from graphsurgeon.graph.trace import Trace
+from tests.corpus import corpus_ids
+from tests.graphs import look, tf1
+from tests.refusal import refuses
+
+RNG = np.random.RandomState(3)
+
+
+def test_the_numbers_are_those_of_the_arrays():
+    values = RNG.standard_normal((3, 700)).astype(np.float32)
+    values[0, :5], values[1, 3], values[2, 7] = 0.0, np.nan, np.inf
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 700], name="x")
+        tf.negative(x, name="y")
+    trace = gs.open(graph).trace({"x:0": values})
+    note, y = trace["y:0"], -values
+    finite = y[np.isfinite(y)].astype(np.float64)
+    assert (note.shape, note.dtype, note.nans, note.infinite, note.zeros) == ((3, 700), "float32", 1, 1, 5)
+    assert np.allclose([note.min, note.max], [finite.min(), finite.max()])
+    assert np.allclose([note.mean, note.std], [finite.mean(), finite.std()], rtol=1e-5)
+    assert set(note.sample[np.isfinite(note.sample)].tolist()) <= set(y.ravel().tolist())
+    counts, edges = note.histogram
+    assert counts.sum() == np.isfinite(note.sample).sum()
+    assert len(edges) == 17
+    assert np.array_equal(trace.results["y:0"], y, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64", "uint32", "uint64", "bool"]
+)
+def test_any_dtype_has_its_numbers(dtype):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        tf.identity(tf.cast(x, dtype), name="y")
+    note = gs.open(graph).trace({"x:0": [0.0, 1.0, 1.0, 0.0]})["y:0"]
+    assert (note.dtype, note.min, note.max, note.zeros) == (dtype, 0.0, 1.0, 2)
+
+
+def test_text_and_complex_numbers():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.string, [2, 1], name="x")
+        tf.strings.join([x, x], name="y")
+        tf.complex(3.0, 4.0, name="c")
+    trace = gs.open(graph).trace({"x:0": [["a"], ["b"]]}, ["y:0", "c:0"])
+    assert (trace["y:0"].shape, trace["y:0"].numeric, repr(trace["y:0"])) == ((2, 1), False, "y:0  string (2, 1)")
+    assert trace["c:0"].max == 5.0
+
+
+def test_each_round_of_loops_in_loops():
+    with tf.Graph().as_default() as graph, v1_loops():
+        x = tf1.placeholder(tf.float32, [], name="x")
+
+        def outer(i, a):
+            _, b = tf1.while_loop(lambda j, _: j < 2, lambda j, b: (j + 1, tf.add(b, 1.0, name="up")), [0, a])
+            return i + 1, tf.multiply(b, 2.0, name="twice")
+
+        tf.identity(tf1.while_loop(lambda i, _: i < 3, outer, [0, x], name="outer")[1], name="y")
+    trace = gs.open(graph).trace({"x:0": 1.0})
+    want, a = {}, 1.0
+    for i in range(3):
+        for j in range(2):
+            a += 1.0
+            want[i, j] = a
+        a *= 2.0
+    (up,) = [name for name in trace if name.endswith("/up:0")]
+    assert {note.rounds: note.mean for note in trace.rounds(up)} == want
+    assert [note.rounds for note in trace.rounds("outer/twice:0")] == [(0,), (1,), (2,)]
+    assert trace["y:0"].mean == a
+    assert trace[up].rounds == (2, 1)
+
+
+def v1_loops():
+    """Loops and conds as TF1 makes them."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def made():
+        on = tf1.control_flow_v2_enabled()
+        tf1.disable_control_flow_v2()
+        try:
+            yield
+        finally:
+            if on:
+                tf1.enable_control_flow_v2()
+
+    return made()
+
+
+def test_of_many_rounds_the_first_are_kept_and_what_is_not_finite():
+    with tf.Graph().as_default() as graph, v1_loops():
+        x = tf1.placeholder(tf.float32, [], name="x")
+        step = lambda i, _: (i + 1, tf.divide(x, tf.cast(i - 40, tf.float32), name="div"))  # noqa: E731
+        tf.identity(tf1.while_loop(lambda i, _: i < 60, step, [0, x], name="loop")[1], name="y")
+    trace = gs.open(graph).trace({"x:0": 1.0}, rounds=10)
+    (div,) = [name for name in trace if name.startswith("loop/div") and trace[name].bad]
+    assert [note.rounds for note in trace.rounds(div)] == [*((k,) for k in range(10)), (40,)]
+    assert trace.first_bad().rounds == (40,)
+    assert trace.first_bad().op == div.partition(":")[0]
+
+
+def test_what_is_in_a_branch_that_is_not_taken_did_not_run():
+    with tf.Graph().as_default() as graph, v1_loops():
+        x = tf1.placeholder(tf.float32, [], name="x")
+        y = tf1.cond(x > 0.0, lambda: tf.sqrt(x, name="root"), lambda: tf.square(x, name="square"))
+        tf.identity(y, name="y")
+    trace = gs.open(graph).trace({"x:0": 4.0})
+    assert trace["cond/root:0"].mean == 2.0
+    assert "cond/square:0" not in trace
+    with refuses(SelectionError, "trace['cond/square:0']", "a branch that was not taken"):
+        trace["cond/square:0"]
+    assert "cond/square" not in trace.costs
+
+
+def towers(fault: int | None = 5) -> tf.Graph:
+    """Eight calls of one function with a loop in it, whose body takes a logarithm; of one tower that of zero."""
+
+    @tf.function
+    def tower(x, start):
+        def body(i, a):
+            return i + 1, a + tf.math.log(tf.maximum(start - tf.cast(i, tf.float32), 0.0), name="ln")
+
+        _, a = tf.while_loop(lambda i, _: i < 4, body, [0, x], name="loop")
+        return a
+
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None], name="x")
+        ends = []
+        for k in range(8):
+            with tf.name_scope(f"tower_{k}"):
+                ends.append(tower(x, 3.0 if k == fault else 20.0))
+        tf.multiply(tf.add_n(ends), 0.0, name="loss")
+    return graph
+
+
+def test_a_logarithm_of_zero_in_a_loop_in_a_function_in_one_of_eight_towers_is_found_in_one_call():
+    found = gs.open(towers()).trace({"x:0": [1.0, 2.0]}).first_bad()
+    assert found.op.startswith("tower_5/")
+    assert found.op.endswith("/loop/body/ln")
+    assert (found.type, found.rounds, found.note.infinite) == ("Log", (3,), 1)
+    assert [note.zeros for note in found.inputs] == [1]
+    assert found.then is not None
+    assert found.then.tensor == "loss:0"
+    assert "by Log" in repr(found)
+    assert "then NaN in loss:0" in repr(found)
+
+
+def test_where_all_is_finite_there_is_no_first_bad():
+    trace = gs.open(towers(None)).trace({"x:0": [1.0]})
+    assert trace.first_bad() is None
+    assert "all is finite" in repr(trace)
+
+
+def test_a_nan_that_passes_through_hundreds_of_ops_is_found_where_it_arises():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [3], name="x")
+        w = tf1.get_variable("w", initializer=[1.0, -1.0, 1.0], use_resource=True)
+        y = x
+        for k in range(400):
+            y = tf.sqrt(y * w, name="root") if k == 150 else tf.add(y, 0.001 * k)
+        tf.reduce_sum(y, name="y")
+    ed = gs.open(graph)
+    found = ed.trace({"x:0": [1.0, 1.0, 1.0]}).first_bad()
+    assert (found.op, found.type, found.note.nans, found.source) == ("root", "Sqrt", 1, "")
+    assert found.path[0] == "root"
+    assert found.path[-1] in ("x", "w")
+
+
+def test_a_nan_that_is_fed_or_held_says_so():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        w = tf1.get_variable("w", initializer=[1.0, 2.0], use_resource=True)
+        tf.multiply(x, w, name="y")
+    ed = gs.open(graph)
+    assert ed.trace({"x:0": [np.nan, 1.0]}).first_bad().source == "feed"
+    session = ed.session()
+    with graph.as_default():
+        session.run(tf1.assign(graph.get_collection("variables")[0], [np.inf, np.nan]))
+    found = gs.open(session).trace({"x:0": [0.0, 1.0]}).first_bad()
+    assert found.source == "variable"
+
+
+def test_an_infinity_that_is_masked_is_no_cause_where_there_is_a_nan():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        mask = tf.math.log(tf.constant([0.0, 1.0]), name="mask")
+        soft = tf.nn.softmax(x + mask, name="soft")
+        tf.divide(soft - soft, soft - soft, name="fault")
+    found = gs.open(graph).trace({"x:0": [1.0, 2.0]}).first_bad()
+    assert found.op == "fault"
+
+
+def test_gradients_in_loops_are_followed():
+    with tf.Graph().as_default() as graph, v1_loops():
+        x = tf1.placeholder(tf.float32, [], name="x")
+        step = lambda i, a: (i + 1, tf.sqrt(a * tf.cast(i, tf.float32), name="root"))  # noqa: E731
+        y = tf1.while_loop(lambda i, _: i < 2, step, [0, x], name="loop")[1]
+        tf.identity(tf.gradients(y, x)[0], name="g")
+    found = gs.open(graph).trace({"x:0": 1.0}, "g:0").first_bad()
+    assert found.op.startswith("gradients/")
+    assert not any(note.bad for note in found.inputs)
+
+
+def test_the_graph_and_its_values_stay_as_they_are_when_a_step_is_run():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        w = tf1.get_variable("w", initializer=[1.0, 2.0])
+        loss = tf.reduce_sum(tf.square(x * w), name="loss")
+        tf1.train.GradientDescentOptimizer(0.1).minimize(loss, name="train")
+    ed = gs.open(graph)
+    session = ed.session()
+    before, proto = look(graph), graph.as_graph_def().SerializeToString(deterministic=True)
+    trace = ed.trace({"x:0": [1.0, 1.0]}, ["loss:0", "train"])
+    assert trace.results["loss:0"] == 5.0
+    assert "train/update_w/ResourceApplyGradientDescent" in trace.costs or any("train" in op for op in trace.costs)
+    assert session.run("w/Read/ReadVariableOp:0").tolist() == [1.0, 2.0]
+    assert look(graph) == before
+    assert graph.as_graph_def().SerializeToString(deterministic=True) == proto
+
+
+def test_the_values_of_now_are_taken():
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("w", initializer=[1.0, 2.0])
+        tf.multiply(w, 3.0, name="y")
+        session = tf1.Session()
+        session.run(tf1.global_variables_initializer())
+        session.run(tf1.assign(w, [5.0, 6.0]))
+    assert gs.open(session).trace(fetches="y:0").results["y:0"].tolist() == [15.0, 18.0]
+    assert gs.open(graph).trace(fetches="y:0", session=session).results["y:0"].tolist() == [15.0, 18.0]
+
+
+def test_a_tensor_in_the_middle_can_be_fed():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        a, b = tf.split(x, 2, name="parts")
+        tf.add(tf.negative(a, name="a"), b, name="y")
+    trace = gs.open(graph).trace({"a:0": [7.0], "parts:1": [1.0]})
+    assert trace.results["y:0"].tolist() == [8.0]
+    assert "x:0" not in trace
+
+
+def test_functions_are_in_the_open_under_their_names():
+    @tf.function
+    def inner(v):
+        return tf.exp(v, name="up")
+
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None], name="x")
+        tf.identity(inner(inner(x)), name="y")
+    trace = gs.open(graph).trace({"x:0": [0.0]})
+    ups = sorted(name for name in trace if name.endswith("up:0"))
+    assert [trace[name].mean for name in ups] == pytest.approx([1.0, np.e])
+    assert all("PartitionedCall" in name for name in ups)
+
+
+def test_a_keras_model_and_a_concrete_function():
+    import keras
+
+    x = keras.Input((8,), name="x")
+    model = keras.Model(x, keras.layers.Dense(2, "relu", name="head")(x), name="net")
+    rows = RNG.standard_normal((3, 8)).astype(np.float32)
+    ed = gs.open(model)
+    trace = ed.trace({"x": rows})
+    (value,) = trace.results.values()
+    assert np.allclose(value, model(rows).numpy(), atol=1e-6)
+    assert trace[ed.layer("head").outputs[0]].shape == (3, 2)
+    function = tf.function(lambda v: tf.math.log(v, name="ln")).get_concrete_function(tf.TensorSpec([2], name="v"))
+    assert gs.open(function).trace({"v": [0.0, 1.0]}).first_bad().op.endswith("ln")
+
+
+def test_made_up_feeds_are_the_same_for_a_seed():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 3], name="x")
+        tf.identity(x, name="y")
+    ed = gs.open(graph)
+    one, two, other = (ed.trace(random=seed).results["y:0"] for seed in (1, 1, 2))
+    assert one.shape == (1, 3)
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, other)
+
+
+def test_feeds_from_a_file(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.square(tf1.placeholder(tf.float32, [2], name="x"), name="y")
+    np.savez(tmp_path / "feeds.npz", **{"x:0": np.array([2.0, 3.0])})
+    assert gs.open(graph).trace(tmp_path / "feeds.npz").results["y:0"].tolist() == [4.0, 9.0]
+    with refuses(PlanError, "none.npz", "cannot be read", "np.savez"):
+        gs.open(graph).trace(tmp_path / "none.npz")
+
+
+def test_what_cannot_be_run_is_refused_with_what_to_type():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 3], name="x")
+        tf.identity(x, name="y")
+        tf1.placeholder(tf.string, name="words")
+    ed = gs.open(graph)
+    with refuses(PlanError, "trace()", "'x:0' (float32 (?, 3)) needs a feed", "feeds={'x:0': array}"):
+        ed.trace(fetches="y:0")
+    with refuses(PlanError, "the shape (3,)", "(?, 3) of float32"):
+        ed.trace({"x:0": [1.0, 2.0, 3.0]})
+    with refuses(SelectionError, "trace('z:0')", "'z'"):
+        ed.trace({"z": 1.0})
+    with refuses(PlanError, "trace(feeds=3)", "not a mapping"):
+        ed.trace(3)
+    with refuses(SelectionError, "trace(fetches='nope:0')"):
+        ed.trace(random=0, fetches="nope:0")
+    with refuses(SelectionError, "trace(random='x')", "not a seed"):
+        ed.trace(random="x")
+    with refuses(PlanError, "'words:0' (string) needs a feed"):
+        ed.trace(random=0, fetches="words:0")
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("w", initializer=1.0)
+        w.assign_add(1.0)
+    with refuses(PlanError, "trace()", "sets variables or files", "fetches=[...]"):
+        gs.open(graph).trace()
+
+
+def test_an_op_without_a_kernel_is_named_and_the_rest_runs():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [1, 1, 1], name="x")
+        before = tf.exp(x, name="before")
+        given = {"input": before, "input_h": x, "input_c": x, "params": tf.zeros([16])}
+        out = tf.raw_ops.CudnnRNN(**given, is_training=False, name="rnn")
+        tf.add(out.output, 1.0, name="after")
+        tf.negative(before, name="beside")
+    trace = gs.open(graph).trace({"x:0": [[[0.0]]]}, ["after:0", "beside:0"])
+    assert "'rnn' (CudnnRNN)" in trace.stopped
+    assert trace["before:0"].mean == 1.0
+    assert trace["beside:0"].mean == -1.0
+    assert list(trace.results) == ["beside:0"]
+    with refuses(SelectionError, "the run stopped before it", "rnn"):
+        trace["after:0"]
+
+
+def test_a_run_that_takes_too_long_keeps_what_ran():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        y = tf.exp(x, name="before")
+        queue = tf.queue.FIFOQueue(1, tf.float32, shapes=[[]], name="empty")
+        tf.add(queue.dequeue(name="waits"), y, name="after")
+    trace = gs.open(graph).trace({"x:0": 0.0}, "after:0", timeout=2.0)
+    assert trace.stopped == "it took longer than 2 s"
+    assert trace["before:0"].mean == 1.0
+    assert trace.results == {}
+
+
+def test_a_trace_is_kept_in_a_file(tmp_path):
+    trace = gs.open(towers()).trace({"x:0": [1.0, 2.0]})
+    trace.save(tmp_path / "run.npz")
+    again = Trace.load(tmp_path / "run.npz")
+    assert repr(again) == repr(trace)
+    assert again.table() == trace.table()
+    assert list(again) == list(trace)
+    assert np.array_equal(again.results["loss:0"], trace.results["loss:0"], equal_nan=True)
+    assert again.first_bad().op == trace.first_bad().op
+
+
+def test_time_and_memory_are_those_of_tensorflow():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [500, 500], name="x")
+        tf.reduce_sum(tf.matmul(x, x, name="product"), name="y")
+    trace = gs.open(graph).trace(random=0)
+    cost = trace.cost("product")
+    assert cost.bytes >= 500 * 500 * 4
+    assert cost.seconds > trace.cost("x").seconds if "x" in trace.costs else cost.seconds > 0
+    assert trace.table(by="bytes").splitlines()[1].startswith("product:0")
+    with refuses(SelectionError, "trace.cost('none')"):
+        trace.cost("none")
+
+
+@pytest.mark.parametrize("id", corpus_ids(lambda item: bool(item.get("golden"))))
+def test_the_graphs_of_the_corpus_give_their_golden_outputs(corpus, id):
+    feeds, want = corpus.golden(id)
+    filled = bool((corpus.item(id).get("run") or {}).get("fill_rule"))
+    raw = {"raw": True} if corpus.item(id)["kind"] == "savedmodel" else {}
+    ed = gs.open(corpus.load(id)[1]) if filled else gs.open(corpus.path(id), **raw)
+    trace = ed.trace(feeds, list(want))
+    if corpus.item(id)["expect"] == "imports_but_no_kernel":
+        assert "cannot run here" in trace.stopped
+        return
+    assert not trace.stopped
+    corpus.compare(id, dict(trace.results))
+    assert all(trace.graph.tensor(name) for name in trace)
