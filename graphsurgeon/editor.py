@@ -994,14 +994,19 @@ class Editor:
             return GraphWidget(self.screen)
 
     def paint(
-        self, values: Mapping[Any, float] | str, name: str = "value", reduce: str = "auto", scale: str = "auto"
+        self,
+        values: Mapping[Any, float] | Trace | str,
+        name: str | None = None,
+        reduce: str = "auto",
+        scale: str = "auto",
     ) -> Editor:
         """Colours the picture; returns this editor, so that the last line of a cell shows it.
 
         Args:
             values: a number for ops, by name or object; or ``family``, ``device``, ``scope``, ``dtype`` or
-                ``structure``.
-            name: what the numbers are, with their unit, as ``"ms"``.
+                ``structure``. Or a trace: what it tells of each op.
+            name: what the numbers are, with their unit, as ``"ms"``. Of a trace, which: ``ms`` (the default),
+                ``bytes``, ``magnitude``, ``zeros`` or ``not finite``.
             reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a folded scope; ``auto``: the
                 sum, or ``max`` where sums of many small numbers would hide the op with the largest one.
             scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
@@ -1012,8 +1017,11 @@ class Editor:
         """
         if isinstance(values, str):
             self.screen.paint(values)
-        else:
-            self.screen.paint(values=values, name=name, reduce=reduce, scale=scale)
+            return self
+        if isinstance(values, Trace):
+            name = "ms" if name is None else name
+            values = values.numbers(name)
+        self.screen.paint(values=values, name="value" if name is None else name, reduce=reduce, scale=scale)
         return self
 
     def to_svg(self, unfolded: Iterable[str] | None = None) -> Picture:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .errors import PlanError
 from .feeds import Runnable, given, last_outputs, made_up, missing, only_computes, placeholders, refuse_no_seed
+from .graph.calls import Calls
 from .graph.collector import gc_paused
 from .graph.graph import Graph
 from .graph.names import op_name, tensor_name
@@ -161,7 +162,18 @@ def _run(
     ran = watched_run(live, base, list(names.values()), fed, probed, timeout)
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
     shown = replace(base, title=editor.snapshot.title)
-    return Trace(shown, tuple(ran.notes), ran.costs, results, dict(fed), same, lacking or ran.stopped, untold)
+    stopped = lacking or ran.stopped
+    return Trace(shown, tuple(ran.notes), ran.costs, results, dict(fed), same, stopped, untold, _added(within, base))
+
+
+def _added(graph: Graph, ran: Graph) -> frozenset[str]:
+    """The ops of a run that the graph does not have, inside of its calls neither."""
+    more = ran.index.keys() - graph.index.keys()
+    if not more:
+        return frozenset()
+    from .tf.functions.insides import body
+
+    return frozenset(more - Calls(graph, body).listed.graph.index.keys())
 
 
 def _with_kernels(needed: Selection, wanted: Sequence[str]) -> tuple[Selection, list[str], str]:

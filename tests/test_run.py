@@ -154,6 +154,19 @@ def test_a_logarithm_of_zero_in_a_loop_in_a_function_in_one_of_eight_towers_is_f
     assert "then NaN in loss:0" in repr(found)
 
 
+def test_the_picture_is_coloured_by_what_a_trace_tells():
+    ed = gs.open(towers())
+    trace = ed.trace({"x:0": [1.0, 2.0]})
+    ed.paint(trace, "not finite")
+    told = {box["name"]: box["paint"]["told"] for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
+    assert ed.screen.traits()["scenes"]["source"]["legend"]["title"] == "not finite"
+    bad = [name for name, words in told.items() if words and not words.startswith("0 ")]
+    assert any(name.startswith("tower_5") for name in bad)
+    assert not any(name.startswith(("tower_4", "tower_6")) for name in bad)
+    ed.paint(trace)
+    assert ed.screen.traits()["scenes"]["source"]["legend"]["title"] == "ms"
+
+
 def test_where_all_is_finite_there_is_no_first_bad():
     trace = gs.open(towers(None)).trace({"x:0": [1.0]})
     assert trace.first_bad() is None

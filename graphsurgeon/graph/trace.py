@@ -6,7 +6,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -23,6 +23,14 @@ from .names import op_name, tensor_name
 from .noted import Cost, Noted
 from .sizes import size_text
 
+_NUMBER: dict[str, Callable[[Noted], float]] = {
+    "magnitude": lambda note: max(abs(note.min), abs(note.max)),
+    "zeros": lambda note: 100.0 * note.zeros / note.size if note.size else 0.0,
+    "not finite": lambda note: float(note.nans + note.infinite),
+}
+NUMBERS = ("ms", "bytes", *_NUMBER)
+"""What a trace tells of each op as one number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trace:
@@ -37,6 +45,7 @@ class Trace:
         same: tensor -> the one it hands on as it is, whose numbers are its own.
         stopped: why the run did not come to its end; empty where it did.
         untold: tensor -> why it has no numbers though its op may have run.
+        added: ops that stand for how a cond or loop of TF2 turns, which the graph that was traced does not name.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -58,6 +67,7 @@ class Trace:
     same: Mapping[str, str] = field(default_factory=dict)
     stopped: str = ""
     untold: Mapping[str, str] = field(default_factory=dict)
+    added: frozenset[str] = frozenset()
 
     # -- one tensor, one op ---------------------------------------------------------------------
 
@@ -197,6 +207,31 @@ class Trace:
         more = [f"… and {counted(len(rows) - limit, 'more tensors')}"] if len(rows) > limit else []
         return "\n".join([line.rstrip() for line in lines] + more)
 
+    def numbers(self, what: str = "ms") -> dict[str, float]:
+        """Returns a number for each op, to colour a picture by: ``ed.paint(trace, "ms")``.
+
+        Args:
+            what: ``ms``, the time; ``bytes``, the memory; ``magnitude``, the largest absolute value of its outputs;
+                ``zeros``, the share of these that is zero, in per cent; ``not finite``, how many are NaN or infinite.
+
+        Raises:
+            SelectionError: it is none of these.
+        """
+        if what not in NUMBERS:
+            instead = f"Choose one of {', '.join(map(repr, NUMBERS))}"
+            raise SelectionError(f"trace.numbers({what!r})", f"{what!r} is not something that it tells", instead)
+        if what in ("ms", "bytes"):
+            costs = [cost for op, cost in self.costs.items() if op not in self.added]
+            return {cost.op: 1e3 * cost.seconds if what == "ms" else float(cost.bytes) for cost in costs}
+        found: dict[str, float] = {}
+        for name, notes in self.by_tensor.items():
+            op = name.partition(":")[0]
+            for note in notes if op not in self.added else ():
+                number = _NUMBER[what](note)
+                if not math.isnan(number):
+                    found[op] = max(found.get(op, 0.0), number)
+        return found
+
     def to_frame(self) -> Any:
         """Returns the same as a pandas DataFrame, by tensor.
 
@@ -235,6 +270,7 @@ class Trace:
             "tensors": [note.tensor for note in self.notes], "dtypes": [note.dtype for note in self.notes],
             "rounds": [note.rounds for note in self.notes], "stopped": self.stopped, "untold": dict(self.untold),
             "same": dict(self.same),
+            "added": sorted(self.added),
             "costs": [[c.op, c.seconds, c.bytes, c.runs, c.device] for c in self.costs.values()],
         }  # fmt: skip
         arrays: dict[str, Any] = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}
@@ -275,7 +311,15 @@ class Trace:
             lead: {key.partition("::")[2]: arrays[key] for key in arrays if key.startswith(f"{lead}::")}
             for lead in ("result", "feed")
         }
-        return cls(graph, notes, costs, kept["result"], kept["feed"], about["same"], about["stopped"], about["untold"])
+        held = (
+            kept["result"],
+            kept["feed"],
+            about["same"],
+            about["stopped"],
+            about["untold"],
+            frozenset(about["added"]),
+        )
+        return cls(graph, notes, costs, *held)
 
 
 def _cell(key: str, value: Any) -> str:

@@ -54,6 +54,16 @@ def test_the_table_is_sorted_and_says_what_it_leaves_out(trace):
         trace.table(by="secs")
 
 
+def test_numbers_for_a_picture(trace):
+    assert trace.numbers() == {"y": 0.002, "x": 0.0}
+    assert trace.numbers("bytes") == {"y": 64.0, "x": 0.0}
+    assert trace.numbers("magnitude") == {"x": 2.0, "y": 4.0}
+    assert trace.numbers("zeros") == {"x": 25.0, "y": 25.0}
+    assert trace.numbers("not finite") == {"x": 0.0, "y": 0.0}
+    with refuses(SelectionError, "trace.numbers('heat')", "'ms', 'bytes', 'magnitude'"):
+        trace.numbers("heat")
+
+
 def test_a_frame_needs_pandas(trace, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with refuses(SelectionError, "trace.to_frame()", "pandas is not installed", "trace.rows()"):
