@@ -135,7 +135,7 @@ def _run(
     timeout: float | None,
     rounds: int,
 ) -> Trace:
-    from .tf.run.probes import probe
+    from .tf.run.probes import constants, probe
     from .tf.run.watched_run import fill, unoptimised, watched_run
 
     within, whole = needed.graph, needed
@@ -156,14 +156,16 @@ def _run(
         for port in range(len(base.outputs(op) or ()))
         if base.name((op, port)) not in same and base.name((op, port)) not in untold
     ]
+    known = [tensor for tensor in tensors if base.types[tensor[0]] == "Const" and base.name(tensor) not in fed]
+    tensors = sorted(set(tensors).difference(known))
     live = scratch.session(config=unoptimised())
     fill(live, *editor.values.init_ops)
     probed = probe(scratch.graph, base, tensors, rounds)
     ran = watched_run(live, base, list(names.values()), fed, probed, timeout)
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
     shown = replace(base, title=editor.snapshot.title)
-    stopped = lacking or ran.stopped
-    return Trace(shown, tuple(ran.notes), ran.costs, results, dict(fed), same, stopped, untold, _added(within, base))
+    stopped, notes = lacking or ran.stopped, (*constants(base, known), *ran.notes)
+    return Trace(shown, notes, ran.costs, results, dict(fed), same, stopped, untold, _added(within, base))
 
 
 def _added(graph: Graph, ran: Graph) -> frozenset[str]:

@@ -130,6 +130,47 @@ def _rounds(rounds: Sequence[int]) -> str:
     return f" in round {'.'.join(map(str, rounds))}" if rounds else ""
 
 
+def noted(tensor: str, array: NDArray[np.generic], dtype: str) -> Noted:
+    """Returns what is noted of a tensor whose value is known without a run.
+
+    Args:
+        tensor: its name.
+        array: its value; of half precision as float32, of text as objects.
+        dtype: its dtype.
+
+    Example:
+        >>> noted("c:0", np.array([0.0, 2.0, np.inf]), "float32")
+        c:0  float32 (3), min 0, max 2, mean 1, std 1, 33 % zeros, 1 infinite
+    """
+    dims = np.asarray(array.shape, np.float64)
+    if dtype == "string":
+        return Noted(tensor, (), dims, np.zeros(0, np.float32), dtype)
+    values = np.abs(array) if np.iscomplexobj(array) else array
+    flat = np.asarray(values, np.float64).ravel()
+    finite = flat[np.isfinite(flat)]
+    counts = [1, flat.size, np.isnan(flat).sum(), (flat == -np.inf).sum(), (finite < 0).sum(), (finite == 0).sum(),
+              (finite > 0).sum(), (flat == np.inf).sum()]  # fmt: skip
+    moments = [finite.min(), finite.max(), finite.mean(), finite.var()] if len(finite) else [math.nan] * 4
+    numbers = np.concatenate([np.asarray([*counts, *moments, 0, len(dims)], np.float64), dims])
+    sample = flat[:: step_of(flat.size)] if flat.size > SAMPLE else flat
+    return Noted(tensor, (), numbers, sample.astype(np.float32), dtype)
+
+
+def step_of(size: int) -> int:
+    """Returns how far apart the elements of a sample are: an odd number, for most sizes are even."""
+    return size // SAMPLE | 1
+
+
+def sampled(size: int) -> int:
+    """Returns how many elements the sample of a tensor has.
+
+    Example:
+        >>> sampled(10), sampled(1024), sampled(5000)
+        (10, 1024, 1000)
+    """
+    return size if size <= SAMPLE else -(-size // step_of(size))
+
+
 @dataclass(frozen=True)
 class Cost:
     """What an op cost in a run, in all of its rounds.

@@ -19,7 +19,7 @@ from ...graph.frames import Frames
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFSession
 from ...graph.names import free_name
-from ...graph.noted import SAMPLE, Noted
+from ...graph.noted import SAMPLE, Noted, noted, sampled, step_of
 from ..copy.imports import import_nodes
 from ..functions.body import constant
 
@@ -76,21 +76,6 @@ class Probed:
         return replace(note, sample=sample[: sampled(note.size)].copy())
 
 
-def step_of(size: int) -> int:
-    """Returns how far apart the elements of a sample are: an odd number, for most sizes are even."""
-    return size // SAMPLE | 1
-
-
-def sampled(size: int) -> int:
-    """Returns how many elements the sample of a tensor has.
-
-    Example:
-        >>> sampled(10), sampled(1024), sampled(5000)
-        (10, 1024, 1000)
-    """
-    return size if size <= SAMPLE else -(-size // step_of(size))
-
-
 #: Behind so many numbers of DebugNumericSummary come the sizes.
 _RANKED = 14
 _PARTS = 4
@@ -121,6 +106,18 @@ def probe(graph: TFGraph, base: Graph, tensors: Iterable[tuple[int, int]], round
     for op, port in tensors:
         writer.add(op, port)
     return writer.done()
+
+
+def constants(base: Graph, tensors: Iterable[tuple[int, int]]) -> list[Noted]:
+    """Returns what is noted of tensors whose ops are constants: no run is needed for that."""
+    found = []
+    for op, port in tensors:
+        info = base.info(op, port)
+        array = tf.make_ndarray(base.nodes[op].attr["value"].tensor)
+        if info is not None:
+            array = array if info.dtype == "string" or array.dtype.kind in "biufc" else array.astype(np.float32)
+            found.append(noted(base.name((op, port)), array, info.dtype))
+    return found
 
 
 @dataclass
@@ -179,6 +176,18 @@ class _Writer:
         new.CopyFrom(constant(name, tf.make_tensor_proto(value)))
         new.input.extend(f"^{op}" for op in after)
         new.device = _WHOLE
+        self.names.add(name)
+        return name
+
+    def number(self, lead: str, number: int, after: Sequence[str]) -> str:
+        """Adds the constant that says which probe it is."""
+        name = f"{self.scope}/{lead}/number"
+        new = self.graph_def.node.add(name=name, op="Const", input=[f"^{op}" for op in after], device=_WHOLE)
+        new.attr["dtype"].type = tf.int32.as_datatype_enum
+        proto = new.attr["value"].tensor
+        proto.dtype = tf.int32.as_datatype_enum
+        proto.tensor_shape.SetInParent()
+        proto.int_val.append(number)
         self.names.add(name)
         return name
 
@@ -256,7 +265,7 @@ class _Writer:
         inside, lead = self.within(frame), f"p{number}"
         tensor = f"{name}:{port}" if port else name
         summary, value, kind = self.summary(lead, tensor, info)
-        own = self.const(f"{lead}/number", np.int32(number), *([name] if frame >= 0 else ()))
+        own = self.number(lead, number, [name] if frame >= 0 else [])
         if frame < 0:
             sample = self.sample(lead, value, kind, info)
             rounds = inside.rounds

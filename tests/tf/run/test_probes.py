@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from graphsurgeon.graph.noted import SAMPLE
+from graphsurgeon.graph.noted import SAMPLE, noted, sampled, step_of
 from graphsurgeon.tf.open.snapshot import snapshot
-from graphsurgeon.tf.run.probes import probe, sampled, step_of
+from graphsurgeon.tf.run.probes import constants, probe
 from tests.graphs import tf1
 
 
@@ -33,3 +33,33 @@ def test_names_that_are_taken_are_left_alone():
         tf.constant([1.0], name="probes/queue")
     probed = probe(graph, snapshot(graph), [(0, 0)], 1)
     assert not any(name.startswith("probes/") for name in probed.ops)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint8", "int32", "int64", "bool"])
+@pytest.mark.parametrize("shape", [(), (3,), (0,), (40, 50)])
+def test_a_constant_is_noted_as_a_run_would(dtype, shape):
+    values = np.random.RandomState(0).randint(0, 3, shape).astype(dtype)
+    if dtype.startswith("float") and values.size > 3:
+        values.flat[:3] = [np.nan, np.inf, -np.inf]
+    with tf.Graph().as_default() as graph:
+        tf.constant(values, name="c")
+    base = snapshot(graph)
+    (known,) = constants(base, [(0, 0)])
+    probed = probe(graph, base, [(0, 0)], 1)
+    with tf1.Session(graph=graph) as session:
+        session.run([graph.get_operation_by_name(name) for name in probed.targets])
+        (ran,) = probed.read(session)
+    assert (known.tensor, known.dtype, known.shape) == (ran.tensor, ran.dtype, ran.shape)
+    for key in ("nans", "infinite", "zeros", "min", "max", "mean", "std"):
+        assert getattr(known, key) == pytest.approx(getattr(ran, key), nan_ok=True), key
+    assert np.array_equal(known.sample, ran.sample, equal_nan=True)
+
+
+def test_constants_of_half_precision_and_text():
+    with tf.Graph().as_default() as graph:
+        tf.constant([0.5, 1.5], tf.bfloat16, name="half")
+        tf.constant([["a"]], name="text")
+        tf.constant(3 + 4j, tf.complex64, name="c")
+    half, text, c = constants(snapshot(graph), [(0, 0), (1, 0), (2, 0)])
+    assert (half.dtype, half.mean, text.shape, text.numeric, c.max) == ("bfloat16", 1.0, (1, 1), False, 5.0)
+    assert noted("x:0", np.zeros(2), "float32").zeros == 2
