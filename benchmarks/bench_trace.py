@@ -17,7 +17,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from benchmarks.peak import can_measure, peak
 from benchmarks.rows import Row, in_turns, seconds, skipped
-from tests.corpus import Corpus
+from tests.corpus import open_corpus
 from tests.needs import corpus_folder
 
 INFERENCE = "slim_inception_v3_infer"
@@ -56,7 +56,7 @@ def tracing(what: str) -> Callable[[], Any]:
 
 
 def _opened() -> tuple[Any, Any, Any, list[str]]:
-    corpus = Corpus(corpus_folder())
+    corpus = open_corpus()
     _, session, _ = corpus.load(INFERENCE)
     feeds, golden = corpus.golden(INFERENCE)
     ed = gs.open(session)

@@ -82,7 +82,7 @@ def opened(graph: Graph, steps: tuple[Step, ...], step: Step) -> tuple[Step, ...
     calls = list(dict.fromkeys(call for name in _named(step) for call in calls_to(graph, name)))
     if isinstance(step, InlineStep):
         return (*steps, replace(step, ops=tuple(dict.fromkeys([*calls, *step.ops]))))
-    for at, one in enumerate(steps):
+    for at, one in enumerate(steps) if calls else ():
         if isinstance(one, InlineStep) and set(calls) & set(one.ops):
             wider = replace(one, ops=tuple(dict.fromkeys([*one.ops, *_below(calls, one)])))
             steps = (*steps[:at], wider, *steps[at + 1 :])
