@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from ...graph.live import TFGraph, TFOp
+from ...graph.traversal import met_from
 from ...plan.copied import Copied
 from ..functions import library as functions
 from ..private.contexts import innermost_context
@@ -42,7 +44,7 @@ def attach(copied: Copied, graph: TFGraph, made: Any, loose: Any = None) -> None
     if loose is not None and loose.any():
         same = [pair for pair, other in zip(same, loose[copied.place[copied.ops]].tolist(), strict=True) if not other]
     keep_shapes([pair for pair, i in same if types[i] != "Const"])  # the shape of a constant is in its node
-    _keep_handles(copied, graph, [pair for pair, _ in same])
+    _keep_handles(copied, graph, {i: pair for pair, i in same})
     functions.keep_gradients(pairs)
     _keep_callbacks(copied, source, graph)
     contexts, missed = keep_contexts(copied, graph, pairs)
@@ -77,22 +79,33 @@ def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
             new.set_shape(old.shape)
 
 
-def _keep_handles(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> None:
+def _keep_handles(copied: Copied, graph: TFGraph, pairs: Mapping[int, tuple[TFOp, TFOp]]) -> None:
     """Says of resources that come in by a placeholder what they hold: TensorFlow has no attribute for it.
 
-    Nor can it have inferred it of what reads them.
+    Nor can it have inferred it of what hands them on.
     """
-    old, find = copied.source.live.get_operations(), graph.get_operation_by_name
-    fed = copied.source.typed([kind for kind in copied.source.kinds[0] if kind.startswith("Placeholder")])
+    source, old, find = copied.source, copied.source.live.get_operations(), graph.get_operation_by_name
+    fed = source.typed([kind for kind in source.kinds[0] if kind.startswith("Placeholder")])
     numbers = copied.ops[fed[copied.ops]].tolist()
     comes = [(old[i].outputs[0], find(copied.renamed(old[i].name)).outputs[0]) for i in numbers]
     for p in copied.placeholders:
-        comes.append((copied.source.live.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
-    if any(was.dtype in _HANDLES for was, _ in comes):
-        comes = [both for was, new in pairs for both in zip(was.outputs, new.outputs, strict=True)] + comes
+        comes.append((source.live.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
+    comes = [(was, new) for was, new in comes if was.dtype in _HANDLES]
+    made = dict.fromkeys(source.index[was.op.name] for was, _ in comes)
+
+    def hand_on(op: int) -> list[int]:
+        return [reader for reader in source.consumers.row(op).tolist() if _gives_handle(old[reader])]
+
+    for op in met_from(made, hand_on):
+        if op in pairs and op not in made:
+            comes += zip(pairs[op][0].outputs, pairs[op][1].outputs, strict=True)
     for was, new in comes:
         if was.dtype in _HANDLES:
             copy_handle_data(was, new)
+
+
+def _gives_handle(op: TFOp) -> bool:
+    return any(tensor.dtype in _HANDLES for tensor in op.outputs)
 
 
 def _keep_guards(source: TFGraph, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> None:
