@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .frames import order
 from .graph import Graph
 from .noted import Noted
 from .rewired import TURNING
@@ -181,23 +182,4 @@ class _Search:
     @cached_property
     def _order(self) -> list[int]:
         """The place of each op in an order in which each comes after what it reads."""
-        return _topological(self.graph)
-
-
-def _topological(graph: Graph) -> list[int]:
-    """Returns the place of each op; what comes back in a loop counts as read before."""
-    turning, needed = graph.typed(TURNING), graph.needed
-    missing = np.diff(needed.ptr) - np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
-    left = missing.tolist()
-    done = [op for op in range(graph.size) if not left[op]]
-    place = [graph.size] * graph.size
-    for at, op in enumerate(done):  # grows
-        place[op] = at
-        if turning[op]:
-            continue
-        for edges in (graph.consumers, graph.control_consumers):
-            for reader in edges.row(op).tolist():
-                left[reader] -= 1
-                if not left[reader]:
-                    done.append(reader)
-    return place
+        return order(self.graph)

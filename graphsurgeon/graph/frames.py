@@ -14,6 +14,30 @@ from .rewired import TURNING
 ROOT, UNKNOWN = -1, -2
 
 
+def order(graph: Graph) -> list[int]:
+    """Returns the place of each op in an order in which each comes after all that it needs, but for what a loop turns.
+
+    Example:
+        >>> order(Graph.of([("b", "Neg", ["a"]), ("a", "Const", []), ("c", "Neg", ["b"])]))
+        [1, 0, 2]
+    """
+    turning, needed = graph.typed(TURNING), graph.needed
+    missing = np.diff(needed.ptr) - np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
+    left = missing.tolist()
+    done = [op for op in range(graph.size) if not left[op]]
+    place = [graph.size] * graph.size
+    for at, op in enumerate(done):  # grows
+        place[op] = at
+        if turning[op]:
+            continue
+        for edges in (graph.consumers, graph.control_consumers):
+            for reader in edges.row(op).tolist():
+                left[reader] -= 1
+                if not left[reader]:
+                    done.append(reader)
+    return place
+
+
 @dataclass(frozen=True)
 class Frame:
     """One loop.

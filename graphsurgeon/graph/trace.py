@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import OpenError, SelectionError, did_you_mean
 from ..words import counted, few
 from .first_bad import FirstBad, first_bad
+from .first_difference import FirstDifference, first_difference
 from .graph import Graph
 from .names import op_name, tensor_name
 from .noted import Cost, Noted
@@ -162,6 +163,21 @@ class Trace:
         is none. In a loop it is the first round.
         """
         return first_bad(self.graph, self.by_tensor, self.handed_on, self.feeds)
+
+    def first_difference(
+        self, other: Trace, tolerance: float = 1e-5, names: Mapping[str, str] | None = None
+    ) -> FirstDifference | None:
+        """Returns where another run first parts from this one: the op, and what it gave in both; None where none does.
+
+        Compared are shape, minimum, maximum, mean, standard deviation, the counts of NaN and infinities, and the
+        sample, of each tensor that both have, in each round of its loop.
+
+        Args:
+            other: the other run: of another checkpoint, dtype, machine or graph, or after a plan.
+            tolerance: how far two tensors may be apart, in parts of the largest absolute value.
+            names: tensor of this run -> its name in the other, where it has another.
+        """
+        return first_difference(self.graph, self.by_tensor, other.by_tensor, names or {}, tolerance)
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns a row for each tensor that has numbers: those of `Noted`, with time and memory of its op."""

@@ -1,0 +1,104 @@
+"""First difference: where two runs part: the op whose inputs agree and whose output does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .frames import order
+from .graph import Graph
+from .noted import Noted
+from .rewired import TURNING
+
+Notes = Mapping[str, Sequence[Noted]]
+
+
+@dataclass(frozen=True, eq=False)
+class FirstDifference:
+    """The first op that gives something else in another run.
+
+    Args:
+        note: what its output held in the one run.
+        other: what it held in the other.
+        type: its op type.
+        difference: how far they are apart, in parts of the largest value; infinity for other shapes or other counts of
+            what is not finite.
+        tensors: how many tensors differ in all.
+    """
+
+    note: Noted
+    other: Noted
+    type: str
+    difference: float
+    tensors: int
+
+    @property
+    def op(self) -> str:
+        """The op's name, in the one run."""
+        return self.note.tensor.partition(":")[0]
+
+    def __repr__(self) -> str:
+        apart = "in shape or in what is not finite" if math.isinf(self.difference) else f"by {self.difference:.3g}"
+        some = f"{self.tensors:,} tensors differ" if self.tensors > 1 else "1 tensor differs"
+        return f"{self.note!r}, by {self.type}\n  instead of  {self.other!r}\n  apart {apart}; {some}"
+
+
+def first_difference(
+    graph: Graph, ours: Notes, theirs: Notes, names: Mapping[str, str], tolerance: float
+) -> FirstDifference | None:
+    """Returns the first tensor, in the order of computing, that differs by more than a tolerance; None without any.
+
+    Args:
+        graph: what ran first.
+        ours, theirs: tensor -> what it held, by round, in each run.
+        names: tensor of the one -> its name in the other, where that is another.
+        tolerance: how far two tensors may be apart, in parts of the largest absolute value of the first.
+
+    Example:
+        >>> from .noted import noted
+        >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
+        >>> def run(y):
+        ...     held = {"x:0": 1.0, "y:0": y, "z:0": y}
+        ...     return {name: [noted(name, np.array([value]), "float32")] for name, value in held.items()}
+        >>> first_difference(graph, run(2.0), run(3.0), {}, 1e-5).op
+        'y'
+    """
+    place, found = order(graph), []
+    for name, notes in ours.items():
+        there = {note.rounds: note for note in theirs.get(names.get(name, name), ())}
+        for note in notes:
+            other = there.get(note.rounds)
+            if other is not None and (apart := difference(note, other)) > tolerance:
+                op = graph.tensor(name)[0]
+                turned = graph.types[op] in TURNING  # it hands on what the round before has made
+                found.append(((note.rounds[:1], place[op] if not turned else -1, note.rounds), note, other, apart))
+                break
+    if not found:
+        return None
+    _, note, other, apart = min(found, key=lambda one: one[0])
+    return FirstDifference(note, other, graph.types[graph.tensor(note.tensor)[0]], apart, len(found))
+
+
+def difference(note: Noted, other: Noted) -> float:
+    """Returns how far two tensors are apart, in parts of the largest absolute value of the first.
+
+    Example:
+        >>> from .noted import noted
+        >>> difference(noted("a:0", np.array([1.0, 4.0]), "float32"), noted("b:0", np.array([1.0, 5.0]), "float32"))
+        0.25
+    """
+    if note.shape != other.shape or (note.nans, note.infinite) != (other.nans, other.infinite):
+        return math.inf
+    mine, theirs = (
+        np.concatenate([[one.min, one.max, one.mean, one.std], one.sample.astype(np.float64)]) for one in (note, other)
+    )
+    if len(mine) != len(theirs):
+        return math.inf
+    mine, theirs = mine[np.isfinite(mine) & np.isfinite(theirs)], theirs[np.isfinite(mine) & np.isfinite(theirs)]
+    if not len(mine):
+        return 0.0
+    scale = max(abs(note.min), abs(note.max)) or 1.0
+    return float(np.abs(mine - theirs).max() / scale)
