@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..words import counted
 from .frames import order
 from .graph import Graph
 from .noted import Noted
@@ -42,8 +43,10 @@ class FirstDifference:
 
     def __repr__(self) -> str:
         apart = "in shape or in what is not finite" if math.isinf(self.difference) else f"by {self.difference:.3g}"
-        some = f"{self.tensors:,} tensors differ" if self.tensors > 1 else "1 tensor differs"
-        return f"{self.note!r}, by {self.type}\n  instead of  {self.other!r}\n  apart {apart}; {some}"
+        return (
+            f"{self.note!r}, by {self.type}\n  instead of  {self.other!r}\n  apart {apart}; "
+            f"in all {counted(self.tensors, 'tensors')} of another value"
+        )
 
 
 def first_difference(
