@@ -14,7 +14,7 @@ from .files import restore, save
 from .functions import function_of, inlined, layer_of, model_of
 from .graph.collector import gc_paused
 from .graph.explain import Path, WhyNot, explain
-from .graph.graph import Graph
+from .graph.graph import Graph, TensorInfo
 from .graph.layers import Layer, Layers, ends, fitting, made_by
 from .graph.live import TFSession
 from .graph.match.match import STEPS, Matches, match
@@ -32,7 +32,7 @@ from .plan.blockers import Blocks, blocks
 from .plan.plan import Plan
 from .plan.steps import RebuildStep
 from .plan_backend import new_plan
-from .run import trace
+from .run import feeds_needed, trace
 from .summary import summary
 from .values import Values
 from .words import counted
@@ -599,6 +599,7 @@ class Editor:
         session: TFSession | None = None,
         timeout: float | None = None,
         rounds: int = 1000,
+        watch: Callable[[int, int], bool] | None = None,
     ) -> Trace:
         """Runs the graph once, in a copy of its own, and returns what each tensor held and what each op cost.
 
@@ -617,6 +618,8 @@ class Editor:
             session: a session of this graph, whose values are taken. Default: the editor's own values.
             timeout: how long the run may take, in seconds; what ran by then is in the trace.
             rounds: so many rounds of a loop are noted, and of later ones what is not finite.
+            watch: called a few times a second with how many tensors have been noted, and of how many. Where it returns
+                False the run ends; what ran by then is in the trace.
 
         Raises:
             SelectionError: there is no such tensor.
@@ -631,8 +634,28 @@ class Editor:
             >>> trace.results["y:0"].tolist(), trace["y:0"].zeros, trace["y:0"].shape
             ([0.0, 2.0], 1, (2,))
         """
-        about: dict[str, Any] = {"random": random, "timeout": timeout, "rounds": rounds}
+        about: dict[str, Any] = {"random": random, "timeout": timeout, "rounds": rounds, "watch": watch}
         return trace(self, feeds, fetches, session=session, **about)
+
+    def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
+        """Returns the placeholders that a run needs, each with its dtype and shape as far as these are known.
+
+        Args:
+            fetches: tensors and ops to run, as for `trace`.
+
+        Raises:
+            SelectionError: there is no such tensor.
+            PlanError: nothing can be asked for.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     x = tf.compat.v1.placeholder(tf.float32, [None, 8], name="x")
+            ...     y = tf.nn.relu(x, name="y")
+            >>> print(gs.open(graph).feeds_needed()["x:0"])
+            float32 (?, 8)
+        """
+        return feeds_needed(self, fetches)
 
     def untrained(self) -> dict[str, str]:
         """Returns the variables that have no value but their initial one, each with the reason.

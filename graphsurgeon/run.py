@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from .errors import PlanError
 from .feeds import Runnable, given, last_outputs, made_up, missing, only_computes, placeholders, refuse_no_seed
 from .graph.calls import Calls
 from .graph.collector import gc_paused
-from .graph.graph import Graph
+from .graph.graph import Graph, TensorInfo
 from .graph.names import op_name, tensor_name
 from .graph.opened import Opened
 from .graph.selection import Selection, select
@@ -23,6 +23,10 @@ from .plan.plan import Plan
 from .plan.policies import READERS
 from .values import Values
 from .words import few
+
+
+Watch = Callable[[int, int], bool]
+"""Asked now and then during a run: so many tensors have been noted, of so many; whether it goes on."""
 
 
 class Traceable(Runnable, Protocol):
@@ -73,6 +77,7 @@ def trace(
     random: int | None = None,
     timeout: float | None = None,
     rounds: int = 1000,
+    watch: Watch | None = None,
 ) -> Trace:
     """Returns a trace of a run, as `Editor.trace` does."""
     asked = "trace"
@@ -85,7 +90,14 @@ def trace(
     draw = np.random.RandomState(random)
     fed |= {name: made_up(editor, name, draw, asked) for name in open_ends}
     with gc_paused():
-        return _run(editor, needed, wanted, fed, session, timeout, rounds)
+        return _run(editor, needed, wanted, fed, session, timeout, rounds, watch)
+
+
+def feeds_needed(editor: Traceable, fetches: Any = None) -> dict[str, TensorInfo | None]:
+    """Returns the placeholders that a run needs, as `Editor.feeds_needed` does."""
+    graph = editor.snapshot
+    needed = _needed(editor, _wanted(editor, fetches), ())
+    return {name: graph.info(*graph.tensor(name)) for name in placeholders(editor, needed)}
 
 
 def _needed(editor: Traceable, wanted: Sequence[str], fed: Iterable[str]) -> Selection:
@@ -134,6 +146,7 @@ def _run(
     session: Any,
     timeout: float | None,
     rounds: int,
+    watch: Watch | None,
 ) -> Trace:
     from .tf.run.probes import constants, probe
     from .tf.run.watched_run import fill, unoptimised, watched_run
@@ -161,7 +174,7 @@ def _run(
     live = scratch.session(config=unoptimised())
     fill(live, *editor.values.init_ops)
     probed = probe(scratch.graph, base, tensors, rounds)
-    ran = watched_run(live, base, list(names.values()), fed, probed, timeout)
+    ran = watched_run(live, base, list(names.values()), fed, probed, timeout, watch)
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
     shown = replace(base, title=editor.snapshot.title)
     stopped, notes = lacking or ran.stopped, (*constants(base, known), *ran.notes)

@@ -422,3 +422,52 @@ def test_the_graphs_of_the_corpus_give_their_golden_outputs(corpus, id):
     assert not trace.stopped
     corpus.compare(id, dict(trace.results))
     assert all(trace.graph.tensor(name) for name in trace)
+
+
+def endless():
+    """A graph whose loop never ends."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        y = tf.exp(x, name="before")
+        last = tf1.while_loop(lambda i: i >= 0, lambda i: tf.math.floormod(i + 1, 7), [tf.cast(y, tf.int32)])
+    return graph, last.name
+
+
+def test_a_run_that_is_stopped_by_hand_keeps_what_ran():
+    graph, last = endless()
+    asked = []
+
+    def watch(done, total):
+        asked.append((done, total))
+        return done < 50
+
+    trace = gs.open(graph).trace({"x:0": 0.0}, last, watch=watch, rounds=20)
+    assert trace.stopped == "it was stopped by hand"
+    assert trace["before:0"].mean == 1.0
+    assert trace.results == {}
+    assert asked[-1][0] >= 50
+    assert len({total for _, total in asked}) == 1
+    assert gs.open(graph).trace({"x:0": 0.0}, "before:0", watch=lambda *_: True).stopped == ""
+
+
+def test_a_run_that_is_interrupted_ends():
+    graph, last = endless()
+
+    def watch(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gs.open(graph).trace({"x:0": 0.0}, last, watch=watch)
+
+
+def test_what_a_run_needs_is_told():
+    with tf.Graph().as_default() as graph:
+        a, b = tf1.placeholder(tf.float32, [None, 8], name="a"), tf1.placeholder(tf.int32, name="b")
+        tf.nn.relu(a, name="y")
+        tf.abs(b, name="z")
+    ed = gs.open(graph)
+    assert {name: str(info) for name, info in ed.feeds_needed().items()} == {
+        "a:0": "float32 (?, 8)",
+        "b:0": "int32 unknown shape",
+    }
+    assert list(ed.feeds_needed("y:0")) == ["a:0"]

@@ -65,6 +65,10 @@ class Probed:
                 size -= many
         return found
 
+    def waiting(self, session: TFSession) -> int:
+        """Returns how much has been noted since it was read last."""
+        return sum(map(int, session.run([f"{name}/size:0" for name in self.queues])))
+
     def _noted(self, number: int, rounds: Any, numbers: Any, sample: Any) -> Noted:
         """What came from a queue, without what fills it up there."""
         name, dtype, depth = self.tensors[number]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,11 @@ from .probes import Probed
 
 tf1 = tf.compat.v1
 
+Watch = Callable[[int, int], bool]
+"""Asked now and then: so many tensors have been noted, of so many; whether the run goes on."""
+
+#: So often it is asked, in seconds.
+_EVERY = 0.25
 #: So many ops that stop a run are left out, one after another, to see what else runs.
 _TRIES = 8
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}|Node: '([^']+)'|for operation '?([^\s':]+)")
@@ -83,6 +90,7 @@ def watched_run(
     fed: Mapping[str, Any],
     probed: Probed,
     timeout: float | None = None,
+    watch: Watch | None = None,
 ) -> Ran:
     """Runs a graph with probes.
 
@@ -93,6 +101,7 @@ def watched_run(
         fed: tensor -> array.
         probed: the probes.
         timeout: how long it may take, in seconds.
+        watch: asked now and then whether the run goes on.
 
     What an op stops that cannot run is left out, and the rest is run.
     """
@@ -111,11 +120,16 @@ def watched_run(
         if not targets and not elements:
             break
         about = tf1.RunMetadata()
+        go = partial(session.run, [elements, targets], dict(fed), options=options, run_metadata=about)
         try:
-            values, _ = session.run([elements, targets], dict(fed), options=options, run_metadata=about)
+            values, _ = go() if watch is None else _watched(go, session, probed, ran, watch)
         except tf.errors.DeadlineExceededError:
             ran.notes += probed.read(session)
             ran.stopped = ran.stopped or f"it took longer than {timeout:g} s"
+            break
+        except tf.errors.CancelledError:
+            if not ran.stopped:
+                raise
             break
         except tf.errors.OpError as error:
             notes, said = probed.read(session), words_of(error)
@@ -131,6 +145,27 @@ def watched_run(
         ran.results = {name: value for name, value in zip(alive, values, strict=True) if value is not None}
         break
     return ran
+
+
+def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran, watch: Watch) -> Any:
+    """Runs on a thread of its own; where it shall not go on, keeps what has been noted and ends the session."""
+
+    def end() -> None:
+        ran.notes += probed.read(session)
+        ran.stopped = "it was stopped by hand"
+        session.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(go)
+        try:
+            while not wait([run], _EVERY).done:
+                if not watch(probed.waiting(session), len(probed.targets)):
+                    end()
+                    break
+        except BaseException:  # as Ctrl+C: nothing runs on behind it
+            end()
+            raise
+        return run.result()
 
 
 def _culprit(error: Any, base: Graph) -> int | None:
