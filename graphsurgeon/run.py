@@ -24,7 +24,6 @@ from .plan.policies import READERS
 from .values import Values
 from .words import few
 
-
 Watch = Callable[[int, int], bool]
 """Asked now and then during a run: so many tensors have been noted, of so many; whether it goes on."""
 
