@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -142,3 +144,123 @@ def test_a_session_of_another_graph_is_refused():
     for session in (tf.compat.v1.Session(graph=tf.Graph()), "no session"):
         with refuses(PlanError, "compare(session=...)", "not a session of the original's graph", "ed.session(session)"):
             gs.compare(ed, done, session=session)
+
+
+# -- where numbers first part -----------------------------------------------------------------------
+
+
+def deep(second=2.0, inner=tf.exp):
+    """Three products by variables, the second one inside of a function."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        a = tf1.get_variable("a", initializer=1.0, use_resource=True)
+        b = tf1.get_variable("b", initializer=second, use_resource=True)
+
+        @tf.function
+        def between(v):
+            return tf.multiply(inner(v, name="up"), b, name="product")
+
+        tf.identity(tf.tanh(between(tf.multiply(x, a, name="first"))), name="y")
+    return graph
+
+
+def test_the_first_op_that_gives_other_numbers_in_a_copy_is_named():
+    ed, dst = gs.open(deep()), gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(ed.select(outputs="y:0"), to="c", values={"a": 1.0, "b": 3.0}))
+    outcome = gs.compare(ed, done, {"x:0": [0.1, 0.2]})
+    found = outcome.first_difference
+    assert (found.type, found.note.mean, found.other.mean) == ("ReadVariableOp", 2.0, 3.0)
+    assert found.op == "StatefulPartitionedCall/product/ReadVariableOp"
+    assert found.other.tensor == f"c/{found.note.tensor}"
+    assert outcome.unknown == ""
+    assert f"first apart: {found!r}" in repr(outcome)
+    assert f"instead of  c/{found.op}" in repr(outcome)
+
+
+def test_two_graphs_of_the_same_names_part_inside_of_a_function():
+    outcome = gs.compare(deep(), deep(inner=tf.sin), {"x:0": [0.1, 0.2]}, outputs="y:0")
+    assert outcome.first_difference.op.endswith("/up")
+    assert outcome.first_difference.type == "Exp"
+    assert outcome.first_difference.tensors > 1
+
+
+def test_two_checkpoints_and_two_files_part_where_their_values_do(tmp_path):
+    metas = []
+    for number, second in enumerate((2.0, 2.5)):
+        graph = deep(second)
+        with graph.as_default(), tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            metas.append(tf1.train.Saver().save(session, str(tmp_path / f"{number}" / "model")) + ".meta")
+    outcome = gs.compare(*metas, {"x:0": [0.1, 0.2]}, outputs="y:0")
+    assert outcome.first_difference.note.mean == 2.0
+    assert outcome.first_difference.other.mean == 2.5
+    assert outcome.first_difference.type == "ReadVariableOp"
+    for number, meta in enumerate(metas):
+        gs.open(meta).save(tmp_path / f"{number}.pb", outputs=["y:0"], freeze=True)
+    frozen = gs.compare(tmp_path / "0.pb", tmp_path / "1.pb", {"x:0": [0.1, 0.2]}, outputs="y:0")
+    assert frozen.first_difference.difference == 0.25
+    assert frozen.first_difference.type in ("Const", "Identity")
+
+
+def test_a_session_of_the_original_and_one_of_the_copy_are_what_is_traced():
+    ed, dst = gs.open(deep()), gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(ed.select(outputs="y:0"), to="c"))
+    session = done.session()
+    with dst.graph.as_default():
+        session.run(tf1.assign(done["a"], 4.0))
+    outcome = gs.compare(ed, done, {"x:0": [0.1, 0.2]}, session=ed.session())
+    assert (outcome.first_difference.note.mean, outcome.first_difference.other.mean) == (1.0, 4.0)
+    assert session.run(done["a"]) == 4.0
+
+
+def test_an_op_that_hands_on_parts_from_one_that_computes():
+    def made(op):
+        with tf.Graph().as_default() as graph:
+            tf.add(op(tf1.placeholder(tf.float32, [2], name="x"), name="m"), 1.0, name="y")
+        return graph
+
+    outcome = gs.compare(made(tf.identity), made(tf.negative), {"x:0": [1.0, 2.0]})
+    assert (outcome.first_difference.op, outcome.first_difference.type) == ("m", "Identity")
+    outcome = gs.compare(made(tf.negative), made(tf.identity), {"x:0": [1.0, 2.0]})
+    assert (outcome.first_difference.op, outcome.first_difference.other.tensor) == ("m", "m:0")
+
+
+def test_nothing_is_traced_where_outputs_agree_or_nobody_asks(monkeypatch):
+    def none(*about, **more):
+        raise AssertionError("a trace")
+
+    monkeypatch.setattr(sys.modules["graphsurgeon.compare"], "trace", none)
+    feeds = {"x:0": [[1.0, 2.0]]}
+    assert gs.compare(scaled(2.0), scaled(2.0), feeds, outputs="y:0").first_difference is None
+    plain = gs.compare(scaled(2.0), scaled(3.0), feeds, outputs="y:0", where=False)
+    near = gs.compare(scaled(2.0), scaled(2.0001), feeds, outputs="y:0", tolerance=1e-3)
+    for outcome in (plain, near):
+        assert (bool(outcome), outcome.first_difference, outcome.unknown) == (False, None, "")
+        assert len(repr(outcome).splitlines()) == 2
+
+
+def test_why_it_is_not_known_where_numbers_part(monkeypatch):
+    def one(at):
+        with tf.Graph().as_default() as graph:
+            tf.negative(tf.constant(np.eye(5000, dtype=np.float32)[at], name="c"), name="y")
+        return graph
+
+    outcome = gs.compare(one(1001), one(1002))  # neither is in the sample, and the summaries agree
+    assert (outcome.first_difference, outcome.relative) == (None, 1.0)
+    said = "no tensor that both traces have is apart by more than 1e-05 in its summary and its sample"
+    assert outcome.unknown == said
+    monkeypatch.setattr(sys.modules["graphsurgeon.compare"], "trace", refused)
+    outcome = gs.compare(scaled(2.0), scaled(3.0), {"x:0": [[1.0, 2.0]]}, outputs="y:0")
+    assert outcome.first_difference is None
+    assert repr(outcome).endswith("where they first part is not known: they cannot be traced: x: y.\nz.")
+
+
+def refused(*about, **more):
+    raise PlanError("x", "y", "z")
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, float("nan"), "small", True, None])
+def test_a_tolerance_that_is_none_is_refused(tolerance):
+    ed = gs.open(tiny())
+    with refuses(PlanError, f"compare(tolerance={tolerance!r}): that is not a share of the largest value", "1e-5"):
+        gs.compare(ed, ed, tolerance=tolerance)

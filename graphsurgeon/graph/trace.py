@@ -7,7 +7,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -177,7 +177,10 @@ class Trace:
             tolerance: how far two tensors may be apart, in parts of the largest absolute value.
             names: tensor of this run -> its name in the other, where it has another.
         """
-        return first_difference(self.graph, self.by_tensor, other.by_tensor, names or {}, tolerance)
+        names = names or {}
+        theirs = {**other.by_tensor, **_handed_on(other)}
+        ours = {name: notes for name, notes in _handed_on(self).items() if names.get(name, name) not in other.handed_on}
+        return first_difference(self.graph, {**self.by_tensor, **ours}, theirs, names, tolerance)
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns a row for each tensor that has numbers: those of `Noted`, with time and memory of its op."""
@@ -336,6 +339,15 @@ class Trace:
             frozenset(about["added"]),
         )
         return cls(graph, notes, costs, *held)
+
+
+def _handed_on(trace: Trace) -> dict[str, tuple[Noted, ...]]:
+    """What tensors held that are handed on as they are, under their own names."""
+    return {
+        name: tuple(replace(note, tensor=name) for note in trace.by_tensor[source])
+        for name, source in trace.handed_on.items()
+        if source in trace.by_tensor
+    }
 
 
 def _cell(key: str, value: Any) -> str:
