@@ -97,8 +97,12 @@ def named_in(value: Any) -> set[str]:
 
 def referred(node: Any, known: Container[str]) -> set[str]:
     """Returns the functions of `known` that a NodeDef calls: as its op, or in its attributes."""
-    names = {name for value in getattr(node, "attr", {}).values() for name in named_in(value)}
-    return {name for name in (node.op, *names) if name in known}
+    found = {node.op} if node.op in known else set()
+    for value in getattr(node, "attr", {}).values():
+        kind = value.WhichOneof("value")
+        if kind == "func" or (kind == "list" and value.list.func):
+            found.update(name for name in named_in(value) if name in known)
+    return found
 
 
 def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:

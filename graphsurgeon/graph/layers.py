@@ -6,6 +6,7 @@ import fnmatch
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -79,6 +80,39 @@ class Layer:
         return f"{title}: {', '.join([*parts, ends])}"
 
 
+class Later(Sequence[Layer]):
+    """Layers that are looked for when somebody first asks.
+
+    Args:
+        find: finds them.
+
+    Example:
+        >>> layers = Later(lambda: print("found") or (Layer("a", "Dense", "a"),))
+        >>> len(layers), [layer.name for layer in layers]
+        found
+        (1, ['a'])
+    """
+
+    def __init__(self, find: Callable[[], Sequence[Layer]]) -> None:
+        self._find = find
+
+    @cached_property
+    def _found(self) -> tuple[Layer, ...]:
+        return tuple(self._find())
+
+    @overload
+    def __getitem__(self, at: int) -> Layer: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Layer]: ...
+
+    def __getitem__(self, at: int | slice) -> Layer | Sequence[Layer]:
+        return self._found[at]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
 @dataclass(frozen=True)
 class Layers(Sequence[Layer]):
     """The layers of a graph, in the order of their first calls; a nested model stands before what is in it.
@@ -94,7 +128,7 @@ class Layers(Sequence[Layer]):
         ('net/a', ['net/a', 'net/b'], '3 (Dense 2, ReLU)')
     """
 
-    items: tuple[Layer, ...] = ()
+    items: Sequence[Layer] = ()
     gone: Mapping[str, str] = field(default_factory=dict)
     why: str = NONE
 

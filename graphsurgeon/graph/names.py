@@ -90,7 +90,8 @@ def tensor_name(thing: Any) -> str:
 
 def op_name(thing: Any) -> str:
     """Returns the name of an op given by name, op or one of its tensors, or as what waits for it: ``^name``."""
-    return str(getattr(thing, "name", thing)).lstrip("^").partition(":")[0]
+    text = thing if isinstance(thing, str) else str(getattr(thing, "name", thing))
+    return text.lstrip("^").partition(":")[0]
 
 
 def renamed_end(text: str, names: Mapping[str, str]) -> str:
@@ -101,7 +102,8 @@ def renamed_end(text: str, names: Mapping[str, str]) -> str:
         ('c:1', '^c', 'a:1')
     """
     op = op_name(text)
-    return text.replace(op, names.get(op, op), 1)
+    new = names.get(op, op)
+    return text if new == op else text.replace(op, new, 1)
 
 
 def named(things: Any) -> dict[str, str]:

@@ -18,6 +18,33 @@ TURNING, MERGING = ("NextIteration", "RefNextIteration"), ("Merge", "RefMerge")
 Edge = tuple[int, int, tuple[int, int]]
 
 
+def in_order(graph: Graph, order: Sequence[int]) -> Graph:
+    """Returns a snapshot that was not read from a live graph with its ops in another order.
+
+    Args:
+        graph: the snapshot.
+        order: the numbers of all its ops, as they are to stand.
+
+    Example:
+        >>> g = in_order(Graph.of([("b", "Neg", ["a:1"]), ("a", "Split", [])]), [1, 0])
+        >>> g.names, g.input_names(1)
+        (['a', 'b'], ['a:1'])
+    """
+    old = np.asarray(order, np.int32)
+    new = np.empty_like(old)
+    new[old] = np.arange(graph.size, dtype=np.int32)
+
+    def moved(edges: Edges) -> Edges:
+        rows, at = edges.within(old)
+        return Edges.of(rows, new[edges.node[at]], graph.size, edges.port[at])
+
+    names = [graph.names[i] for i in order]
+    return replace(
+        graph, names=names, types=[graph.types[i] for i in order], nodes=[graph.nodes[i] for i in order],
+        data=moved(graph.data), control=moved(graph.control), index=dict(zip(names, range(graph.size), strict=True)),
+    )  # fmt: skip
+
+
 def rewired(graph: Graph, edges: Sequence[Edge]) -> Graph:
     """Returns a snapshot in which some inputs read other tensors.
 

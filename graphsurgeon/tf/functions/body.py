@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
 from ...graph.devices import colocate
 from ...graph.names import op_name, renamed_end, tensor_name
-from .calls import Calls, flat_end
+from .calls import Calls, all_flat_outputs, flat_end
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,16 @@ class Places:
             key = tensor_name(self.moved[key])
         return key
 
-    def inputs(self, node: Any, wait: Callable[[str], Iterable[str]]) -> list[str]:
-        """Returns what a node reads and waits for now; `wait` says what is in the place of a control input."""
-        data = [text for text in node.input if text[0] != "^"]
+    def inputs(self, texts: Sequence[str], wait: Callable[[str], Iterable[str]]) -> list[str]:
+        """Returns what a node reads and waits for now, that did so by `texts`.
+
+        Args:
+            texts: its inputs.
+            wait: says what is in the place of a control input.
+        """
+        data = [text for text in texts if text[0] != "^"]
         read = [self.end(text) if f"{text}:0" in self.moved or text in self.moved else text for text in data]
-        return read + list(dict.fromkeys(new for text in node.input if text[0] == "^" for new in wait(text)))
+        return read + list(dict.fromkeys(new for text in texts if text[0] == "^" for new in wait(text)))
 
 
 def in_place(
@@ -81,7 +86,7 @@ def in_place(
     data = [text for text in call.input if text[0] != "^"]
     before = [text for text in call.input if text[0] == "^"]
     arguments = {a.name: text for a, text in zip(inner.signature.input_arg, data, strict=False)}
-    outputs = {n.name: calls.flat_outputs(n) for n in inner.node_def}
+    outputs = all_flat_outputs(inner.node_def, calls.definitions)
 
     def read(text: str) -> str:
         if text[0] == "^":
@@ -96,12 +101,14 @@ def in_place(
         node.input[:] = [read(text) for text in old.input]
         if before and old.op != "Const" and not any(op_name(text) in outputs for text in old.input):
             node.input.extend(before)
-        node.device = node.device or call.device
+        if call.device and not node.device:
+            node.device = call.device
         colocate(node, named)
         if "frame_name" in node.attr:
             node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s
         nodes.append(node)
-    acting = {n.name for n in inner.node_def if calls.acts(n)}
+    lasting = set(inner.control_ret.values())
+    acting = {n.name for n in inner.node_def if n.name in lasting and calls.acts(n)}
     effects = [f"^{named[op]}" for op in dict.fromkeys(inner.control_ret.values()) if op in acting]
     results = []
     for i, out in enumerate(inner.signature.output_arg):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ from ...errors import PlanError
 from ...graph.contexts import FLOW_TYPES
 from ...graph.functions import reachable
 from ...graph.graph import Graph
+from ...graph.traversal import met_from
 from ...graph.variables import FEED_TYPES
 from ...words import few
 from ..private.contexts import context_of
@@ -36,7 +37,9 @@ class Calls:
     def __init__(self, base: Graph) -> None:
         self.base = base
         self.definitions = base.functions
-        self._acting: dict[str, bool] = {}
+        self._acting: dict[str, bool] = {}  # function -> see `acts`
+        self._lasting: dict[str, bool] = {}  # op type -> the same, of ops that call nothing
+        self._insides: dict[str, tuple[bool, set[str]]] = {}  # function -> see there
 
     @cached_property
     def known(self) -> dict[str, Any]:
@@ -108,11 +111,7 @@ class Calls:
 
     def takes_dtypes(self, name: str) -> bool:
         """Returns whether dtypes of a function are parameters that each call fills in."""
-        return any(
-            value.WhichOneof("value") == "placeholder"
-            for node in self.definition(name).node_def
-            for value in node.attr.values()
-        )
+        return any(value.placeholder for node in self.definition(name).node_def for value in node.attr.values())
 
     def _old_flow(self, names: list[str]) -> str:
         """Why branches and bodies cannot become parts of a cond or loop of TF1: they hold one, without its context."""
@@ -121,26 +120,40 @@ class Calls:
                 return f"its function {name!r} holds a while_loop or cond of TF1"
         return ""
 
-    def flat_outputs(self, node: Any) -> dict[str, int]:
-        """Returns for each output argument of an op the number of its first output."""
-        return flat_outputs(node, self.definitions)
-
     def acts(self, node: Any) -> bool:
         """Returns whether a node, or a function it calls, changes something that lasts."""
-        if node.op in CALLS or node.op in BRANCHING or node.op in self.definitions:
-            inner = referred(node, self.definitions)
-            if inner:
-                return any(self._function_acts(name) for name in inner)
-        about = op_definition(node.op)
-        quiet = node.op in HARMLESS or node.op in FEED_TYPES or "Random" in node.op or node.op == "Multinomial"
-        return bool(about is not None and about.is_stateful and not quiet)
+        inner = self._run_by(node)
+        return any(map(self._function_acts, inner)) if inner else self._acts_itself(node.op)
+
+    def _run_by(self, node: Any) -> set[str]:
+        """The functions that a call, cond, case or loop runs."""
+        runs = node.op in CALLS or node.op in BRANCHING or node.op in self.definitions
+        return referred(node, self.definitions) if runs else set()
+
+    def _acts_itself(self, kind: str) -> bool:
+        """Whether ops of a type that run no functions change something that lasts."""
+        if kind not in self._lasting:
+            about = op_definition(kind)
+            quiet = kind in HARMLESS or kind in FEED_TYPES or "Random" in kind or kind == "Multinomial"
+            self._lasting[kind] = bool(about is not None and about.is_stateful and not quiet)
+        return self._lasting[kind]
 
     def _function_acts(self, name: str) -> bool:
-        for callee in reachable([name], self.definitions):  # callees come first, so that nothing recurses far
-            if callee not in self._acting:
-                self._acting[callee] = False
-                self._acting[callee] = any(self.acts(n) for n in self.definition(callee).node_def)
+        if name not in self._acting:
+            run = met_from([name], lambda one: self._inside(one)[1])
+            self._acting[name] = any(self._inside(one)[0] for one in run)
         return self._acting[name]
+
+    def _inside(self, name: str) -> tuple[bool, set[str]]:
+        """Whether an op of a function changes something that lasts; the functions that others of its ops run."""
+        if name not in self._insides:
+            acts, runs = False, set[str]()
+            for node in self.definition(name).node_def:
+                inner = self._run_by(node)
+                runs |= inner
+                acts = acts or (not inner and self._acts_itself(node.op))
+            self._insides[name] = acts, runs
+        return self._insides[name]
 
 
 def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:
@@ -155,6 +168,25 @@ def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:
         return text
     out, _, index = rest.partition(":")
     return f"{op}:{outputs[op].get(out, 0) + int(index or 0)}"
+
+
+def all_flat_outputs(nodes: Iterable[Any], functions: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Returns for each op, by name, `flat_outputs` of it: asked once for a type of which all ops give as many tensors.
+
+    Args:
+        nodes: their NodeDefs.
+        functions: name -> FunctionDef.
+    """
+    found, alike = {}, dict[str, dict[str, int]]()
+    for node in nodes:
+        kind = node.op
+        outputs = alike.get(kind)
+        if outputs is None:
+            outputs = flat_outputs(node, functions)
+            if len(outputs) < 2:  # the first is number 0 for all
+                alike[kind] = outputs
+        found[node.name] = outputs
+    return found
 
 
 def flat_outputs(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:

@@ -258,7 +258,7 @@ class Inlining:
 
         while todo:
             node = todo.pop()
-            node.input[:] = self.places.inputs(node, wait)
+            node.input[:] = self.places.inputs(node.input, wait)
         return made
 
     def _graph(self, nodes: list[Any]) -> Any:

@@ -16,7 +16,7 @@ from ...words import few
 from ..open.dangers import refuse_deadly
 from ..open.outputs import tensor_info
 from .body import copied
-from .calls import flat_end, flat_outputs
+from .calls import all_flat_outputs, flat_end
 
 
 def body(graph: Graph, name: str, call: int | None = None) -> Graph:
@@ -38,7 +38,7 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
             f"It holds {few(sorted(functions), 5) or 'none'}",
         )
     inner = functions[name]
-    outputs = {n.name: flat_outputs(n, functions) for n in inner.node_def}
+    outputs = all_flat_outputs(inner.node_def, functions)
 
     nodes = []
     for argument in inner.signature.input_arg:

@@ -9,7 +9,7 @@ from typing import Any
 from ...graph.graph import Graph
 from ...graph.names import free_name, op_name
 from ...graph.traversal import met_from
-from ..functions.body import Places, copied, in_place
+from ..functions.body import Places, in_place
 from ..functions.calls import Calls
 from ..functions.library import BRANCHING
 
@@ -24,7 +24,7 @@ class Flat:
     No function has a name with ``#`` in it: nodes that are called so leave all names to the functions.
 
     Args:
-        nodes: NodeDefs; they stay as they are.
+        nodes: NodeDefs, which are its own from here on.
         functions: name -> FunctionDef.
 
     Attributes:
@@ -34,12 +34,13 @@ class Flat:
     """
 
     def __init__(self, nodes: Iterable[Any], functions: Mapping[str, Any]) -> None:
-        self.nodes: dict[str, Any] = {node.name: copied(node) for node in nodes}
+        self.nodes: dict[str, Any] = {node.name: node for node in nodes}
         self.names: dict[str, str] = {}
         self.stays: dict[str, str] = {}
         self._calls = Calls(Graph.read([], functions_of=lambda: functions))
         self._places = Places()
         self._around: dict[str, tuple[str, ...]] = {}  # op -> the functions it is in, the innermost last
+        self._read: dict[str, list[str]] = {}  # op -> the ops that it reads and waits for, while no call gives way
 
     def outer(self, ends: Iterable[str]) -> list[str]:
         """Takes apart the call that gives all `ends`, as long as there is one; returns the tensors in their places."""
@@ -72,10 +73,12 @@ class Flat:
         """Returns the names of the ops that tensors and ops need, these included."""
         return met_from((op_name(one) for end in ends for one in self._resolved(end)), self._before)
 
-    def _before(self, name: str) -> Iterator[str]:
+    def _before(self, name: str) -> list[str]:
         """The ops that one reads and waits for."""
-        self._join(self.nodes[name])
-        return map(op_name, self.nodes[name].input)
+        read = self._read.get(name)
+        if read is None:
+            read = self._read[name] = list(map(op_name, self._join(self.nodes[name])))
+        return read
 
     def end(self, tensor: str) -> str:
         """Returns the tensor that is in the place of one."""
@@ -119,17 +122,23 @@ class Flat:
         for name in names.values():
             self._around[name] = (*self._around.get(call, ()), function)
         self._places.put(node, made, made.effects or made.ends)
+        self._read.clear()
 
     def _free(self, wish: str) -> str:
         return free_name(wish, self.nodes.__contains__, as_tensorflow=True)
 
     # -- edges ----------------------------------------------------------------------------------
 
-    def _join(self, node: Any) -> None:
-        """Lets a node read and wait for what is in the place of calls."""
-        read = self._places.inputs(node, self._resolved)
-        if read != list(node.input):
+    def _join(self, node: Any) -> list[str]:
+        """Lets a node read and wait for what is in the place of calls; returns what that is."""
+        texts = list(node.input)
+        gone = self._places.waits
+        if not any(text[0] == "^" or text.partition(":")[0] in gone for text in texts):
+            return texts
+        read = self._places.inputs(texts, self._resolved)
+        if read != texts:
             node.input[:] = read
+        return read
 
     def _resolved(self, end: str) -> Iterator[str]:
         """Yields what is in the place of a tensor, or of what an op waits for."""

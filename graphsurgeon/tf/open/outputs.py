@@ -223,4 +223,4 @@ def dtype_name(number: int) -> str:
 
 def stated_dims(shape: Any) -> Shape:
     """Returns the sizes that a TensorShapeProto states; None for an unknown rank."""
-    return None if shape.unknown_rank else tuple(None if d.size < 0 else d.size for d in shape.dim)
+    return None if shape.unknown_rank else tuple([None if d.size < 0 else d.size for d in shape.dim])

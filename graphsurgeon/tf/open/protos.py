@@ -17,7 +17,7 @@ from ...graph.collector import gc_paused
 from ...graph.graph import Graph, shape_text
 from ...graph.names import op_name
 from ...graph.provenance import COLLECTION
-from ...graph.rewired import MERGING, TURNING
+from ...graph.rewired import MERGING, TURNING, in_order
 from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo, variable_read_by
 from ..copy.resources import HOLDERS, fills
 from ..functions.library import gradients_in
@@ -51,12 +51,11 @@ def written(graph_def: Any, meta: Any = None, title: str = "graph", asked: str =
         graph = _read(nodes, asked, about)
         order = _import_order(graph)
         if order is not None:
-            nodes = [nodes[i] for i in order]
-            graph = _read(nodes, asked, about)
+            graph = in_order(graph, order)
     functions = {f.signature.name: f for f in graph_def.library.function}
     graph = replace(graph, outputs_of=Stated(about["owner"], graph, functions, graph_def.versions.producer, said))
     unknown = unknown_types([graph.types, *((node.op for node in f.node_def) for f in functions.values())], functions)
-    state_of = _State(graph, nodes, functions, meta, asked)
+    state_of = _State(graph, graph.nodes, functions, meta, asked)
     gradients = gradients_in(graph_def.library)
     return replace(
         graph, state_of=state_of, functions_of=lambda: functions, gradients_of=lambda: gradients, unknown=unknown
@@ -72,11 +71,16 @@ def unknown_types(types: Iterable[Iterable[str]], functions: Container[str]) -> 
 def _normalized(nodes: Iterable[Any]) -> dict[str, Any]:
     """Gives nodes the attributes that the importer gives them; returns the shapes that it does not keep, by op name."""
     said: dict[str, Any] = {}
+    alike: dict[bytes, Any] = {}  # many ops state the same shapes
     defaults: dict[str, list[tuple[str, Any]]] = {}
     for node in nodes:
         attributes = node.attr
         if "_output_shapes" in attributes:
-            said[node.name] = [stated_dims(shape) for shape in attributes["_output_shapes"].list.shape]
+            stated = attributes["_output_shapes"]
+            written = stated.SerializeToString()
+            if written not in alike:
+                alike[written] = [stated_dims(shape) for shape in stated.list.shape]
+            said[node.name] = alike[written]
             del attributes["_output_shapes"]
         kind = node.op
         if kind not in defaults:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...graph.calls import Calls
 from ...graph.graph import Graph
-from ...graph.layers import Layer, Layers, Owner, by_variables, in_scopes, named_owners
+from ...graph.layers import Later, Layer, Layers, Owner, by_variables, in_scopes, named_owners
 from ..functions.insides import body
 from ..private.eager import keras_metadata
 from .called import paths
@@ -33,9 +33,8 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[
         held: variable op of the graph -> number of its object.
     """
     if folder is None or not (folder / FILE).exists():
-        found = _by_objects(graph, objects, held)
         why = f"{_UNTOLD}: no scope has the name of a layer whose variables it reads; a .keras file says it"
-        return Layers(found, why=why)
+        return Layers(Later(lambda: _by_objects(graph, objects, held)), why=why)
     told = {}
     for path, kind, text in keras_metadata((folder / FILE).read_bytes()) or ():
         try:

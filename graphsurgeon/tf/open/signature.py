@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import variable_pb2
+from tensorflow.core.framework import node_def_pb2, tensor_pb2, types_pb2, variable_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, struct_pb2
 
 from ...errors import OpenError
@@ -162,7 +162,9 @@ class _Work:
         # Until it is known what the functions bring, the graph's own ops have names that no function has.
         temporary = {name: f"#{i}" for name, i in number.items()}
         origin = {new: name for name, new in temporary.items()}
-        flat = Flat([_named(copied(node), temporary) for node in nodes.values()], self.functions)
+        roots = [*map(op_name, [*outputs.values(), *inputs.values()]), *self._runs(nodes)]
+        used = met_from(roots, lambda name: map(op_name, nodes[name].input))
+        flat = Flat([_named(copied(nodes[name]), temporary) for name in nodes if name in used], self.functions)
         ends = flat.outer(renamed_end(text, temporary) for text in outputs.values())
         taken = {key: renamed_end(text, temporary) for key, text in inputs.items()}
         main = flat.needed([*ends, *taken.values()])
@@ -184,11 +186,10 @@ class _Work:
         made.meta_info_def.CopyFrom(self.meta.meta_info_def)
         made.graph_def.versions.CopyFrom(self.meta.graph_def.versions)
         keys = self._variables(made, {new[name]: (flat.nodes[name], origin[name]) for name in variables})
-        for name in placed:
-            if name not in variables:
-                made.graph_def.node.append(_named(flat.nodes[name], new))
-        self._gradients(made.graph_def.node)
-        self._library(made)
+        first = len(made.graph_def.node)
+        made.graph_def.node.extend(_named(flat.nodes[name], new) for name in placed if name not in variables)
+        self._gradients(made.graph_def.node[first:])
+        self._library(made, made.graph_def.node[first:])
         if fills:
             made.collection_def[tf1.GraphKeys.TABLE_INITIALIZERS].node_list.value.extend(new[op] for op in fills)
         paths = [f"{new[temporary[name]]}:0" for name in assets if temporary[name] in needed]
@@ -211,6 +212,11 @@ class _Work:
 
     def _fills(self, nodes: Any, number: Mapping[str, int], flat: Flat, handles: set[str]) -> list[str]:
         """The ops that the loader runs once and that work on one of these handles."""
+        found = [f"#{number[name]}" for name in self._runs(nodes)]
+        return sorted(op for op in found if handles.intersection(flat.needed([op])))
+
+    def _runs(self, nodes: Mapping[str, Any]) -> list[str]:
+        """The ops that the loader runs once."""
         if _INIT not in self.meta.signature_def:
             return []
         start = op_name(self.meta.signature_def[_INIT].outputs[_INIT].name)
@@ -219,8 +225,7 @@ class _Work:
             return nodes[name].op in ("NoOp", "Identity")
 
         run = met_from([start] * (start in nodes), lambda n: map(op_name, nodes[n].input) if passes(n) else ())
-        found = [f"#{number[name]}" for name in run if not passes(name)]
-        return sorted(op for op in found if handles.intersection(flat.needed([op])))
+        return [name for name in run if not passes(name)]
 
     def _assets(self) -> dict[str, Any]:
         """Op that gives the path of an asset -> a constant of that path.
@@ -293,8 +298,10 @@ class _Work:
         found, odd = captured(self.meta)
         handles = {}
         for node in self.meta.graph_def.node:
+            if node.op != "VarHandleOp":
+                continue
             number = found.get(node.name, found.get(f"{node.name}:0"))
-            if node.op != "VarHandleOp" or number is None:
+            if number is None:
                 continue
             held = objects[number].variable if 0 <= number < len(objects) else None
             if held is None or held.dtype != node.attr["dtype"].type or held.shape != node.attr["shape"].shape:
@@ -337,6 +344,7 @@ class _Work:
         """Makes variables of handles: what reads and sets them, and the collections where an optimizer looks."""
         graph = made.graph_def
         keys: dict[str, str] = {}
+        around: dict[tuple[int, bytes], dict[str, Any]] = {}
         prefix = "" if self.checkpoint is None else self.checkpoint.prefix
         objects = self.meta.object_graph_def.nodes
         for name, (node, handle) in handles.items():
@@ -349,25 +357,24 @@ class _Work:
             if key and not keys:
                 graph.node.append(_text("checkpoint/prefix", prefix.encode()))
                 graph.node.append(_text("checkpoint/whole", [b""]))
-            value = f"{name}/Initializer/value"
+            value, assign, tell = f"{name}/Initializer/value", f"{name}/Assign", f"{name}/Read/ReadVariableOp"
+            alike = dtype.type, shape.SerializeToString()
+            if alike not in around:
+                around[alike] = _around(dtype, shape)
             if key:
                 keys[name] = key
-                graph.node.append(_text(f"{name}/Initializer/key", [key.encode()]))
-                read = graph.node.add(name=value, op="RestoreV2")
-                read.input.extend(["checkpoint/prefix", f"{name}/Initializer/key", "checkpoint/whole"])
-                read.attr["dtypes"].list.type.append(dtype.type)
-                read.attr["_output_shapes"].list.shape.append(shape.shape)
+                said = _add(graph, around[alike]["Const"], f"{name}/Initializer/key")
+                said.attr["value"].tensor.string_val.append(key.encode())
+                reads = ["checkpoint/prefix", f"{name}/Initializer/key", "checkpoint/whole"]
+                _add(graph, around[alike]["RestoreV2"], value, reads)
             else:
-                graph.node.add(name=value, op="Placeholder", attr={"dtype": dtype, "shape": shape})
-            sets = {"dtype": dtype}
-            assign = graph.node.add(name=f"{name}/Assign", op="AssignVariableOp", input=[name, value], attr=sets)
-            there = graph.node.add(name=f"{name}/IsInitialized", op="VarIsInitializedOp", input=[name])
-            there.attr["_output_shapes"].list.shape.add()
-            tell = graph.node.add(name=f"{name}/Read/ReadVariableOp", op="ReadVariableOp", input=[name], attr=sets)
-            tell.attr["_output_shapes"].list.shape.append(shape.shape)
+                _add(graph, around[alike]["Placeholder"], value)
+            _add(graph, around[alike]["AssignVariableOp"], assign, [name, value])
+            _add(graph, around[alike]["VarIsInitializedOp"], f"{name}/IsInitialized", [name])
+            _add(graph, around[alike]["ReadVariableOp"], tell, [name])
             about = variable_pb2.VariableDef(
-                variable_name=f"{name}:0", initializer_name=assign.name, initial_value_name=f"{value}:0",
-                snapshot_name=f"{tell.name}:0", is_resource=True,
+                variable_name=f"{name}:0", initializer_name=assign, initial_value_name=f"{value}:0",
+                snapshot_name=f"{tell}:0", is_resource=True,
                 trainable=objects[number].variable.trainable if number is not None else False,
             )  # fmt: skip
             written = about.SerializeToString()
@@ -393,11 +400,11 @@ class _Work:
                 f"the tf.custom_gradient of {few(map(repr, own))} is not in it: differentiated is what is computed"
             )
 
-    def _library(self, made: Any) -> None:
-        """Takes along the functions that are still called, with their gradients."""
+    def _library(self, made: Any, nodes: Sequence[Any]) -> None:
+        """Takes along the functions that these nodes still call, with their gradients."""
         library, have = self.meta.graph_def.library, self.functions
         gradients = {g.function_name: [g.gradient_func] for g in library.gradient if g.gradient_func in have}
-        called = [name for node in made.graph_def.node if node.op not in _OWN for name in referred(node, have)]
+        called = [name for node in nodes if node.op not in _OWN for name in referred(node, have)]
 
         def leads_to(name: str) -> list[str]:
             inner = [other for node in have[name].node_def for other in referred(node, have)]
@@ -416,14 +423,48 @@ def _is_handle(node: Any) -> bool:
     return bool(types & {tf.resource.as_datatype_enum, tf.variant.as_datatype_enum})
 
 
+def _around(dtype: Any, shape: Any) -> dict[str, Any]:
+    """What stands around a variable of a dtype and shape, by op type: NodeDefs without name and inputs."""
+    kinds = ("Placeholder", "RestoreV2", "AssignVariableOp", "VarIsInitializedOp", "ReadVariableOp")
+    found = {kind: node_def_pb2.NodeDef(op=kind) for kind in kinds}
+    for kind in ("Placeholder", "AssignVariableOp", "ReadVariableOp"):
+        found[kind].attr["dtype"].CopyFrom(dtype)
+    found["Placeholder"].attr["shape"].CopyFrom(shape)
+    found["RestoreV2"].attr["dtypes"].list.type.append(dtype.type)
+    found["Const"] = _text("", [b""])
+    del found["Const"].attr["value"].tensor.string_val[:]
+    for kind in ("RestoreV2", "ReadVariableOp"):
+        found[kind].attr["_output_shapes"].list.shape.append(shape.shape)
+    found["VarIsInitializedOp"].attr["_output_shapes"].list.shape.add()
+    return found
+
+
+def _add(graph: Any, like: Any, name: str, reads: Sequence[str] = ()) -> Any:
+    """Adds a node like another to a GraphDef, under its own name; returns it."""
+    node = graph.node.add()
+    node.CopyFrom(like)
+    node.name = name
+    node.input.extend(reads)
+    return node
+
+
 def _named(node: Any, new: Mapping[str, str]) -> Any:
     """A node under its new name, that reads others and is placed with them by theirs."""
-    node.name = new.get(node.name, node.name)
-    node.input[:] = [renamed_end(text, new) for text in node.input]
+    old, read = node.name, list(node.input)
+    name, reads = new.get(old, old), [renamed_end(text, new) for text in read]
+    if name != old:
+        node.name = name
+    if reads != read:
+        node.input[:] = reads
     colocate(node, new)
     return node
 
 
 def _text(name: str, value: bytes | list[bytes]) -> Any:
     """A constant of text, or of a list of some."""
-    return constant(name, tf.make_tensor_proto(value))
+    texts = [value] if isinstance(value, bytes) else value
+    tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING, string_val=texts)
+    tensor.tensor_shape.SetInParent()
+    if not isinstance(value, bytes):
+        tensor.tensor_shape.dim.add(size=len(texts))
+    return constant(name, tensor)

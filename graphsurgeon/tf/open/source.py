@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from ...errors import OpenError, did_you_mean, nearest
+from ...graph.collector import gc_paused
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
 from ...graph.names import op_name
@@ -198,6 +199,7 @@ class _Wish:
         return ", ".join([thing, *(f"{key}={value!r}" for key, value in options.items() if value is not None)])
 
 
+@gc_paused()
 def _from_path(path: Path, wish: _Wish) -> Opened:
     given = path
     asked = wish.asked(repr(str(path)))
@@ -226,6 +228,7 @@ def _with_others(serving: Serving, meta: Any, folder: Path, wish: _Wish) -> Serv
     return replace(serving, functions=tuple(ways), other=other)
 
 
+@gc_paused()
 def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opened:
     if hasattr(proto, "meta_graphs"):
         proto = _pick(proto, wish.tags, asked)
@@ -237,7 +240,7 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         name = _signature_of(known, wish.signature, asked)
         if not wish.raw and name and proto.object_graph_def.nodes:
             return _from_served(proto, known, name, folder, asked, wish)
-        read = _read(proto.graph_def, asked, wish, proto)
+        read = _read_meta(proto, asked, wish)
         values = _saved_values(proto, folder, read)
         clear = not wish.raw and (name == "serving_default" or len(known) == 1)
         inputs, outputs = signature_tensors(proto, name) if wish.signature is not None or clear else ({}, {})
@@ -256,7 +259,7 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         kind = "meta_graph" if hasattr(proto, "graph_def") else "graph_def"
         return replace(_from_served(meta, (), "", None, asked, wish), code=wish.code(kind))
     if hasattr(proto, "graph_def"):
-        read, ends = _read(proto.graph_def, asked, wish, proto), signature_ends(proto)
+        read, ends = _read_meta(proto, asked, wish), signature_ends(proto)
         values = _checkpoint_values(proto, path, read)
         lack = f"there is no {_prefix(path).name}.index" if path is not None and values is None else ""
         return Opened(read.owner, "meta graph", "gs.open(meta_graph)", values=values, ends=ends, lack=lack)
@@ -298,7 +301,7 @@ def _from_served(
     what = f"signature {name!r}" if name else f"function {wish.function!r}"
     place = str(folder.resolve()) if folder is not None else ""
     found = served(meta, inputs, outputs, what, place, checkpoint, asked)
-    read = _read(found.meta.graph_def, asked, wish, found.meta)
+    read = _read(found.meta.graph_def, asked, wish, found.meta)  # its collections were made just now: none is damaged
     notes = tuple(found.notes)
     if found.bare:
         notes = (*notes, f"no value for {counted(found.bare, 'variables')}: {lack or 'not in the checkpoint'}")
@@ -362,8 +365,13 @@ def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
     refusal = _unknown(read, asked)
     waiting = Pending(read, fill, records, refusal, None if wish.trust else infer, leave, judge)
     waiting.wait_in(graph)
-    if meta is not None:
-        read.state  # noqa: B018  a damaged collection shows here
+    return read
+
+
+def _read_meta(meta: Any, asked: str, wish: _Wish) -> Graph:
+    """Reads the graph of a MetaGraphDef of a file."""
+    read = _read(meta.graph_def, asked, wish, meta)
+    read.state  # noqa: B018  a damaged collection shows here
     return read
 
 

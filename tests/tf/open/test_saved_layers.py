@@ -108,6 +108,16 @@ def test_layers_of_a_saved_module(tmp_path):
     assert ed.find("layer:head") == ["w", *ed.layer("head").ops]
 
 
+def test_layers_are_looked_for_when_somebody_asks(tmp_path, monkeypatch):
+    net = modules.Net()
+    tf.saved_model.save(net, tmp_path, signatures=net.forward)
+    calls = []
+    monkeypatch.setattr("graphsurgeon.tf.open.saved_layers.by_variables", lambda *args: calls.append(args) or ())
+    ed = gs.open(tmp_path)
+    assert (ed.snapshot.size > 0, calls) == (True, [])
+    assert (len(ed.layers), len(ed.layers), len(calls)) == (0, 0, 1)
+
+
 def test_a_layer_is_named_as_in_the_model_though_a_class_makes_it(tmp_path):
     """The names of its variables begin with that of the model, which is not a layer of itself."""
     inside = {"a/b/w": "a_1/b_1", "a/c/w": "a_1/c_1"}
