@@ -11,6 +11,7 @@ import numpy as np
 from .applied import Applied
 from .errors import PlanError, SelectionError, SurgeryError
 from .feeds import last_outputs, made_up, only_computes, placeholders
+from .graph.draws import unseeded
 from .graph.first_difference import FirstDifference
 from .graph.live import TFSession
 from .graph.names import tensor_name
@@ -235,14 +236,21 @@ def _parting(
     editor = copy.editor if isinstance(copy, _Named) else _editor(session)
     try:
         ours = trace(source, fed, names, session=original)
-        theirs = trace(editor, _moved(copy, fed), [copy[name] for name in names], session=session)
+        graph = ours.graph
+        random = [graph.names[op] for op in unseeded(graph)]
+        called = {} if isinstance(copy, _Named) else _called(source, copy, [*ours, *(f"{op}:0" for op in random)])
+        drawn = {called[f"{op}:0"].partition(":")[0]: op for op in random if f"{op}:0" in called}
+        fetches = [copy[name] for name in names]
+        theirs = trace(editor, _moved(copy, fed), fetches, session=session, called=drawn)
     except SurgeryError as error:
         return None, f"they cannot be traced: {error}"
-    found = ours.first_difference(theirs, tolerance, {} if isinstance(copy, _Named) else _called(source, copy, ours))
+    found = ours.first_difference(theirs, tolerance, called)
     if found is not None:
         return found, ""
     stopped = [f"the trace of {one.graph.title} stopped: {one.stopped}" for one in (ours, theirs) if one.stopped]
     alike = f"no tensor that both traces have is apart by more than {tolerance:g} in its summary and its sample"
+    if random and not stopped:
+        alike = f"where {few(map(repr, random))} draw{'s' * (len(random) == 1)} the same numbers in both, they agree"
     return None, "; ".join(stopped) or alike
 
 

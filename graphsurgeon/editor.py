@@ -600,6 +600,7 @@ class Editor:
         timeout: float | None = None,
         rounds: int = 1000,
         watch: Callable[[int, int], bool] | None = None,
+        seed: int | None = 0,
     ) -> Trace:
         """Runs the graph once, in a copy of its own, and returns what each tensor held and what each op cost.
 
@@ -620,9 +621,12 @@ class Editor:
             rounds: so many rounds of a loop are noted, and of later ones what is not finite.
             watch: called a few times a second with how many tensors have been noted, and of how many. Where it returns
                 False the run ends; what ran by then is in the trace.
+            seed: random ops that have no seed get one that is made of this and of their names, and a loop around a
+                random op runs one round at a time: two traces draw the same numbers. None: they draw others each time.
+                Random ops in functions that cannot be taken apart, as those of a `tf.data` pipeline, always do.
 
         Raises:
-            SelectionError: there is no such tensor.
+            SelectionError: there is no such tensor, or a seed is none.
             PlanError: a placeholder needs a feed, an array does not fit, or nothing can be asked for.
 
         Example:
@@ -634,7 +638,7 @@ class Editor:
             >>> trace.results["y:0"].tolist(), trace["y:0"].zeros, trace["y:0"].shape
             ([0.0, 2.0], 1, (2,))
         """
-        about: dict[str, Any] = {"random": random, "timeout": timeout, "rounds": rounds, "watch": watch}
+        about: dict[str, Any] = {"random": random, "timeout": timeout, "rounds": rounds, "watch": watch, "seed": seed}
         return trace(self, feeds, fetches, session=session, **about)
 
     def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:

@@ -133,14 +133,21 @@ def made_up(editor: Runnable, name: str, random: Any, asked: str) -> Any:
     return random.randint(0, 2, shape).astype(dtype.as_numpy_dtype)
 
 
-def refuse_no_seed(random: Any, asked: str) -> None:
-    """Refuses what is not a seed of random feeds.
+def refuse_no_seed(seed: Any, asked: str, argument: str = "random") -> None:
+    """Refuses what is no seed of random numbers; None is none at all.
 
     Raises:
-        SelectionError: it is not a number.
+        SelectionError: it is not a whole number that TensorFlow has room for.
     """
-    if random is not None and (isinstance(random, bool) or not isinstance(random, (int, np.integer))):
-        raise SelectionError(f"{asked}(random={random!r})", "that is not a seed", "Give a whole number, as random=0")
+    if seed is None:
+        return
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        wrong = "that is not a seed"
+    elif not 0 <= seed < 2**32:
+        wrong = "a seed lies between 0 and 4294967295"
+    else:
+        return
+    raise SelectionError(f"{asked}({argument}={seed!r})", wrong, f"Give a whole number, as {argument}=0")
 
 
 def last_outputs(editor: Runnable) -> list[str]:

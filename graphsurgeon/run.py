@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -67,6 +67,18 @@ _HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"}
 _HANDLES = {"resource": "it is a handle of a resource, not numbers", "variant": "it is a handle, not numbers"}
 
 
+@dataclass(frozen=True)
+class _How:
+    """How a run is made, as `trace` was told."""
+
+    session: Any
+    timeout: float | None
+    rounds: int
+    watch: Watch | None
+    seed: int | None
+    called: Mapping[str, str]
+
+
 def trace(
     editor: Traceable,
     feeds: Any = None,
@@ -77,10 +89,16 @@ def trace(
     timeout: float | None = None,
     rounds: int = 1000,
     watch: Watch | None = None,
+    seed: int | None = 0,
+    called: Mapping[str, str] | None = None,
 ) -> Trace:
-    """Returns a trace of a run, as `Editor.trace` does."""
+    """Returns a trace of a run, as `Editor.trace` does.
+
+    With `called`, op -> the name that counts for the seed of a random op in place of its own.
+    """
     asked = "trace"
     refuse_no_seed(random, asked)
+    refuse_no_seed(seed, asked, "seed")
     wanted, fed = _wanted(editor, fetches), given(editor, feeds, asked)
     needed = _needed(editor, wanted, fed)
     open_ends = [name for name in placeholders(editor, needed) if name not in fed]
@@ -89,7 +107,7 @@ def trace(
     draw = np.random.RandomState(random)
     fed |= {name: made_up(editor, name, draw, asked) for name in open_ends}
     with gc_paused():
-        return _run(editor, needed, wanted, fed, session, timeout, rounds, watch)
+        return _run(editor, needed, wanted, fed, _How(session, timeout, rounds, watch, seed, called or {}))
 
 
 def feeds_needed(editor: Traceable, fetches: Any = None) -> dict[str, TensorInfo | None]:
@@ -142,19 +160,21 @@ def _run(
     needed: Selection,
     wanted: Sequence[str],
     fed: Mapping[str, Any],
-    session: Any,
-    timeout: float | None,
-    rounds: int,
-    watch: Watch | None,
+    how: _How,
 ) -> Trace:
+    from .tf.open.snapshot import snapshot
     from .tf.run.probes import constants, probe
+    from .tf.run.seeds import give_seeds
     from .tf.run.watched_run import fill, unoptimised, watched_run
 
     within, whole = needed.graph, needed
     needed, wanted, lacking = _with_kernels(needed, wanted)
     stand_ins = {name: _stand_in(name) for name in fed if not needed.mask[within.tensor(name)[0]]}
-    scratch = _scratch(editor, needed, wanted, stand_ins, session)
+    scratch = _scratch(editor, needed, wanted, stand_ins, how.session)
     base, names = scratch.snapshot, {name: scratch.outputs.get(name, name) for name in wanted}
+    shown = replace(base, title=editor.snapshot.title)
+    if how.seed is not None and give_seeds(scratch.graph, base, how.seed, how.called):
+        base = snapshot(scratch.graph, title=base.title)
     fed = {stand_ins.get(name, name): value for name, value in fed.items()}
     fed = {name: value for name, value in fed.items() if name.partition(":")[0] in base.index}
     same, untold = _unprobed(base)
@@ -172,10 +192,9 @@ def _run(
     tensors = sorted(set(tensors).difference(known))
     live = scratch.session(config=unoptimised())
     fill(live, *editor.values.init_ops)
-    probed = probe(scratch.graph, base, tensors, rounds)
-    ran = watched_run(live, base, list(names.values()), fed, probed, timeout, watch)
+    probed = probe(scratch.graph, base, tensors, how.rounds)
+    ran = watched_run(live, base, list(names.values()), fed, probed, how.timeout, how.watch)
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
-    shown = replace(base, title=editor.snapshot.title)
     stopped, notes = lacking or ran.stopped, (*constants(base, known), *ran.notes)
     return Trace(shown, notes, ran.costs, results, dict(fed), same, stopped, untold, _added(within, base))
 

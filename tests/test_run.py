@@ -330,6 +330,10 @@ def test_what_cannot_be_run_is_refused_with_what_to_type():
         ed.trace(random="x")
     with refuses(PlanError, "'words:0' (string) needs a feed"):
         ed.trace(random=0, fetches="words:0")
+    for wrong, said in ((True, "that is not a seed"), (1.5, "that is not a seed"), (-1, "between 0 and 4294967295")):
+        for argument in ("random", "seed"):
+            with refuses(SelectionError, f"trace({argument}={wrong!r})", said, f"{argument}=0"):
+                ed.trace({"x:0": [[1.0, 2.0, 3.0]]}, "y:0", **{argument: wrong})
     with tf.Graph().as_default() as graph:
         w = tf1.get_variable("w", initializer=1.0)
         w.assign_add(1.0)
@@ -383,6 +387,57 @@ def test_two_runs_are_told_apart_where_they_first_differ():
     assert found.op.startswith("b")
     assert found.type == "ReadVariableOp"
     assert 0.005 < found.difference < 0.02
+
+
+def drawn() -> tf.Graph:
+    """Random ops without a seed: in the open, in a loop, inside of a function, and dropout with its gradient."""
+
+    @tf.function
+    def noise(v):
+        return v + tf.random.normal(tf.shape(v), name="noise")
+
+    with tf.Graph().as_default() as graph, v1_loops():
+        x = tf1.placeholder(tf.float32, [64], name="x")
+        kept = tf.nn.dropout(x, 0.5, name="kept")
+        turn = lambda i, a: (i + 1, tf.add(a, tf.random.uniform([64], name="drawn"), name="sum"))  # noqa: E731
+        _, a = tf1.while_loop(lambda i, _: i < 20, turn, [0, kept], name="loop")
+        tf.identity(noise(tf.random.shuffle(a, name="mixed")), name="y")
+        tf.identity(tf.gradients(a, x)[0], name="g")
+    return graph
+
+
+def test_random_ops_draw_the_same_numbers_in_each_trace():
+    graph = drawn()
+    ed, feeds, wanted = gs.open(graph), {"x:0": np.ones(64)}, ["y:0", "g:0"]
+    before = graph.as_graph_def().SerializeToString(deterministic=True)
+    one, two, other, free = (ed.trace(feeds, wanted, seed=seed) for seed in (0, 0, 7, None))
+    assert len(one.rounds("loop/sum:0")) == 20
+    assert any("/noise" in name for name in one)
+    assert one.first_difference(two, 0.0) is None
+    assert all(np.array_equal(one.results[name], two.results[name]) for name in wanted)
+    for differs in (other, free):
+        assert one.first_difference(differs).type in ("RandomUniform", "RandomShuffle", "RandomStandardNormal")
+    assert graph.as_graph_def().SerializeToString(deterministic=True) == before
+    assert one.graph.nodes[one.graph.index["kept/random_uniform/RandomUniform"]].attr["seed2"].i == 0
+
+
+def test_an_original_and_its_copy_draw_the_same_numbers():
+    ed, dst = gs.open(drawn()), gs.open(tf.Graph())
+    done = dst.apply(dst.plan().copy(ed.select(outputs="y:0"), to="c", unmapped="placeholder"))
+    outcome = gs.compare(ed, done, {"x:0": np.ones(64)}, outputs="y:0")
+    assert outcome.first_difference is None
+    assert "draw the same numbers in both, they agree" in outcome.unknown
+    assert "'kept/random_uniform/RandomUniform'" in outcome.unknown
+
+
+def test_what_differs_behind_random_ops_is_found():
+    def noisy(scale):
+        with tf.Graph().as_default() as graph:
+            x = tf.random.normal([8], name="x")
+            tf.multiply(tf.nn.relu(x, name="act"), tf.constant(scale, name="scale"), name="y")
+        return graph
+
+    assert gs.compare(noisy(1.0), noisy(2.0), outputs="y:0").first_difference.op == "scale"
 
 
 def test_a_trace_is_kept_in_a_file(tmp_path):

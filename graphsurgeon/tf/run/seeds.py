@@ -1,0 +1,58 @@
+"""Seeds: random ops of a copy get seeds of their names, so that each run of such a copy draws the same numbers."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+from ...graph.contexts import ENTERS
+from ...graph.draws import drawing, unseeded
+from ...graph.frames import Frames
+from ...graph.graph import Graph
+from ...graph.live import TFGraph
+from ..private.graphs import set_attribute
+
+tf1 = tf.compat.v1
+
+
+def give_seeds(graph: TFGraph, base: Graph, seed: int, called: Mapping[str, str] | None = None) -> bool:
+    """Gives seeds to the random ops that have none, in place; loops around random ops run one round at a time.
+
+    Args:
+        graph: the graph; it is nobody's but ours, and no session has run it.
+        base: its snapshot.
+        seed: the one seed of all; what each op gets is of this and of its name.
+        called: op -> the name that counts in place of its own, as that of its original.
+
+    Returns:
+        whether something has changed.
+
+    Example:
+        >>> from graphsurgeon.tf.open.snapshot import snapshot
+        >>> def draw(seed):
+        ...     with tf.Graph().as_default() as graph, tf1.Session() as session:
+        ...         x = tf.random.uniform([], 0, 1000, tf.int32, name="x")
+        ...         _ = give_seeds(graph, snapshot(graph), seed)
+        ...         return int(session.run(x))
+        >>> draw(1) == draw(1), draw(1) == draw(2)
+        (True, False)
+    """
+    bare, drawn = unseeded(base), drawing(base)
+    for op in bare:
+        name = base.names[op]
+        number = zlib.crc32((called or {}).get(name, name).encode()) | 1
+        for attribute, value in (("seed", seed), ("seed2", number)):
+            set_attribute(graph.get_operation_by_name(name), attribute, tf1.AttrValue(i=value))
+    frames = Frames(base)
+    around = set[int]()
+    for frame in map(frames.of, drawn):
+        while frame >= 0 and frame not in around:
+            around.add(frame)
+            frame = frames.outside(frame)
+    for op in range(base.size) if around else ():
+        if base.types[op] in ENTERS and frames.of(op) in around:
+            one = tf1.AttrValue(i=1)
+            set_attribute(graph.get_operation_by_name(base.names[op]), "parallel_iterations", one)
+    return bool(bare or around)

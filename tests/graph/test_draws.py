@@ -1,0 +1,28 @@
+"""draws: random ops are told by their two seeds, and those without any."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from graphsurgeon.graph.draws import drawing, unseeded
+from graphsurgeon.graph.graph import Graph
+
+
+def node(name, op, **seeds):
+    attr = {key: SimpleNamespace(i=value) for key, value in seeds.items()}
+    return SimpleNamespace(name=name, op=op, input=[], attr=attr, device="")
+
+
+def test_random_ops_are_those_with_two_seeds():
+    nodes = [
+        node("c", "Const"),
+        node("free", "RandomUniform", seed=0, seed2=0),
+        node("state", "StatelessRandomUniform", seed=3),
+        node("fixed", "RandomUniform", seed=0, seed2=7),
+        node("other", "Multinomial", seed=0, seed2=0),
+    ]
+    graph = Graph.read(nodes, title="draws")
+    assert [graph.names[op] for op in drawing(graph)] == ["free", "fixed", "other"]
+    assert [graph.names[op] for op in unseeded(graph)] == ["free", "other"]
+    assert unseeded(Graph.of([("x", "Placeholder", [])])) == []
+    assert drawing(Graph.of([])) == []
