@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import alike, boundary, drafts, edits, folds, looks, places, undo
+from . import alike, boundary, drafts, edits, folds, looks, places, runs, undo
 from .verbs import VERBS
 
-_ROOMS = (alike, boundary, drafts, edits, folds, looks, places, undo)
+_ROOMS = (alike, boundary, drafts, edits, folds, looks, places, runs, undo)
 
 ACTS: dict[str, Callable[..., Any]] = {
     name: act

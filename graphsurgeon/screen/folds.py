@@ -11,7 +11,7 @@ from ..view.first_picture import first_unfolded, unfolded_to
 from ..view.scene import MOST
 from ..view.tree import find_item, keys_to, ops_named
 from ..words import counted, few
-from .inspector import details_of, layer_rows, reasons
+from .inspector import details_of, layer_rows, ops_inside, reasons
 from .marks import ops_of, selected_after, selection_of
 from .numbers import numbers
 from .pane import keys_above
@@ -124,6 +124,9 @@ def details(stage: Stage, state: State, name: str, pane: str = "source") -> tupl
     layers = stage.layers(stage.graph(state, pane))
     rows, python = layer_rows(stage.shown(state, pane).graph, layers, name)
     found["rows"], found["python"] = rows + found["rows"], python or found["python"]
+    if state.ran is not None and state.ran.pane == pane:
+        found["rows"] += state.ran.rows(ops_inside(stage.tree(state, pane), name, stage.calls(state, pane)))
+        found["run"] = state.ran.tensors(name)
     if pane == "source":
         found["rows"] += reasons(subject, name, stage.region(state)[0])
     return state, found

@@ -81,6 +81,27 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
     return _panel(graph, name.strip("~/"), rows, ends, _MOST, python=_python(inside, name))
 
 
+def ops_inside(tree: Tree, name: str, calls: Calls) -> list[str]:
+    """Returns the names of the ops that a box holds, at any depth of calls.
+
+    Args:
+        tree: the graph, with its hidden helpers.
+        name: an op, a scope with a slash at the end, or a series key.
+        calls: the calls of the graph.
+
+    Raises:
+        SelectionError: there is nothing of that name.
+    """
+    op = tree.graph.index.get(name)
+    mask = ops_of(tree, [name], "details") if op is None else tree.graph.mask([op])
+    if tree.calls is None:
+        return [tree.graph.names[i] for i in np.flatnonzero(mask).tolist()]
+    deep = calls.listed
+    return [
+        deep.graph.names[i] for i in np.flatnonzero(np.isin(deep.seen_in(tree.calls), np.flatnonzero(mask))).tolist()
+    ]
+
+
 def _panel(
     graph: Graph, title: str, rows: list[list[str]], ends: Mapping[str, Sequence[str]], most: int | None, **more: Any
 ) -> dict[str, Any]:

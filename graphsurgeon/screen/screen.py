@@ -56,6 +56,8 @@ class Screen:
         self._stage = Stage(destination, self.source, facts)
         self._acting = False
         self._callbacks: list[Callable[[], None]] = []
+        self._hearers: list[Callable[[str], None]] = []
+        self._stage.progress = self._progress
         for editor in (destination,) if self.same else (destination, self.source):
             editor.changes.watch(self.graph_changed)
 
@@ -119,7 +121,7 @@ class Screen:
                 self._stage.stop.clear()
 
     def cancel(self) -> None:
-        """Stops the layout that is going on; pictures stay as they are."""
+        """Stops the layout or the run that is going on; pictures stay as they are, and of a run what ran by then."""
         if self.lock.acquire(blocking=False):
             try:
                 self._become(self.state.saying(""))
@@ -155,6 +157,14 @@ class Screen:
     def on_change(self, callback: Callable[[], None]) -> None:
         """Calls `callback` after each change."""
         self._callbacks.append(callback)
+
+    def on_progress(self, callback: Callable[[str], None]) -> None:
+        """Calls `callback` with words, now and then, while something takes long."""
+        self._hearers.append(callback)
+
+    def _progress(self, text: str) -> None:
+        for callback in list(self._hearers):
+            callback(text)
 
     def graph_changed(self) -> None:
         """Called by the editor after an apply, undo or redo."""
@@ -245,6 +255,7 @@ class Screen:
                 "served": self.source.opened.serving.names,
                 "serves": self.source.opened.serving.opened.removeprefix("function "),
             },
+            "run": state.ran.shown if state.ran is not None else {},
             "inferred": self.inferred,
             "theme": "auto",
         }

@@ -44,6 +44,7 @@ class Stage:
         self.destination, self.source, self.facts = destination, source, facts
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()
+        self.progress: Callable[[str], None] = lambda text: None
         self._trees: deque[Tree] = deque(maxlen=_TREES)
         self._calls: deque[Calls] = deque(maxlen=_TREES)
         self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
@@ -198,6 +199,8 @@ class Stage:
         draft = self.draft(state)
         if draft is not state.draft:
             state = state.but(draft=draft)
+        if state.ran is not None and not state.ran.fits(self.graph(state, state.ran.pane)):
+            state = state.without_run()
         if state.view.unfolded is None:
             tree = self.tree(state, "source")
             keys = first_unfolded(tree, self.panes["source"].pins(tree, self.ends(state, "source")))
@@ -239,7 +242,9 @@ class Stage:
             tree, self.unfolded(state, pane), marks, state.direction, self.ends(state, pane), state.budget, most,
             self.stop.is_set,
         )  # fmt: skip
-        return here.coloured(tree, state.paint if pane == "source" else Paint(), state.faded)
+        ran, mine = state.ran, pane == (state.ran.pane if state.ran and state.painted_by_run else "source")
+        shown = here.coloured(tree, state.paint if mine else Paint(), state.faded)
+        return ran.on_edges(shown) if ran is not None and ran.pane == pane else shown
 
     def forget(self, pane: str) -> None:
         """Lets go of what was laid out in a pane that shows nothing now."""

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..graph.trace import NUMBERS
 from ..plan.plan import Plan
 from ..view.helpers import Filters
 from ..view.paint import Paint
 from .marks import Marks
+from .ran import Ran
 
 BUDGET = 200
 """Boxes that read well in one picture."""
@@ -72,6 +74,7 @@ class State:
         direction: TB, LR or auto.
         filters, paint, faded: what is put away, the colours, entries of the legend that fade.
         budget: so many boxes are allowed.
+        ran: the run that the picture shows; None: it shows none.
     """
 
     view: View = View()
@@ -88,6 +91,16 @@ class State:
     paint: Paint = field(default_factory=Paint)
     faded: tuple[str, ...] = ()
     budget: int = BUDGET
+    ran: Ran | None = None
+
+    @property
+    def painted_by_run(self) -> bool:
+        """Whether the colours are those of the run."""
+        return self.ran is not None and self.paint.by == "values" and self.paint.name in NUMBERS
+
+    def without_run(self) -> State:
+        """Returns the state without its run, and without the colours of that."""
+        return self.but(ran=None, paint=Paint() if self.painted_by_run else self.paint, faded=())
 
     def but(self, **changes: Any) -> State:
         """Returns the state with some parts changed."""

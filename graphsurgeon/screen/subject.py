@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ..graph.graph import Graph
+from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layers
 from ..graph.opened import Opened
 from ..graph.selection import Selection
+from ..graph.trace import Trace
 from ..plan.plan import Plan
 
 
@@ -102,11 +103,25 @@ class Subject(Protocol):
     def redo(self) -> Any:
         """Does it again."""
 
-    def select(self, *, inputs: Any = None, outputs: Any = None) -> Selection:
-        """The ops between tensors."""
+    def select(self, *, inputs: Any = None, outputs: Any = None, name: Any = None) -> Selection:
+        """The ops between tensors, or of some names."""
 
     def show_signature(self, name: str) -> None:
         """Goes to another signature or function of the file."""
+
+    def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
+        """The placeholders that a run needs."""
+
+    def trace(
+        self,
+        feeds: Any = None,
+        fetches: Any = None,
+        *,
+        random: int | None = None,
+        timeout: float | None = None,
+        watch: Callable[[int, int], bool] | None = None,
+    ) -> Trace:
+        """A run, in a copy."""
 
     def value(self, name: str) -> Any:
         """What a constant or variable holds, as an array."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ..graph.trace import NUMBERS as OF_A_RUN
+
 
 def plain(value: Any) -> Any:
     """Returns a value as a page gives it: an object as its name, several as a list, NumPy's number as Python's.
@@ -149,7 +151,15 @@ ASSIGN = _one_of("copy", "leave")
 EXTERNAL = _one_of("keep", "refuse")
 SIDE = _one_of("both", "inputs", "outputs")
 TRAINING = _one_of("away", "beside", "scopes")
-COLOURS = _one_of("device", "dtype", "family", "scope", "structure")
+COLOURS = _one_of("device", "dtype", "family", "scope", "structure", *OF_A_RUN)
+FEED_TEXTS = Kind(
+    "an object of texts",
+    lambda value: isinstance(value, dict) and all(isinstance(text, str) for pair in value.items() for text in pair),
+    "Record<string, string>",
+    ({"x:0": "batch"}, {}, {_HOSTILE: _HOSTILE}),
+    _as_it_is,
+)
+OF = _one_of("graph", "selection")
 POLICY = _one_of("copy", "freeze", "initial", "share")
 _pane = Arg("pane", PANE, "source")
 _name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)
@@ -200,6 +210,11 @@ _ALL = (
           gesture="menu", key="g"),
     _look("paint", "colour the boxes", Arg("by", COLOURS, "family"), gesture="menu", key="s"),
     _look("fade", "let boxes of entries of the legend fade", Arg("keys", NAMES), gesture="click the legend"),
+    # what it does when it runs
+    _look("run_form", "say what a run has to be fed", Arg("of", OF, "graph"), gesture="button", answers="RunForm"),
+    _look("run", "run the graph, and show the run", Arg("feeds", FEED_TEXTS, None), Arg("of", OF, "graph"),
+          Arg("seed", COUNT, 0), Arg("limit", COUNT, 0), gesture="button", key="x", answers="{ line: string }"),
+    _look("forget_run", "take the run out of the picture", gesture="button"),
     # the boundary
     _edit("mark_input", "mark a boundary input", _tensor, gesture="menu", key="i"),
     _edit("mark_output", "mark a boundary output", _tensor, gesture="menu", key="o"),

@@ -196,20 +196,21 @@ class _Scale:
 
     @property
     def _span(self) -> float:
-        return (self.high - self.low) or 1.0
+        return self.high - self.low
 
     def share(self, number: float) -> float:
-        """Returns how far up a number is, from 0 to 1."""
-        return (_bent(number, self.tiny) - self.low) / self._span
+        """Returns how far up a number is, from 0 to 1; where all are the same they are the largest."""
+        return (_bent(number, self.tiny) - self.low) / self._span if self._span else 1.0
 
     def step(self, number: float) -> int:
         """Returns which of the colours a number has."""
         return min(len(STEPS) - 1, int(self.share(number) * len(STEPS)))
 
-    def edges(self) -> list[float]:
-        """Returns the numbers at which colours change."""
+    def words(self) -> list[str]:
+        """Returns for each colour which numbers have it."""
         places = [self.low + self._span * i / len(STEPS) for i in range(len(STEPS) + 1)]
-        return [_straight(place, self.tiny) for place in places]
+        edges = [figure(_straight(place, self.tiny)) for place in places]
+        return [f"{a} to {b}" if self._span else a for a, b in pairwise(edges)]
 
 
 def _bent(number: float, tiny: float) -> float:
@@ -255,9 +256,10 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
             at = scale.step(total)
             share = abs(total) / max(map(abs, known)) if not scale.tiny else max(0.04, scale.share(total))
             found.append({"key": f"c{at}", "colour": STEPS[at], "bars": [[STEPS[at], round(share, 4)]], "told": told})
-    ends = [f"{figure(a)} to {figure(b)}" for a, b in pairwise(scale.edges())]
-    used = sorted({scale.step(t) for t in known if t})
-    items: Legend = [{"key": f"c{i}", "text": ends[i], "colour": STEPS[i]} for i in used]
+    used = {scale.step(t) for t in known if t}
+    items: Legend = [
+        {"key": f"c{i}", "text": words, "colour": STEPS[i]} for i, words in enumerate(scale.words()) if i in used
+    ]
     if 0.0 in known:
         items.insert(0, {"key": "zero", "text": "0", "colour": ZERO})
     if len(known) < sum(t is not None for t in totals):

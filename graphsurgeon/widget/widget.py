@@ -22,7 +22,8 @@ from .turns import Turns
 
 _STATIC = Path(__file__).parent / "static"
 _SHOWN = (
-    "scenes", "titles", "selected", "boundary", "plan", "status", "outline", "views", "look", "inferred", "theme",
+    "scenes", "titles", "selected", "boundary", "plan", "status", "outline", "views", "look", "run", "inferred",
+    "theme",
 )  # fmt: skip
 _TURN = threading.Lock()
 """Inferring takes a process of its own: those of a notebook are one after the other."""
@@ -48,6 +49,9 @@ class Screen(Protocol):
 
     def on_change(self, callback: Callable[[], None]) -> Any:
         """Calls `callback`, from any thread, after the state has changed."""
+
+    def on_progress(self, callback: Callable[[str], None]) -> Any:
+        """Calls `callback`, from any thread, with words on what takes long."""
 
     def svg(self) -> str:
         """Returns the static picture."""
@@ -89,6 +93,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     outline = _shown(traitlets.Dict())
     views = _shown(traitlets.Dict())
     look = _shown(traitlets.Dict())
+    run = _shown(traitlets.Dict())
     inferred = _shown(traitlets.Bool(True))
     theme = _shown(traitlets.Unicode("auto"))
 
@@ -101,6 +106,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         super().__init__(**{name: value for name, value in screen.traits().items() if name in _SHOWN})
         self.on_msg(self._on_message)
         screen.on_change(self.push)
+        screen.on_progress(self._progress)
 
     def push(self) -> None:
         """Sends the screen's state to the page, once for each burst of changes; callable from any thread."""
@@ -124,6 +130,9 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
                             setattr(self, name, state[name])
             except Exception as error:
                 self._keep(error, "show the state")
+
+    def _progress(self, text: str) -> None:
+        self.status = {"text": text, "level": "busy"}
 
     def simulate(self, verb: str, **args: Any) -> dict[str, Any]:
         """Does what the page does for `verb`, through the same handler, and returns the answer.

@@ -156,7 +156,9 @@ def test_colours_and_the_legend_that_filters():
     assert 'opacity="0.22"' not in ed.to_svg()
     with refuses(SelectionError, "fade(['c99']): the legend has no such entry", "It has c0 (float32)"):
         screen.fade(["c99"])
-    with refuses(SelectionError, "paint(by='colour'): 'colour' is not one of 'device'", "Call it as paint(by="):
+    with refuses(
+        SelectionError, "paint(by='colour'): 'colour' is not one of 'bytes', 'device'", "Call it as paint(by="
+    ):
         screen.paint("colour")
 
 

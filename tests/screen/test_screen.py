@@ -170,8 +170,8 @@ def test_traits_are_json_whatever_the_names():
     ed = gs.open(g)
     assert json.dumps(ed.screen.traits())
     assert set(traits(ed.screen)) == {
-        "scenes", "titles", "selected", "boundary", "plan", "status", "outline", "views", "look", "inferred",
-        "theme",
+        "scenes", "titles", "selected", "boundary", "plan", "status", "outline", "views", "look", "run",
+        "inferred", "theme",
     }  # fmt: skip
 
 

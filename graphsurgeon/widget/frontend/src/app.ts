@@ -45,7 +45,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     },
     text => status.say(text, "warn"),
   );
-  const popup = new Popup(root);
+  const popup = new Popup(root, id);
   const events: PaneEvents = {
     selected: (pane, names, mode) => acts.select(pane, names, mode),
     opened: (pane, item) => acts.open(pane, item),
@@ -66,6 +66,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
     copied: (to, unmapped) => void acts.copy(to, unmapped),
     applied: () => acts.apply(),
     said: text => status.say(text),
+    went: name => {
+      const run = model.get("run");
+      acts.reveal(run && "pane" in run ? run.pane : "source", name);
+    },
   });
   const outline = new Outline({
     toggled: row => ask(row.open ? "outline_close" : "outline_open", { name: row.name }),
@@ -217,14 +221,23 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** A button that has just done its last work does not keep the keyboard. */
   function planned(): void {
-    plan.update(model.get("boundary"), model.get("plan"));
+    plan.update(model.get("boundary"), model.get("plan"), model.get("run"), model.get("look")?.name ?? "");
     if (root.querySelector(":disabled:focus")) focusPane();
+  }
+
+  /** What the inspector shows has other numbers now. */
+  function ran(): void {
+    planned();
+    void acts.inspect(acts.pane);
   }
 
   const changed: Partial<Record<keyof State, () => void>> = {
     scenes: draw,
     titles: draw,
-    look: draw,
+    look: () => {
+      draw();
+      planned();
+    },
     selected: () => acts.adopt(),
     boundary: () => {
       highlight();
@@ -232,6 +245,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       planned();
     },
     plan: planned,
+    run: ran,
     status: () => status.update(model.get("status")),
     outline: () => outline.update(model.get("outline").rows ?? [], acts.selected.source),
     views: () => top.places(model.get("views")),

@@ -6,6 +6,7 @@ import { KEYS, type Action } from "./keys";
 import type { Pane } from "./pane";
 import { isFold, neighbour, opens, type Step } from "./places";
 import { Looks } from "./looks";
+import { Runs } from "./runs";
 import type { Item } from "./scene";
 import type { Box, Group } from "./types";
 import type { Mode } from "./verbs";
@@ -34,6 +35,7 @@ export class Hands {
   readonly #edits: Edits;
   readonly going: Going;
   readonly looks: Looks;
+  readonly runs: Runs;
   readonly #does: Record<Action, Deed>;
 
   constructor(parts: Parts) {
@@ -41,6 +43,7 @@ export class Hands {
     this.#edits = new Edits(this.acts);
     this.going = new Going(this.acts);
     this.looks = new Looks(this.acts);
+    this.runs = new Runs(this.acts);
     this.#does = this.#table();
   }
 
@@ -125,6 +128,7 @@ export class Hands {
       search: () => p.search.focus(),
       seen: pane => this.looks.menu(pane.name),
       train: () => this.looks.train(),
+      run: () => void this.runs.ask(),
       fit: pane => pane.fit(),
       in: zoom(1.25),
       out: zoom(1 / 1.25),

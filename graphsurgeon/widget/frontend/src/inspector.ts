@@ -3,7 +3,7 @@ import { button, copyButton, count, figure, fill, focus, h, hasFocus, muted, s }
 import type { Ask } from "./api";
 import { icon } from "./icons";
 import { called, opOf, sharedScope } from "./places";
-import type { Boundary, Details, Histogram, TensorText } from "./types";
+import type { Boundary, Details, Held, Histogram, TensorText } from "./types";
 
 export interface InspectorEvents {
   revealed(name: string): void;
@@ -88,6 +88,7 @@ export class Inspector {
         facts(d.rows),
         histogram(d.histogram),
         d.value ? this.#valueOf(name) : null,
+        ...(d.run ?? []).map(held),
         this.#list(isOp ? "Outputs" : "Leaves by", outputs, d.totals?.outputs),
         this.#list(isOp ? "Inputs" : "Enters by", inputs, d.totals?.inputs),
         this.#list("Control inputs", waits, d.totals?.control_inputs),
@@ -233,6 +234,19 @@ export class Inspector {
 
 function facts(rows: [string, string][]): HTMLElement | null {
   return rows.length ? h("dl", { class: "gs-facts" }, ...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)])) : null;
+}
+
+/** What a tensor held in the run. */
+function held(of: Held): HTMLElement {
+  const { picture } = of;
+  return h(
+    "section",
+    { class: "gs-inspect-list gs-held" },
+    h("h4", {}, `In this run :${/\d+$/.exec(of.tensor)?.[0] ?? 0}`),
+    facts(of.rows),
+    picture.startsWith("data:image/png;") ? h("img", { class: "gs-picture", src: picture, alt: `What ${of.tensor} looks like` }) : null,
+    histogram(of.histogram),
+  );
 }
 
 /** Bars of equal bins; the numbers at its ends are written below it. */

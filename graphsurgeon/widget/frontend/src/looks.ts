@@ -2,6 +2,7 @@
 import { figure } from "./dom";
 import type { Actions } from "./actions";
 import { opens } from "./places";
+import { MEASURES } from "./runpanel";
 import type { Choice } from "./popup";
 import type { ColourBy, PaneName, Training } from "./verbs";
 import type { Box, Group, Look, Scene } from "./types";
@@ -72,7 +73,12 @@ export class Looks {
       "Colour by",
       [
         ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => this.acts.ask("paint", { by: way }) })),
-        ...(by === "values" ? [{ text: name, on: true, run: () => {} }] : []),
+        ...(this.acts.p.model.get("run")?.line ? MEASURES : []).map(([way, text]) => ({
+          text: `${text}, of the run`,
+          on: by === "values" && name === way,
+          run: () => this.acts.ask("paint", { by: way }),
+        })),
+        ...(by === "values" && !MEASURES.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
       ],
       at,
     );

@@ -4,12 +4,14 @@ import type { Ask } from "./api";
 import { icon } from "./icons";
 import { problems, tables } from "./plantabs";
 import type { Unmapped } from "./verbs";
-import type { Boundary, Plan } from "./types";
+import { runPanel } from "./runpanel";
+import type { Boundary, Plan, RunShown, State } from "./types";
 
 export interface PlanEvents {
   copied(to: string | null, unmapped: Unmapped): void;
   applied(): void;
   said(text: string): void;
+  went(name: string): void;
 }
 
 interface Tab {
@@ -88,7 +90,7 @@ export class PlanBar {
     this.#tabs.addEventListener("keydown", e => this.#key(e));
   }
 
-  update(boundary: Boundary, plan: Plan): void {
+  update(boundary: Boundary, plan: Plan, run: State["run"] = {}, by = ""): void {
     this.#summarise(boundary);
     const empty = !plan.steps.length;
     this.#copying.hidden = !boundary.ops;
@@ -122,6 +124,10 @@ export class PlanBar {
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
       { id: "code", text: "Code", n: 0, body: () => this.#code(plan.code) },
     ].filter(t => t.id === "boundary" || t.id === "problems" || !empty) as Tab[];
+    if ("tops" in run) {
+      const body = () => runPanel(run as RunShown, this.ask, by, this.events.went, this.events.said);
+      this.#list.push({ id: "run", text: "Run", n: 0, warn: !!(run.bad || run.stopped), body });
+    }
     // what went wrong is shown at once, not only counted
     if (faults && !this.#faults) this.#open = "problems";
     this.#faults = faults;

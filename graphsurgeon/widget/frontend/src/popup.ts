@@ -8,6 +8,7 @@ export interface Field {
   value?: string;
   hint?: string | undefined;
   /** what can be chosen, and the words for it */ options?: [string, string][];
+  /** what is offered while something is typed */ list?: string[];
 }
 export interface Choice {
   text: string;
@@ -24,7 +25,10 @@ export class Popup {
   #back: Element | null = null;
   #shut: (() => void) | null = null;
 
-  constructor(private readonly host: HTMLElement) {
+  constructor(
+    private readonly host: HTMLElement,
+    private readonly id: string,
+  ) {
     host.addEventListener(
       "pointerdown",
       e => {
@@ -87,7 +91,7 @@ export class Popup {
 
   /** A question with fields to fill in; Enter answers it. */
   ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => void): void {
-    const inputs = fields.map(f =>
+    const inputs = fields.map((f, i) =>
       f.options
         ? h(
             "select",
@@ -99,13 +103,22 @@ export class Popup {
             value: f.value,
             placeholder: f.hint,
             "aria-label": f.label,
+            list: f.list?.length ? `${this.id}-list-${i}` : undefined,
           }),
     );
-    const rows = fields.map((f, i) => h("label", { class: "gs-asked" }, h("span", {}, f.label), inputs[i]!));
+    const rows = fields.map((f, i) =>
+      h(
+        "label",
+        { class: "gs-asked" },
+        h("span", {}, f.label),
+        inputs[i]!,
+        f.list?.length ? h("datalist", { id: `${this.id}-list-${i}` }, ...f.list.map(value => h("option", { value }))) : null,
+      ),
+    );
     const answer = this.#dialog(
       "dialog",
       title,
-      rows,
+      [h("div", { class: "gs-asks" }, ...rows)],
       yes,
       () => run(Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]))),
       inputs[0],

@@ -1,5 +1,5 @@
 // What the verbs answer, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.
-import type { Alike, Details, Found, Numbers } from "./types";
+import type { Alike, Details, Found, Numbers, RunForm } from "./types";
 
 /** Verb -> what it answers, for the verbs that answer something. */
 export interface Results {
@@ -9,5 +9,7 @@ export interface Results {
   value: Numbers;
   save_view: string;
   show_view: number[];
+  run_form: RunForm;
+  run: { line: string };
   apply: { applied: string };
 }

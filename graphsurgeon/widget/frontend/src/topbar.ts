@@ -79,6 +79,7 @@ export class TopBar {
         this.#scale,
         does("plus", "Zoom in (+)", "in"),
       ),
+      button({ icon: icon("run"), text: "Run", label: "Run the graph on a feed (x)", class: "gs-live", press: () => events.does("run") }),
       search,
       does("help", "Keys and signs (?)", "help"),
       this.#inspector,

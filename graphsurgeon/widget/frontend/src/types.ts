@@ -1,5 +1,5 @@
 // What Python sends: the traits of the widget and the results of verbs. verbs.ts has the verbs.
-import type { Training } from "./verbs";
+import type { PaneName, Training } from "./verbs";
 
 /** How a picture is drawn, once it is. */
 export type Direction = "LR" | "TB";
@@ -159,6 +159,7 @@ export interface State {
   outline: { rows: Row[] };
   views?: Views;
   look?: Look;
+  run?: RunShown | Record<string, never>;
   theme: "auto" | "light" | "dark";
   /** Whether the shapes are there that TensorFlow can infer; they are asked for, by whoever looks. */
   inferred?: boolean;
@@ -179,6 +180,7 @@ export interface Details {
   python?: string;
   histogram?: Histogram | null;
   value?: boolean;
+  run?: Held[];
 }
 
 /** `boxes`: how many of the hits each box shows or holds. */
@@ -217,6 +219,29 @@ export interface Alike {
   ops: number;
   boxes: Record<string, number>;
   near: string;
+}
+
+/** What a run has to be fed: each placeholder, what would be made up for it, and what of the notebook fits. */
+export interface RunForm {
+  feeds: { tensor: string; text: string; made: string; names: string[] }[];
+  selected: number;
+  of: "graph" | "selection";
+}
+
+/** A run that is in the picture. */
+export interface RunShown {
+  line: string;
+  pane: PaneName;
+  stopped: string;
+  bad: { op: string; text: string; inputs: string[]; way: string[] } | null;
+  tops: { ms: [string, string][]; bytes: [string, string][] };
+  code: string;
+}
+
+/** What a tensor held in a run, and what it looks like. */
+export interface Held extends Numbers {
+  tensor: string;
+  picture: string;
 }
 
 /** What a tensor holds. */

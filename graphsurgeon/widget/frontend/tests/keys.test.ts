@@ -35,7 +35,7 @@ test.each([
   ["s", { ctrlKey: true }],
   ["i", { altKey: true }],
   ["d", {}],
-  ["x", {}],
+  ["q", {}],
 ])("%s %o is left alone", (key, more) => {
   expect(press(key, more)).toBe(null);
 });

@@ -1,0 +1,121 @@
+"""Image: what a tensor looks like, as a small picture: an image, the channels of a feature map, a vector as bars."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Pixels = NDArray[np.uint8]
+
+SIDE = 192
+"""No picture is wider or higher, in pixels: of larger tensors every second or third element is drawn."""
+TILES = 16
+"""So many channels are drawn, side by side."""
+BARS = 128
+"""A vector of no more elements is drawn as bars."""
+_HIGH = 40
+_INK, _PAPER, _ODD = (np.array(c, np.uint8) for c in ((59, 102, 178), (255, 255, 255), (181, 23, 158)))
+
+
+def image(array: Any) -> str:
+    """Returns what an array looks like, as the data URL of a PNG; empty where it looks like nothing.
+
+    A matrix is drawn in grey, from its smallest element to its largest; what is not finite in a colour of its own. An
+    array of three or four axes is taken as height, width and channels, of the first element of a batch: one, three or
+    four channels are an image, more are drawn side by side. A vector is drawn as bars from zero.
+
+    Args:
+        array: numbers or truth values.
+
+    Example:
+        >>> image(np.eye(8))[:22], image(np.float32(1)), image(np.array([b"text"]))
+        ('data:image/png;base64,', '', '')
+    """
+    values = np.asarray(array)
+    if values.dtype.kind not in "biufV" or not values.size:
+        return ""
+    values = np.asarray(values, np.float32)
+    while values.ndim > 1 and values.shape[0] == 1:
+        values = values[0]
+    if values.ndim == 4:
+        values = values[0]
+    if values.ndim == 1 and 1 < len(values) <= BARS:
+        return _png(_bars(values))
+    if values.ndim == 2 and min(values.shape) > 1:
+        return _png(_grey(_thin(values)))
+    if values.ndim == 3 and min(values.shape[:2]) > 1:
+        return _png(_channels(_thin(values)))
+    return ""
+
+
+def _thin(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Every so many elements of the first two axes, so that neither is too long."""
+    step = [-(-size // SIDE) for size in values.shape[:2]]
+    return values[:: step[0], :: step[1]]
+
+
+def _unit(values: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The values from 0 to 1; those that are not finite are NaN."""
+    held = np.where(np.isfinite(values), values, np.nan).astype(np.float64)
+    if np.isnan(held).all():
+        return held
+    low, high = float(np.nanmin(held)), float(np.nanmax(held))
+    unit: NDArray[np.float64] = (held - low) / ((high - low) or 1.0)
+    return unit
+
+
+def _grey(values: NDArray[np.float32]) -> Pixels:
+    return _inked(np.repeat(_unit(values)[..., None], 3, axis=-1))
+
+
+def _channels(values: NDArray[np.float32]) -> Pixels:
+    many = values.shape[-1]
+    if many in (3, 4):
+        return _inked(_unit(values[..., :3]))
+    if many == 1:
+        return _grey(values[..., 0])
+    wide = int(np.ceil(np.sqrt(min(many, TILES))))
+    step = -(-max(values.shape[:2]) * wide // SIDE)
+    tiles = [_grey(values[::step, ::step, k]) for k in range(min(many, TILES))]
+    empty = np.full_like(tiles[0], 255)
+    tiles += [empty] * (-len(tiles) % wide)
+    gap = [(0, 1), (0, 1), (0, 0)]
+    padded = [np.pad(tile, gap, constant_values=255) for tile in tiles]
+    return np.concatenate([np.concatenate(padded[at : at + wide], 1) for at in range(0, len(padded), wide)])
+
+
+def _bars(values: NDArray[np.float32]) -> Pixels:
+    finite = values[np.isfinite(values)]
+    low, high = (min(float(finite.min()), 0.0), max(float(finite.max()), 0.0)) if len(finite) else (0.0, 0.0)
+    scale = (_HIGH - 1) / ((high - low) or 1.0)
+    zero, rows = round(high * scale), np.arange(_HIGH)[:, None]
+    ends = np.round((high - np.nan_to_num(values, nan=high, posinf=high, neginf=low)) * scale).astype(int)
+    filled = (rows >= np.minimum(ends, zero)) & (rows <= np.maximum(ends, zero))
+    pixels = np.where(filled[..., None], _INK, _PAPER)
+    pixels[:, ~np.isfinite(values)] = _ODD
+    return np.repeat(pixels, max(1, SIDE // len(values)), axis=1)
+
+
+def _inked(unit: NDArray[np.float64]) -> Pixels:
+    odd = np.isnan(unit).any(-1)
+    pixels = np.nan_to_num(255 * unit).round().astype(np.uint8)
+    pixels[odd] = _ODD
+    return pixels
+
+
+def _png(pixels: Pixels) -> str:
+    """The data URL of a picture of red, green and blue, as the PNG specification has it."""
+    high, wide, _ = pixels.shape
+    lines = b"".join(b"\0" + row.tobytes() for row in pixels)
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)
+    parts = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + parts).decode("ascii")

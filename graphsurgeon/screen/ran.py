@@ -1,0 +1,177 @@
+"""Ran: a run that is on the screen: what it tells the page of boxes, tensors and edges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..graph.graph import Graph, shape_text
+from ..graph.noted import Noted
+from ..graph.sizes import size_text
+from ..graph.trace import Trace
+from ..words import counted
+from .image import image
+from .numbers import FEW
+
+_TOP = 8
+"""So many of the ops that cost the most are told."""
+_ALL = ("ms", "bytes")
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """A run that is on the screen.
+
+    Args:
+        trace: the run.
+        graph: what ran, as the pane shows it.
+        pane: source, or destination for a plan that was tried.
+        code: the Python that does the same.
+    """
+
+    trace: Trace
+    graph: Graph
+    pane: str = "source"
+    code: str = ""
+
+    def fits(self, graph: Graph) -> bool:
+        """Whether a graph is still the one that ran."""
+        mine = self.graph
+        return graph is mine or (
+            graph.names == mine.names
+            and np.array_equal(graph.data.rows, mine.data.rows)
+            and np.array_equal(graph.data.node, mine.data.node)
+        )
+
+    @cached_property
+    def shown(self) -> dict[str, Any]:
+        """What the page tells of it: one line, what is not finite, what costs the most, and the code."""
+        trace, bad = self.trace, self.trace.first_bad()
+        tops = {}
+        for what in _ALL:
+            found = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_TOP]
+            tops[what] = [[op, self.cost_text(what, number)] for op, number in found if number]
+        told = None if bad is None else {
+            "op": bad.op,
+            "text": f"{repr(bad.note)[len(bad.tensor) :].strip()}, by {bad.type}",
+            "inputs": [repr(note) for note in bad.inputs],
+            "way": list(bad.path),
+        }  # fmt: skip
+        return {
+            "line": self.line,
+            "pane": self.pane,
+            "stopped": trace.stopped,
+            "bad": told,
+            "tops": tops,
+            "code": self.code,
+        }
+
+    @property
+    def line(self) -> str:
+        """The run in one line."""
+        trace, bad = self.trace, self.trace.first_bad()
+        many = f"{counted(len(trace), 'tensors')}, {1e3 * trace.seconds:,.1f} ms in ops"
+        if trace.stopped:
+            many += f"; stopped: {trace.stopped}"
+        return f"{many}; first not finite: {bad.note.where}" if bad else f"{many}; all is finite"
+
+    @staticmethod
+    def cost_text(what: str, number: float) -> str:
+        """Returns the time or the memory of an op in words.
+
+        Example:
+            >>> Ran.cost_text("ms", 1.234), Ran.cost_text("bytes", 2048.0)
+            ('1.23 ms', '2.0 KB')
+        """
+        return f"{number:,.3g} ms" if what == "ms" else size_text(int(number))
+
+    def rows(self, ops: Iterable[str]) -> list[list[str]]:
+        """Returns rows on what some ops did together: their time, their memory, and what of theirs is not finite."""
+        names, trace = list(ops), self.trace
+        costs = [trace.costs[name] for name in names if name in trace.costs]
+        if not costs:
+            held = any(name in self._by_op for name in names)  # what is fed and what is constant costs nothing
+            return [] if held else [["in the run", f"it did not run{trace.stopped and f': {trace.stopped}'}"]]
+        rows = [["took", self.cost_text("ms", 1e3 * sum(cost.seconds for cost in costs))]]
+        size = sum(cost.bytes for cost in costs)
+        rows += [["allocated", size_text(size)]] if size else []
+        rows += [["ran", f"{costs[0].runs:,} times"]] if len(costs) == 1 and costs[0].runs > 1 else []
+        if len(names) > 1:
+            rows += [["ops that ran", f"{len(costs):,} of {len(names):,}"]]
+            odd = [one for one in names if any(note.bad for note in self.outputs(one))]
+            rows += [["not finite", f"{len(odd):,} of these"]] if odd else []
+        return rows
+
+    def outputs(self, op: str) -> list[Noted]:
+        """Returns what the outputs of an op held."""
+        return [self.trace[tensor] for tensor in self._by_op.get(op, ())]
+
+    @cached_property
+    def _by_op(self) -> Mapping[str, list[str]]:
+        """Op -> its outputs that have numbers, in their order."""
+        found: dict[str, list[str]] = {}
+        for tensor in {**self.trace.by_tensor, **self.trace.handed_on}:
+            if tensor in self.trace:
+                found.setdefault(tensor.partition(":")[0], []).append(tensor)
+        return {op: sorted(tensors, key=lambda one: int(one.partition(":")[2])) for op, tensors in found.items()}
+
+    def tensors(self, op: str) -> list[dict[str, Any]]:
+        """Returns for each output of an op its numbers as rows, its histogram, and what it looks like."""
+        return [self._told(note) for note in self.outputs(op)]
+
+    def _told(self, note: Noted) -> dict[str, Any]:
+        rows, rounds = [["held", f"{note.dtype} {shape_text(note.shape)}"]], self.trace.rounds(note.tensor)
+        if note.rounds:
+            rows.append(["round", f"{'.'.join(map(str, note.rounds))} of {len(rounds):,} noted"])
+        if note.numeric and note.size:
+            if note.size == len(note.sample) and note.size <= FEW:
+                rows.append(["values", ", ".join(f"{value:.6g}" for value in note.sample.tolist())])
+            if not math.isnan(note.mean):
+                rows.append(["range", f"{note.min:.4g} to {note.max:.4g}"])
+                rows.append(["mean ± deviation", f"{note.mean:.4g} ± {note.std:.4g}"])
+            rows += [["zeros", f"{note.zeros / note.size:.1%}"]] if note.zeros else []
+            rows += [["NaN", f"{note.nans:,}"]] if note.nans else []
+            rows += [["infinite", f"{note.infinite:,}"]] if note.infinite else []
+        counts, edges = note.histogram
+        some = note.numeric and note.size > 1 and len(counts)
+        about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])} if some else None
+        held = self._held(note)
+        return {
+            "tensor": note.tensor,
+            "rows": rows,
+            "histogram": about,
+            "picture": "" if held is None else image(held),
+        }
+
+    def _held(self, note: Noted) -> Any:
+        """All elements of a tensor, where they are known."""
+        if not note.numeric:
+            return None
+        for held in (self.trace.results, self.trace.feeds):
+            if note.tensor in held:
+                return np.asarray(held[note.tensor])
+        return note.sample.reshape(note.shape) if note.size == len(note.sample) else None
+
+    def on_edges(self, shown: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns a placed scene whose edges say the shapes of this run.
+
+        Args:
+            shown: the scene, as the page gets it.
+        """
+        return {**shown, "edges": [self._on_edge(edge) for edge in shown["edges"]]}
+
+    def _on_edge(self, edge: Mapping[str, Any]) -> dict[str, Any]:
+        if edge["control"]:
+            return dict(edge)
+        texts = list(edge["texts"]) or [""] * len(edge["tensors"])
+        for at, tensor in enumerate(edge["tensors"]):
+            if tensor in self.trace:
+                note = self.trace[tensor]
+                texts[at] = f"{note.dtype} {shape_text(note.shape)}"
+        one = edge["label"] and not edge["label"].startswith("×") and texts
+        return {**edge, "texts": texts, "label": texts[0] if one else edge["label"]}

@@ -1,0 +1,193 @@
+"""Runs: the graph is run on a feed, and the picture shows what came of it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import PlanError, SelectionError, SurgeryError
+from ..graph.graph import TensorInfo, shape_text
+from ..graph.trace import Trace
+from ..view.paint import Paint
+from ..words import counted, few
+from .folds import reveal
+from .ran import Ran
+from .stage import Stage
+from .state import State
+
+_NAMES = 8
+"""So many names of the notebook are offered for a feed."""
+_MADE = ("float", "bfloat", "int", "uint", "bool")
+
+
+def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict[str, Any]]:
+    """Returns what a run asks for: the placeholders that it needs, each with what would be made up for it.
+
+    Args:
+        of: ``graph``, or ``selection``: what is selected, and what that needs.
+    """
+    fetches = _fetches(stage, state, of, "run_form")
+    feeds = []
+    for name, info in stage.source.feeds_needed(fetches).items():
+        known = info is not None and info.shape is not None and info.dtype.startswith(_MADE)
+        sizes = [1 if size is None else size for size in info.shape or ()] if known and info is not None else []
+        feeds.append({
+            "tensor": name,
+            "text": str(info) if info else "",
+            "made": f"random {shape_text(tuple(sizes))}" if known else "",
+            "names": _fitting(info),
+        })  # fmt: skip
+    selected = stage.selection(state) if state.view.selected else None
+    return state, {"feeds": feeds, "selected": len(selected) if selected is not None else 0, "of": of}
+
+
+def run(
+    stage: Stage, state: State, feeds: Mapping[str, str] | None = None, of: str = "graph", seed: int = 0, limit: int = 0
+) -> tuple[State, dict[str, str]]:
+    """Runs the graph, in a copy of its own, and shows the run: shapes on edges, colours, numbers of each tensor.
+
+    Where something is not finite it goes to the op that it first comes from.
+
+    Args:
+        feeds: placeholder -> a number or a list, a name of the notebook, or the path of an ``.npy`` or ``.npz`` file;
+            what is not given, or empty, is made up.
+        of: ``graph``, or ``selection``: what is selected, and what that needs.
+        seed: of what is made up.
+        limit: how long it may take, in seconds; 0: as long as it takes.
+    """
+    fetches = _fetches(stage, state, of, "run")
+    given = {name: feed_of(name, text) for name, text in (feeds or {}).items() if text.strip()}
+
+    def watch(done: int, total: int) -> bool:
+        turns = done > total  # what is in a loop is noted in each round
+        stage.progress(f"running: {counted(done, 'tensors')}" + (", round after round" if turns else f" of {total:,}"))
+        return not stage.stop.is_set()
+
+    stage.progress("running: making a copy …")
+    trace = stage.source.trace(given or None, fetches, random=seed, timeout=limit or None, watch=watch)
+    state = shown(stage, state, trace, _code(feeds or {}, fetches, seed, limit))
+    return state, {"line": state.status.text}
+
+
+def shown(stage: Stage, state: State, trace: Trace, code: str, pane: str = "source") -> State:
+    """Returns the state with a run in its picture; where something is not finite, the picture goes there."""
+    ran, bad = Ran(trace, stage.graph(state, pane), pane, code), trace.first_bad()
+    what = "ms" if bad is None else "not finite"
+    state = state.but(ran=ran, paint=Paint("values", trace.numbers(what), what), faded=())
+    if bad is not None:
+        for name in (bad.op, *bad.path[1:]):
+            with suppress(SurgeryError):
+                state = reveal(stage, state, name, pane)
+                break
+    return state.saying(ran.line, "warn" if bad is not None or trace.stopped else "info")
+
+
+def forget_run(stage: Stage, state: State) -> State:
+    """Takes a run out of the picture."""
+    return state.without_run().saying("the run is forgotten")
+
+
+def _fetches(stage: Stage, state: State, of: str, verb: str) -> list[str] | None:
+    """What is asked for; None for the outputs of the graph."""
+    if of == "graph":
+        return None
+    graph = stage.source.snapshot
+    selected = stage.selection(state)
+    names = [name for name in selected.names if name in graph.index]  # what is inside of calls is no op of the graph
+    if not names:
+        inside = f"what is selected is inside of calls: {few(map(repr, selected.names))}"
+        wrong = inside if selected.names else "nothing is selected"
+        raise SelectionError(f"{verb}(of='selection')", wrong, "Run the graph: what is inside of calls is noted too")
+    inner = stage.source.select(name=names)
+    return list(inner.boundary.outputs) or names
+
+
+def feed_of(tensor: str, text: str) -> Any:
+    """Returns what a person has typed for a placeholder: a file, a name of the notebook, or numbers.
+
+    Args:
+        tensor: the placeholder.
+        text: what was typed.
+
+    Raises:
+        PlanError: it is none of these.
+
+    Example:
+        >>> feed_of("x:0", "[[1, 2.5]]")
+        [[1, 2.5]]
+    """
+    text, asked = text.strip(), f"run(feeds={{{tensor!r}: {text!r}}})"
+    if text.endswith((".npy", ".npz")):
+        return _from_file(tensor, Path(text), asked)
+    held: Any = vars(sys.modules["__main__"])
+    first, *rest = text.split(".")
+    if first in held and all(part.isidentifier() for part in (first, *rest)):
+        value = held[first]
+        for part in rest:
+            if not hasattr(value, part):
+                raise PlanError(asked, f"{first!r} of the notebook has no {part!r}", "Give the name of an array")
+            value = getattr(value, part)
+        return value.numpy() if hasattr(value, "numpy") else value
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        wrong = "that is not a number, not a list, not an .npy or .npz file, and not a name of the notebook"
+        instead = (
+            f"Leave it empty to make it up, or assign the array in a cell: {text} = ..."
+            if (text.isidentifier())
+            else "Leave it empty to make it up, or type a name of the notebook, as batch"
+        )
+        raise PlanError(asked, wrong, instead) from None
+
+
+def _from_file(tensor: str, path: Path, asked: str) -> Any:
+    try:
+        held = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise PlanError(asked, f"the file cannot be read: {error}", "np.save(path, array)") from None
+    if not hasattr(held, "files"):
+        return held
+    with held:
+        for name in (tensor, tensor.partition(":")[0], *(held.files if len(held.files) == 1 else ())):
+            if name in held.files:
+                return held[name]
+        raise PlanError(asked, f"the file has no array of that name, but {few(map(repr, held.files))}",
+                        f"np.savez(path, **{{{tensor!r}: array}})")  # fmt: skip
+
+
+def _fitting(info: TensorInfo | None) -> list[str]:
+    """Names of the notebook whose arrays fit a placeholder."""
+    found = []
+    for name, value in list(vars(sys.modules["__main__"]).items()):
+        shape = getattr(value, "shape", None)
+        held = isinstance(value, np.ndarray) or hasattr(value, "numpy")  # no symbolic tensor
+        if name.startswith("_") or isinstance(value, type) or not held or shape is None:
+            continue
+        with suppress(TypeError, ValueError):
+            sizes = tuple(shape)
+            wanted = info.shape if info is not None else None
+            if wanted is None or (
+                len(sizes) == len(wanted) and all(a in (None, b) for a, b in zip(wanted, sizes, strict=True))
+            ):
+                found.append(name)
+    return found[:_NAMES]
+
+
+def _code(feeds: Mapping[str, str], fetches: Sequence[str] | None, seed: int, limit: int) -> str:
+    """The Python that does the same."""
+    given = []
+    for tensor, text in feeds.items():
+        if text.strip():
+            text = text.strip()
+            loaded = f"np.load({text!r})" + (f"[{tensor!r}]" if text.endswith(".npz") else "")
+            given.append(f"{tensor!r}: {loaded if text.endswith(('.npy', '.npz')) else text}")
+    parts = [f"{{{', '.join(given)}}}"] if given else []
+    parts += [f"fetches={list(fetches)!r}"] if fetches is not None else []
+    parts += [f"random={seed}"] + ([f"timeout={limit}"] if limit else [])
+    return f"trace = ed.trace({', '.join(parts)})"

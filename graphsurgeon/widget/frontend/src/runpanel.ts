@@ -1,0 +1,52 @@
+// The panel of a run below the plan: where the first NaN comes from, what costs the most, the colours.
+import { button, copyButton, h, muted } from "./dom";
+import type { Ask } from "./api";
+import type { ColourBy } from "./verbs";
+import type { RunShown } from "./types";
+
+/** What the boxes can be coloured by once the graph has run. */
+export const MEASURES: [ColourBy, string][] = [
+  ["ms", "Time"],
+  ["bytes", "Memory"],
+  ["magnitude", "Magnitude"],
+  ["zeros", "Share of zeros"],
+  ["not finite", "Not finite"],
+];
+
+export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string) => void, say: (text: string) => void): HTMLElement {
+  const link = (name: string) => h("button", { class: "gs-link", title: name, on: { click: () => go(name) } }, name);
+  const { bad } = run;
+  return h(
+    "div",
+    { class: "gs-run" },
+    h(
+      "div",
+      { class: "gs-row gs-measures", role: "group", "aria-label": "Colour by" },
+      ...MEASURES.map(([key, text]) =>
+        button({ text, kind: "small", "aria-pressed": String(by === key), press: () => ask("paint", { by: by === key ? "family" : key }) }),
+      ),
+      copyButton({ text: "Copy as Python", kind: "small", title: run.code }, run.code, "Code copied.", say),
+      button({ text: "Forget the run", kind: "small", press: () => ask("forget_run", {}) }),
+    ),
+    bad &&
+      h(
+        "div",
+        { class: "gs-bad" },
+        h("div", {}, h("span", { class: "gs-tag gs-tag-fault" }, "first not finite"), " ", link(bad.op), "  ", bad.text),
+        ...bad.inputs.map(text => muted(`its input: ${text}`)),
+        h("div", { class: "gs-way" }, "back: ", ...bad.way.flatMap((name, i) => [i ? " \u2190 " : null, link(name)])),
+      ),
+    h(
+      "div",
+      { class: "gs-tops" },
+      ...(["ms", "bytes"] as const).map(what =>
+        h(
+          "section",
+          {},
+          h("h4", {}, what === "ms" ? "Most time" : "Most memory"),
+          h("ol", {}, ...run.tops[what].map(([name, text]) => h("li", {}, link(name), h("span", { class: "gs-muted" }, text)))),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,49 @@
+// Runs: what a run asks for before it begins.
+import type { Actions } from "./actions";
+import type { Field } from "./popup";
+import type { RunForm } from "./types";
+
+export class Runs {
+  constructor(private readonly acts: Actions) {}
+
+  /** Asks what to feed, and runs. */
+  async ask(): Promise<void> {
+    const { acts } = this,
+      form =
+        (await acts.send("run_form", { of: "graph" })) ??
+        (acts.selected.source.size ? await acts.send("run_form", { of: "selection" }) : null);
+    if (!form) return;
+    acts.p.popup.ask("Run the graph", fields(form), "Run", v => void this.#run(form, v));
+  }
+
+  async #run(form: RunForm, v: Record<string, string>): Promise<void> {
+    const feeds = Object.fromEntries(form.feeds.map(f => [f.tensor, v[f.tensor]!] as const).filter(([, text]) => text));
+    const of = (v[" of"] ?? form.of) as RunForm["of"];
+    if ((await this.acts.send("run", { feeds, of, seed: number(v[" seed"]), limit: number(v[" limit"]) })) !== null)
+      this.acts.p.plan.show("run");
+  }
+}
+
+function number(text = ""): number {
+  return Math.max(0, Math.round(+text)) || 0;
+}
+
+/** What the form asks. Names of placeholders never begin with a space: what is none of them does. */
+function fields(form: RunForm): Field[] {
+  const feeds = form.feeds.map(f => ({
+    name: f.tensor,
+    label: `${f.tensor}  ${f.text}`,
+    hint: f.made || "a name, a file or numbers",
+    list: f.names,
+  }));
+  const options: [string, string][] = [
+    ["graph", "the graph"],
+    ["selection", "what is selected, and what it needs"],
+  ];
+  return [
+    ...feeds,
+    ...(form.selected && form.of === "graph" ? [{ name: " of", label: "What runs", value: "graph", options }] : []),
+    ...(feeds.length ? [{ name: " seed", label: "Seed of what is random", value: "0" }] : []),
+    { name: " limit", label: "Time limit, in seconds", hint: "none" },
+  ];
+}

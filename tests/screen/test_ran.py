@@ -1,0 +1,75 @@
+"""What a run tells the page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.noted import Cost, noted
+from graphsurgeon.graph.trace import Trace
+from graphsurgeon.screen.ran import Ran
+
+GRAPH = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
+
+
+def ran(**held) -> Ran:
+    notes = tuple(noted(f"{name}:0", np.asarray(value, np.float32), "float32") for name, value in held.items())
+    costs = {"y": Cost("y", 2e-3, 400, 1, "cpu"), "z": Cost("z", 1e-3, 0, 3, "cpu")}
+    return Ran(Trace(GRAPH, notes, costs, feeds={"x:0": held["x"]}), GRAPH, code="ed.trace()")
+
+
+def test_a_run_is_one_line_and_lists_what_costs_the_most():
+    some = ran(x=[1.0, 0.0], y=[0.0, -np.inf], z=[0.0, np.inf])
+    assert some.line == "3 tensors, 3.0 ms in ops; first not finite: y:0"
+    shown = some.shown
+    assert shown["bad"]["op"] == "y"
+    assert shown["bad"]["text"].startswith("float32 (2)")
+    assert shown["tops"]["ms"] == [["y", "2 ms"], ["z", "1 ms"]]
+    assert shown["tops"]["bytes"] == [["y", "400 bytes"]]
+    assert ran(x=[1.0], y=[0.0], z=[0.0]).line == "3 tensors, 3.0 ms in ops; all is finite"
+
+
+def test_rows_add_up():
+    some = ran(x=[1.0, 0.0], y=[0.0, -np.inf], z=[0.0, np.inf])
+    assert dict(some.rows(["y"])) == {"took": "2 ms", "allocated": "400 bytes"}
+    assert dict(some.rows(["z"]))["ran"] == "3 times"
+    whole = dict(some.rows(["x", "y", "z"]))
+    assert (whole["took"], whole["ops that ran"], whole["not finite"]) == ("3 ms", "2 of 3", "2 of these")
+    assert some.rows(["x"]) == []  # it was fed
+    assert some.rows(["gone"]) == [["in the run", "it did not run"]]
+
+
+def test_the_numbers_of_a_tensor():
+    (held,) = ran(x=[1.0, 0.0], y=[0.0, -np.inf], z=[0.0, np.inf]).tensors("y")
+    assert dict(held["rows"])["values"] == "0, -inf"
+    assert dict(held["rows"])["range"] == "0 to 0"
+    assert dict(held["rows"])["infinite"] == "1"
+    (wide,) = ran(x=np.arange(5000).reshape(50, 100), y=[1.0], z=[1.0]).tensors("x")
+    assert dict(wide["rows"])["range"] == "0 to 4999"
+    assert wide["picture"]  # what was fed is known whole
+    (some,) = ran(x=[1.0], y=np.arange(5000).reshape(50, 100), z=[1.0]).tensors("y")
+    assert some["picture"] == ""  # of this there is a sample
+    assert sum(some["histogram"]["counts"]) == 1000
+    (none,) = ran(x=[1.0], y=[np.nan], z=[1.0]).tensors("y")
+    assert [row[0] for row in none["rows"]] == ["held", "values", "NaN"]
+
+
+def test_edges_say_the_shapes_of_the_run():
+    edge = {"control": False, "tensors": ["x:0", "y:0"], "texts": ["float32 (?,)", ""], "label": "×2"}
+    one = {"control": False, "tensors": ["y:0"], "texts": ["float32 (?,)"], "label": "float32 (?,)"}
+    waits = {"control": True, "tensors": ["^x"], "texts": [], "label": ""}
+    shown = ran(x=[1.0, 0.0], y=[0.0, 1.0], z=[0.0, 1.0]).on_edges({"edges": [edge, one, waits], "w": 1})
+    assert shown["w"] == 1
+    assert [(e["label"], e["texts"]) for e in shown["edges"]] == [
+        ("×2", ["float32 (2,)", "float32 (2,)"]),
+        ("float32 (2,)", ["float32 (2,)"]),
+        ("", []),
+    ]
+    assert one["label"] == "float32 (?,)"
+
+
+def test_it_fits_the_graph_that_ran():
+    some = ran(x=[1.0], y=[0.0], z=[0.0])
+    assert some.fits(Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])]))
+    assert not some.fits(Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["x"])]))
+    assert not some.fits(Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"])]))

@@ -1,0 +1,232 @@
+"""The graph is run on screen: what is fed, what the picture shows then, where the first NaN is, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import LayoutError, PlanError, SelectionError
+from graphsurgeon.screen.runs import feed_of
+from tests.refusal import refuses
+from tests.screen.screens import row_of_ops, traits
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """Names of the notebook, as a dict to fill."""
+    main = sys.modules["__main__"]
+
+    def assign(**names):
+        for name, value in names.items():
+            monkeypatch.setattr(main, name, value, raising=False)
+
+    return assign
+
+
+def faulty():
+    """An editor of a graph in which the logarithm of zero is taken, inside of a function."""
+
+    @tf.function
+    def loss(x):
+        return tf.reduce_sum(tf.math.log(tf.nn.relu(x), name="ln"))
+
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        with tf1.name_scope("head"):
+            tf.multiply(loss(x), 0.0, name="zero")
+    return gs.open(graph)
+
+
+def shapes(screen):
+    return {text for edge in traits(screen)["scenes"]["source"]["edges"] for text in edge["texts"]}
+
+
+def test_the_form_says_what_is_needed_and_what_of_the_notebook_fits(notebook):
+    with tf.Graph().as_default() as graph:
+        a = tf1.placeholder(tf.float32, [None, 8], name="a")
+        b, text = tf1.placeholder(tf.int32, name="b"), tf1.placeholder(tf.string, [2], name="text")
+        tf.add(tf.nn.relu(a, name="y"), tf.cast(b, tf.float32), name="z")
+        tf.strings.length(text, name="long")
+    notebook(
+        batch=np.zeros([3, 8]), other=np.zeros([3, 7]), held=tf.Variable(np.zeros([1, 8])), text=np.array(["a"] * 2)
+    )
+    screen = gs.open(graph).screen
+    form = screen.run_form()
+    told = {feed["tensor"]: (feed["text"], feed["made"]) for feed in form["feeds"]}
+    assert told == {
+        "a:0": ("float32 (?, 8)", "random (1, 8)"),
+        "b:0": ("int32 unknown shape", ""),
+        "text:0": ("string (2,)", ""),
+    }
+    assert form["feeds"][0]["names"] == ["batch", "held"]
+    assert form["selected"] == 0
+    screen.select(["y"])
+    assert screen.run_form()["selected"] == 1
+    assert [feed["tensor"] for feed in screen.run_form("selection")["feeds"]] == ["a:0"]
+
+
+def test_a_run_shows_shapes_colours_and_numbers():
+    screen = row_of_ops()
+    screen.select(["in/c"])
+    before = screen.details("in/c")
+    assert "run" not in before
+    screen.run({"a:0": "[1.0, -2.0]"})
+    shown = traits(screen)
+    assert shown["status"]["text"].endswith("all is finite")
+    assert shown["run"]["bad"] is None
+    assert shown["run"]["code"] == "trace = ed.trace({'a:0': [1.0, -2.0]}, random=0)"
+    assert shown["scenes"]["source"]["legend"]["title"].startswith("ms")
+    assert {op for op, _ in shown["run"]["tops"]["ms"]} >= {"in/b", "in/c", "d", "e"}
+    (held,) = screen.details("in/c")["run"]
+    assert held["tensor"] == "in/c:0"
+    assert dict(held["rows"])["values"] == "1, -2"
+    assert dict(held["rows"])["held"] == "float32 (2,)"
+    assert held["picture"].startswith("data:image/png;base64,")
+    assert sum(held["histogram"]["counts"]) == 2
+    assert dict(screen.details("in/")["rows"])["ops that ran"] == "2 of 2"
+    assert "took" in dict(screen.details("in/c")["rows"])
+
+
+def test_edges_have_the_shapes_of_the_run():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        tf.nn.relu(tf.matmul(x, tf.ones([4, 2]), name="mm"), name="y")
+    screen = gs.open(graph).screen
+    assert "float32 (?, 2)" in shapes(screen)
+    screen.run({"x:0": "[[1, 2, 3, 4]]"})
+    assert shapes(screen) >= {"float32 (1, 4)", "float32 (1, 2)"}
+    assert not [text for text in shapes(screen) if "?" in text]
+    screen.forget_run()
+    assert "float32 (?, 2)" in shapes(screen)
+    assert traits(screen)["run"] == {}
+    assert traits(screen)["scenes"]["source"]["legend"]["by"] == "family"
+
+
+def test_the_picture_goes_to_the_first_that_is_not_finite():
+    ed = faulty()
+    screen = ed.screen
+    screen.run({"x:0": "[[1, 0, 2, 3]]"})
+    shown = traits(screen)
+    assert shown["run"]["bad"]["op"] == shown["selected"][0]
+    assert shown["selected"][0].endswith("/ln")
+    assert "1 infinite" in shown["run"]["bad"]["text"]
+    assert "25 % zeros" in shown["run"]["bad"]["inputs"][0]
+    assert shown["run"]["bad"]["way"][-1] == "x"
+    assert shown["selected"][0] in {box["name"] for box in shown["scenes"]["source"]["boxes"]}
+    assert shown["scenes"]["source"]["legend"]["title"].startswith("not finite")
+    assert shown["status"]["level"] == "warn"
+    assert dict(screen.details(shown["selected"][0])["run"][0]["rows"])["infinite"] == "1"
+    screen.fold_all()
+    assert "not finite" in dict(screen.details("head/")["rows"])
+
+
+def test_what_is_selected_is_run_alone():
+    screen = row_of_ops()
+    screen.select(["in/c"])
+    screen.run({"a:0": "[1, 2]"}, of="selection")
+    trace = screen.state.ran.trace
+    assert "in/c:0" in trace
+    assert "d:0" not in trace
+    assert traits(screen)["run"]["code"] == "trace = ed.trace({'a:0': [1, 2]}, fetches=['in/c:0'], random=0)"
+    assert dict(screen.details("e")["rows"])["in the run"] == "it did not run"
+    screen.select([])
+    with refuses(SelectionError, "run(of='selection')", "nothing is selected", "Run the graph"):
+        screen.run(of="selection")
+
+
+def test_a_run_goes_with_the_graph_that_ran_and_stays_while_one_looks_about():
+    screen = row_of_ops()
+    screen.run(seed=3)
+    screen.fold("in/")
+    screen.unfold("in/")
+    screen.set_direction("LR")
+    assert traits(screen)["run"]
+    screen.bypass("in/c")
+    assert traits(screen)["run"]  # so far it is a plan
+    screen.apply()
+    shown = traits(screen)
+    assert shown["run"] == {}
+    assert shown["scenes"]["source"]["legend"]["by"] == "family"
+    with refuses(LayoutError, "paint('zeros')", "there is no run in the picture", "Run the graph first"):
+        screen.paint("zeros")
+
+
+def test_colours_of_a_run_are_chosen():
+    screen = row_of_ops()
+    screen.run({"a:0": "[0, 1]"})
+    for by in ("bytes", "magnitude", "zeros", "not finite", "ms"):
+        screen.paint(by)
+        assert traits(screen)["look"]["name"] == by
+    screen.paint("zeros")
+    told = {box["name"]: box["paint"]["told"] for box in traits(screen)["scenes"]["source"]["boxes"]}
+    assert told["d"] == "50 zeros"
+    screen.paint("dtype")
+    assert traits(screen)["run"]  # it stays
+
+
+def test_a_run_is_called_off_and_says_how_far_it_is():
+    screen = row_of_ops()
+    said = []
+
+    def hear(text):
+        said.append(text)
+        screen.cancel()  # from the same thread it waits for nobody
+
+    screen.on_progress(hear)
+    screen.run({"a:0": "[1, 2]"})
+    assert said[0] == "running: making a copy …"
+
+
+def test_what_ran_before_a_failure_is_shown():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.int32, [2], name="x")
+        tf.negative(tf.math.floordiv(tf.abs(x, name="before"), x, name="divided"), name="after")
+    screen = gs.open(graph).screen
+    screen.run({"x:0": "[1, 0]"})
+    shown = traits(screen)
+    assert "'divided'" in shown["run"]["stopped"]
+    assert shown["status"]["level"] == "warn"
+    assert screen.details("before")["run"]
+    assert "it did not run: " in dict(screen.details("after")["rows"])["in the run"]
+
+
+def test_feeds_are_numbers_names_and_files(notebook, tmp_path):
+    notebook(batch=np.ones([2]), data={"a": 1}, holder=type("Holder", (), {"x": np.zeros([2])}))
+    np.save(tmp_path / "one.npy", np.arange(3))
+    np.savez(tmp_path / "sole.npz", whatever=np.arange(4))
+    np.savez(tmp_path / "two.npz", **{"x:0": np.arange(5), "y": np.arange(6)})
+    assert feed_of("x:0", " [1, 2] ") == [1, 2]
+    assert feed_of("x:0", "batch").tolist() == [1, 1]
+    assert feed_of("x:0", "holder.x").tolist() == [0, 0]
+    assert feed_of("x:0", str(tmp_path / "one.npy")).tolist() == [0, 1, 2]
+    assert len(feed_of("x:0", str(tmp_path / "sole.npz"))) == 4
+    assert len(feed_of("x:0", str(tmp_path / "two.npz"))) == 5
+    assert len(feed_of("y:0", str(tmp_path / "two.npz"))) == 6
+    wrong = "that is not a number, not a list, not an .npy or .npz file, and not a name of the notebook"
+    with refuses(PlanError, "run(feeds={'x:0': 'batches'})", wrong, "assign the array in a cell: batches = ..."):
+        feed_of("x:0", "batches")
+    with refuses(PlanError, "run(feeds={'x:0': '__import__(\"os\")'})", wrong, "Leave it empty to make it up"):
+        feed_of("x:0", '__import__("os")')
+    with refuses(PlanError, "'holder' of the notebook has no 'y'", "Give the name of an array"):
+        feed_of("x:0", "holder.y")
+    with refuses(PlanError, "the file cannot be read", "np.save(path, array)"):
+        feed_of("x:0", str(tmp_path / "none.npy"))
+    with refuses(PlanError, "the file has no array of that name, but 'x:0', 'y'", "np.savez(path, **{'z:0': array})"):
+        feed_of("z:0", str(tmp_path / "two.npz"))
+
+
+def test_a_feed_that_does_not_fit_says_so_and_nothing_changes():
+    screen = row_of_ops()
+    state = screen.state
+    with refuses(PlanError, "trace('a:0')", "the array has the shape (3,), the tensor (2) of float32"):
+        screen.run({"a:0": "[1, 2, 3]"})
+    assert screen.state.ran is None
+    assert screen.state.paint == state.paint
+    with refuses(SelectionError, "run(feeds=['a:0'])", "is not an object of texts", "Call it as run("):
+        screen.run(["a:0"])
