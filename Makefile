@@ -8,6 +8,8 @@ LAB_OPTIONS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 # TensorFlow's start-up log is noise here; its warnings still show.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
+# Many processes import this package: the first one keeps its bytecode, also where the shell says not to.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help lab test check notebooks bench corpus build clean
 help:
