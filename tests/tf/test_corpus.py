@@ -73,7 +73,11 @@ CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 
 
 def opened(corpus: Any, id: str, filled: Any = None) -> tuple[Any, Any]:
-    """Returns the editor of an item, and what to give as values, which for some are made: in `filled` they are."""
+    """Returns the editor of an item, and what to give as values, which for some are made: in `filled` they are.
+
+    As in the corpus itself a variable has its documented value where the golden can tell; the slots of the others may
+    be gigabytes, which nobody reads.
+    """
     item = corpus.item(id)
     tags = item["run"].get("tags")
     ed = gs.open(corpus.path(id), tags=tags, raw=True)
@@ -82,10 +86,15 @@ def opened(corpus: Any, id: str, filled: Any = None) -> tuple[Any, Any]:
     if filled is not None:
         return ed, filled
     values = {}
+    ends = [tensor.partition(":")[0] for tensor in (corpus.item(id)["golden"] or {}).get("fetches", ())]
+    told = set(ed.select(name=ends).ancestors().names) if ends else set()
     for name in ed.snapshot.state.variables:
         op = ed.graph.get_operation_by_name(name)
         shape = tuple(d.size for d in op.get_attr("shape").dim)
-        values[name] = corpus.fill_value(name, shape, tf.as_dtype(op.get_attr("dtype")).as_numpy_dtype)
+        dtype = tf.as_dtype(op.get_attr("dtype")).as_numpy_dtype
+        values[name] = (
+            corpus.fill_value(name, shape, dtype) if name in told else np.broadcast_to(np.zeros((), dtype), shape)
+        )
     return ed, values
 
 
