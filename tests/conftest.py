@@ -25,7 +25,8 @@ _CHROMIUM = [
     *("--disable-component-update", "--disable-extensions", "--disable-sync", "--no-first-run"),
     *("--force-color-profile=srgb", "--font-render-hinting=none"),
 ]
-_BROWSER_FOLDER = "tests/browser/"
+#: What JupyterLab and Notebook 7 are started for: once, as it all stays with one worker.
+_IN_LAB = ("tests/browser/", "tests/widget/test_in_lab.py")
 _BROWSER_FIXTURES = {"browser", "page", "lab", "notebook7"}
 _HERE = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:", "about:")
 # Notebook 7 logs this by itself, with no settings and no widget.
@@ -127,13 +128,13 @@ def _without_corpus() -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With --dist loadfile a file stays in one piece, and tests/browser shares one browser and one server."""
+    """With --dist loadfile a file stays in one piece, and all that runs in JupyterLab shares one browser and server."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
-            return _BROWSER_FOLDER if file.startswith(_BROWSER_FOLDER) else file
+            return _IN_LAB[0] if file.startswith(_IN_LAB) else file
 
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 

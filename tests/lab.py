@@ -10,6 +10,7 @@ import os
 import secrets
 import subprocess
 import sys
+import threading
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ class Server:
             *("--LabApp.extension_manager=readonly", f"--{app}.expose_app_in_browser=True"),
             "--ServerApp.log_level=WARN",
         ]
+        self._ending: list[threading.Thread] = []
         self._log = (folder / "server.log").open("wb")
         self._process = subprocess.Popen(
             command, env=self._environment(), cwd=self.root, stdout=self._log, stderr=subprocess.STDOUT
@@ -141,8 +143,20 @@ class Server:
         client.wait_for_ready(timeout=240)
         return client
 
+    def end(self, kernel: str) -> None:
+        """Ends a kernel, which takes seconds: nobody waits for it before `stop`."""
+
+        def ask() -> None:
+            with contextlib.suppress(Exception):
+                self.api(f"kernels/{kernel}", "DELETE")
+
+        self._ending.append(threading.Thread(target=ask, daemon=True))
+        self._ending[-1].start()
+
     def stop(self) -> None:
         """Ends the kernels and the server."""
+        for thread in self._ending:
+            thread.join()
         with contextlib.suppress(Exception):
             for kernel in self.api("kernels"):
                 self.api(f"kernels/{kernel['id']}", "DELETE")
@@ -187,8 +201,7 @@ class Opened:
         self.client.stop_channels()
         with contextlib.suppress(Exception):
             self.page.goto("about:blank")
-        with contextlib.suppress(Exception):
-            self.server.api(f"kernels/{self.kernel}", "DELETE")
+        self.server.end(self.kernel)
 
 
 def open_notebook(
