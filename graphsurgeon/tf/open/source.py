@@ -318,7 +318,8 @@ def _from_served(
 
 def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
     """Reads the graph of a file; its live graph, which is the owner, is filled when it is first needed."""
-    refuse_names(graph_def.node, asked)
+    nodes = list(graph_def.node)  # while they are held, whoever asks for them gets these: protobuf makes them anew
+    refuse_names(nodes, asked)
     graph = tf.Graph()
 
     def judge() -> OpenError | None:
