@@ -75,8 +75,8 @@ CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 def opened(corpus: Any, id: str, filled: Any = None) -> tuple[Any, Any]:
     """Returns the editor of an item, and what to give as values, which for some are made: in `filled` they are.
 
-    As in the corpus itself a variable has its documented value where the golden can tell; the slots of the others may
-    be gigabytes, which nobody reads.
+    As in the corpus itself a variable has its documented value where a golden can tell; the others may be gigabytes
+    of slots, which nobody reads.
     """
     item = corpus.item(id)
     tags = item["run"].get("tags")
@@ -86,8 +86,9 @@ def opened(corpus: Any, id: str, filled: Any = None) -> tuple[Any, Any]:
     if filled is not None:
         return ed, filled
     values = {}
-    ends = [tensor.partition(":")[0] for tensor in (corpus.item(id)["golden"] or {}).get("fetches", ())]
-    told = set(ed.select(name=ends).ancestors().names) if ends else set()
+    golden, steps = item["golden"] or {}, item["golden_train"] or {}
+    ends = [*golden.get("fetches", ()), *steps.get("fetches", ()), *([steps["train_op"]] if steps else [])]
+    told = set(ed.select(name=[end.partition(":")[0] for end in ends]).ancestors().names) if ends else set()
     for name in ed.snapshot.state.variables:
         op = ed.graph.get_operation_by_name(name)
         shape = tuple(d.size for d in op.get_attr("shape").dim)
