@@ -77,7 +77,7 @@ def typescript_keys() -> str:
 def typescript_results() -> str:
     """Returns the types of what verbs answer: the source of the page's `results.ts`."""
     answers = {verb.name: verb.answers for verb in VERBS.values() if verb.answers}
-    named = sorted({answer for answer in answers.values() if answer.isidentifier() and answer[0].isupper()})
+    named = sorted({name for answer in answers.values() for name in re.findall(r"\b[A-Z]\w+", answer)})
     out = ["// What the verbs answer, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.",
            f'import type {{ {", ".join(named)} }} from "./types";', ""]  # fmt: skip
     out += ["/** Verb -> what it answers, for the verbs that answer something. */", "export interface Results {"]

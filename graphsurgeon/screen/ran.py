@@ -122,9 +122,13 @@ class Ran:
 
     def tensors(self, op: str) -> list[dict[str, Any]]:
         """Returns for each output of an op its numbers as rows, its histogram, and what it looks like."""
-        return [self._told(note) for note in self.outputs(op)]
+        return [one for name in self._by_op.get(op, ()) for one in self.tensor(name)]
 
-    def _told(self, note: Noted) -> dict[str, Any]:
+    def tensor(self, name: str) -> list[dict[str, Any]]:
+        """Returns the same for one tensor; nothing where it has no numbers."""
+        return [self._told(self.trace[name], name)] if name in self.trace else []
+
+    def _told(self, note: Noted, name: str) -> dict[str, Any]:
         rows, rounds = [["held", f"{note.dtype} {shape_text(note.shape)}"]], self.trace.rounds(note.tensor)
         if note.rounds:
             rows.append(["round", f"{'.'.join(map(str, note.rounds))} of {len(rounds):,} noted"])
@@ -142,7 +146,7 @@ class Ran:
         about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])} if some else None
         held = self._held(note)
         return {
-            "tensor": note.tensor,
+            "tensor": name,
             "rows": rows,
             "histogram": about,
             "picture": "" if held is None else image(held),

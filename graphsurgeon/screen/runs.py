@@ -88,6 +88,12 @@ def shown(stage: Stage, state: State, trace: Trace, code: str, pane: str = "sour
     return state.saying(ran.line, "warn" if bad is not None or trace.stopped else "info")
 
 
+def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
+    """Returns what tensors held in the run of the picture; those that have no numbers are left out."""
+    found = [] if state.ran is None else [one for name in tensors for one in state.ran.tensor(name)]
+    return state, found
+
+
 def forget_run(stage: Stage, state: State) -> State:
     """Takes a run out of the picture."""
     return state.without_run().saying("the run is forgotten")

@@ -214,6 +214,7 @@ _ALL = (
     _look("run_form", "say what a run has to be fed", Arg("of", OF, "graph"), gesture="button", answers="RunForm"),
     _look("run", "run the graph, and show the run", Arg("feeds", FEED_TEXTS, None), Arg("of", OF, "graph"),
           Arg("seed", COUNT, 0), Arg("limit", COUNT, 0), gesture="button", key="x", answers="{ line: string }"),
+    _look("held", "say what tensors held in the run", Arg("tensors", NAMES), gesture="click an edge", answers="Held[]"),
     _look("forget_run", "take the run out of the picture", gesture="button"),
     # the boundary
     _edit("mark_input", "mark a boundary input", _tensor, gesture="menu", key="i"),

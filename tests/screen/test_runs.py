@@ -102,7 +102,9 @@ def test_edges_have_the_shapes_of_the_run():
     screen.run({"x:0": "[[1, 2, 3, 4]]"})
     assert shapes(screen) >= {"float32 (1, 4)", "float32 (1, 2)"}
     assert not [text for text in shapes(screen) if "?" in text]
+    assert [one["tensor"] for one in screen.held(["mm:0", "gone:0", "x:0"])] == ["mm:0", "x:0"]
     screen.forget_run()
+    assert screen.held(["mm:0"]) == []
     assert "float32 (?, 2)" in shapes(screen)
     assert traits(screen)["run"] == {}
     assert traits(screen)["scenes"]["source"]["legend"]["by"] == "family"

@@ -76,6 +76,16 @@ export class Inspector {
     ]);
   }
 
+  /** What tensors of the edge that is shown held in the run. */
+  ran(of: Held[]): void {
+    const before = this.#again!;
+    this.#again = () => {
+      before();
+      this.#body.append(...of.map(one => held(one, one.tensor)));
+    };
+    this.#again();
+  }
+
   show(name: string, d: Details, isOp: boolean): void {
     this.#scope = isOp ? name.slice(0, name.lastIndexOf("/") + 1) : name;
     this.#put(() => {
@@ -88,7 +98,7 @@ export class Inspector {
         facts(d.rows),
         histogram(d.histogram),
         d.value ? this.#valueOf(name) : null,
-        ...(d.run ?? []).map(held),
+        ...(d.run ?? []).map(one => held(one)),
         this.#list(isOp ? "Outputs" : "Leaves by", outputs, d.totals?.outputs),
         this.#list(isOp ? "Inputs" : "Enters by", inputs, d.totals?.inputs),
         this.#list("Control inputs", waits, d.totals?.control_inputs),
@@ -237,12 +247,12 @@ function facts(rows: [string, string][]): HTMLElement | null {
 }
 
 /** What a tensor held in the run. */
-function held(of: Held): HTMLElement {
+function held(of: Held, title = `:${/\d+$/.exec(of.tensor)?.[0] ?? 0}`): HTMLElement {
   const { picture } = of;
   return h(
     "section",
     { class: "gs-inspect-list gs-held" },
-    h("h4", {}, `In this run :${/\d+$/.exec(of.tensor)?.[0] ?? 0}`),
+    h("h4", { title: of.tensor }, `In this run ${title}`),
     facts(of.rows),
     picture.startsWith("data:image/png;") ? h("img", { class: "gs-picture", src: picture, alt: `What ${of.tensor} looks like` }) : null,
     histogram(of.histogram),

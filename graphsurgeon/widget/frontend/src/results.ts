@@ -1,5 +1,5 @@
 // What the verbs answer, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.
-import type { Alike, Details, Found, Numbers, RunForm } from "./types";
+import type { Alike, Details, Found, Held, Numbers, RunForm } from "./types";
 
 /** Verb -> what it answers, for the verbs that answer something. */
 export interface Results {
@@ -11,5 +11,6 @@ export interface Results {
   show_view: number[];
   run_form: RunForm;
   run: { line: string };
+  held: Held[];
   apply: { applied: string };
 }

@@ -38,6 +38,7 @@ export interface Verbs {
   fade: { keys: string[] };
   run_form: { of: "graph" | "selection" };
   run: { feeds: Record<string, string>; of: "graph" | "selection"; seed: number; limit: number };
+  held: { tensors: string[] };
   forget_run: Record<string, never>;
   mark_input: { tensor: string };
   mark_output: { tensor: string };
