@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
 from tensorflow.core.framework import attr_value_pb2
@@ -359,6 +360,21 @@ def tidy():
     give_back()
 
 
+@pytest.fixture
+def parsed_once(monkeypatch):
+    """Most of the time goes into parsing text, the same one for each way: each text is parsed once."""
+    parse, known = text_format.Parse, {}
+
+    def once(text: Any, message: Any, **about: Any) -> Any:
+        key = (text, type(message), *sorted(about.items()))
+        if key not in known:
+            known[key] = parse(text, type(message)(), **about)
+        message.CopyFrom(known[key])
+        return message
+
+    monkeypatch.setattr(text_format, "Parse", once)
+
+
 def of_few_words(path: Any, folder: Any) -> Any:
     """Returns a path to the same graph with a shorter vocabulary, where its embeddings would be gigabytes of values.
 
@@ -382,7 +398,7 @@ def varint(number: int) -> bytes:
     return bytes([number % 128 | 128]) + varint(number // 128) if number >= 128 else bytes([number])
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("tidy", "parsed_once")
 @pytest.mark.parametrize("id", corpus_ids(lambda item: item["expect"].startswith("loads") and fits(item)))
 def test_each_real_graph_keeps_its_static_shapes(id, corpus, tmp_path):
     tags, path = corpus.item(id)["run"].get("tags"), of_few_words(corpus.path(id), tmp_path)
