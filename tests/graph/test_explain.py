@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
@@ -141,6 +143,7 @@ def test_below_above_and_apart():
     assert "no path, of data or control, joins it with 'rate'" in str(apart)
 
 
+@pytest.mark.large
 def test_a_hundred_thousand_ops_in_a_row():
     g = chain(100_000)
     path = explain(g, "op0", "op100000")
